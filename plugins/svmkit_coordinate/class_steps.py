@@ -17,30 +17,14 @@ FINE = 1e-12  # violation that is left alone
 
 
 class Visit(NamedTuple):
-    """Sums over the samples that a call has visited.
+    """Sums over the samples that a call has visited."""
 
-    Attributes
-    ----------
-    kept : int
-        Number of samples that stay in.
-    gain : float
-        Decrease of the objective.
-    gap : float
-        Sum of the samples' terms of P - D, each at the time of the visit.
-    top : float
-        Largest violation of the optimality conditions.
-    looks : int
-        Number of scores that were computed, one for each class of a sample.
-    born : int
-        Change of the number of samples with weight.
-    """
-
-    kept: int
-    gain: float
-    gap: float
-    top: float
-    looks: int
-    born: int
+    kept: int  # samples that stay in
+    gain: float  # decrease of the objective
+    gap: float  # the samples' terms of P - D, each at the time of the visit
+    top: float  # largest violation of the optimality conditions
+    looks: int  # scores that were computed, one for each class of a sample
+    born: int  # change of the number of samples with weight
 
 
 def _score(X, i, W, bias, classes, n, out):
@@ -132,12 +116,6 @@ def visit(X, bias, sq, C, order, first, last, kept, alpha, W, active, sizes, shr
     room : ndarray of float64, shape (3, k)
         Memory for scores, steps and a sub-problem.
 
-    Returns
-    -------
-    Visit
-
-    References
-    ----------
     Keerthi, Sundararajan, Chang, Hsieh, Lin 2008, Algorithm 1 and section 3; shrinking as in LIBLINEAR's
     Solver_MCSVM_CS (Fan et al. 2008, appendix E.4).
     """

@@ -23,31 +23,11 @@ WORK = 3e8  # values of X times classes that a call may read: a few tenths of a 
 
 
 class ClassState:
-    """State of a solve.
+    """State of a solve, which owns alpha (m, k).
 
-    Parameters
-    ----------
-    problem : CrammerSinger
-        The problem to solve.
-    alpha : ndarray of shape (m, k)
-        Where the solve begins; the state owns it.
-    draws : Draws
-        Source of the random orders.
-
-    Attributes
-    ----------
-    W : ndarray of shape (k, width), or (width, k) for CSR
-        The weights of the columns.
-    objective, n_support : float, int
-        Dual objective, and number of samples with weight.
-    order, n : ndarray of int64, int
-        order[:n] are the samples that take part in the pass.
-    at, so_far : int, Visit
-        Where in the pass the next call begins, and the sums of the calls before.
-    partial : bool
-        Whether the pass began without some samples or classes.
-    fine : float
-        Violation below which all samples and classes come back; it is halved each time, as in LIBLINEAR.
+    order[:n] are the samples that take part in the pass, and the next call begins at position `at`, with the sums
+    `so_far`. `partial` says whether the pass began without some samples or classes. All of them come back below the
+    violation `fine`, which is halved each time, as in LIBLINEAR. W is (k, width), or (width, k) for CSR.
     """
 
     def __init__(self, problem: CrammerSinger, alpha: np.ndarray, draws: Draws, shuffled: bool) -> None:

@@ -27,33 +27,10 @@ WORTH = 100_000  # values of X in a call below which other threads take longer t
 
 
 class State:
-    """State of a solve.
+    """State of a solve, which owns beta (m,): v (width,) = sum_i beta_i x_i, and order[:n], the points that take part.
 
-    Parameters
-    ----------
-    problem : LinearDual
-        The problem to solve.
-    beta : ndarray of shape (m,)
-        Where the solve begins; the state owns it.
-    draws : Draws
-        Source of the samples.
-    workers : int
-        Number of workers that share a pass.
-
-    Attributes
-    ----------
-    v : ndarray of shape (width,)
-        sum_i beta_i x_i.
-    objective, n_support : float, int
-        Dual objective, and number of weights that are not 0.
-    order, n : ndarray of int64, int
-        order[:n] are the points that take part.
-    values : float
-        Mean number of stored values in a row of X.
-    shared : Shared or None
-        Memory that several workers share; None when one worker makes the passes.
-    thresholds : ndarray of shape (2,)
-        Projected gradients beyond which a point at a bound is left out, see `passes`.
+    `values` is the mean number of stored values in a row of X. `thresholds` are the projected gradients beyond which a
+    point at a bound is left out, see `passes`. `shared` is None where one worker makes the passes.
     """
 
     def __init__(self, problem: LinearDual, beta: np.ndarray, draws: Draws, workers: int) -> None:
@@ -157,10 +134,10 @@ class DCD(Solver):
         rng = state.draws.rng
         if shared and n >= self.workers * FEW and max(n, room) * state.values >= WORTH:
             shared.seeds[:] = rng.integers(1, 2**63, self.workers) if state.shuffled else 0
-            made = shared_passes(d.rows, d.bias, state.order, n, *given, shared, room, most)
+            made = shared_passes(d, state.order, n, *given, (room, most), shared)
         else:
             seed = np.uint64(rng.integers(1, 2**63) if state.shuffled else 0)
-            made = passes(d.rows, d.bias, points.rows, state.order, n, *given, seed, room, most, points.two_sided)
+            made = passes(d.rows, d.bias, points.rows, state.order, n, *given, seed, room, most, points.below)
         last, count, looks, gain, born = made
         state.n, state.count = last.n, state.count + count
         state.objective -= gain

@@ -9,12 +9,12 @@ from svmkit.runtime.compiling import njit
 
 
 @njit(cache=True)
-def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room, most, two_sided=None):
+def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room, most, below=None):
     """Make one pass over order[:n], and further passes within `room` points and `most` passes in all.
 
     Parameters
     ----------
-    X, bias, points, order, n, beta, v
+    X, bias, points, order, n, beta, v, below
         As for `coordinate_pass`.
     thresholds : ndarray of shape (2,)
         high and low of `coordinate_pass`. With `shrinking` they are replaced by the largest and the smallest projected
@@ -25,22 +25,15 @@ def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room
         Seed of a fresh order for each pass, 0 to keep `order`.
     room, most : int
         Largest number of points looked at and of passes; one pass is always made.
-    two_sided : True or None, default=None
-        As for `coordinate_pass`.
 
-    Returns
-    -------
-    last : Pass
-        The last pass.
-    count, looks, gain, born : int, int, float, int
-        Of all passes: their number, points looked at, decrease of the objective, and change of the number of weights
-        that are not 0.
+    Returns the last `Pass`, and of all passes the number, points looked at, decrease of the objective and change of the
+    number of weights that are not 0.
     """
     count, looks, gain, born = 0, 0, 0.0, 0
     while True:
         if seed:
             seed = shuffle(order, n, seed)
-        done = coordinate_pass(X, bias, points, order, n, beta, v, thresholds[0], thresholds[1], 1.0, two_sided)
+        done = coordinate_pass(X, bias, points, order, n, beta, v, thresholds[0], thresholds[1], 1.0, below)
         count, looks, gain, born = count + 1, looks + n, gain + done.gain, born + done.born
         n = done.n
         if shrinking:

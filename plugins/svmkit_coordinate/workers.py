@@ -19,7 +19,7 @@ import numpy as np
 
 from svmkit.problems.risks.coordinate_descent import Pass, coordinate_pass
 from svmkit.problems.risks.linear_risk import LinearDual
-from svmkit.problems.risks.points import find_side, make_points, opposite_side
+from svmkit.problems.risks.points import find_side, make_points
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import LEAST, spread
 from svmkit_coordinate import atomic
@@ -34,42 +34,20 @@ LAST = -1  # value of OPEN when there are no more parts
 
 
 class Shared(NamedTuple):
-    """The memory that K workers share.
+    """The memory that K workers share."""
 
-    Attributes
-    ----------
-    sigma : float
-        Factor of the workers' own steps.
-    points, two_sided : ndarray, True or None
-        The terms of the loss for `coordinate_pass`, computed with sigma.
-    v, seen : ndarray of shape (K, >= width) and (K, 6)
-        v and the `Pass` of each worker.
-    seeds : ndarray of shape (K,)
-        Seeds of the workers' orders, 0 to keep the order.
-    ends : ndarray of shape (K + 1,)
-        Ends of the parts.
-    met, before : ndarray of shape (m,)
-        Points in the order of the pass, and their weights before it.
-    whole : ndarray of shape (6,)
-        The `Pass` of all workers.
-    sums : ndarray of shape (4,)
-        Passes, points looked at, gain and born of a call.
-    counters : ndarray of shape (24,)
-        OPEN, TAKEN and DONE.
-    """
-
-    sigma: float
-    points: np.ndarray
-    two_sided: bool | None
-    v: np.ndarray
-    seen: np.ndarray
-    seeds: np.ndarray
-    ends: np.ndarray
-    met: np.ndarray
-    before: np.ndarray
-    whole: np.ndarray
-    sums: np.ndarray
-    counters: np.ndarray
+    sigma: float  # factor of the workers' own steps
+    points: np.ndarray  # the terms of the loss, computed with sigma
+    below: tuple[int, ...] | None
+    v: np.ndarray  # (K, >= width): v of each worker
+    seen: np.ndarray  # (K, 6): the `Pass` of each worker
+    seeds: np.ndarray  # (K,): seeds of the workers' orders, 0 to keep the order
+    ends: np.ndarray  # (K + 1,): ends of the parts
+    met: np.ndarray  # (m,): points in the order of the pass
+    before: np.ndarray  # (m,): their weights before it
+    whole: np.ndarray  # (6,): the `Pass` of all workers
+    sums: np.ndarray  # (4,): passes, points looked at, gain and born of a call
+    counters: np.ndarray  # (24,): OPEN, TAKEN and DONE
 
     @classmethod
     def allocate(cls, problem: LinearDual, workers: int) -> Shared:
@@ -90,20 +68,24 @@ class Shared(NamedTuple):
         )
 
 
-def shared_passes(X, bias, order, n, beta, v, thresholds, shrinking, shared, room, most):
+def shared_passes(design, order, n, beta, v, thresholds, shrinking, limits, shared):
     """Do as `passes` with several workers; end when few points take part.
 
     Parameters
     ----------
-    X, bias, order, n, beta, v, thresholds, shrinking, room, most
+    design : Design
+        The samples.
+    order, n, beta, v, thresholds, shrinking
         As for `passes`.
+    limits : tuple of int
+        `room` and `most` of `passes`.
     shared : Shared
         The memory of the workers, whose seeds the caller has set.
     """
     shared.sums[:], shared.counters[:] = 0.0, 0
     _cut(n, shared)
     shared.counters[OPEN] = len(shared.v)
-    given = X, bias, order, beta, v, thresholds, shrinking, room, most, shared
+    given = design.rows, design.bias, order, beta, v, thresholds, shrinking, *limits, shared
     spread(_enter, len(shared.v), LEAST, *given)  # a thread may stay for many passes; `dcd` knows when this pays
     (last, *about), (count, looks, gain, born) = shared.whole.tolist(), shared.sums.tolist()
     return Pass(int(last), *about[:-1], int(about[-1])), int(count), int(looks), gain, int(born)
@@ -147,7 +129,7 @@ def _part(k, X, bias, order, beta, v, thresholds, shared):
     for c in range(v.size):  # element by element here and below: a slice takes a second to compile
         own[c] = v[c]
     high, low = thresholds[0], thresholds[1]
-    done = coordinate_pass(X, bias, shared.points, part, hi - lo, beta, own, high, low, shared.sigma, shared.two_sided)
+    done = coordinate_pass(X, bias, shared.points, part, hi - lo, beta, own, high, low, shared.sigma, shared.below)
     seen = shared.seen[k]
     seen[0], seen[1], seen[2], seen[3], seen[4], seen[5] = done
 
@@ -214,17 +196,15 @@ def _search(beta, gain, together, born, shared):
 @njit(cache=True)
 def _least_ridge(shared, i, one, two):
     """Return the smaller ridge of sample i on the sides of two weights."""
-    first = find_side(shared.points, shared.two_sided, i, one, two)
-    if shared.two_sided is None or one * two >= 0.0:
-        return first.ridge
-    return min(first.ridge, opposite_side(shared.points, i, first).ridge)
+    points, below = shared.points, shared.below
+    return min(find_side(points, below, i, one, two).ridge, find_side(points, below, i, two, one).ridge)
 
 
 @njit(cache=True)
 def _phi_above(shared, i, weight, ridge):
     """Return phi of a weight of sample i without the curvature `ridge`."""
-    side = find_side(shared.points, shared.two_sided, i, weight, 0.0)
-    return abs(weight) * (side.kink + 0.5 * (side.ridge - ridge) * abs(weight))
+    side = find_side(shared.points, shared.below, i, weight, 0.0)
+    return abs(weight) * (side.epsilon + 0.5 * (side.ridge - ridge) * abs(weight))
 
 
 @njit(cache=True)

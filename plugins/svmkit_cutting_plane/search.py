@@ -13,50 +13,31 @@ NEAR = (0.125, 1.0)  # the minimum is mostly before one of these: later turns ne
 
 
 class Ramps(NamedTuple):
-    """Slopes of losses along a line as sums of ramps: jump + stiffness s while s = slack - t fall is positive, else 0.
+    """Slopes of losses along a line as n ramps: jump + stiffness s while s = slack - t fall is positive, else 0."""
 
-    Attributes
-    ----------
-    slack, fall : ndarray of shape (n,)
-        Slacks at t = 0, and their decrease per unit of t.
-    jump, stiffness : ndarray of shape (n,)
-        The slope by the slack where it begins, and its growth; a negative one takes back that of another ramp.
-    """
-
-    slack: np.ndarray
-    fall: np.ndarray
-    jump: np.ndarray
-    stiffness: np.ndarray
+    slack: np.ndarray  # slacks at t = 0
+    fall: np.ndarray  # their decrease per unit of t
+    jump: np.ndarray  # the slope by the slack where it begins
+    stiffness: np.ndarray  # its growth; a negative one takes back that of another ramp
 
 
 def make_ramps(points: Points, h: np.ndarray, change: np.ndarray) -> Ramps:
-    """Return the slopes of the losses at decision values h + t change.
-
-    Parameters
-    ----------
-    points : Points
-        The terms of m samples.
-    h, change : ndarray of shape (m,)
-        Decision values at t = 0, and what t = 1 adds to them.
-
-    Returns
-    -------
-    Ramps
-        On each side of a loss one ramp, and a second one where it stops growing; sides without weights are left out.
+    """Return the slopes of the losses of `points` at decision values h + t change, both (m,): on each side of a loss
+    one ramp, and a second one where it stops growing; sides without weights are left out.
     """
-    out = np.empty((4, (4 if points.two_sided else 2) * h.size))
+    out = np.empty((4, (2 if points.below is None else 4) * h.size))
     n = _fill_ramps(*points, h, change, out)
     return Ramps(*out[:, :n])
 
 
 @njit(cache=True, error_model="numpy")
-def _fill_ramps(rows, two_sided, h, change, out):
+def _fill_ramps(rows, below, h, change, out):
     n = 0
     for i in range(h.size):
-        e, side = rows[i, 0] - h[i], find_side(rows, two_sided, i, 0.0, 1.0)
+        e, side = rows[i, 0] - h[i], find_side(rows, below, i, 0.0, 1.0)
         n = _add_ramps(side, e, change[i], out, n)
-        if two_sided is not None:
-            n = _add_ramps(opposite_side(rows, i, side), e, change[i], out, n)
+        if below is not None:
+            n = _add_ramps(opposite_side(rows, below, i, side), e, change[i], out, n)
     return n
 
 
@@ -64,7 +45,7 @@ def _fill_ramps(rows, two_sided, h, change, out):
 def _add_ramps(side, e, change, out, n):
     if side.bound == 0.0:
         return n
-    out[0, n], out[1, n] = side.sign * e - side.kink, side.sign * change
+    out[0, n], out[1, n] = side.sign * e - side.epsilon, side.sign * change
     out[2, n], out[3, n] = (side.bound, 0.0) if side.ridge == 0.0 else (0.0, 1.0 / side.ridge)
     n += 1
     if side.ridge > 0.0 and side.bound < np.inf:
@@ -75,22 +56,11 @@ def _add_ramps(side, e, change, out, n):
 
 
 def line_search(ramps: Ramps, along: float, square: float) -> float:
-    """Return the exact argmin over t >= 0 of along t + 1/2 square t^2 + the losses, whose slopes are the ramps.
+    """Return the exact argmin over t >= 0 of along t + 1/2 square t^2 + the losses, whose slopes are the ramps; square
+    > 0.
 
-    The slope of a ramp by t is const_i + rate_i t while its slack is positive, otherwise 0. The search takes
-    O(n log n) operations (Franc, Sonnenburg 2008, for the hinge).
-
-    Parameters
-    ----------
-    ramps : Ramps
-        The slopes of the losses by their slacks.
-    along, square : float
-        Coefficients of the quadratic; `square` is positive.
-
-    Returns
-    -------
-    float
-        The step t.
+    The slope of a ramp by t is const_i + rate_i t while its slack is positive, otherwise 0. The search takes O(n log n)
+    operations (Franc, Sonnenburg 2008, for the hinge).
     """
     slack, fall, jump, stiffness = ramps
     straight = not stiffness.any()

@@ -23,7 +23,7 @@ def _walk_l2(x, order, w):
         i = take_sample(x, order, k)
         arrive(now, x.C[i], x.sq[i])
         r = rate(now)
-        e = toward(x.points, x.two_sided, i, now.scale * score(x, i, w.v), r, x.sq[i])
+        e = toward(x.points, x.below, i, now.scale * score(x, i, w.v), r, x.sq[i])
         push(x, i, e / now.scale, w)  # forward: w -= eta_t loss'
         shrink(w, 1.0 / (1.0 + r / now.n))  # backward: argmin 1/2 |w - .|^2 + eta_t lambda/2 |w|^2
         average(w)
@@ -32,10 +32,7 @@ def _walk_l2(x, order, w):
 @njit(cache=True)
 def _walk_l1(x, order, w):
     now, v = w.now[0], w.v
-    done, total = (
-        np.zeros(v.size),
-        0.0,
-    )  # the part of total that each column has had: it is made up for when needed
+    done, total = np.zeros(v.size), 0.0  # the part of total that each column has had: it is made up for when needed
     for k in range(order.size):
         i = take_sample(x, order, k)
         arrive(now, x.C[i], x.sq[i])
@@ -45,7 +42,7 @@ def _walk_l1(x, order, w):
             soften(v, done, column(x.rows, place), total)
         if x.bias != 0.0:
             soften(v, done, v.size - 1, total)
-        push(x, i, toward(x.points, x.two_sided, i, score(x, i, v), r, x.sq[i]), w)  # forward
+        push(x, i, toward(x.points, x.below, i, score(x, i, v), r, x.sq[i]), w)  # forward
         total += r / now.n  # backward: argmin 1/2 |w - .|^2 + eta_t lambda |w|_1
     for j in range(v.size):
         soften(v, done, j, total)
@@ -79,7 +76,7 @@ class FOLOS(Streaming, LinearStochastic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.penalty in ("l2", "l1"), "penalty", self.penalty, "l2 or l1")
+        require(self.penalty in ("l2", "l1"), "penalty must be l2 or l1", self.penalty)
 
     def init(self, problem: LinearRisk, start: np.ndarray | None, draws: Draws) -> LinearState:
         state = LinearState(problem, start, draws, average="none" if self.penalty == "l1" else self.average)

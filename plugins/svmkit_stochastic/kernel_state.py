@@ -10,22 +10,14 @@ from svmkit.problems.risks.kernel_risk import KernelRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.steps import Weights, arrive, average, rate, shrink, toward
-from svmkit_stochastic.stochastic import State, clock
+from svmkit_stochastic.stochastic import State
 
 CHUNK = 256  # arrivals whose scores are computed together
 
 
 class KernelState(State):
-    """State of a solve on the coefficients of the samples.
-
-    Attributes
-    ----------
-    w : Weights
-        Coefficients (m,) as a scaled vector with its mean.
-    last : ndarray of shape (m,)
-        Time at which each coefficient was made.
-    tau : int
-        Largest number of coefficients, 0 for no limit. With a limit the solution is the last iterate.
+    """State of a solve on the coefficients (m,) of the samples, made at the times `last` (m,), at most `tau` of them
+    (0: any number). With a limit the solution is the last iterate.
     """
 
     def __init__(
@@ -40,7 +32,7 @@ class KernelState(State):
     ) -> None:
         super().__init__(problem, draws, batch)
         v = np.zeros(problem.m) if start is None else start.copy()
-        self.w = Weights(v, np.zeros(v.size), clock(problem, draws, start, average))
+        self.w = Weights(v, np.zeros(v.size), self.clock(start, average))
         if start is not None:
             self.w.now[0]["norm"] = float(start @ problem.decision(start))
         self.last, self.tau = np.zeros(problem.m), tau
@@ -95,10 +87,9 @@ class KernelState(State):
 
 
 @njit(cache=True)
-def _walk(chunk, base, K, points, two_sided, C, batch, project, w, last, tau, live, oldest, leaving):
-    """Make the steps of one chunk.
-
-    base (B,) : its scores over scale; K (B, B) : its kernel values; leaving (., B) : kernel values of the oldest points
+def _walk(chunk, base, K, points, below, C, batch, project, w, last, tau, live, oldest, leaving):
+    """Make the steps of one chunk of size B. base (B,) are its scores over scale, K (B, B) its kernel values, leaving
+    (., B) kernel values of the oldest points.
     """
     now, v, a = w.now[0], w.v, w.a
     began, gone = now.t, 0
@@ -113,7 +104,7 @@ def _walk(chunk, base, K, points, two_sided, C, batch, project, w, last, tau, li
         _keep(base, before * factor, now.scale)
         for j in range(batch):
             q, i = lo + j, chunk[lo + j]
-            e = toward(points, two_sided, i, h[j], r, batch * K[q, q])
+            e = toward(points, below, i, h[j], r, batch * K[q, q])
             if e == 0.0:
                 continue
             now.norm += e * (2.0 * now.scale * base[q] + e * K[q, q])

@@ -12,12 +12,12 @@ import numpy as np
 from svmkit.problems.base import Problem
 from svmkit.problems.risks.design import AHEAD, fetch_row, row_add, row_dot
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
-from svmkit.problems.risks.sums import total_loss
+from svmkit.problems.risks.points import total_loss
 from svmkit.runtime.compiling import njit
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws
 from svmkit_stochastic.steps import Samples, Weights
-from svmkit_stochastic.stochastic import State, Stochastic, clock
+from svmkit_stochastic.stochastic import State, Stochastic
 
 SOON = int(AHEAD)  # signed, like the places that it is added to
 SAMPLE = 10_000  # rows of X on which the first step is calibrated
@@ -38,19 +38,7 @@ class LinearStochastic(Stochastic):
 
 
 class LinearState(State):
-    """State of a solve of a linear problem.
-
-    Attributes
-    ----------
-    w : Weights
-        w (width,) as a scaled vector with its mean.
-    samples : Samples
-        The samples as the compiled loops take them.
-    average : str
-        How the mean is taken, see `Stochastic`.
-    eta0 : float
-        The calibrated first step, nan before the calibration.
-    """
+    """State of a solve of a linear problem, whose iterate is w (width,); `eta0` is nan before the calibration."""
 
     def __init__(
         self, problem: LinearRisk, start: np.ndarray | None, draws: Draws, *, average: str = "none", batch: int = 1
@@ -58,7 +46,7 @@ class LinearState(State):
         super().__init__(problem, draws, batch)
         self.average, self.eta0 = average, np.nan
         v = np.zeros(problem.design.width) if start is None else start.copy()
-        self.w = Weights(v, np.zeros(v.size), clock(problem, draws, start, average))
+        self.w = Weights(v, np.zeros(v.size), self.clock(start, average))
         self.w.now[0]["norm"] = v @ v
 
     def bind(self, problem: LinearRisk, draws: Draws) -> None:
@@ -111,7 +99,7 @@ def calibrate(solver: Stochastic, state: LinearState) -> None:
         solver.walk(tried, sample)
         with np.errstate(all="ignore"):
             w = tried.w.point
-            loss = total_loss(points, x.two_sided, scores(x, sample, w)) / C.sum()
+            loss = total_loss(points, x.below, scores(x, sample, w)) / C.sum()
             size = np.abs(w).sum() if p.penalty == "l1" else 0.5 * (w @ w)
         value = float(p.lam * size + loss)
         return value if np.isfinite(value) else np.inf
@@ -134,10 +122,7 @@ def _curvature(p: LinearRisk) -> float:
 
 
 def _lowest(value: Callable[[float], float], x: float, over: Callable[[], bool]) -> float:
-    """Return argmin of `value` over x 2^k, in each direction until it has risen twice in a row.
-
-    The search tries a bounded number of steps, no step that overflows or underflows, and ends early once `over`.
-    """
+    """Return argmin of `value` over x 2^k, in each direction until it has risen twice in a row, or `over`."""
     tried = {x: value(x)}
     for factor in (2.0, 0.5):
         at, risen = x, 0

@@ -48,8 +48,8 @@ class NORMA(Streaming, LimitsSupport, Stochastic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(0.0 < self.eta < np.inf, "eta", self.eta, "a finite number > 0")
-        require(isinstance(self.tau, int) and self.tau >= 0, "tau", self.tau, "a whole number >= 0 (0: all)")
+        require(0.0 < self.eta < np.inf, "eta must be a finite number > 0", self.eta)
+        require(isinstance(self.tau, int) and self.tau >= 0, "tau must be a whole number >= 0 (0: all)", self.tau)
 
     def init(self, problem: KernelRisk, start: np.ndarray | None, draws: Draws) -> KernelState:
         state = KernelState(problem, start, draws, average=self.average, tau=self.tau)

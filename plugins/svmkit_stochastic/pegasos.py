@@ -34,7 +34,7 @@ def _walk(x, order, batch, project, w):
         shrink(w, 1.0 - r * batch / now.n)
         for j in range(batch):
             i = order[lo + j]
-            e = toward(x.points, x.two_sided, i, h[j], r, batch * x.sq[i])
+            e = toward(x.points, x.below, i, h[j], r, batch * x.sq[i])
             if e != 0.0:
                 if project:
                     now.norm += e * (2.0 * now.scale * score(x, i, w.v) + e * x.sq[i])
@@ -74,7 +74,7 @@ class Pegasos(Streaming, Stochastic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(isinstance(self.batch, int) and self.batch >= 1, "batch", self.batch, "a whole number >= 1")
+        require(isinstance(self.batch, int) and self.batch >= 1, "batch must be a whole number >= 1", self.batch)
 
     @classmethod
     def problem_for(cls, kernel: Kernel) -> type[Problem]:

@@ -21,7 +21,7 @@ def _walk(x, order, w):
         i = take_sample(x, order, k)
         arrive(now, x.C[i], x.sq[i])
         r = rate(now)  # eta_t = 1 / (lambda (t + t0))
-        e = toward(x.points, x.two_sided, i, now.scale * score(x, i, w.v), r, x.sq[i])
+        e = toward(x.points, x.below, i, now.scale * score(x, i, w.v), r, x.sq[i])
         shrink(w, 1.0 - r / now.n)  # w -= eta_t lambda w
         push(x, i, e / now.scale, w)  # w -= eta_t loss'(y w'x) y x
         average(w)

@@ -38,42 +38,22 @@ late: Shamir and Zhang's eta, 0 for the plain mean, -1 for none; the other field
 
 
 class Samples(NamedTuple):
-    """The samples, as the compiled loops take them.
+    """The samples, as the compiled loops take them."""
 
-    Attributes
-    ----------
-    rows : ndarray or CSR
-        Rows of X, as `svmkit.problems.risks.design` gives them.
-    bias : float
-        Value of the last column, 0 for no bias.
-    points, two_sided : ndarray, True or None
-        The terms of the loss, `svmkit.problems.risks.points.Points`.
-    C, sq : ndarray of shape (m,)
-        Costs and squared norms of the rows.
-    """
-
-    rows: object
-    bias: float
-    points: np.ndarray
-    two_sided: bool | None
-    C: np.ndarray
-    sq: np.ndarray
+    rows: object  # `Design.rows` of X
+    bias: float  # value of the last column, 0 for no bias
+    points: np.ndarray  # `Points` of the loss
+    below: tuple[int, ...] | None
+    C: np.ndarray  # (m,): costs
+    sq: np.ndarray  # (m,): squared norms of the rows
 
 
 class Weights(NamedTuple):
-    """A scaled vector, the mean of its past values, and the time.
-
-    Attributes
-    ----------
-    v, a : ndarray of shape (width,), or (m,) for coefficients of the samples
-        The iterate is scale v and the mean (a + share v) / parts.
-    now : ndarray of CLOCK, of shape (1,)
-        The time, with scale, share and parts.
-    """
+    """A vector (width,), or (m,) for coefficients of the samples, as scale v, and its mean as (a + share v) / parts."""
 
     v: np.ndarray
     a: np.ndarray
-    now: np.ndarray
+    now: np.ndarray  # CLOCK (1,): the time, with scale, share and parts
 
     @property
     def point(self) -> np.ndarray:
@@ -103,15 +83,15 @@ def rate(now):
 
 
 @njit(cache=True, error_model="numpy")
-def toward(points, two_sided, i, h, rate, square):
+def toward(points, below, i, h, rate, square):
     """Return -rate times the derivative of loss_i by h, for a sample of squared norm `square`.
 
-    The derivative of a loss that grows like a square has no bound: a step that would carry its sample past the kink
-    ends there, since early steps, and steps of samples that are far larger than others, would overflow otherwise.
+    The derivative of a loss that grows like a square has no bound: a step that would carry its sample to where there is
+    no loss ends there, since early steps, and steps of samples far larger than others, would overflow otherwise.
     """
     e = points[i, 0] - h
-    side = find_side(points, two_sided, i, 0.0, e)
-    slack = side.sign * e - side.kink
+    side = find_side(points, below, i, 0.0, e)
+    slack = side.sign * e - side.epsilon
     if slack <= 0.0:
         return 0.0
     most = rate * side.bound

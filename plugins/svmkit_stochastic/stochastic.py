@@ -55,7 +55,7 @@ class Stochastic(Solver):
 
     def __post_init__(self) -> None:
         self.loss_option(self.loss)
-        require(self.average in MEANS, "average", self.average, "one of " + ", ".join(MEANS))
+        require(self.average in MEANS, f"average must be one of {', '.join(MEANS)}", self.average)
 
     def patience(self, m: int) -> int:
         return max(self.epochs, 1000 * self.epochs // m)
@@ -84,26 +84,9 @@ class Streaming(LearnsFromStreams):
 
 
 class State:
-    """State of a solve: the problem, the order of its samples, and the mini-batch that is not complete yet.
+    """State of a solve: the problem, the order of its samples, and those that wait for the rest of their mini-batch."""
 
-    Parameters
-    ----------
-    problem : Risk
-        The problem to solve.
-    draws : Draws
-        Source of the samples.
-    batch : int
-        Size of a mini-batch.
-
-    Attributes
-    ----------
-    w : Weights
-        The iterate, or the mean of the iterates.
-    waiting : ndarray of int64
-        Samples drawn that wait for the rest of their mini-batch.
-    """
-
-    w: Weights
+    w: Weights  # the iterate, or the mean of the iterates
 
     def __init__(self, problem: Risk, draws: Draws, batch: int) -> None:
         self.batch, self.waiting = batch, np.empty(0, dtype=np.int64)
@@ -113,6 +96,22 @@ class State:
         self.problem, self.draws = problem, draws
         self.C = np.array(problem.C)  # loops are compiled for each layout
 
+    def clock(self, start: np.ndarray | None, average: str) -> np.ndarray:
+        """Return the time at which a solve begins, CLOCK (1,): the better the start by its certified gap, the later."""
+        array, problem, before = np.zeros(1, CLOCK), self.problem, self.draws.before
+        now = array[0]
+        now["eta"] = now["power"] = now["scale"] = 1.0
+        now["late"], now["stream"], now["unit"] = MEANS[average], before is not None, problem.unit
+        if before is not None:
+            now["t"] = now["n"] = before
+            now["total"] = before * problem.C.mean()
+            return array
+        now["n"], now["total"] = problem.m, problem.C.sum()
+        if start is not None:
+            gap = problem.certificate(start).gap
+            now["t"] = problem.m * PACE / min(max(gap or 0.0, 1e-6), 1.0)
+        return array
+
     def whole_batches(self, drawn: np.ndarray) -> np.ndarray:
         """Return the waiting and the drawn samples, in order, up to the last complete mini-batch; the others wait."""
         order = np.concatenate([self.waiting, drawn]) if self.waiting.size else drawn
@@ -121,46 +120,7 @@ class State:
         return order[:end]
 
 
-def clock(problem: Risk, draws: Draws, start: np.ndarray | None, average: str) -> np.ndarray:
-    """Return the time at which a solve begins, CLOCK (1,): the better the start by its certified gap, the later.
-
-    Parameters
-    ----------
-    problem : Risk
-        The problem.
-    draws : Draws
-        Source of the samples, which says whether they are a stream.
-    start : ndarray or None
-        Where the solve begins.
-    average : str
-        How the mean is taken, see `Stochastic`.
-    """
-    array = np.zeros(1, CLOCK)
-    now = array[0]
-    now["eta"] = now["power"] = now["scale"] = 1.0
-    now["late"], now["stream"], now["unit"] = MEANS[average], draws.before is not None, problem.unit
-    if draws.before is not None:
-        now["t"] = now["n"] = draws.before
-        now["total"] = draws.before * problem.C.mean()
-        return array
-    now["n"], now["total"] = problem.m, problem.C.sum()
-    if start is not None:
-        gap = problem.certificate(start).gap
-        now["t"] = problem.m * PACE / min(max(gap or 0.0, 1e-6), 1.0)
-    return array
-
-
-def require(holds: bool, name: str, value: Any, allowed: str) -> None:
-    """Raise InputError unless a condition holds.
-
-    Parameters
-    ----------
-    holds : bool
-        The condition.
-    name, allowed : str
-        The hyperparameter, and the values that it may have in words.
-    value : Any
-        Its value.
-    """
+def require(holds: bool, rule: str, value: Any) -> None:
+    """Raise InputError, with the rule that a value breaks, unless it holds."""
     if not holds:
-        raise InputError(f"{name} must be {allowed}, not {value!r}")
+        raise InputError(f"{rule}, not {value!r}")

@@ -23,8 +23,7 @@ from svmkit.problems.bias import weighted_quantile
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
-from svmkit.problems.risks.points import make_points
-from svmkit.problems.risks.sums import dual_sums, total_loss_error
+from svmkit.problems.risks.points import dual_sums, make_points, total_loss_error
 from svmkit.problems.rounding import dot_error
 from svmkit.problems.simplex import SimplexQP
 from svmkit.problems.weights import reward_error, ridges

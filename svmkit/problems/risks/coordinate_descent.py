@@ -14,36 +14,25 @@ FINE = 1e-12  # slope, relative to the target, below which a weight stays
 
 
 class Pass(NamedTuple):
-    """Result of a pass of coordinate descent.
+    """Result of a pass of coordinate descent."""
 
-    Attributes
-    ----------
-    n : int
-        Number of points that stay in.
-    gain : float
-        Decrease of the objective.
-    gap : float
-        Sum of the points' terms of P - D, each at the time when the point was visited.
-    top, low : float
-        Largest and smallest projected gradient.
-    born : int
-        Change of the number of nonzero weights.
-    """
-
-    n: int
-    gain: float
-    gap: float
-    top: float
-    low: float
-    born: int
+    n: int  # points that stay in
+    gain: float  # decrease of the objective
+    gap: float  # the points' terms of P - D, each at the time when the point was visited
+    top: float  # largest projected gradient
+    low: float  # smallest projected gradient
+    born: int  # change of the number of nonzero weights
 
 
 @njit(cache=True, error_model="numpy")
-def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0, two_sided=None):
-    """Make one pass of dual coordinate descent over the points order[:n].
+def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0, below=None):
+    """Make one pass of dual coordinate descent over the points order[:n]; `order`, `beta` and `v` change in place.
 
     The pass minimises 1/2 |v|^2 - target'beta + sum phi(beta) over lower <= beta <= upper, one coordinate at a time,
-    where v = sum beta x with the bias column. It changes `order`, `beta` and `v` in place.
+    where v = sum beta x with the bias column (Hsieh, Chang, Lin, Keerthi, Sundararajan 2008, Algorithm 3; for weights
+    of either sign: Ho, Lin 2012, Algorithm 4). A sample is looked at from the side on which its weight lies, or its
+    residual while the weight is 0. There it is a sample of classification, with the slack sign (target - h) - epsilon,
+    whose weight may go on to the other side.
 
     Parameters
     ----------
@@ -51,35 +40,18 @@ def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0, tw
         The samples, as in `Design.rows`.
     bias : float
         Value of the bias column; 0.0 for none.
-    points : ndarray of float64
-        `Points.rows` of the terms of the loss.
-    order : ndarray of int64
+    points, below : ndarray and tuple or None
+        `Points` of the terms of the loss, made with the same sigma.
+    order, n : ndarray of int64, int
         The points to visit. Afterwards the points that stay in come first, in the same order.
-    n : int
-        Number of points to visit.
-    beta : ndarray of float64, shape (m,)
-        The dual weights.
-    v : ndarray of float64, shape (width,)
-        The weight vector of beta.
+    beta, v : ndarray of float64, shape (m,) and (width,)
+        The dual weights, and the weight vector of beta.
     high, low : float
         Thresholds of shrinking. A point drops out if its weight is 0 and its gradient exceeds `high`, or if its weight
         is at its bound and its gradient is below `low`; inf and -inf keep all points.
     sigma : float, default=1.0
-        Factor by which v moves further than the steps, for the local problem of one worker among several. `points`
-        has to be made with the same sigma.
-    two_sided : True or None, default=None
-        `Points.two_sided`.
-
-    Returns
-    -------
-    Pass
-
-    References
-    ----------
-    Hsieh, Chang, Lin, Keerthi, Sundararajan (2008), Algorithm 3; for sigma: Ma et al. (2015), sigma'; for weights of
-    either sign: Ho, Lin (2012), Algorithm 4. A sample is looked at from the side on which its weight lies, or its
-    residual while the weight is 0. There it is a sample of classification, with the slack sign (target - h) - kink,
-    whose weight may go on to the other side.
+        Factor by which v moves further than the steps, for the local problem of one worker among several (sigma' of Ma
+        et al. 2015).
     """
     kept, gain, gap, top, bottom, born = 0, 0.0, 0.0, -np.inf, np.inf, 0
     last = np.uintp(v.size - 1)
@@ -92,13 +64,13 @@ def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0, tw
         if bias != 0.0:
             h += bias * v[last]
         e, held = points[i, 0] - h, beta[i]
-        side = find_side(points, two_sided, i, held, e)
-        slack, held = side.sign * e - side.kink, side.sign * held
+        side = find_side(points, below, i, held, e)
+        slack, held = side.sign * e - side.epsilon, side.sign * held
         slope = side.ridge * held - slack
         gap += excess_of(slack, held, side)
-        if two_sided is not None:
-            other = opposite_side(points, i, side)
-            gap += loss_beyond(other.sign * e - other.kink, other)
+        if below is not None:
+            other = opposite_side(points, below, i, side)
+            gap += loss_beyond(other.sign * e - other.epsilon, other)
         if held == 0.0:
             if slope > high:
                 continue
@@ -110,14 +82,14 @@ def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0, tw
         order[np.uintp(kept)] = np.intp(i)
         kept += 1
         top, bottom = max(top, slope), min(bottom, slope)
-        if abs(slope) > FINE * (abs(points[i, 0]) + side.kink):
+        if abs(slope) > FINE * (abs(points[i, 0]) + side.epsilon):
             size = min(held - slope * side.inverse, side.bound)
-            if two_sided is None:
+            if below is None:
                 size = max(size, 0.0)
             elif size < 0.0:  # the minimum lies on the other side, or at 0
-                kinks = side.kink + other.kink
-                size = max(min(size * (other.inverse / side.inverse) + kinks * other.inverse, 0.0), -other.bound)
-                gain += size * (kinks - 0.5 * size * (other.ridge - side.ridge))
+                tube = side.epsilon + other.epsilon
+                size = max(min(size * (other.inverse / side.inverse) + tube * other.inverse, 0.0), -other.bound)
+                gain += size * (tube - 0.5 * size * (other.ridge - side.ridge))
             step = size - held
             beta[i] = side.sign * size
             gain -= step * (slope + 0.5 * step / side.inverse)

@@ -142,30 +142,8 @@ def _fetch_row(X, i):
 class Design:
     """X (m, d) of a Gram with the linear kernel, followed by a column of `bias` unless that is 0.
 
-    Parameters
-    ----------
-    gram : Gram
-        Gram of the m samples with the linear kernel.
-    bias : float
-        Value of the bias column; 0.0 for no such column.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (m, d) or CSR
-        X in the form that compiled loops take.
-    m, d : int
-        Number of rows and columns of X.
-    width : int
-        d, or d + 1 with a bias column.
-    entries : int
-        Number of stored values of X.
-    sq : ndarray of float64, shape (m,)
-        Squared norms of the rows of X, bias included.
-
-    Raises
-    ------
-    InputError
-        If the kernel is not linear.
+    `rows` is X in the form that compiled loops take, `width` is d or d + 1, `entries` is the number of stored values of
+    X, and `sq` (m,) are the squared norms of the rows, bias included. Raises InputError for another kernel.
     """
 
     def __init__(self, gram: Gram, bias: float) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 from svmkit.kernels.rounding import U
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Certificate
+from svmkit.problems.risks.points import dual_sums
 from svmkit.problems.risks.risk import Risk
-from svmkit.problems.risks.sums import dual_sums
 from svmkit.problems.rounding import dot_error
 from svmkit.problems.weights import reward_error, ridges
 

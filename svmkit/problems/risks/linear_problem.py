@@ -11,20 +11,14 @@ from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
 from svmkit.problems.risks.coordinate_descent import Pass, coordinate_pass
 from svmkit.problems.risks.design import Design
+from svmkit.problems.risks.points import dual_sums
 from svmkit.problems.risks.risk import Risk
-from svmkit.problems.risks.sums import dual_sums
 from svmkit.problems.rounding import dot_error
 from svmkit.problems.weights import reward_error, ridges
 
 
 class LinearProblem(Risk):
-    """A risk of a linear model. The parameters are those of `Risk`; the Gram has the linear kernel.
-
-    Attributes
-    ----------
-    design : Design
-        X with its bias column.
-    """
+    """A risk of a linear model. The parameters are those of `Risk`; the Gram has the linear kernel."""
 
     is_linear: ClassVar[bool] = True
 
@@ -35,20 +29,17 @@ class LinearProblem(Risk):
         self.design = Design(gram, self.bias)
 
     def descend(self, order: np.ndarray, beta: np.ndarray, v: np.ndarray, high: float, low: float) -> Pass:
-        """Make a pass of coordinate descent over samples, all arrays in place.
+        """Make a pass of coordinate descent over the samples `order` (n,), all arrays in place, as `coordinate_pass`
+        does.
 
         Parameters
         ----------
-        order : ndarray of int64
-            The samples; those that stay in come first afterwards.
-        beta, v : ndarray of float64, shape (m,) and (width,)
-            Dual weights, and w of them.
-        high, low : float
-            Thresholds of shrinking, as for `coordinate_pass`.
+        order, beta, v, high, low
+            As for `coordinate_pass`.
         """
         d, points = self.design, self.points
         given = d.rows, d.bias, points.rows, order, order.size, beta, v
-        return coordinate_pass(*given, high, low, 1.0, points.two_sided)
+        return coordinate_pass(*given, high, low, 1.0, points.below)
 
     def decision(self, w: np.ndarray) -> np.ndarray:
         """Return the decision values h (m,) of w (width,)."""

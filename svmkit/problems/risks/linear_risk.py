@@ -15,7 +15,7 @@ from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.linear_problem import LinearProblem
 from svmkit.problems.risks.near_margin import guess_weights
-from svmkit.problems.risks.sums import dual_sums
+from svmkit.problems.risks.points import dual_sums
 from svmkit.problems.rounding import dot_error
 from svmkit.problems.weights import outside_bounds, ridges
 
@@ -64,7 +64,7 @@ class LinearDual(LinearProblem):
         return outside_bounds(self.terms, point)
 
     def restore(self, point: np.ndarray) -> np.ndarray:
-        if self.points.two_sided is None and point.shape == self.shape and (point >= 0.0).all():
+        if self.points.below is None and point.shape == self.shape and (point >= 0.0).all():
             return np.copysign(point, self.y)  # weights without signs, or of one class only
         return point
 
@@ -177,17 +177,9 @@ class LinearRisk(LinearProblem):
             self._keep(Bound(certificate.dual, certificate.beta))
 
     def offer(self, beta: np.ndarray) -> float:
-        """Let later certificates start from dual weights of a solver.
-
-        Parameters
-        ----------
-        beta : ndarray of shape (m,), float64
-            Dual weights, each within its bounds. With the l1 penalty they are scaled until they are feasible.
-
-        Returns
-        -------
-        float
-            The best lower bound on the optimum that has been offered so far, this one included.
+        """Let later certificates start from dual weights beta (m,) of a solver, each within its bounds; with the l1
+        penalty they are scaled until they are feasible. Return the best lower bound on the optimum that has been
+        offered so far.
         """
         return self._keep(self._prove(beta))
 
@@ -211,7 +203,9 @@ class LinearRisk(LinearProblem):
         v = self.weights(beta)
         if self.penalty == "l1":
             reward, curvature = dual_sums(*self.points, beta)
-            beta = beta * _best_scale_l1(reward, curvature, v)
+            largest = float(np.abs(v).max(initial=0.0))
+            best = min(reward / curvature if curvature > 0.0 else 1.0, 1.0 / largest if largest > 0.0 else np.inf)
+            beta = beta * (best if reward > 0.0 else 0.0)
             dual, of_pull = self.dual(beta, np.zeros(1)), dot_error(beta * np.sqrt(self.design.sq))
             return Bound(dual, beta, self._dual_error(beta, np.zeros(1)) + of_pull * abs(dual))  # |v| <= 1
         return Bound(self.dual(beta, v), beta, self._dual_error(beta, v))
@@ -254,13 +248,3 @@ class LinearTubeRisk(LinearRisk):
 
     name: ClassVar[str] = "LinearTubeRisk"
     task: ClassVar[str] = "regress"
-
-
-def _best_scale_l1(total: float, curvature: float, v: np.ndarray) -> float:
-    """Return the factor of dual weights at which D of the l1 penalty is largest, where max |v| must not exceed 1."""
-    if total <= 0.0:
-        return 0.0
-    largest = float(np.abs(v).max(initial=0.0))
-    fits = 1.0 / largest if largest > 0.0 else np.inf
-    best = total / curvature if curvature > 0.0 else 1.0
-    return min(best, fits)

@@ -15,7 +15,7 @@ import numpy as np
 
 from svmkit.losses.terms import Terms
 from svmkit.problems.risks.linear_problem import LinearProblem
-from svmkit.problems.risks.sums import dual_sums
+from svmkit.problems.risks.points import dual_sums
 
 BANDS = (5, 20, 80)  # bands of a fifth of the samples and less: the better the model, the smaller the best band
 BAND_PASSES = 2  # the passes over a band may read as many rows of X as this many passes over all samples do
@@ -26,30 +26,22 @@ SMALL = 1000  # up to so many samples, all of them are tried as one band as well
 
 def guess_weights(problem: LinearProblem, h: np.ndarray) -> np.ndarray:
     """Return dual weights (m,) that decision values suggest with the l2 penalty, scaled if losses are smooth."""
-    if not problem.is_smooth:
-        return weights_near_margin(problem, h)
+    t = problem.terms
+    if ((t.upper > 0.0) & (t.ridge_up == 0.0) | (t.lower < 0.0) & (t.ridge_down == 0.0)).any():
+        return weights_near_margin(problem, h)  # slopes jump
     beta = problem.suggest(h)
     v, (linear, ridged) = problem.weights(beta), dual_sums(*problem.points, beta)
     return beta * problem.best_scale(linear, float(v @ v) + ridged)
 
 
 def weights_near_margin(problem: LinearProblem, h: np.ndarray) -> np.ndarray:
-    """Return dual weights for the l2 penalty from the decision values of a primal point.
-
-    Parameters
-    ----------
-    problem : LinearProblem
-        The problem.
-    h : ndarray of float64, shape (m,)
-        `LinearProblem.decision` of the point.
-
-    Returns
-    -------
-    ndarray of float64, shape (m,)
-        Feasible dual weights: those with the largest D among several bands around the margin.
+    """Return the feasible dual weights (m,) with the largest D, for the l2 penalty, among those of several bands around
+    the margin; h (m,) are the decision values of a primal point.
     """
-    m, e = problem.m, problem.terms.target - h
-    distance = distance_to_margin(problem.terms, e)
+    t, m, e = problem.terms, problem.m, problem.terms.target - h
+    up = np.where(t.upper > 0.0, np.abs(e - t.kink_up), np.inf)  # distance to a residual beyond which a weight begins
+    down = np.where(t.lower < 0.0, np.abs(e + t.kink_down), np.inf)
+    distance = np.minimum(up, down)
     least = min(2 * problem.design.width, m // BANDS[0])  # about as many samples as columns lie on the margin
     parts = BANDS if m > SMALL else (1, *BANDS)
     sizes = sorted({max(m // part, least, 1) for part in parts}, reverse=True)
@@ -57,15 +49,8 @@ def weights_near_margin(problem: LinearProblem, h: np.ndarray) -> np.ndarray:
     for size in sizes:
         inside = np.argpartition(distance, size - 1)[:size]
         width = max(float(distance[inside].max()), 1e-12)
-        candidates.append(_descend(problem, blurred_weights(problem.terms, e, width), inside))
+        candidates.append(_descend(problem, blurred_weights(t, e, width), inside))
     return max(candidates, key=itemgetter(0))[1]
-
-
-def distance_to_margin(terms: Terms, e: np.ndarray) -> np.ndarray:
-    """Return the distance (m,) from each residual e (m,) to the nearest one beyond which a dual weight begins."""
-    up = np.where(terms.upper > 0.0, np.abs(e - terms.kink_up), np.inf)
-    down = np.where(terms.lower < 0.0, np.abs(e + terms.kink_down), np.inf)
-    return np.minimum(up, down)
 
 
 def blurred_weights(terms: Terms, e: np.ndarray, width: float) -> np.ndarray:

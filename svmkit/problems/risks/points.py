@@ -1,4 +1,4 @@
-"""The terms of a loss as compiled loops read them, one row of numbers a sample, and the loss and its derivative there.
+"""The terms of a loss as compiled loops read them, one row of numbers a sample: values, derivatives, sums over samples.
 
 A sample whose weight may have one sign only, as of every loss of a margin, takes fewer numbers and a shorter path: for
 all others the loops are compiled once more, since numba leaves out what depends on an argument that is None.
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from svmkit.kernels.rounding import TINY as LEAST_ERROR
 from svmkit.losses.terms import Terms
 from svmkit.runtime.compiling import njit
 
@@ -21,93 +22,89 @@ class Points(NamedTuple):
 
     Attributes
     ----------
-    rows : ndarray of float64, shape (m, 4) or (m, 9)
+    rows : ndarray of float64, shape (m, 4), (m, 5) or (m, 9)
         With one sign of a sample's weight and no kinks: target, ridge, 1 / curvature of the dual, and the bound that is
-        not 0, with its sign. With two signs: target, and ridge, 1 / curvature, bound and kink first of weights >= 0,
-        then of weights <= 0; here bounds are >= 0.
-    two_sided : True or None
-        Whether weights may have either sign.
+        not 0, with its sign. With two signs: target, and ridge, 1 / curvature, bound and kink of weights >= 0, then
+        those of weights <= 0 unless they are the same; here bounds are >= 0.
+    below : tuple of int, or None
+        None where a sample's weight has one sign; else () or (5,), the column at which the numbers of weights <= 0
+        begin if they have their own. Loops are compiled for each of the three.
     """
 
     rows: np.ndarray
-    two_sided: bool | None
+    below: tuple[int, ...] | None
 
 
 class Side(NamedTuple):
-    """The terms of a sample on one side of beta = 0, for the size of its weight.
-
-    Attributes
-    ----------
-    sign : float
-        1.0 for weights >= 0, -1.0 for weights <= 0.
-    ridge, inverse, bound, kink : float
-        As in `Points.rows`.
-    """
+    """The terms of a sample on one side of beta = 0, where `sign` is 1.0 or -1.0, for the size of its weight."""
 
     sign: float
     ridge: float
     inverse: float
     bound: float
-    kink: float
+    epsilon: float
 
 
 def make_points(terms: Terms, sq: np.ndarray, sigma: float = 1.0) -> Points:
-    """Return the terms in the form that compiled loops read.
+    """Return terms of m samples in the form that compiled loops read.
 
     Parameters
     ----------
     terms : Terms
-        The terms of m samples.
+        The terms.
     sq : ndarray of float64, shape (m,)
         Squared norms of the samples, bias included.
     sigma : float, default=1.0
         Factor of the squared norms, as for `coordinate_pass`.
-
-    Returns
-    -------
-    Points
     """
+    sides: list[tuple[np.ndarray, ...]]
+    below: tuple[int, ...] | None = None
     up = terms.upper > 0.0
-    kinks = np.where(up, terms.kink_up, terms.kink_down)
-    if not ((up & (terms.lower < 0.0)).any() or kinks.any()):
-        ridge = np.where(up, terms.ridge_up, terms.ridge_down)
-        bound = np.where(up, terms.upper, terms.lower)
-        return Points(np.column_stack([terms.target, ridge, _inverse(sigma * sq + ridge), bound]), None)
-    above = terms.ridge_up, _inverse(sigma * sq + terms.ridge_up), terms.upper, terms.kink_up
-    below = terms.ridge_down, _inverse(sigma * sq + terms.ridge_down), -terms.lower, terms.kink_down
-    return Points(np.column_stack([terms.target, *above, *below]), True)
-
-
-def _inverse(curvature: np.ndarray) -> np.ndarray:
-    return 1.0 / np.maximum(curvature, TINY)
+    above = terms.ridge_up, terms.upper, terms.kink_up
+    under = terms.ridge_down, -terms.lower, terms.kink_down
+    if not ((up & (under[1] > 0.0)).any() or np.where(up, above[2], under[2]).any()):
+        sides = [(np.where(up, terms.ridge_up, terms.ridge_down), np.where(up, terms.upper, terms.lower))]
+    elif all((one == other).all() for one, other in zip(above, under, strict=True)):
+        sides, below = [above], ()
+    else:
+        sides, below = [above, under], (5,)
+    rows = np.empty((len(sq), 4 if below is None else 1 + 4 * len(sides)))
+    rows[:, 0] = terms.target
+    for k, (ridge, *rest) in zip((1, 5), sides, strict=False):
+        rows[:, k], rows[:, k + 1] = ridge, 1.0 / np.maximum(sigma * sq + ridge, TINY)
+        for column, values in enumerate(rest, k + 2):
+            rows[:, column] = values
+    return Points(rows, below)
 
 
 @njit(cache=True, error_model="numpy")
-def find_side(rows, two_sided, i, held, e):
+def find_side(rows, below, i, held, e):
     """Return the side on which the weight `held` of sample i lies, or its residual e while the weight is 0."""
-    if two_sided is None:
+    if below is None:
         bound = rows[i, 3]
         return Side(np.copysign(1.0, bound), rows[i, 1], rows[i, 2], abs(bound), 0.0)
-    if held > 0.0 or (held == 0.0 and e > 0.0):
-        return Side(1.0, rows[i, 1], rows[i, 2], rows[i, 3], rows[i, 4])
-    return Side(-1.0, rows[i, 5], rows[i, 6], rows[i, 7], rows[i, 8])
+    return _side(rows, below, i, (e if held == 0.0 else held) > 0.0)
 
 
 @njit(cache=True, error_model="numpy")
-def opposite_side(rows, i, side):
+def opposite_side(rows, below, i, side):
     """Return the other side of sample i, whose weight may have two signs."""
-    if side.sign < 0.0:
-        return Side(1.0, rows[i, 1], rows[i, 2], rows[i, 3], rows[i, 4])
-    return Side(-1.0, rows[i, 5], rows[i, 6], rows[i, 7], rows[i, 8])
+    return _side(rows, below, i, side.sign < 0.0)
 
 
 @njit(cache=True, error_model="numpy")
-def side_toward(rows, two_sided, i, e):
+def _side(rows, below, i, up):
+    """Return a side of sample i, whose weight may have two signs, without a branch: nobody could predict it."""
+    k = np.uintp(1 if up or len(below) == 0 else 5)  # `len` is known when this is compiled
+    return Side(1.0 if up else -1.0, rows[i, k], rows[i, k + 1], rows[i, k + 2], rows[i, k + 3])
+
+
+@njit(cache=True, error_model="numpy")
+def side_toward(rows, below, i, e):
     """Return the side of sample i toward e, without a branch: for signs that nobody could predict."""
-    if two_sided is None:
-        return find_side(rows, two_sided, i, 0.0, e)
-    k = np.uintp(1 if e > 0.0 else 5)
-    return Side(1.0 if e > 0.0 else -1.0, rows[i, k], rows[i, k + 1], rows[i, k + 2], rows[i, k + 3])
+    if below is None:
+        return find_side(rows, below, i, 0.0, e)
+    return _side(rows, below, i, e > 0.0)
 
 
 @njit(cache=True, error_model="numpy")
@@ -132,10 +129,56 @@ def excess_of(slack, held, side):
 
 
 @njit(cache=True, error_model="numpy")
-def derivative(rows, two_sided, i, e):
+def derivative(rows, below, i, e):
     """Return the derivative of the loss of sample i at the residual e: the dual weight that e suggests."""
-    side = side_toward(rows, two_sided, i, e)
-    beyond = max(side.sign * e - side.kink, 0.0)
+    side = side_toward(rows, below, i, e)
+    beyond = max(side.sign * e - side.epsilon, 0.0)
     if side.ridge > 0.0:
         return side.sign * min(beyond / side.ridge, side.bound)
     return side.sign * (side.bound if beyond > 0.0 else 0.0)
+
+
+@njit(cache=True, error_model="numpy")
+def total_loss(rows, below, h):
+    """Return the sum of the losses of decision values h (m,); the first arguments are those of `Points`."""
+    total = 0.0
+    for i in range(h.size):
+        total += one_loss(rows, below, i, rows[i, 0] - h[i])
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def one_loss(rows, below, i, e):
+    """Return the loss of sample i at the residual e."""
+    side = side_toward(rows, below, i, e)
+    return loss_beyond(side.sign * e - side.epsilon, side)
+
+
+@njit(cache=True, error_model="numpy")
+def fill_derivatives(rows, below, h, out):
+    """Write the derivatives of the losses by their residuals, for decision values h (m,), to `out` (m,)."""
+    for i in range(h.size):
+        out[i] = derivative(rows, below, i, rows[i, 0] - h[i])
+
+
+@njit(cache=True, error_model="numpy")
+def total_loss_error(rows, below, h, error, roundoff):
+    """Return a bound on the error of `total_loss` for decision values h (m,) with errors of at most `error` (m,)."""
+    carried, total = 0.0, 0.0
+    for i in range(h.size):
+        e, epsilon = rows[i, 0] - h[i], side_toward(rows, below, i, rows[i, 0] - h[i]).epsilon
+        off = error[i] + 2.0 * roundoff * (abs(rows[i, 0]) + abs(h[i]) + epsilon)
+        total += one_loss(rows, below, i, e)
+        carried += off * max(derivative(rows, below, i, e + off), -derivative(rows, below, i, e - off))
+    return carried + (h.size + 1) * (4.0 * roundoff * total + LEAST_ERROR if total > 0.0 else 0.0)
+
+
+@njit(cache=True, error_model="numpy")
+def dual_sums(rows, below, beta):
+    """Return the part of D that grows along beta (m,) like a line, target'beta less the kinks, and sum ridge beta^2."""
+    linear, ridged = 0.0, 0.0
+    for i in range(beta.size):
+        side = side_toward(rows, below, i, beta[i])
+        linear += (rows[i, 0] - side.sign * side.epsilon) * beta[i]
+        ridged += side.ridge * beta[i] * beta[i]
+    return linear, ridged

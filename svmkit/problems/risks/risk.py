@@ -17,8 +17,7 @@ from svmkit.losses.base import Loss
 from svmkit.losses.by_name import make_loss
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.risks.points import Points, make_points
-from svmkit.problems.risks.sums import fill_derivatives, total_loss, total_loss_error
+from svmkit.problems.risks.points import Points, fill_derivatives, make_points, total_loss, total_loss_error
 from svmkit.problems.targets import read_samples
 
 
@@ -93,19 +92,6 @@ class Risk(Problem):
         """The mean loss of the empty model, 1.0 where that is 0."""
         return self.total_loss(np.zeros(self.m)) * self.lam or 1.0
 
-    @cached_property
-    def is_bounded(self) -> bool:
-        """Whether a dual weight has a bound other than 0."""
-        bounds = np.abs([self.terms.upper, self.terms.lower])
-        return bool(((bounds > 0.0) & (bounds < np.inf)).any())
-
-    @cached_property
-    def is_smooth(self) -> bool:
-        """Whether the slopes of all losses are continuous, so that a primal point determines its dual weights."""
-        t = self.terms
-        jumps = (t.upper > 0.0) & (t.ridge_up == 0.0) | (t.lower < 0.0) & (t.ridge_down == 0.0)
-        return not jumps.any()
-
     def bound(self, objective: float) -> Certificate:
         return Certificate(objective, None, None)
 
@@ -113,9 +99,8 @@ class Risk(Problem):
         return self.certificate(point).primal
 
     def infeasible(self, point: np.ndarray) -> str | None:
-        shape = self.shape
-        if point.shape != shape or point.dtype != np.float64 or not np.isfinite(point).all():
-            return f"it should be finite float64 of shape {shape}, not {point.dtype} of shape {point.shape}"
+        if point.shape != self.shape or point.dtype != np.float64 or not np.isfinite(point).all():
+            return f"it should be finite float64 of shape {self.shape}, not {point.dtype} of shape {point.shape}"
         return None
 
     @property
@@ -145,4 +130,6 @@ class Risk(Problem):
         """Return the argmax of s total - s^2 curvature / 2 over s >= 0; with bounds also s <= 1, to stay in them."""
         if curvature <= 0.0:
             return 1.0
-        return min(max(total / curvature, 0.0), 1.0 if self.is_bounded else np.inf)
+        bounds = np.abs([self.terms.upper, self.terms.lower])
+        is_bounded = ((bounds > 0.0) & (bounds < np.inf)).any()
+        return min(max(total / curvature, 0.0), 1.0 if is_bounded else np.inf)

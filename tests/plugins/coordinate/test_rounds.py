@@ -21,9 +21,7 @@ def round_of(problem, K, seeds=0, beta=None, high=np.inf, low=-np.inf):
     shared, order, v, held = Shared.allocate(problem, K), np.arange(problem.m), problem.weights(beta), beta.copy()
     shared.seeds[:] = seeds
     thresholds = np.array([high, low])
-    done, count, looks, gain, born = shared_passes(
-        d.rows, d.bias, order, problem.m, beta, v, thresholds, False, shared, 0, 1
-    )
+    done, count, looks, gain, born = shared_passes(d, order, problem.m, beta, v, thresholds, False, (0, 1), shared)
     assert (count, looks, gain, born) == (1, problem.m, done.gain, done.born)
     return done, beta, v, order, shared, held
 
