@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmkit.problems.risks.linear_risk import LinearRisk
-from svmkit.problems.risks.sums import dual_sums
+from svmkit.problems.risks.points import dual_sums
 from svmkit_cutting_plane import bundle_dual as dual
 
 ROOM = 64  # cuts that the first arrays hold
@@ -21,31 +21,12 @@ HUGE = 1e30  # weights that may not fit into float32
 
 
 class Bundle:
-    """The cuts and their weights; cut 0 is R(w) >= 0.
+    """The cuts of a problem's risk and their weights; cut 0 is R(w) >= 0.
 
-    Parameters
-    ----------
-    problem : LinearRisk
-        The problem whose risk is cut.
-
-    Attributes
-    ----------
-    n : int
-        Number of cuts.
-    V, b, K : ndarray of shape (n, width), (n,) and (n, n)
-        Slopes v_k and offsets b_k of the cuts, and the products v_k'v_l.
-    alpha : ndarray of shape (n,)
-        Weights of the cuts, on the simplex.
-    idle : ndarray of shape (n,)
-        Number of solves in a row in which alpha_k was 0.
-    w : ndarray of shape (width,)
-        Minimum of the model, as far as alpha solves its dual.
-    D, height : float
-        Dual objective at alpha, and the model's value of the risk R at w.
-
-    Notes
-    -----
-    A cut takes 8 (width + n) bytes, plus for each sample a bit or two where weights jump to a bound, else 4 bytes.
+    The `n` cuts have slopes V (n, width), offsets b (n,), products K = V V', weights alpha (n,) on the simplex, and
+    `idle` (n,), the number of solves in a row in which alpha_k was 0. w (width,) is the minimum of the model as far as
+    alpha solves its dual, D the dual objective at alpha, and `height` the model's value of R at w. A cut takes 8 (width
+    + n) bytes, plus for each sample a bit or two where weights jump to a bound, else 4 bytes.
     """
 
     def __init__(self, problem: LinearRisk) -> None:
@@ -55,7 +36,7 @@ class Bundle:
         self._packed = [np.zeros(0)]  # dual weights of each cut
         terms = problem.terms
         self._jumps = not (terms.ridge_up.any() or terms.ridge_down.any())
-        self._ends = (terms.upper, terms.lower) if problem.points.two_sided else (terms.upper + terms.lower,)
+        self._ends = (terms.upper + terms.lower,) if problem.points.below is None else (terms.upper, terms.lower)
         self._weigh()
 
     @property
@@ -82,7 +63,7 @@ class Bundle:
         self.n += 1
 
     def solve(self, method: str, primal: float, share: float) -> None:
-        """Raise D until its own gap is small beside primal - D.
+        """Raise D until its own gap is at most `share` of primal - D.
 
         Parameters
         ----------
@@ -116,10 +97,7 @@ class Bundle:
         self.n = keep.size
 
     def beta(self) -> np.ndarray:
-        """Return the dual weights (m,) of the samples behind alpha, within their bounds.
-
-        Their dual objective is D, or above it where phi curves.
-        """
+        """Return the dual weights (m,) behind alpha, whose dual objective is D, or above it where phi curves."""
         p = self.problem
         beta = np.zeros(p.m)
         for k in np.flatnonzero(self.alpha[1:]) + 1:

@@ -49,15 +49,8 @@ def solve_dual(method: str, K: np.ndarray, b: np.ndarray, alpha: np.ndarray, pri
         C-contiguous; the first n rows and columns count.
     b, alpha : ndarray of shape (n,)
         Linear term, and the weights to start from.
-    primal : float
-        Primal objective of the best point so far.
-    share : float
-        Share of the gap, in (0, 1).
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The new weights.
+    primal, share : float
+        Primal objective of the best point so far, and the share of the gap, in (0, 1).
     """
     n = len(b)
     if method == OWN:

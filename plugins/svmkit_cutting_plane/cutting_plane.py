@@ -1,4 +1,4 @@
-"""The round of all cutting-plane methods; a variant says where the next cut is made, and which cuts are dropped."""
+"""The round of all cutting-plane methods, and `bmrm`, which is just that; others place cuts elsewhere, or drop some."""
 
 from __future__ import annotations
 
@@ -29,35 +29,14 @@ class Point(NamedTuple):
 
 
 class State:
-    """State of a solve.
-
-    Parameters
-    ----------
-    problem : LinearRisk
-        The problem to solve.
-    w : ndarray of shape (width,)
-        Where the solve begins.
-
-    Attributes
-    ----------
-    bundle : Bundle
-        The cuts.
-    best : Point
-        The best point so far.
-    query : ndarray of shape (m,)
-        Decision values at the point where the next cut is made.
-    cuts : int
-        Number of cuts made.
-    offered : bool
-        Whether the problem knows the dual weights behind the bundle's alpha.
+    """State of a solve: the cuts, the best point so far, the decision values `query` (m,) at which the next cut is
+    made, the number of cuts made, and whether the problem was offered the dual weights behind the bundle's alpha.
     """
 
     def __init__(self, problem: LinearRisk, w: np.ndarray) -> None:
         self.problem, self.bundle = problem, Bundle(problem)
         self.best = self.look(w)
-        self.query = self.best.h
-        self.cuts = 0
-        self.offered = False
+        self.query, self.cuts, self.offered = self.best.h, 0, False
 
     def look(self, w: np.ndarray) -> Point:
         """Return the point w with its decision values and P, in one pass over the data."""
@@ -173,3 +152,15 @@ class CuttingPlane(Solver):
             "kept": bundle.n - 1,
             "active": int(np.count_nonzero(bundle.alpha[1:])),
         }
+
+
+@dataclass(frozen=True)
+class BMRM(CuttingPlane):
+    """Bundle method for regularised risks, BMRM (Teo, Vishwanathan, Smola, Le 2010, JMLR 11).
+
+    Each cut is made at the minimum w_t of the model and all cuts are kept. epsilon_t = min_i J(w_i) - J_t(w_t), the gap
+    in units of the objective, never rises. The parameters are those of `CuttingPlane`.
+    """
+
+    name = "bmrm"
+    paper = "Teo et al. 2010"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svmkit_frank_wolfe.iterate.directions import pairwise
-from svmkit_frank_wolfe.iterate.line_search import Direction
-from svmkit_frank_wolfe.iterate.state import SimplexState
+from svmkit_frank_wolfe.iterate.state import Direction, SimplexState
 from svmkit_frank_wolfe.steps.compiled_steps import Rule
 from svmkit_frank_wolfe.steps.step import FrankWolfe
 
@@ -19,4 +17,4 @@ class MDM(FrankWolfe):
     rule = Rule.MDM
 
     def direction(self, state: SimplexState) -> Direction:
-        return pairwise(state, state.j)
+        return state.pairwise(state.j)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from svmkit.solver.exact_search import line_search
 from svmkit.solver.step_info import StepInfo
 from svmkit_frank_wolfe.iterate import loops
-from svmkit_frank_wolfe.iterate.directions import toward
-from svmkit_frank_wolfe.iterate.line_search import Direction, line_search
-from svmkit_frank_wolfe.iterate.state import SimplexState
-from svmkit_frank_wolfe.steps.step import FrankWolfe, advance
+from svmkit_frank_wolfe.iterate.state import Direction, SimplexState
+from svmkit_frank_wolfe.steps.step import FrankWolfe
 
 
 @dataclass(frozen=True)
@@ -27,11 +26,11 @@ class Partan(FrankWolfe):
     keeps: ClassVar[int] = 3  # the current iterate, alpha_k to come back to, alpha_{k-1}
 
     def direction(self, state: SimplexState) -> Direction:
-        return toward(state)
+        return state.toward()
 
     def step(self, state: SimplexState) -> StepInfo:
         state.weights[1], state.scales[1], state.gs[1] = state.w, state.scales[0], state.g  # alpha_{k-1} next time
-        moved = advance(state, self.direction(state))
+        moved = state.advance(self.direction(state))
         w, scale, g = state.weights, state.scales, state.gs
         mu = line_search(*loops.secant(w[0], scale[0], g[0], w[2], scale[2], g[2]))
         if mu > 0.0:

@@ -33,7 +33,9 @@ def fit(
     wanted: Sequence[str],
     over: Callable[[], bool],
 ) -> dict[str, np.ndarray] | None:
-    """Fit an estimator in another process.
+    """Fit an estimator in another process; return its attributes by name, None if `over` ended the fit.
+
+    Raises InputError if the software refused the data or failed on them, SvmkitError if it ended without an answer.
 
     Parameters
     ----------
@@ -49,18 +51,6 @@ def fit(
         The attributes of the fitted estimator to return.
     over : callable
         Asked again and again; once it returns True the process is killed.
-
-    Returns
-    -------
-    dict of str to ndarray, or None
-        The attributes by name; None if `over` ended the fit.
-
-    Raises
-    ------
-    InputError
-        The software refused the data or failed on them.
-    SvmkitError
-        The process ended without an answer.
     """
     header = {"module": module, "name": name, "params": params, "wanted": list(wanted), "shape": list(X.shape)}
     parts = {k: getattr(X, k) for k in ("data", "indices", "indptr")} if sp.issparse(X) else {"X": X}

@@ -25,42 +25,22 @@ FINEST = 1e-9  # a smaller eps is pointless: the rounding of the software's floa
 
 
 class Fitted(NamedTuple):
-    """The result of one fit.
+    """The result of one fit."""
 
-    Attributes
-    ----------
-    point : ndarray
-        The fitted point of the problem: dual weights of shape (m,), or w with its bias entry.
-    n_iter : int
-        Number of iterations, as the software counts them.
-    cut_short : bool
-        Whether the fit used all iterations that it was given.
-    """
-
-    point: np.ndarray
-    n_iter: int
-    cut_short: bool
+    point: np.ndarray  # the fitted point of the problem: dual weights of shape (m,), or w with its bias entry
+    n_iter: int  # iterations, as the software counts them
+    cut_short: bool  # whether the fit used all iterations that it was given
 
 
+@dataclass
 class State:
-    """State of a solve.
+    """State of a solve."""
 
-    Attributes
-    ----------
-    problem : Problem
-        The problem to solve.
-    point : ndarray
-        Result of the last fit; before the first fit the start, or the point of the empty model.
-    eps : float
-        Tolerance of the next fit; 0.0 if no further fit makes sense.
-    seed : int
-        Seed of every fit.
-    over : callable
-        Whether the solve has to end.
-    """
-
-    def __init__(self, problem: Any, point: np.ndarray, eps: float, seed: int, over: Callable[[], bool]) -> None:
-        self.problem, self.point, self.eps, self.seed, self.over = problem, point, eps, seed, over
+    problem: Any
+    point: np.ndarray  # result of the last fit; before the first fit the start, or the point of the empty model
+    eps: float  # tolerance of the next fit; 0.0 if no further fit makes sense
+    seed: int
+    over: Callable[[], bool]  # whether the solve has to end
 
 
 @dataclass(frozen=True)
@@ -113,7 +93,7 @@ class Reference(Solver):
 
     @abstractmethod
     def fit_once(self, problem: Any, eps: float, seed: int, over: Callable[[], bool]) -> Fitted | None:
-        """Fit the problem once.
+        """Fit the problem once; None if the fit was killed because the solve has to end.
 
         Parameters
         ----------
@@ -125,11 +105,6 @@ class Reference(Solver):
             Seed of the software's random choices.
         over : callable
             Whether the solve has to end.
-
-        Returns
-        -------
-        Fitted or None
-            The fitted point and how the fit ended; None if it was killed because the solve has to end.
         """
 
     def init(self, problem: Problem, start: np.ndarray | None, draws: Draws) -> State:
@@ -152,12 +127,8 @@ class Reference(Solver):
 
 
 def features(gram: Gram) -> Any:
-    """Return the X of a Gram in the storage that scikit-learn accepts: dense, or CSR with int32 indices.
-
-    Raises
-    ------
-    InputError
-        If the CSR has more stored values than int32 can count.
+    """Return the X of a Gram in the storage that scikit-learn accepts: dense, or CSR with int32 indices, else
+    InputError.
     """
     X = gram.engine.X
     if sp.issparse(X) and X.indices.dtype != np.int32:

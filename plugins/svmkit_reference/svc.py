@@ -1,4 +1,4 @@
-"""C-SVC and epsilon-SVR by third-party software with the interface of scikit-learn's SVC and SVR."""
+"""C-SVC and epsilon-SVR by LIBSVM, and by other software with the interface of scikit-learn's SVC and SVR."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from svmkit.problems.base import Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.tube import TubeQP
 from svmkit.solver.base import libsvm_patience
+from svmkit.solver.requirements import Reads
 from svmkit_reference.reference import Fitted, Reference, features
 
 KERNELS = {Form.LINEAR: "linear", Form.RBF: "rbf", Form.POLY: "poly", Form.SIGMOID: "sigmoid"}
@@ -93,3 +94,26 @@ def _make_feasible(problem: BoxQP | TubeQP, coef: np.ndarray) -> np.ndarray:
         return point
     balanced = problem.start(coef)
     return np.zeros(problem.m) if balanced is None else balanced
+
+
+@dataclass(frozen=True)
+class LIBSVM(SVC):
+    """LIBSVM through scikit-learn's SVC and SVR (Chang, Lin 2011; Fan, Chen, Lin 2005).
+
+    One step is a whole fit, on one thread. A fit cannot start from a model. It runs in a process of its own, which a
+    limit in seconds or Ctrl-C ends, and it is repeated with eps / 10 while the certified gap is too large. For the
+    linear, rbf, poly and sigmoid kernels LIBSVM computes the values itself. Any other kernel is handed over as a matrix
+    of all its values, which has to fit into the memory budget; LIBSVM's row cache may use the rest of the budget.
+    Float32 data are copied to float64.
+
+    Parameters
+    ----------
+    eps : float, default=0.001
+        Largest violation of the optimality conditions that the first fit leaves.
+    shrinking : bool, default=True
+        Whether points are left out for as long as their weights seem to stay at a bound.
+    """
+
+    name = "libsvm"
+    reads = Reads.ROWS
+    paper = "Chang, Lin 2011"

@@ -19,33 +19,17 @@ class Refused(MlflowException, InputError):
 
 
 class Predictor:
-    """An SVMModel behind mlflow's predict(model_input, params).
-
-    Parameters
-    ----------
-    model : SVMModel
-    """
+    """An SVMModel behind mlflow's predict(model_input, params)."""
 
     def __init__(self, model: SVMModel) -> None:
         self.model = model
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> np.ndarray:
-        """Predict labels, or probabilities of the classes.
+        """Predict labels (n,), or probabilities (n, n_classes) where `params` is {"proba": True}; raise Refused for bad
+        input.
 
-        Raises Refused: an InputError: columns are missing, their number is wrong, there is text instead of numbers,
-        infinity, or NaN for a model that does not impute; or the model has no probabilities.
-
-        Parameters
-        ----------
-        model_input : DataFrame, ndarray, CSR or list of shape (n_samples, n_features)
-            A DataFrame that has all columns of the training table is taken by name, its text encoded as in training;
-            any other is taken in order.
-        params : dict, default=None
-            {"proba": True} asks for the probabilities of a model with a calibration. Other names are ignored.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or (n_samples, n_classes) of probabilities
+        A DataFrame that has all columns of the training table is taken by name, its text encoded as in training; any
+        other, an ndarray, a CSR matrix or a list is taken in order.
         """
         proba = bool((params or {}).get(PROBA))
         try:

@@ -76,15 +76,13 @@ def show_model(name: str, uri: str | None = None) -> dict[str, Any]:
 def register(file: str, name: str, uri: str | None = None, experiment: str | None = None) -> dict[str, Any]:
     """Register a model file as the next version of a model, in a run of its own with the lineage of the model.
 
-    Returns name, version, uri (models:/NAME/VERSION) and run_id. Raises InputError: the file is not a model, or the
-    name cannot be taken. Raises SvmkitError: the store failed.
+    Returns name, version, uri (models:/NAME/VERSION) and run_id. Raises InputError for a file that is no model or a
+    name that cannot be taken, SvmkitError if the store failed.
 
     Parameters
     ----------
-    file : str
-        Path of the model file.
-    name : str
-        Name in the registry.
+    file, name : str
+        Path of the model file, and name in the registry.
     uri, experiment : str, default=None
         Store and experiment; None is the tracker's default.
     """
@@ -150,17 +148,13 @@ def promote(
 
 
 def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) -> dict[str, Any]:
-    """Download a model from the registry to a file, which is written whole or not at all.
-
-    Returns source, out, and the lineage in the model. Raises InputError: the source is unknown, or `out` cannot be
-    written.
+    """Download a model from the registry to a file, which is written whole or not at all; return source, out and
+    lineage.
 
     Parameters
     ----------
-    source : str
-        models:/NAME@ALIAS, models:/NAME/VERSION or runs:/...
-    out : str
-        The file.
+    source, out : str
+        models:/NAME@ALIAS, models:/NAME/VERSION or runs:/..., and the file.
     force : bool, default=False
         Replace an existing file; a link is replaced, not followed.
     uri : str, default=None

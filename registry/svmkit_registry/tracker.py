@@ -90,19 +90,6 @@ class MLflowTracker(Tracker):
         data: Dataset | None = None,
         parent: str | None = None,
     ) -> None:
-        """Open a run of that name. Values of params and tags are cut at 6000 and 8000 characters.
-
-        Parameters
-        ----------
-        name : str
-            Title of the run.
-        params, tags : dict of str to object
-            Values are cut at 6000 and 8000 characters.
-        data : Dataset, default=None
-            The input of the run.
-        parent : str, default=None
-            The run in which it is nested.
-        """
         from mlflow.entities import Param
 
         from svmkit_registry.inputs import dataset_input
@@ -128,7 +115,6 @@ class MLflowTracker(Tracker):
 
     @_guard
     def reopen(self, run_id: str) -> bool:
-        """Go on with a run of an earlier process; False when the store does not have it, or it was deleted."""
         from mlflow.exceptions import MlflowException
 
         client = store.open_client(self.uri)
@@ -147,12 +133,10 @@ class MLflowTracker(Tracker):
 
     @_guard
     def artifact(self, path: str | Path, folder: str = "") -> None:
-        """Upload a file to the run's artifacts."""
         store.patiently(self._client.log_artifact, self.run_id, str(path), folder or None)
 
     @_guard
     def curve(self, points: list[HistoryPoint], prefix: str = "curve/") -> None:
-        """Log a history: step is n_iter, the time stamp is the run's start plus the point's seconds."""
         from mlflow.entities import Metric
 
         def metrics() -> Iterable[Any]:
@@ -175,29 +159,12 @@ class MLflowTracker(Tracker):
 
     @_guard
     def metrics(self, values: dict[str, float]) -> None:
-        """Log scalars by full name; None and NaN are left out. They show on the run and on its model."""
         known = {key: float(value) for key, value in values.items() if value is not None and not math.isnan(value)}
         self._log_scalars(known)
         self._scalars |= known
 
     @_guard
     def model(self, model: SVMModel, example: Any, register: str | None = None) -> str | None:
-        """Log the model and, where a name is given, register it.
-
-        Parameters
-        ----------
-        model : SVMModel
-            The model.
-        example : ndarray or CSR of shape (n, n_features)
-            A few rows of X for the signature; five of them are stored with the model.
-        register : str, default=None
-            Name in the model registry, created when missing; the lineage in `model.about` becomes tags of the version.
-
-        Returns
-        -------
-        str or None
-            models:/NAME/VERSION when it is registered, else models:/ID; None when it could not be logged.
-        """
         from mlflow.entities import LoggedModelOutput
 
         from svmkit_registry.lineage import tags_of
@@ -229,16 +196,10 @@ class MLflowTracker(Tracker):
 
     @_guard
     def end(self, status: str = "FINISHED") -> None:
-        """Close the run as FINISHED, FAILED or KILLED; a second call does nothing."""
         store.patiently(self._client.set_terminated, self.run_id, status)
         self._client = None
 
     def fetch(self, uri: str, folder: str) -> str:
-        """Download the model file behind a URI (models:/NAME@ALIAS, .../VERSION, models:/ID, runs:/RUN/model).
-
-        Raises InputError: the model, alias, version or run is unknown (the known ones are listed), or svmkit did not
-        log the model. Raises SvmkitError: the store or the download failed.
-        """
         from svmkit_registry.fetching import fetch_file
 
         with store.session(self.uri, uri) as client:

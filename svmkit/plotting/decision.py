@@ -24,21 +24,11 @@ _CURVE = 400  # points of the curve of a regression
 
 @dataclass(frozen=True)
 class _Subject:
-    """A model, and what happens to X before it.
-
-    Attributes
-    ----------
-    model : SVMModel
-        The model.
-    before : callable
-        Turns X into what the model takes: the steps of a pipeline before its estimator.
-    support : ndarray of int, or None
-        The training rows that are support vectors, where only the estimator knows them.
-    """
+    """A model, and what happens to X before it."""
 
     model: SVMModel
-    before: Callable[[Any], Any]
-    support: np.ndarray | None
+    before: Callable[[Any], Any]  # turns X into what the model takes: the steps of a pipeline before its estimator
+    support: np.ndarray | None  # the training rows that are support vectors, where only the estimator knows them
 
 
 def plot_decision(

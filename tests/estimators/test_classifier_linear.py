@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from support.problems import blobs
 from svmkit_coordinate.dcd import DCD
-from svmkit_reference.libsvm import LIBSVM
+from svmkit_reference.svc import LIBSVM
 
 from svmkit import SVMClassifier
 from svmkit.errors import InputError

@@ -120,12 +120,7 @@ def _first_highest(g, w, lo):
 def move_and_look(g, w, y, ridge, c, row_in, row_out, i, j, s, c_in, c_out, bias):
     """Move g as `move` does, with the ridges of i and j, in one pass with the searches for the next step.
 
-    Returns
-    -------
-    i : int
-        The first argmin of g.
-    j : int
-        The first argmax of g over w > 0.
+    Returns the first argmin of g, and the first argmax of g over w > 0.
     """
     p_in, p_out = c_in * y[i], c_out * y[j]
     shift = (p_in + p_out) * bias

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.exact_search import TINY, line_search
 from svmkit.solver.sampler import Draws
 from svmkit_frank_wolfe.iterate import loops
-from svmkit_frank_wolfe.iterate.line_search import Direction
 from svmkit_frank_wolfe.iterate.loops import FAINT, FRESH
 from svmkit_frank_wolfe.iterate.tracked_points import NONE, TrackedPoints
 
@@ -18,8 +19,29 @@ LIKELY = 64  # number of rows suggested to the Gram when it has to compute one
 NEGLIGIBLE = 1e-15  # an extrapolation leaves weights of this size where exact arithmetic leaves none
 
 
+class Direction(NamedTuple):
+    """D = s alpha + c_in e_i + c_out e_j, from an iterate alpha: one formula moves alpha and g along all directions."""
+
+    slope: float  # D'g
+    curvature: float  # D'A D
+    lam_max: float  # largest step along D that is feasible
+    s: float
+    c_in: float  # coefficient of the toward vertex i
+    c_out: float
+    j: int = -1  # position of the vertex that gives weight, -1 for none
+
+    @property
+    def gain(self) -> float:
+        """Decrease of f by the unclipped step, slope^2 / curvature; 0 for a direction along which f does not fall."""
+        return self.slope**2 / max(self.curvature, TINY) if self.slope < 0.0 else 0.0
+
+
 class SimplexState:
     """The iterate: weights alpha of the tracked points, g = A alpha + c and f = alpha'g.
+
+    alpha = scales[0] w, so that a toward step need not touch all of alpha (Ouyang, Gray 2010, end of section 3.2).
+    `keeps` iterates are kept, the current one in row 0 of `weights` and `gs` (keeps, n), earlier ones below it; w and g
+    are its rows. Vertices are positions among the tracked points: i is the toward vertex, as the oracle chose it.
 
     Parameters
     ----------
@@ -30,58 +52,33 @@ class SimplexState:
     draws : Draws
         Source of the samples that an oracle looks at.
     keeps : int
-        Number of iterates whose alpha and g are kept: the current one in row 0, earlier ones below it.
+        Number of iterates whose alpha and g are kept.
     everything : bool
         Whether all points are tracked from the start, instead of those with weight in `point`.
-
-    Attributes
-    ----------
-    tracked : TrackedPoints
-        The tracked points with their labels and kernel rows. All vertices below are positions among them.
-    i, j : int
-        Toward vertex, as the oracle chose it, and away vertex, argmax of g over alpha > 0.
-    w, g : ndarray of shape (n,)
-        Unscaled weights of the current iterate and its gradient, as views; alpha = scales[0] * w, so that a toward
-        step need not touch all of alpha (Ouyang, Gray 2010, end of section 3.2).
-    weights, gs : ndarray of shape (keeps, n)
-        Unscaled weights and gradients of all kept iterates, as views.
-    scales : ndarray of shape (keeps,)
-        Factors of the kept iterates' weights.
-    f, c_alpha : float
-        alpha'g and c'alpha.
-    active : int
-        Number of weights above 0.
-    budget : int
-        Largest number of active points allowed.
-    n_iter : int
-        Steps so far, those of an earlier solve that is continued included.
-    next_report : int
-        Number of steps at which the next history point is due, as `svmkit.solver.history.Schedule` has it.
-    fixed : tuple of ndarray or None
-        Copies of y, A_ii, ridge and linear term of the tracked points, for compiled steps; None before the first.
     """
 
     def __init__(self, problem: SimplexQP, point: np.ndarray, draws: Draws, keeps: int, everything: bool) -> None:
         self.problem, self.draws, self.keeps = problem, draws, keeps
-        self.budget = sys.maxsize
-        self.i, self.n_iter = 0, draws.goal.begun if draws.goal else 0
-        self.next_report = self.n_iter + 1
+        self.budget = sys.maxsize  # largest number of active points allowed
+        self.i, self.n_iter = 0, draws.goal.begun if draws.goal else 0  # steps, those of an earlier solve included
+        self.next_report = self.n_iter + 1  # when the next history point is due, as `Schedule` has it
         self.track(None if everything else np.flatnonzero(point), point)
 
     def track(self, idx: np.ndarray | None, point: np.ndarray, g: np.ndarray | None = None) -> None:
-        """Track other points, and forget earlier iterates.
+        """Track the rows `idx` of X, which hold all weight of `point` (m,), or all rows for None, and forget earlier
+        iterates.
 
         Parameters
         ----------
         idx : ndarray of shape (n,) or None
-            Rows of the problem's X to track, which hold all weight of `point`; None tracks all m points.
+            The rows.
         point : ndarray of shape (m,)
             The iterate.
         g : ndarray of shape (n,), default=None
             Gradient of the tracked points at `point`; None computes it from scratch.
         """
         self.tracked = TrackedPoints(self.problem, idx)
-        self.fixed: tuple[np.ndarray, ...] | None = None
+        self.fixed: tuple[np.ndarray, ...] | None = None  # copies of y, A_ii, ridge and linear term for compiled steps
         alpha = point[self.tracked.where]
         if g is None:
             g = self.problem.gradient(point) if idx is None else self.problem.gradient(point, idx)
@@ -163,10 +160,7 @@ class SimplexState:
         return self._row_i
 
     def row(self, p: int) -> np.ndarray:
-        """Kernel values (n,) of the tracked point p with all tracked points, without labels, bias and ridge.
-
-        The row comes from the Gram and its row cache if all points are tracked, otherwise from the working set.
-        """
+        """Return the kernel values (n,) of the tracked point p with all of them, without labels, bias and ridge."""
         return self.tracked.row(p, self._near_vertices if p == self.i else None)
 
     def _near_vertices(self) -> np.ndarray:
@@ -181,6 +175,30 @@ class SimplexState:
         if j == self.i:
             return float(self.tracked.diag[j])
         return float(y[self.i] * y[j] * (float(self.row_i()[j]) + self.problem.bias))  # the row may be float32
+
+    # directions, among which the variants choose
+
+    def toward(self) -> Direction:
+        """Return D = e_i - alpha, the Frank-Wolfe direction to the toward vertex i."""
+        curvature = self.tracked.diag[self.i] - 2.0 * self.image(self.i) + self.f - self.c_alpha
+        return Direction(self.g[self.i] - self.f, curvature, 1.0, -1.0, 1.0, 0.0)
+
+    def away(self, j: int) -> Direction:
+        """Return D = alpha - e_j, away from the active vertex j; its step is 0 when j is the only active vertex."""
+        weight, curvature = self.weight(j), self.tracked.diag[j] - 2.0 * self.image(j) + self.f - self.c_alpha
+        lam_max = weight / (1.0 - weight) if weight < 1.0 else 0.0
+        return Direction(self.f - self.g[j], curvature, lam_max, 1.0, 0.0, -1.0, j)
+
+    def toward_or_away(self) -> Direction:
+        """Return the steeper of the two directions: toward i when f - g_i >= g_j - f, else away from j."""
+        toward, away = self.toward(), self.away(self.j)
+        return toward if toward.slope <= away.slope else away
+
+    def pairwise(self, j: int) -> Direction:
+        """Return D = e_i - e_j, which moves weight from the active vertex j to the toward vertex i."""
+        i, diag = self.i, self.tracked.diag
+        curvature = diag[i] - 2.0 * self.entry(j) + diag[j]
+        return Direction(self.g[i] - self.g[j], curvature, self.weight(j), 0.0, 1.0, -1.0, j)
 
     # moves
 
@@ -223,12 +241,15 @@ class SimplexState:
                 w[j] = 0.0
                 self.active -= 1
 
-    def settle(self) -> None:
-        """Sum f anew from time to time; to be called once a step."""
+    def advance(self, d: Direction) -> bool:
+        """Make the step along d that an exact line search gives; return whether its length is above 0."""
+        lam = line_search(d.slope, d.curvature, d.lam_max)
+        self.move(lam, d)
         self.n_iter += 1
         self.age += 1
-        if self.age >= FRESH:
+        if self.age >= FRESH:  # f is summed anew from time to time
             self._sum()
+        return lam > 0.0
 
     def extrapolate(self, mu: float, beyond: int) -> None:
         """alpha += mu (alpha - kept iterate `beyond`), g with it; weights that reach 0 are exactly 0."""
@@ -247,7 +268,7 @@ class SimplexState:
     # other points
 
     def append(self, point: int, gs: np.ndarray, row: np.ndarray | None = None) -> int:
-        """Track one more point, with weight 0.
+        """Track one more point, with weight 0, and return its position.
 
         Parameters
         ----------
@@ -257,11 +278,6 @@ class SimplexState:
             Gradients of the point at the kept iterates.
         row : ndarray of shape (n,), default=None
             Kernel values of the point with the tracked points; None computes them.
-
-        Returns
-        -------
-        int
-            Position of the point.
         """
         n = self.tracked.append(point, row)
         more = self.tracked.room - self._weights.shape[1]
@@ -272,14 +288,12 @@ class SimplexState:
         return n
 
     def replace(self, p: int, point: int, g: float, row: np.ndarray) -> None:
-        """Give position and weight of a tracked point to an untracked one, and forget earlier iterates.
+        """Give position and weight of the tracked p to an untracked point, and forget earlier iterates.
 
         Parameters
         ----------
-        p : int
-            Position of the tracked point.
-        point : int
-            Row of the problem's X, not tracked yet.
+        p, point : int
+            Position of the tracked point, and row of the problem's X.
         g : float
             Gradient of `point` before the exchange.
         row : ndarray of shape (n,)
@@ -309,14 +323,10 @@ class SimplexState:
         self._forget()
 
     def resync(self, certificate: Certificate, everything: bool) -> None:
-        """Take over the certificate's exact g; switch to float64 kernel rows if float32 rows limit the solve.
+        """Take over the certificate's exact g, and `everything` tracks all points from now on, since their gradient is
+        known.
 
-        Parameters
-        ----------
-        certificate : Certificate
-            Certificate of the current iterate.
-        everything : bool
-            Whether all points are tracked from now on, since their gradient is known.
+        Float64 kernel rows replace float32 rows that limit the solve.
         """
         g = certificate.gradient
         assert g is not None

@@ -15,32 +15,11 @@ NONE = np.empty(0)  # the linear term c = 0
 class TrackedPoints:
     """The tracked points of a problem, with their labels, diagonal entries and kernel rows.
 
-    A point is named in two ways: by its row of the problem's X, or by its position among the tracked points.
-
-    Parameters
-    ----------
-    problem : SimplexQP
-        The problem whose points are tracked.
-    idx : ndarray of shape (n,) or None
-        Rows of the problem's X, in the order in which they are tracked. None tracks all of them in their own order.
-
-    Attributes
-    ----------
-    everything : bool
-        Whether all points are tracked.
-    n : int
-        Number of tracked points.
-    room : int
-        Capacity of arrays over the tracked points; the arrays are enlarged when n reaches it.
-    working : WorkingRows or None
-        Kernel rows among the tracked points, None when all points are tracked and the Gram serves the rows.
-    position : ndarray of shape (m,)
-        Position of each point of the problem among the tracked points, -1 for a point that is not tracked; empty when
-        all points are tracked.
-    y, diag, ridge : ndarray of shape (n,)
-        Label, A_ii and the ridge on the diagonal of each tracked point, as views.
-    linear : ndarray of shape (n,) or (0,)
-        Entry of the problem's linear term c for each tracked point; empty for c = 0.
+    A point is named in two ways: by its row of the problem's X, or by its `position` (m,) among the `n` tracked points,
+    which is -1 for a point that is not tracked. `idx` (n,) are the rows of X in the order in which they are tracked;
+    None tracks all of them in their own order, and then `position` is empty and the Gram serves the kernel rows. `y`,
+    `diag` and `ridge` (n,) are views of the label, A_ii and the ridge of each tracked point, `linear` is (n,), or empty
+    for c = 0.
     """
 
     def __init__(self, problem: SimplexQP, idx: np.ndarray | None) -> None:
@@ -89,38 +68,16 @@ class TrackedPoints:
         self.position[point] = p
 
     def row(self, p: int, likely: Callable[[], np.ndarray] | None = None) -> np.ndarray:
-        """Return the kernel values of one tracked point with all tracked points.
-
-        Parameters
-        ----------
-        p : int
-            Position of the point.
-        likely : callable, default=None
-            As for `Gram.row`, which serves the row when all points are tracked; otherwise it is ignored.
-
-        Returns
-        -------
-        ndarray of shape (n,), of the Gram's dtype
-            k(x_p, x_r) for all tracked r, without labels, bias and ridge. It must not be written to.
+        """Return k(x_p, x_r) (n,) for all tracked r, of the Gram's dtype, without labels, bias and ridge; it must not
+        be written to. `likely` is as for `Gram.row`, which serves the row when all points are tracked.
         """
         if self.working is None:
             return self.problem.gram.row(p, likely)
         return self.working.row(p)
 
     def append(self, point: int, row: np.ndarray | None = None) -> int:
-        """Track one more point, which is possible unless all points are tracked.
-
-        Parameters
-        ----------
-        point : int
-            Row of the problem's X, not tracked yet.
-        row : ndarray of shape (n,), default=None
-            Kernel values of the point with the tracked points; None computes them.
-
-        Returns
-        -------
-        int
-            Position of the point.
+        """Track one more row of X, possible unless all are tracked; `row` (n,) are its kernel values with the tracked
+        points.
         """
         assert self.working is not None
         p = self.n
@@ -134,14 +91,12 @@ class TrackedPoints:
         return p
 
     def replace(self, p: int, point: int, row: np.ndarray) -> None:
-        """Track another point in place of a tracked one.
+        """Track the row `point` of X at position p, in place of another one.
 
         Parameters
         ----------
-        p : int
-            Position of the point that is no longer tracked.
-        point : int
-            Row of the problem's X, not tracked yet.
+        p, point : int
+            The position, and the row of X, not tracked yet.
         row : ndarray of shape (n,)
             Kernel values of `point` with the tracked points before the exchange.
         """

@@ -15,14 +15,8 @@ LATE = 64  # columns written together at most: this touches one page of memory a
 
 
 class WorkingRows:
-    """Kernel rows among points of a Gram: a square matrix while it fits the budget, then the rows used last.
-
-    Parameters
-    ----------
-    gram : Gram
-        Computes the values; its budget and dtype hold for the values that are kept.
-    idx : ndarray of shape (n,)
-        The points, in the order of the set.
+    """Kernel rows among the points `idx` (n,) of a Gram, a square matrix while it fits the budget, then the rows used
+    last.
     """
 
     def __init__(self, gram: Gram, idx: np.ndarray) -> None:
@@ -90,12 +84,9 @@ class _Square:
             return False
         self._K[p, :p], self._K[p, p], self._known[p] = row, diag, True
         if n - self._even >= LATE:
-            self._level(n)
+            _mirror(self._K, self._even, n)
+            self._even = n
         return True
-
-    def _level(self, n: int) -> None:
-        _mirror(self._K, self._even, n)
-        self._even = n
 
     def row(self, gram: Gram, idx: np.ndarray, p: int) -> np.ndarray:
         n, K = len(idx), self._K
@@ -116,9 +107,8 @@ class _Recent:
 
     def __init__(self, dtype: np.dtype) -> None:
         self.dtype = dtype
-        self._rows: OrderedDict[int, tuple[np.ndarray, int]] = (
-            OrderedDict()
-        )  # position -> (values, how many are filled)
+        # position -> (values, how many are filled)
+        self._rows: OrderedDict[int, tuple[np.ndarray, int]] = OrderedDict()
         self._bytes = 0
 
     def append(self, gram: Gram, n: int, row: np.ndarray, diag: float) -> bool:

@@ -12,8 +12,8 @@ import numpy as np
 
 from svmkit.kernels.loops.row_loops import find
 from svmkit.runtime.compiling import njit
+from svmkit.solver.exact_search import TINY
 from svmkit_frank_wolfe.iterate import loops
-from svmkit_frank_wolfe.iterate.line_search import TINY
 from svmkit_frank_wolfe.iterate.loops import FAINT, FRESH
 
 
@@ -28,46 +28,24 @@ class Rule(IntEnum):
 
 
 class Points(NamedTuple):
-    """What a step reads and changes of all n points.
+    """What a step reads and changes of all n points."""
 
-    Attributes
-    ----------
-    w, g : ndarray of float64, shape (n,)
-        Unscaled weights and gradient, changed in place.
-    y, diag, ridge : ndarray of float64, shape (n,)
-        Labels, A_ii and the ridge on the diagonal.
-    linear : ndarray of float64, shape (n,) or (0,)
-        The linear term c; empty for c = 0.
-    """
-
-    w: np.ndarray
+    w: np.ndarray  # unscaled weights and gradient, changed in place
     g: np.ndarray
     y: np.ndarray
-    diag: np.ndarray
+    diag: np.ndarray  # A_ii
     ridge: np.ndarray
-    linear: np.ndarray
+    linear: np.ndarray  # the linear term c; empty for c = 0
 
 
 class Sums(NamedTuple):
-    """The numbers that belong to an iterate.
+    """The numbers that belong to an iterate."""
 
-    Attributes
-    ----------
-    scale : float
-        Factor of the weights: alpha = scale w.
-    f, c_alpha : float
-        alpha'g and c'alpha.
-    active : int
-        Number of weights above 0.
-    age : int
-        Steps since f was summed anew.
-    """
-
-    scale: float
-    f: float
-    c_alpha: float
-    active: int
-    age: int
+    scale: float  # alpha = scale w
+    f: float  # alpha'g
+    c_alpha: float  # c'alpha
+    active: int  # weights above 0
+    age: int  # steps since f was summed anew
 
 
 @njit(inline="always")
@@ -156,29 +134,21 @@ def take_steps(rule, p, sums, i, rows, bias, most, target):
     ----------
     rule : Rule
         How a step chooses its direction.
-    p : Points
-        The iterate, changed in place.
-    sums : Sums
-        Its numbers.
+    p, sums : Points, Sums
+        The iterate, changed in place, and its numbers.
     i : int
         The toward vertex of the first step; each later one goes to argmin of g.
     rows : svmkit.kernels.loops.row_table.RowTable
         Kernel rows that are at hand.
     bias : float
         The number that is added to every kernel value.
-    most : int
-        Largest number of steps.
-    target : float
-        Relative gap at which to end.
+    most, target : int, float
+        Largest number of steps, and the relative gap at which to end.
 
     Returns
     -------
-    steps : int
-        Steps taken. The last one may have had a length of 0, which ends the run.
-    sums : Sums
-        The numbers of the new iterate.
-    i : int
-        Its toward vertex.
+    steps, sums, i : int, Sums, int
+        Steps taken, of which the last one may have had a length of 0, which ends the run; numbers and toward vertex.
     moved : bool
         Whether the last step had a length > 0.
     missing : int

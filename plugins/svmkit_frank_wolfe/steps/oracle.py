@@ -9,31 +9,18 @@ import numpy as np
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.step_info import StepInfo
 from svmkit_frank_wolfe.iterate import loops
-from svmkit_frank_wolfe.iterate.directions import pairwise
 from svmkit_frank_wolfe.iterate.state import SimplexState
 
 WORTH = -1e-12  # an exchange is made if it changes f by less than this times |f|
 
 
 class Choice(NamedTuple):
-    """The answer of an oracle.
+    """The answer of an oracle."""
 
-    Attributes
-    ----------
-    i : int
-        Position of the next toward vertex among the tracked points, -1 for none.
-    lowest : float
-        Lowest gradient that the oracle knows of.
-    looked : int
-        Number of points that the oracle looked at.
-    sampled : bool
-        Whether these points are only a sample, so that `lowest` need not be the lowest of all.
-    """
-
-    i: int
-    lowest: float
-    looked: int
-    sampled: bool
+    i: int  # position of the next toward vertex among the tracked points, -1 for none
+    lowest: float  # lowest gradient that the oracle knows of
+    looked: int  # points that the oracle looked at
+    sampled: bool  # whether these are only a sample, so that `lowest` need not be the lowest of all
 
 
 def first(problem: SimplexQP, rng: np.random.Generator) -> np.ndarray:
@@ -115,21 +102,17 @@ def join(state: SimplexState, point: int, gs: np.ndarray, row: np.ndarray | None
 
 
 def exchange(state: SimplexState, row: np.ndarray, g_i: float, a_ii: float, y_i: float) -> int:
-    """Return which active point should hand all its weight to a point i outside the support.
+    """Return which active point had best hand all its weight to a point outside the support; -1 if no exchange lowers
+    f.
 
     Parameters
     ----------
     state : SimplexState
         The current iterate.
     row : ndarray of shape (n,)
-        Kernel values of i with the tracked points.
+        Kernel values of the point with the tracked points.
     g_i, a_ii, y_i : float
-        Gradient, A_ii and label of i.
-
-    Returns
-    -------
-    int
-        Position of the point whose replacement lowers f most; -1 if no replacement lowers f.
+        Its gradient, A_ii and label.
     """
     bias, scale, tracked = state.problem.bias, state.scales[0], state.tracked
     j, change = loops.exchange(state.g, state.w, tracked.y, tracked.diag, row, bias, scale, g_i, a_ii, y_i)
@@ -137,24 +120,11 @@ def exchange(state: SimplexState, row: np.ndarray, g_i: float, a_ii: float, y_i:
 
 
 def report_within(state: SimplexState, choice: Choice, moved: bool) -> StepInfo:
-    """Aim at the oracle's choice and report, within the budget of support vectors.
+    """Aim at the oracle's choice and report, within the budget of support vectors, after a step that `moved` the
+    iterate.
 
     With a full support and a vertex outside it, the vertex takes the place of an active point if that lowers f;
-    otherwise the state aims at the best vertex inside the support.
-
-    Parameters
-    ----------
-    state : SimplexState
-        The current iterate.
-    choice : Choice
-        The answer of an oracle.
-    moved : bool
-        Whether the step before this search improved the iterate.
-
-    Returns
-    -------
-    StepInfo
-        The report of the step; `full` if the budget keeps the vertex out.
+    otherwise the state aims at the best vertex inside the support, and the report is `full`.
     """
     i = choice.i
     if state.active < state.budget or (i >= 0 and state.w[i] > 0.0):
@@ -164,7 +134,7 @@ def report_within(state: SimplexState, choice: Choice, moved: bool) -> StepInfo:
         state.aim(i)
         j = exchange(state, state.row_i(), state.g[i], state.tracked.diag[i], state.tracked.y[i])
     if j >= 0:
-        state.move(state.weight(j), pairwise(state, j))  # i takes over all the weight of j
+        state.move(state.weight(j), state.pairwise(j))  # i takes over all the weight of j
         state.restart()
     i = loops.active_vertex(state.g, state.w)
     info = report(state, choice._replace(i=i, lowest=float(state.g[i])), moved or j >= 0)

@@ -8,9 +8,11 @@ import numpy as np
 
 from svmkit.kernels.gram.matrix import MatrixGram
 from svmkit.kernels.loops.row_table import RowTable
+from svmkit.runtime.compiling import njit
+from svmkit.solver.exact_search import TINY
 from svmkit.solver.step_info import StepInfo
 from svmkit_frank_wolfe.iterate.state import SimplexState
-from svmkit_frank_wolfe.steps import guesses, oracle
+from svmkit_frank_wolfe.steps import oracle
 from svmkit_frank_wolfe.steps.compiled_steps import Points, Rule, Sums, take_steps
 from svmkit_frank_wolfe.steps.oracle import Choice
 
@@ -30,22 +32,10 @@ def apply(state: SimplexState) -> bool:
 
 
 def take(state: SimplexState, rule: Rule) -> StepInfo:
-    """Take the steps of a rule up to the next report.
+    """Take the steps of a rule up to the next report on the iterate, for which `apply` holds.
 
     They are the same steps, however many of them make a slice: a slice ends where a single step would have been
     recorded or could have ended the solve.
-
-    Parameters
-    ----------
-    state : SimplexState
-        The iterate, for which `apply` holds.
-    rule : Rule
-        How a step chooses its direction.
-
-    Returns
-    -------
-    StepInfo
-        The report on the iterate after these steps.
     """
     problem, gram, goal = state.problem, state.problem.gram, state.draws.goal
     points, most, steps, missing = _points(state), _most(state), 0, 0
@@ -86,6 +76,47 @@ def _most(state: SimplexState) -> int:
 def _likely(rule: Rule, p: Points, rows: RowTable, i: int, missing: int, bias: float) -> np.ndarray:
     """Return the points whose kernel rows will probably be needed soon: those that come next to the missing one."""
     if missing == i:
-        return guesses.toward(p.g, rows.slot_of, LIKELY)
+        return _near_toward(p.g, rows.slot_of, LIKELY)
     row = rows.slab[rows.slot_of[i]] if rule == Rule.SWAP2O else rows.slab[0, :0]
-    return guesses.away(p, rows.slot_of, row, i, bias, LIKELY)
+    return _near_away(p, rows.slot_of, row, i, bias, LIKELY)
+
+
+@njit(cache=True)
+def _near_toward(g, slot_of, n):
+    """Return up to n points of lowest g whose rows are not cached (slot_of < 0), lowest first."""
+    found, scores, count = np.empty(n, dtype=np.int64), np.empty(n), 0
+    for r in range(g.size):
+        if slot_of[r] < 0 and (count < n or -g[r] > scores[count - 1]):
+            count = _insert(found, scores, count, r, -g[r])
+    return found[:count]
+
+
+@njit(cache=True, error_model="numpy")
+def _near_away(p, slot_of, row, i, bias, n):
+    """Return up to n active points whose swap with i gains most and whose rows are not cached, best first; row = k_i.
+
+    An empty row stands for swaps that all have the same curvature.
+    """
+    g, found, scores, count = p.g, np.empty(n, dtype=np.int64), np.empty(n), 0
+    for r in range(g.size):
+        slope = g[r] - g[i]
+        if p.w[r] > 0.0 and slope > 0.0 and slot_of[r] < 0:
+            score = slope * slope
+            if row.size:
+                curvature = p.diag[i] + p.diag[r] - 2.0 * p.y[i] * p.y[r] * (row[r] + bias)
+                score /= curvature if curvature > TINY else TINY
+            if count < n or score > scores[count - 1]:
+                count = _insert(found, scores, count, r, score)
+    return found[:count]
+
+
+@njit(cache=True)
+def _insert(found, scores, count, r, score):
+    """Insert point r by its score, largest first, where the last of a full list drops out; return the new length."""
+    count = count + 1 if count < found.size else count
+    p = count - 1
+    while p > 0 and scores[p - 1] < score:
+        found[p], scores[p] = found[p - 1], scores[p - 1]
+        p -= 1
+    found[p], scores[p] = r, score
+    return count

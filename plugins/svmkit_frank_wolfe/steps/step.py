@@ -19,8 +19,7 @@ from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.requirements import Reads
 from svmkit.solver.sampler import Draws
 from svmkit.solver.step_info import StepInfo
-from svmkit_frank_wolfe.iterate.line_search import Direction, line_search
-from svmkit_frank_wolfe.iterate.state import SimplexState
+from svmkit_frank_wolfe.iterate.state import Direction, SimplexState
 from svmkit_frank_wolfe.steps import oracle, slices
 from svmkit_frank_wolfe.steps.compiled_steps import Rule
 from svmkit_frank_wolfe.steps.oracle import Choice
@@ -76,7 +75,7 @@ class FrankWolfe(LimitsSupport):
     def step(self, state: SimplexState) -> StepInfo:
         if self.rule is not None and slices.apply(state):
             return slices.take(state, self.rule)
-        return self.look(state, advance(state, self.direction(state)))
+        return self.look(state, state.advance(self.direction(state)))
 
     def look(self, state: SimplexState, moved: bool = True) -> StepInfo:
         """Make the oracle's choice the toward vertex of the next step, and report on the iterate."""
@@ -92,11 +91,3 @@ class FrankWolfe(LimitsSupport):
     def resync(self, state: SimplexState, certificate: Certificate) -> None:
         state.resync(certificate, self.tracks_all)
         self.prepare(state)
-
-
-def advance(state: SimplexState, d: Direction) -> bool:
-    """Make the step along d that an exact line search gives; return whether its length is above 0."""
-    lam = line_search(d.slope, d.curvature, d.lam_max)
-    state.move(lam, d)
-    state.settle()
-    return lam > 0.0

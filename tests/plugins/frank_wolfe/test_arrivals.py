@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.arrival import METHODS, From, check_against, every_method, uneven, vertex
 from support.problems import blobs, dense_A, make, problem_of, state_of
-from svmkit_frank_wolfe.steps import arrivals
+from svmkit_frank_wolfe import sfw
 
 from svmkit import plugins
 from svmkit.errors import InputError
@@ -150,7 +150,7 @@ def test_batches_ahead_change_nothing(name, options, sampler, seed, monkeypatch)
     X, y = blobs(150, 3, seed=6)
     solver, runs = make(name, **options), []
     for batch in (1, 5, 64):
-        monkeypatch.setattr(arrivals, "BATCH", batch)
+        monkeypatch.setattr(sfw, "BATCH", batch)
         state = state_of(solver, problem_of(X, y, 2.0), by_name.sampler(sampler), seed)
         runs.append([(solver.step(state), solver.solution(state), state.tracked.idx.tolist())[1:] for _ in range(400)])
     for step in zip(*runs, strict=True):
@@ -220,13 +220,13 @@ def test_an_epoch_is_m_arrivals(name, m, epochs):
 @every_method
 def test_each_epoch_sees_every_sample_once(name, options, sampler, monkeypatch):
     m, seen = 100, []
-    given = arrivals.Arrivals.next
+    given = sfw.ArrivalState.next_sample
 
     def spy(*args):
         seen.append(given(*args))
         return seen[-1]
 
-    monkeypatch.setattr(arrivals.Arrivals, "next", spy)
+    monkeypatch.setattr(sfw.ArrivalState, "next_sample", spy)
     X, y = blobs(m, 2, seed=1)
     solve(problem_of(X, y, 1.0), make(name, **options), sampler=by_name.sampler(sampler), stop=Epochs(3))
     assert len(seen) == 3 * m

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from support.problems import make
-from svmkit_frank_wolfe.iterate.directions import away, pairwise, toward, toward_or_away
-from svmkit_frank_wolfe.steps.step import FrankWolfe, advance
+from svmkit_frank_wolfe.iterate.state import SimplexState
+from svmkit_frank_wolfe.steps.step import FrankWolfe
 
 M = 6
 ROWS = np.random.default_rng(0).normal(size=(M, M))
@@ -18,17 +18,19 @@ ALPHA = np.array([0.4, 0.0, 0.3, 0.2, 0.0, 0.1])
 def state_at(alpha, i, j=0, c=TERM):
     """What a direction reads of a state: g = A alpha + c, f = alpha'g."""
     g = A @ alpha + c
-    return SimpleNamespace(
+    state = object.__new__(SimplexState)
+    vars(state).update(
         g=g,
         f=float(alpha @ g),
         c_alpha=float(c @ alpha),
         i=i,
-        j=j,
+        _j=j,
         tracked=SimpleNamespace(diag=np.diag(A)),
         image=lambda r: float(A[r] @ alpha),
         entry=lambda r: A[i, r],
         weight=lambda r: float(alpha[r]),
     )
+    return state
 
 
 def check(found, D, g, lam_max):
@@ -41,7 +43,7 @@ def check(found, D, g, lam_max):
 @pytest.mark.parametrize("i", [0, 1])
 def test_toward(i, c):
     state = state_at(ALPHA, i, c=c)
-    found = toward(state)
+    found = state.toward()
     check(found, np.eye(M)[i] - ALPHA, state.g, 1.0)
     assert found[3:] == (-1.0, 1.0, 0.0, -1)
 
@@ -50,21 +52,21 @@ def test_toward(i, c):
 @pytest.mark.parametrize("j", [0, 5])
 def test_away(j, c):
     state = state_at(ALPHA, 1, c=c)
-    found = away(state, j)
+    found = state.away(j)
     check(found, ALPHA - np.eye(M)[j], state.g, ALPHA[j] / (1.0 - ALPHA[j]))
     assert found[3:] == (1.0, 0.0, -1.0, j)
 
 
 def test_away_from_the_only_vertex_is_no_step():
     for weight in (1.0, 1.0 + 1e-15):
-        assert away(state_at(weight * np.eye(M)[2], 1), 2).lam_max == 0.0
-    assert away(state_at((1.0 - 1e-9) * np.eye(M)[2], 1), 2).lam_max == pytest.approx(1e9, rel=1e-6)
+        assert state_at(weight * np.eye(M)[2], 1).away(2).lam_max == 0.0
+    assert state_at((1.0 - 1e-9) * np.eye(M)[2], 1).away(2).lam_max == pytest.approx(1e9, rel=1e-6)
 
 
 @pytest.mark.parametrize("j", [0, 5])
 def test_pairwise(j):
     state = state_at(ALPHA, 1)
-    found = pairwise(state, j)
+    found = state.pairwise(j)
     check(found, np.eye(M)[1] - np.eye(M)[j], state.g, ALPHA[j])
     assert found[3:] == (0.0, 1.0, -1.0, j)
 
@@ -73,24 +75,25 @@ def test_the_steeper_one_of_two():
     for i in range(M):
         for j in np.flatnonzero(ALPHA):
             state = state_at(ALPHA, i, j)
-            found = toward_or_away(state)
+            found = state.toward_or_away()
             if state.f - state.g[i] >= state.g[j] - state.f:
-                assert found == toward(state)
+                assert found == state.toward()
             else:
-                assert found == away(state, j)
+                assert found == state.away(j)
     both = state_at(ALPHA, 1, 0)
     both.g[:2], both.f = (0.5, 0.0), 0.25  # as steep: toward
     both.g[0] = 0.5
-    assert toward(both).slope == away(both, 0).slope and toward_or_away(both).s == -1.0
+    assert both.toward().slope == both.away(0).slope and both.toward_or_away().s == -1.0
 
 
 @pytest.mark.parametrize(("slope", "lam"), [(-2.0, 0.5), (-8.0, 1.0), (0.0, 0.0), (1.0, 0.0)])
 def test_a_step_says_whether_it_moved(slope, lam):
     done = []
-    state = SimpleNamespace(move=lambda length, d: done.append((length, d)), settle=lambda: done.append("settled"))
-    d = toward(state_at(ALPHA, 1))._replace(slope=slope, curvature=4.0, lam_max=1.0)
-    assert advance(state, d) is (lam > 0.0)
-    assert done == [(lam, d), "settled"]
+    state = object.__new__(SimplexState)
+    vars(state).update(n_iter=4, age=2, move=lambda length, d: done.append((length, d)))
+    d = state_at(ALPHA, 1).toward()._replace(slope=slope, curvature=4.0, lam_max=1.0)
+    assert state.advance(d) is (lam > 0.0)
+    assert done == [(lam, d)] and (state.n_iter, state.age) == (5, 3)
 
 
 def test_the_vertex_is_sought_anew_within_a_limit_and_after_a_certificate(monkeypatch):

@@ -16,9 +16,10 @@ from support.problems import (
     state_of,
 )
 from svmkit_frank_wolfe.iterate import loops
-from svmkit_frank_wolfe.iterate.line_search import Direction, line_search
+from svmkit_frank_wolfe.iterate.state import Direction
 
 from svmkit.kernels.functions import RBF
+from svmkit.solver.exact_search import line_search
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support.problems import blobs
 from svmkit_reference import outside
-from svmkit_reference.libsvm import LIBSVM
+from svmkit_reference.svc import LIBSVM
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Poly
@@ -128,7 +128,7 @@ import os, signal, sys, threading, time
 sys.path[:0] = [sys.argv[1]]
 from test_outside import endless, running
 from svmkit.solver.loop.solve import solve
-from svmkit_reference.libsvm import LIBSVM
+from svmkit_reference.svc import LIBSVM
 problem = endless()
 print(*running(), flush=True)
 threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()

@@ -6,7 +6,7 @@ from sklearn.svm import SVR, LinearSVR
 from support.liblinear import LOSSES, in_regression
 from support.regression import quantities, regression
 from svmkit_reference.liblinear import LIBLINEAR
-from svmkit_reference.libsvm import LIBSVM
+from svmkit_reference.svc import LIBSVM
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Laplacian

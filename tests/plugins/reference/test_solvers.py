@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 from support.problems import blobs, make
-from svmkit_reference.libsvm import LIBSVM
+from svmkit_reference.svc import LIBSVM
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
