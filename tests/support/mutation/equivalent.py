@@ -24,10 +24,10 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (ROW_CACHE, "RowCache._lay_out", "np.zeros(slots, dtype=np.int64) -> np.ones(slots, dtype=np.int64)"): (
         "a slot is stamped when it is filled, before its age is compared"
     ),
-    ("plugins/svmkit_frank_wolfe/iterate/line_search.py", "Direction.gain", "self.slope < 0.0 -> self.slope <= 0.0"): (
+    ("plugins/svmkit_frank_wolfe/iterate/state.py", "Direction.gain", "self.slope < 0.0 -> self.slope <= 0.0"): (
         NOTHING
     ),
-    ("plugins/svmkit_frank_wolfe/iterate/line_search.py", "line_search", "slope < 0.0 -> slope <= 0.0"): (
+    ("svmkit/solver/exact_search.py", "line_search", "slope < 0.0 -> slope <= 0.0"): (
         "both give 0, of either sign, where the slope is 0"
     ),
     (
