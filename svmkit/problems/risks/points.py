@@ -64,7 +64,7 @@ def make_points(terms: Terms, sq: np.ndarray, sigma: float = 1.0) -> Points:
     under = terms.ridge_down, -terms.lower, terms.kink_down
     if not ((up & (under[1] > 0.0)).any() or np.where(up, above[2], under[2]).any()):
         sides = [(np.where(up, terms.ridge_up, terms.ridge_down), np.where(up, terms.upper, terms.lower))]
-    elif all((one == other).all() for one, other in zip(above, under, strict=True)):
+    elif all(one is other or (one == other).all() for one, other in zip(above, under, strict=True)):
         sides, below = [above], ()
     else:
         sides, below = [above, under], (5,)
