@@ -6,7 +6,8 @@ from typing import Any
 
 import typer
 
-from svmkit.cli.common import JSON, PLUGIN, TRACKING_URI
+from svmkit.cli.common import JSON, PLUGIN, TRACKING_URI, emit, note, rows, warnings_as_notes
+from svmkit.errors import SvmkitError
 
 NAME = typer.Argument(help="Name of a registered model.")
 
@@ -20,7 +21,6 @@ app = typer.Typer(
 @app.command("list")
 def list_(tracking_uri: str = TRACKING_URI, json: bool = JSON) -> None:
     """Registered models: aliases, and the test accuracy or R2 of the latest version."""
-    from svmkit.cli.common import emit, note
     from svmkit_registry import models
 
     registered = models.list_models(tracking_uri)
@@ -42,7 +42,6 @@ def list_(tracking_uri: str = TRACKING_URI, json: bool = JSON) -> None:
 @app.command()
 def show(name: str = NAME, tracking_uri: str = TRACKING_URI, json: bool = JSON) -> None:
     """Versions of a model, newest first, each with its lineage."""
-    from svmkit.cli.common import emit
     from svmkit_registry import models
 
     model = models.show_model(name, tracking_uri)
@@ -65,7 +64,6 @@ def _register(
     json: bool = JSON,
 ) -> None:
     """Register a model file as the next version, with the lineage in the file."""
-    from svmkit.cli.common import emit, warnings_as_notes
     from svmkit_registry import models
 
     with warnings_as_notes():
@@ -91,7 +89,6 @@ def _promote(
     The metric is the one that the version was trained or tuned with, if both have it, else accuracy, of quantities R2.
     It is refused too when one of the two is unknown, or they were measured on different test sets.
     """
-    from svmkit.cli.common import emit, note
     from svmkit.scoring.metric import title
     from svmkit_registry import models
 
@@ -118,7 +115,6 @@ def _pull(
     json: bool = JSON,
 ) -> None:
     """Download a model from the registry to a file, for a machine that cannot reach the registry."""
-    from svmkit.cli.common import emit
     from svmkit_registry import models
 
     done = models.pull(source, out, force=force, uri=tracking_uri)
@@ -137,8 +133,6 @@ def _delete(
     json: bool = JSON,
 ) -> None:
     """Delete a version, or a model with all of its versions, from the registry; the runs stay."""
-    from svmkit.cli.common import emit
-    from svmkit.errors import SvmkitError
     from svmkit_registry import models
 
     target = models.deletable(name, version, tracking_uri)
@@ -174,8 +168,6 @@ def _accuracy(version: dict[str, Any] | None) -> str:
 
 
 def _show(version: dict[str, Any]) -> None:
-    from svmkit.cli.common import rows
-
     params = {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in (version["params"] or {}).items()}
     data, test, gap = version["data"], version["test_data"], version["gap"]
     measured = _accuracy(version)

@@ -20,24 +20,9 @@ from svmkit_registry.promotion import metric_of, objection
 from svmkit_registry.tracker import MLflowTracker, user
 
 MEASURED = (
-    "test_accuracy",
-    "test_balanced_accuracy",
-    "test_r2",
-    "test_rmse",
-    "test_mae",
-    "train_outliers",
-    "test_outliers",
-    "gap",
+    *("test_accuracy", "test_balanced_accuracy", "test_r2", "test_rmse", "test_mae"),
+    *("train_outliers", "test_outliers", "gap"),
 )
-
-
-def require_alias(alias: str) -> str:
-    """Return the alias when MLflow can take it; InputError says which characters it may have."""
-    if not re.fullmatch(r"[\w-]{1,255}", alias) or re.fullmatch(r"(?i)latest|v\d+", alias):
-        raise InputError(
-            f"{alias[:80]!r} cannot be an alias: use letters, digits, '_' and '-'; not latest, v1, v2, ..."
-        )
-    return alias
 
 
 def list_models(uri: str | None = None) -> list[dict[str, Any]]:
@@ -50,9 +35,7 @@ def list_models(uri: str | None = None) -> list[dict[str, Any]]:
     for model in sorted(models, key=lambda model: model.name):
         own = sorted((v for v in versions if v.name == model.name), key=lambda v: int(v.version))
         latest = _version_facts(own[-1], model.aliases) if own else None
-        rows.append(
-            {"name": model.name, "aliases": _aliases(model), "versions": len(own), "latest": latest},
-        )
+        rows.append({"name": model.name, "aliases": _aliases(model), "versions": len(own), "latest": latest})
     return rows
 
 
@@ -122,7 +105,10 @@ def promote(
     metric : str, default=None
         By what the versions are compared; None is the candidate's own metric if both have it, else accuracy or R2.
     """
-    require_alias(alias)
+    if not re.fullmatch(r"[\w-]{1,255}", alias) or re.fullmatch(r"(?i)latest|v\d+", alias):
+        raise InputError(
+            f"{alias[:80]!r} cannot be an alias: use letters, digits, '_' and '-'; not latest, v1, v2, ..."
+        )
     named = None if metric is None else require_metric(metric)
     address = store.tracking_uri(uri)
     with store.session(address, f"{name} is not promoted") as client:

@@ -92,8 +92,6 @@ class MLflowTracker(Tracker):
     ) -> None:
         from mlflow.entities import Param
 
-        from svmkit_registry.inputs import dataset_input
-
         self._client = store.open_client(self.uri)
         self._experiment_id = store.experiment_id(self._client, self.experiment)
         self._started = _now()
@@ -111,7 +109,7 @@ class MLflowTracker(Tracker):
         self._params = _texts(params, PARAM_LENGTH)
         self._log_batch(params=[Param(key, value) for key, value in self._params.items()])
         if data is not None:
-            store.patiently(self._client.log_inputs, self.run_id, datasets=[dataset_input(data)])
+            store.patiently(self._client.log_inputs, self.run_id, datasets=[_dataset_input(data)])
 
     @_guard
     def reopen(self, run_id: str) -> bool:
@@ -234,6 +232,30 @@ class MLflowTracker(Tracker):
 
     def _log_batch(self, **entities: Any) -> None:
         store.patiently(self._client.log_batch, self.run_id, **entities)
+
+
+def _dataset_input(data: Dataset) -> Any:
+    """The entry for "Datasets used": name, digest, shape and dtype, but none of the rows."""
+    from mlflow.entities import Dataset as LoggedDataset
+    from mlflow.entities import DatasetInput, InputTag
+
+    digest = data.fingerprint()
+    n, d = data.X.shape
+
+    def tensor(dtype: Any, *shape: int) -> str:
+        return json.dumps([{"type": "tensor", "tensor-spec": {"dtype": str(dtype), "shape": shape}}])
+
+    targets = None if data.y is None else tensor(data.y.dtype if data.y.dtype.kind != "U" else "str", -1)
+    schema = {"mlflow_tensorspec": {"features": tensor(data.X.dtype, -1, d), "targets": targets}}
+    entry = LoggedDataset(
+        name=data.name[:500] or "data",
+        digest=digest[:36],
+        source_type="svmkit",
+        source=json.dumps({"name": data.name, "sha256": digest}),
+        schema=json.dumps(schema),
+        profile=json.dumps({"num_rows": n, "num_features": d, "sparse": hasattr(data.X, "toarray")}),
+    )
+    return DatasetInput(entry, [InputTag("mlflow.data.context", "training")])
 
 
 def _batches(items: Iterable[Any]) -> Iterator[list[Any]]:
