@@ -57,9 +57,9 @@ def _write_onnx(model: SVMModel, options: Options) -> None:
 
 def _write_text(model: SVMModel, options: Options) -> None:
     from svmkit.cli.common import emit, note, rows
-    from svmkit.model.exchange import liblinear_writer, libsvm_writer
+    from svmkit.model.exchange import liblinear, libsvm
 
-    software, writer = ("libsvm", libsvm_writer) if options.libsvm else ("liblinear", liblinear_writer)
+    software, writer = ("libsvm", libsvm) if options.libsvm else ("liblinear", liblinear)
     file = options.libsvm or options.liblinear
     written = writer.write(model, file)
     for line in written.notes:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.dataset import Dataset
+from svmkit.data.dataset import CLASSIFY, REGRESS, Dataset
 from svmkit.data.prepare.encoding import LAST
 from svmkit.data.prepare.labels import encode_labels
 from svmkit.errors import InputError
 
-CLASSIFY, REGRESS = TASKS = "classify", "regress"
+TASKS = CLASSIFY, REGRESS
 
 FEW_TEXTS = 0.1  # share of the rows up to which texts among numbers are taken for mistakes
 _QUANTITY = 50  # so many values may whole numbers take in any table, and a tenth of the rows in a large one, as classes
@@ -30,15 +30,26 @@ def with_task(data: Dataset, task: str | None) -> Dataset:
     """
     if data.y is None:
         raise InputError(f"{data.name}: has no labels: there is nothing to learn from")
-    if task == REGRESS:
-        return _as_targets(data)
-    if task == CLASSIFY:
-        y = data.y
-        is_fraction = y.dtype.kind == "f" and bool((y != np.floor(y)).any())
-        return replace(_as_text(data) if is_fraction else data, task=CLASSIFY)
-    looks = quantity(data.y)
+    return {REGRESS: _as_targets, CLASSIFY: _as_classes, None: _as_they_look}[task](data)
+
+
+def _as_targets(data: Dataset) -> Dataset:
+    targets = targets_of(data)
+    if len(targets) > 1 and targets.min() == targets.max():
+        raise InputError(f"{_label_of(data)} is {targets[0]:g} in all {len(targets):,} rows: there is nothing to learn")
+    return replace(data, y=targets, task=REGRESS)
+
+
+def _as_classes(data: Dataset) -> Dataset:
+    y = np.asarray(data.y)
+    is_fraction = y.dtype.kind == "f" and bool((y != np.floor(y)).any())
+    return replace(data, y=y.astype(np.str_) if is_fraction else y, task=CLASSIFY)
+
+
+def _as_they_look(data: Dataset) -> Dataset:
+    looks = quantity(np.asarray(data.y))
     if looks is None:
-        _require_repeated(data.y, _label_of(data))
+        _require_repeated(np.asarray(data.y), _label_of(data))
         return replace(data, task=CLASSIFY)
     taken = f"{_words_of(data)} looks like a quantity ({looks}), taken for the target of a regression; "
     other = "--label COL takes another column, " if data.encoding and data.encoding.label_chosen == LAST else ""
@@ -50,11 +61,12 @@ def with_labels_like(data: Dataset, train: Dataset) -> Dataset:
 
     Raises InputError: the training labels are quantities, and these are text.
     """
-    if train.task == REGRESS:
-        return data if data.y is None else replace(data, y=targets_of(data), task=REGRESS)
-    is_text = train.y is not None and train.y.dtype.kind == "U"
-    labelled = _as_text(data) if is_text and data.y is not None and data.y.dtype.kind == "f" else data
-    return replace(labelled, task=train.task)
+    y = data.y
+    if train.has_targets:
+        return data if y is None else replace(data, y=targets_of(data), task=train.task)
+    if y is not None and y.dtype.kind == "f" and train.y is not None and train.y.dtype.kind == "U":
+        y = y.astype(np.str_)
+    return replace(data, y=y, task=train.task)
 
 
 def answers(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
@@ -62,7 +74,7 @@ def answers(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
 
     Raises InputError: the labels are of a single class.
     """
-    if data.task == REGRESS:
+    if data.has_targets:
         return np.empty(0), np.zeros(data.n_samples, dtype=np.int64)
     return encode_labels(data.y, n_samples=data.n_samples)
 
@@ -111,13 +123,6 @@ def _is_single(counts: np.ndarray) -> bool:
     return len(counts) > 10 and int((counts == 1).sum()) >= 0.9 * len(counts)
 
 
-def _as_targets(data: Dataset) -> Dataset:
-    targets = targets_of(data)
-    if len(targets) > 1 and targets.min() == targets.max():
-        raise InputError(f"{_label_of(data)} is {targets[0]:g} in all {len(targets):,} rows: there is nothing to learn")
-    return replace(data, y=targets, task=REGRESS)
-
-
 def targets_of(data: Dataset) -> np.ndarray:
     """Return the labels of a data set as float64, (n_samples,).
 
@@ -148,10 +153,6 @@ def _is_number(value: Any) -> bool:
         return math.isfinite(float(value))
     except (TypeError, ValueError):
         return False
-
-
-def _as_text(data: Dataset) -> Dataset:
-    return replace(data, y=np.asarray(data.y).astype(np.str_))
 
 
 def _words_of(data: Dataset) -> str:

@@ -11,6 +11,8 @@ import numpy as np
 
 from svmkit.data.prepare.encoding import Encoding
 
+CLASSIFY, REGRESS = "classify", "regress"
+
 _CHUNK = 1 << 20
 
 
@@ -70,6 +72,11 @@ class Dataset:
         """Whether X is CSR."""
         return not isinstance(self.X, np.ndarray)
 
+    @property
+    def has_targets(self) -> bool:
+        """Whether the labels are known to be quantities."""
+        return self.task == REGRESS
+
     def fingerprint(self) -> str:
         """Return the SHA-256 of the contents as 64 hex digits, which depends neither on process nor on index width."""
         return self._fingerprint
@@ -106,7 +113,11 @@ class Dataset:
         classes: dict[str, int] | None = None
         if self.y is not None:
             labels, counts = np.unique(self.y, return_counts=True)
-            classes = {_text(label): count for label, count in zip(labels.tolist(), counts.tolist(), strict=True)}
+            texts = [
+                str(int(label) if isinstance(label, float) and label.is_integer() else label)
+                for label in labels.tolist()
+            ]
+            classes = dict(zip(texts, counts.tolist(), strict=True))
         return {
             "name": self.name,
             "n_samples": self.n_samples,
@@ -121,7 +132,3 @@ class Dataset:
 def _update(digest: Any, part: np.ndarray, kind: str) -> None:
     for start in range(0, len(part), _CHUNK):
         digest.update(np.ascontiguousarray(part[start : start + _CHUNK], dtype=kind).data)
-
-
-def _text(label: Any) -> str:
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)

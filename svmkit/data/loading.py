@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,7 @@ from svmkit.data.places.sources import find
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import pad_or_refuse_columns, require_finite
 from svmkit.data.prepare.reading import Reading
-from svmkit.data.prepare.width import without_empty
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitWarning
 
 _SVMLIGHT_LINE = re.compile(rb"\s*\S+(\s+(qid|[-+]?\d+):\S*)+\s*")
 _BY_ENDING = {".csv": "table", ".tsv": "table", ".parquet": "parquet", ".npz": "npz"}
@@ -125,7 +125,7 @@ def load(
     except InputError as err:
         raise InputError(f"{place}: {err}") from err
     if kind == "svmlight" and wider and n_features is not None:
-        X = without_empty(X, n_features, str(place))
+        X = _without_empty(X, n_features, str(place))
     elif encoding is None or learnt is None:
         X = _fit_columns(X, n_features, place)
     return Dataset(X, y_or_none, split_endings(place.name)[0], learnt, flags, notes)
@@ -133,6 +133,30 @@ def load(
 
 def _fit_columns(X: Any, n_features: int | None, source: str | Path) -> Any:
     return X if n_features is None else pad_or_refuse_columns(X, n_features, what=str(source), name="the model")
+
+
+def _without_empty(X: Any, n_features: int, name: str) -> Any:
+    """Return X without its columns beyond those of training if they are all zeros, else X, with a warning.
+
+    In the svmlight format, columns that training data do not have are all zeros there.
+    """
+    if X.shape[1] == n_features:
+        return X
+    rows, columns = X[:, n_features:].nonzero()
+    if not len(rows):
+        return X[:, :n_features]
+    features, entries = _count(len(np.unique(columns)), "feature", "features"), _count(len(rows), "entry", "entries")
+    warnings.warn(
+        f"{name}: {features} beyond the {n_features:,} of training in {entries} of "
+        f"{_count(len(np.unique(rows)), 'row', 'rows')}: they count as zeros in training; --strict refuses",
+        SvmkitWarning,
+        stacklevel=3,
+    )
+    return X
+
+
+def _count(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"
 
 
 def _refuse_reading(source: str | Path, reading: Reading) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.classes import REGRESS
 from svmkit.data.dataset import Dataset
 from svmkit.errors import InputError
 
@@ -20,13 +19,9 @@ def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -
     Parameters
     ----------
     data : Dataset
-        The samples, with labels.
-    fraction : float
-        Share of the samples to hold out.
+    fraction : float, the share of the samples to hold out
     seed : int
-        Seed of the random choice.
-    stratify : bool, default=True
-        Hold out this share of each class and keep at least one sample of each; else the share of all samples.
+    stratify : bool, whether it is the share of each class, at least one sample of which is kept
     """
     rng = np.random.default_rng(seed)
     if stratify:
@@ -54,13 +49,9 @@ def fold(data: Dataset, number: int, n_folds: int, seed: int, *, stratify: bool 
     Parameters
     ----------
     data : Dataset
-        The samples, with labels.
-    number, n_folds : int
-        The number of the fold, from 0, and of all folds, at least 2.
-    seed : int
-        Seed of the random choice; the folds of one seed belong together.
-    stratify : bool, default=True
-        Whether each fold has the same share of each class; else the folds are random.
+    number, n_folds : int, the number of the fold, from 0, and of all folds, at least 2
+    seed : int; the folds of one seed belong together
+    stratify : bool, whether each fold has the same share of each class
     """
     from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -84,7 +75,7 @@ def sample(data: Dataset, n_rows: int, seed: int) -> Dataset:
     """
     rng = np.random.default_rng(seed)
     place, y = rng.random(data.n_samples), data.y
-    if y is not None and data.task != REGRESS:
+    if y is not None and not data.has_targets:
         for label in np.unique(y):
             members = np.flatnonzero(y == label)
             ranks = rng.permutation(len(members))  # the first row of each class comes first of all

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.classes import REGRESS, with_task
+from svmkit.data.classes import with_task
 from svmkit.data.dataset import Dataset
 from svmkit.data.formats.files import split_endings
 from svmkit.data.loading import kind_of, load
@@ -26,10 +26,9 @@ def survey(source: str | os.PathLike[str], reading: Reading | None = None) -> di
     """Describe a data set as JSON types; holes, texts of many values and labels that are no classes are no errors.
 
     To the facts of `Dataset.describe`, whose n_features, density and sparse are those of the matrix that training would
-    have, it adds label (column, position, chosen), columns (a list of dict: column, position, kind, distinct, holes,
-    range or most, remark), notes (lines), task ("classify" or "regress", what training would take the labels for),
-    target (distinct, range, mean of the quantities), and refusal, the line with which training would refuse the data;
-    these are None where they do not apply. Raises InputError: the data set is not found, or cannot be read at all.
+    have, it adds label, columns (as `_facts` has them), notes, task ("classify" or "regress", what training would take
+    the labels for), target (distinct, range, mean of the quantities), and refusal, the line with which training would
+    refuse the data; these are None where they do not apply. Raises InputError: there is no such set, or no reading it.
     """
     reading = reading or Reading()
     place = find(source)
@@ -43,18 +42,24 @@ def survey(source: str | os.PathLike[str], reading: Reading | None = None) -> di
     encoding = learnt.encoding(is_text=False)
     data = Dataset(onehot.assemble(learnt.columns, rows), y, split_endings(place.name)[0], encoding)
     every = sorted((*learnt.columns, *learnt.empty), key=lambda column: column.position)
+    about = _label_facts(data)
+    about["refusal"] = str(missing) if missing else about["refusal"]
+    try:
+        learnt.require_usable(holes=False)
+    except InputError as error:
+        about["refusal"] = str(error)
     return (
         data.describe()
         | {
             "label": encoding.label_facts,
-            "columns": [facts(learnt, column) for column in every],
+            "columns": [_facts(learnt, column) for column in every],
             "notes": list(learnt.notes),
         }
-        | _table_facts(learnt, data, missing)
+        | about
     )
 
 
-def facts(learnt: Learnt, column: Column) -> dict[str, Any]:
+def _facts(learnt: Learnt, column: Column) -> dict[str, Any]:
     """Return what a column is taken for, its number of values and holes, its range or most frequent texts."""
     table, rows = learnt.table, len(column.values)
     about: dict[str, Any] = {"column": table.names[column.position], "position": column.position}
@@ -105,16 +110,6 @@ def _labels(learnt: Learnt) -> tuple[np.ndarray | None, InputError | None]:
         return label_column.labels(labelled, learnt.label, None, False, learnt.reading.decimal), error
 
 
-def _table_facts(learnt: Learnt, data: Dataset, missing: InputError | None) -> dict[str, Any]:
-    """Return what the labels of a table are for, and the line with which training would refuse the table."""
-    about, refusal = _label_facts(data), None
-    try:
-        learnt.require_usable(holes=False)
-    except InputError as error:
-        refusal = str(error)
-    return about | {"refusal": refusal or (str(missing) if missing else about["refusal"])}
-
-
 def _label_facts(data: Dataset) -> dict[str, Any]:
     """Return what labels are for, the quantities in short, and the line with which training would refuse them."""
     about: dict[str, Any] = {"task": None, "target": None, "refusal": None}
@@ -124,8 +119,8 @@ def _label_facts(data: Dataset) -> dict[str, Any]:
         decided = with_task(data, None)
     except InputError as error:
         return about | {"refusal": str(error)}
-    if decided.task == REGRESS and decided.y is not None:
-        y = decided.y
+    if decided.has_targets:
+        y = np.asarray(decided.y)
         about["target"] = {
             "distinct": len(np.unique(y)),
             "range": [float(y.min()), float(y.max())],

@@ -17,12 +17,7 @@ class Calibration:
     """The probability of the positive side of each decision, which grows with the decision.
 
     A decision of two classes has `classes[1]` on its positive side, that of a class pair among more classes the first
-    class of the pair, and that of a class against the rest this class.
-
-    Attributes
-    ----------
-    kind : str
-        The name of the method, "sigmoid" or "isotonic".
+    class of the pair, and that of a class against the rest this class. `kind` is the name of the method.
     """
 
     kind: ClassVar[str]
@@ -33,20 +28,7 @@ class Calibration:
         raise TypeError("a Calibration knows the number of its decisions")
 
     def probabilities(self, decision: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
-        """Return the probabilities of the positive sides.
-
-        Parameters
-        ----------
-        decision : ndarray of shape (n_samples, n_columns), float64
-            The decisions.
-        columns : ndarray of int, default=None
-            The numbers of the decisions, where `decision` leaves some out.
-
-        Returns
-        -------
-        ndarray of the shape of `decision`, float64
-            Numbers from 0 to 1.
-        """
+        """Return the probabilities of the positive sides of decisions (n_samples, n_columns), or of some columns."""
         raise TypeError("a Calibration computes probabilities")
 
     def log_odds(self, decision: np.ndarray) -> np.ndarray:
@@ -66,12 +48,9 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Sigmoid(Calibration):
-    """The probability is 1 / (1 + exp(A h + B)) at the decision h (Platt 1999).
+    """The probability is 1 / (1 + exp(A h + B)) at the decision h (Platt 1999); A <= 0 where it grows with h.
 
-    Parameters
-    ----------
-    A, B : ndarray of shape (n_columns,), float64
-        The slope, which is <= 0 where larger decisions speak for the positive side, and the offset.
+    A and B are (n_columns,), float64.
     """
 
     kind: ClassVar[str] = "sigmoid"
@@ -106,14 +85,8 @@ class Sigmoid(Calibration):
 class Isotonic(Calibration):
     """The probability is linear between knots, of which each decision has its own, and constant beyond them.
 
-    Parameters
-    ----------
-    decisions : ndarray of shape (n_knots,), float64
-        The decisions at the knots of all columns, one column after the other, ascending within each.
-    shares : ndarray of shape (n_knots,), float64
-        The probabilities at the knots, from 0 to 1, which never fall within a column.
-    ends : ndarray of shape (n_columns,), int64
-        Where the knots of each column end; each column has one knot at least.
+    The knots of all columns stand one column after the other, and column k ends before `ends[k]` (n_columns,): their
+    `decisions` (n_knots,) ascend within each column, and their probabilities `shares` (n_knots,) never fall.
     """
 
     kind: ClassVar[str] = "isotonic"
@@ -169,10 +142,7 @@ def require_kind(kind: Any) -> str:
 def from_file(header: dict[str, Any], arrays: dict[str, np.ndarray], n_columns: int) -> Calibration | None:
     """Return the calibration in a model file, None if there is none.
 
-    Raises
-    ------
-    ValueError, KeyError, TypeError
-        The file is damaged, or not one of svmkit's.
+    Raises ValueError, KeyError or TypeError: the file is damaged, or not one of svmkit's.
     """
     name = header.get("calibration")
     if name is None:

@@ -32,18 +32,9 @@ from svmkit.problems.weights import reward_error, ridges
 class Samples(NamedTuple):
     """Rows of data on which a model is certified.
 
-    Attributes
-    ----------
-    X : ndarray or CSR of shape (n_samples, width)
-        The rows, preprocessed; for a precomputed kernel their kernel values with the training samples.
-    codes : ndarray of shape (n_samples,), int
-        The class of each row; 0 in regression, 1 for outliers.
-    targets : ndarray of shape (n_samples,), float64, or None
-        The targets of regression.
-    C : ndarray of shape (n_samples,), float64
-        The cost of a unit of loss of each row, > 0.
-    dual : ndarray of shape (n_samples, n_decisions), float64, or None
-        Signed dual weights, where they are known otherwise than from the coefficients.
+    X (n_samples, width) is preprocessed, or the kernel values with the training samples; `codes` are classes, 0 in
+    regression and 1 for outliers; `targets` those of regression; C > 0 the cost of a unit of loss of each row; `dual`
+    (n_samples, n_decisions) signed dual weights, where they are known otherwise than from the coefficients.
     """
 
     X: Any
@@ -54,20 +45,9 @@ class Samples(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """One decision function over points, some of which are the samples of its subproblem.
+    """One decision function over points, with a coefficient each, of which those at `at` are the samples.
 
-    Attributes
-    ----------
-    gram : Gram
-        Kernel values of all points.
-    coef : ndarray of shape (n_points,), float64
-        The coefficient of each point.
-    at : ndarray of shape (m,), int
-        The points that are the samples.
-    intercept : float
-        The intercept.
-    is_dual : bool
-        Whether all coefficients are those of samples, which may be dual weights then.
+    `is_dual` says whether all coefficients are those of samples, which may be dual weights then.
     """
 
     gram: Gram
@@ -78,57 +58,48 @@ class Expansion(NamedTuple):
 
 
 def certify(kernel: Kernel, machine: Machine, samples: Samples, objective: Objective, nu: bool) -> list[Certificate]:
-    """Return a certificate for each decision function of a classifier or a regression.
+    """Return a certificate for each decision function of a classifier or a regression, in the order of the decisions.
+
+    Raises InputError: a precomputed kernel without the rows of all support vectors, or an intercept although there is
+    no bias.
 
     Parameters
     ----------
     kernel : Kernel
-        The kernel of the model.
     machine : Machine
-        Its decision functions.
     samples : Samples
-        The rows.
     objective : Objective
-        What is minimised.
-    nu : bool
-        Whether nu has settled C, or epsilon in regression, so that they follow from the coefficients.
-
-    Returns
-    -------
-    list of Certificate
-        In the order of the decisions.
-
-    Raises
-    ------
-    InputError
-        A precomputed kernel without the rows of all support vectors, or an intercept although there is no bias.
+    nu : bool, whether nu has settled C, or the tube in regression, so that they follow from the coefficients
     """
-    support = _match(machine, samples)
-    out = []
-    for k, rows, target in _subproblems(machine, samples):
+    support, every = _match(machine, samples), np.arange(len(samples.C))
+    is_regression, out = samples.targets is not None, []
+    for k, rows, target in [(0, every, samples.targets)] if is_regression else _subproblems(machine, samples.codes):
         C, loss = samples.C[rows], objective.loss
         given = None if samples.dual is None else samples.dual[rows, k]
-        if _is_linear(kernel, support) and objective.bias is not None:
-            out.append(_certify_weights(kernel, machine, samples.X[rows], k, target, C, objective))
+        if isinstance(kernel, Linear) and (support < 0).any() and objective.bias is not None:
+            # the vectors are weights of the columns, or no rows at hand: then w is all that is known
+            risk, penalty = LinearTubeRisk if is_regression else LinearRisk, "l1" if objective.l1 else "l2"
+            problem = risk(Gram(kernel, samples.X[rows]), target, C, loss, bias=objective.bias, penalty=penalty)
+            point = problem.start_weights(machine.weights[k], float(machine.intercept[k]))
+            assert point is not None
+            out.append(problem.certificate(point))
             continue
         expansion = _expand(kernel, machine, samples.X, support, k, rows)
-        if nu and samples.targets is None:
+        if nu and not is_regression:
             C = C * float(np.abs(expansion.coef[expansion.at] / C).max())
         h, errors = _sums(expansion.gram, expansion.coef)
-        if nu and samples.targets is not None:
-            loss = _settle_epsilon(np.abs(target - h[expansion.at] - expansion.intercept), expansion, C)
+        if nu and is_regression:
+            loss = _settle_tube(np.abs(target - h[expansion.at] - expansion.intercept), expansion, C)
         out.append(_certify_expansion(expansion, (h, errors), target, C, objective._replace(loss=loss), given))
     return out
 
 
-def _subproblems(machine: Machine, samples: Samples) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Yield the number, the rows and the targets of each subproblem."""
-    codes, every, n_classes = samples.codes, np.arange(len(samples.C)), len(machine.n_support)
-    if samples.targets is not None:
-        yield 0, every, samples.targets
-    elif isinstance(machine, ClassFunctions):
+def _subproblems(machine: Machine, codes: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield the number, the rows and the targets -1.0 and 1.0 of each subproblem of classes."""
+    n_classes = len(machine.n_support)
+    if isinstance(machine, ClassFunctions):
         for c in range(n_classes):
-            yield c, every, np.where(codes == c, 1.0, -1.0)
+            yield c, np.arange(len(codes)), np.where(codes == c, 1.0, -1.0)
     else:
         for k, (a, b) in enumerate(class_pairs(n_classes)):
             rows = np.flatnonzero((codes == a) | (codes == b))
@@ -139,11 +110,6 @@ def _match(machine: Machine, samples: Samples) -> np.ndarray:
     """Return the row of each vector, -1 for a vector that is none of the rows."""
     owner = np.repeat(np.arange(len(machine.n_support)), machine.n_support)
     return match_rows(machine.vectors, owner, samples.X, samples.codes)
-
-
-def _is_linear(kernel: Kernel, support: np.ndarray) -> bool:
-    """Whether the vectors are weights of the columns, or no rows at hand: then w is all that is known."""
-    return isinstance(kernel, Linear) and bool((support < 0).any())
 
 
 def _expand(kernel: Kernel, machine: Machine, X: Any, support: np.ndarray, k: int, rows: np.ndarray) -> Expansion:
@@ -174,7 +140,7 @@ def _sums(gram: Gram, coef: np.ndarray) -> tuple[np.ndarray, float]:
     return gram.matvec(coef[used], used), gram.product_error(coef[used]) + shift
 
 
-def _settle_epsilon(size: np.ndarray, expansion: Expansion, C: np.ndarray) -> Loss:
+def _settle_tube(size: np.ndarray, expansion: Expansion, C: np.ndarray) -> Loss:
     """Return the loss of nu-SVR, for the epsilon that minimises sum C max(0, |e| - epsilon) + epsilon |beta|_1."""
     outside = float(np.abs(expansion.coef).sum())
     return EpsilonInsensitive(max(-weighted_quantile(-size, C, min(outside, float(C.sum()))), 0.0))
@@ -210,8 +176,8 @@ def _certify_expansion(
         norm, of_norm = float(beta @ own[at]), float(np.abs(beta).sum()) * of_own + dot_error(beta * own[at])
     value, of_value = _dual_value(terms, beta, norm, of_norm, column)
     if column is None:  # a sum other than 0 moves D by its product with the bias of the optimum
-        kink = max(float(terms.kink_up.max()), float(terms.kink_down.max()))
-        reach = float(np.ptp(target)) + kink + np.sqrt(2.0 * max(primal, 0.0) * max(float(gram.diag.max()), 0.0))
+        widest = max(float(terms.kink_up.max()), float(terms.kink_down.max()))
+        reach = float(np.ptp(target)) + widest + np.sqrt(2.0 * max(primal, 0.0) * max(float(gram.diag.max()), 0.0))
         of_value += (abs(float(beta.sum())) + dot_error(beta)) * reach
     flaw = gram.definiteness.flaw
     return Certificate.from_values(primal, float(value), None, b, errors=(float(of_primal), float(of_value)), flaw=flaw)
@@ -249,36 +215,17 @@ def _dual_value(
     return scale * gain - 0.5 * scale * scale * curvature, error
 
 
-def _certify_weights(
-    kernel: Kernel, machine: Machine, X: Any, k: int, target: np.ndarray, C: np.ndarray, objective: Objective
-) -> Certificate:
-    """Return the certificate of weights of the columns, whose D the decisions on the rows suggest."""
-    kind = LinearRisk if objective.loss.task == "classify" else LinearTubeRisk
-    penalty = "l1" if objective.l1 else "l2"
-    risk = kind(Gram(kernel, X), target, C, objective.loss, bias=objective.bias, penalty=penalty)
-    point = risk.start_weights(machine.weights[k], float(machine.intercept[k]))
-    assert point is not None
-    return risk.certificate(point)
-
-
 def certify_all_classes(machine: Machine, samples: Samples, h: np.ndarray, bias: float) -> Certificate:
     """Return the certificate of Crammer and Singer's machine, whose D the slacks suggest.
 
+    P = 1/2 sum_c |w_c|^2 + sum_i C_i max(0, 1 + max_c h_c - h_y), c other than the class y of the row.
+
     Parameters
     ----------
-    machine : Machine
-        Its decision functions: one for each class, or of two classes their difference.
+    machine : Machine, of one function for each class, or of two classes their difference
     samples : Samples
-        The rows.
-    h : ndarray of shape (n_samples, n_decisions), float64
-        Its decisions on the rows.
-    bias : float
-        The value of the column of the bias; 0.0 for none.
-
-    Returns
-    -------
-    Certificate
-        P = 1/2 sum_c |w_c|^2 + sum_i C_i max(0, 1 + max_c h_c - h_y), c other than the class y of the row.
+    h : ndarray of shape (n_samples, n_decisions), the decisions on the rows
+    bias : float, the value of the column of the bias; 0.0 for none
     """
     (X, codes, _, C, _), W, b = samples, machine.weights, machine.intercept
     if isinstance(machine, OneFunction):  # w_1 = -w_0, the shortest two with this difference
@@ -305,30 +252,18 @@ def certify_all_classes(machine: Machine, samples: Samples, h: np.ndarray, bias:
 
 
 def certify_one_class(kernel: Kernel, machine: Machine, samples: Samples, nu: float, loss: str) -> Certificate:
-    """Return the certificate of a one-class model at the best rho for its scores.
+    """Return the certificate of a one-class model at the best rho for its scores; costs are the sample weights.
+
+    It is that of `OneClassQP` or, with squared slacks, of `SimplexQP` where all vectors are rows; else P alone. Raises
+    InputError: squared slacks on rows that lack support vectors.
 
     Parameters
     ----------
     kernel : Kernel
-        The kernel of the model.
     machine : Machine
-        Its decision function.
     samples : Samples
-        The rows; their costs are the sample weights.
     nu : float
-        nu of the training.
-    loss : {"hinge", "squared_hinge"}
-        The loss of the slacks.
-
-    Returns
-    -------
-    Certificate
-        That of `OneClassQP` or, with squared slacks, of `SimplexQP` where all vectors are rows; else P alone.
-
-    Raises
-    ------
-    InputError
-        Squared slacks on rows that lack support vectors.
+    loss : {"hinge", "squared_hinge"}, of the slacks
     """
     support, every = _match(machine, samples), np.arange(len(samples.C))
     expansion = _expand(kernel, machine, samples.X, support, 0, every)

@@ -34,23 +34,14 @@ SPARSE, LARGEST = 4, 1 << 28  # coefficients are kept with their places if so fe
 
 
 def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[str, Any], kind: str) -> None:
-    """Write arrays and a header atomically.
+    """Write arrays and a header atomically; raise InputError if the folder is missing or not writable.
 
     Parameters
     ----------
-    path : str or path
-        The file; an existing one is replaced.
+    path : str or path, a file that is replaced if it exists
     arrays : dict of str to ndarray
-        The arrays by name.
-    header : dict
-        Values that JSON can hold.
-    kind : str
-        What the file is, such as "model".
-
-    Raises
-    ------
-    InputError
-        The folder is missing or not writable.
+    header : dict, of values that JSON can hold
+    kind : str, what the file is, such as "model"
     """
     from safetensors.numpy import save as to_bytes
 
@@ -83,9 +74,9 @@ def read(path: str | os.PathLike, kind: str) -> tuple[dict[str, np.ndarray], dic
         raise InputError(f"{target} is not a svmkit {kind} file: give one that svmkit wrote")
     if not isinstance(meta.get("version"), int) or meta["version"] > VERSION:
         raise InputError(f"{target} was written by a newer svmkit (format {meta.get('version')}): upgrade svmkit")
-    sound, told = json.dumps(meta) == text, meta.pop(CHECKSUM, None)
+    sound, stored = json.dumps(meta) == text, meta.pop(CHECKSUM, None)
     # the header says that it has a checksum, so that damage to the name of the checksum does not go unseen
-    if (told is not None or "checksum" in meta) and not (sound and told == checksum(arrays, meta)):
+    if (stored is not None or "checksum" in meta) and not (sound and stored == checksum(arrays, meta)):
         raise InputError(f"{target} is damaged, its checksum does not fit: copy it again or write it anew")
     meta.pop("checksum", None)
     return arrays, meta
@@ -102,19 +93,9 @@ def checksum(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> str:
 
 
 def save_model(path: str | os.PathLike, parts: dict[str, Any]) -> None:
-    """Write a model atomically.
+    """Write a model, given by the attributes of `SVMModel`, atomically.
 
-    Parameters
-    ----------
-    path : str or path
-        The file; an existing one is replaced.
-    parts : dict
-        The attributes of an `SVMModel` by name.
-
-    Raises
-    ------
-    InputError
-        The kernel is not registered by name, or the file cannot be written.
+    Raises InputError: the kernel is not registered by name, or the file cannot be written.
     """
     kernel, classes, vectors = (parts[name] for name in ("kernel", "classes", "vectors"))
     calibration: Calibration | None = parts["calibration"]
@@ -153,17 +134,9 @@ def save_model(path: str | os.PathLike, parts: dict[str, Any]) -> None:
 
 
 def load_model(path: str | os.PathLike) -> dict[str, Any]:
-    """Read and validate a model that `save_model` wrote.
+    """Read and validate a model that `save_model` wrote; return the attributes of an `SVMModel` by name.
 
-    Returns
-    -------
-    dict
-        The attributes of an `SVMModel` by name.
-
-    Raises
-    ------
-    InputError
-        The file is not a model, it is damaged, or its kernel is not installed.
+    Raises InputError: the file is not a model, it is damaged, or its kernel is not installed.
     """
     arrays, header = read(path, "model")
     try:
@@ -274,8 +247,8 @@ def _how_to_install(kernel: dict[str, Any]) -> str:
     """Say how to install the kernel that a file needs; the file may come from a third party, so quote it as such."""
     package, file = str(kernel.get("package")), kernel.get("file")
     if isinstance(file, dict):
-        told = str(file.get("name"))[:80]
-        how = f"it comes from the plugin file {told!r}: give --plugin FILE.py, or load_file of svmkit.plugins in Python"
+        name = str(file.get("name"))[:80]
+        how = f"it comes from the plugin file {name!r}: give --plugin FILE.py, or load_file of svmkit.plugins in Python"
     elif re.fullmatch(r"[\w.-]{1,100}==[\w.+!-]{1,50}", package, re.ASCII):
         how = f"the file says that it comes with {package} (pip install {package}, if you trust that)"
     else:

@@ -20,20 +20,8 @@ FEW_CLASSES = 4096
 class Sorted(NamedTuple):
     """A one-versus-one machine with its classes in sorted order.
 
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-        The sorted labels.
-    rows : ndarray of shape (n_sv,), int64
-        The vectors of the unsorted machine, by class.
-    n_support : ndarray of shape (n_classes,), int64
-        The number of vectors of each class.
-    coef : ndarray of shape (n_classes - 1, n_sv), float64
-        Their coefficients.
-    columns : ndarray of shape (n_pairs,), int64
-        The class pairs of the unsorted machine, in our order.
-    signs : ndarray of shape (n_pairs,), float64
-        -1.0 where our decision is LIBSVM's times -1, else 1.0.
+    `rows` are the vectors of the unsorted machine, by class, and `coef` their coefficients; `columns` are its class
+    pairs in our order, and `signs` -1.0 where our decision is LIBSVM's times -1, else 1.0.
     """
 
     classes: np.ndarray
@@ -60,13 +48,9 @@ def linear_machine(classes: np.ndarray, w: np.ndarray, intercept: np.ndarray, mu
     Parameters
     ----------
     classes : ndarray of shape (n_classes,)
-        The sorted labels.
-    w : ndarray of shape (n_decisions, n_features), float64
-        The weights: for two classes those of one decision, which speaks for the second one; else of one for each class.
+    w : ndarray of shape (n_decisions, n_features), one for each of more than two classes, else one for the second
     intercept : ndarray of shape (n_decisions,)
-        The intercepts.
-    multiclass : {"ovr", "crammer_singer"}
-        How a machine of more than two classes was trained.
+    multiclass : {"ovr", "crammer_singer"}, how a machine of more than two classes was trained
     """
     k, (n, d) = len(classes), w.shape
     parts: dict[str, Any] = {"classes": classes, "intercept": intercept}
@@ -89,14 +73,8 @@ def store_weights(w: np.ndarray) -> Any:
 def sort_classes(labels: np.ndarray, n_support: np.ndarray, coef: np.ndarray) -> Sorted:
     """Return a machine of LIBSVM with its classes in sorted order and the signs of our decisions.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_classes,)
-        The labels in LIBSVM's order, all different.
-    n_support : ndarray of shape (n_classes,), int64
-        The number of vectors of each class, in this order, in which the vectors stand, too.
-    coef : ndarray of shape (n_classes - 1, n_sv), float64
-        Their coefficients.
+    `labels` are all different, in LIBSVM's order, in which the vectors stand, too; there are `n_support` of each class,
+    and their coefficients are `coef` (n_classes - 1, n_sv).
     """
     k, order = len(labels), np.argsort(labels, kind="stable")
     at, all_classes = class_slices(n_support), np.arange(k)

@@ -15,18 +15,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.kernels.engines import Engine
-from svmkit.model.coupling import couple, normalise
 from svmkit.model.one_vs_one import (
     class_pairs,
     class_slices,
     coefficient_row,
     coefficients_by_column,
     columns_of,
+    pair_classes,
     scores,
     trained_columns,
 )
-from svmkit.model.one_vs_rest import class_scores, sparse_coefficients, sparse_product, trained_classes
 
+VALUES = 1 << 22  # kernel values, or entries of matrices that are solved, at a time
+DENSE = 0.1  # share of coefficients above 0 from which on the product of dense matrices is as fast
+DIGITS = 2.0**40  # of probabilities: the last digits are rounding errors of the solution
 FEW = 1 << 18  # coefficients times rows up to which one product with zeros is faster than one for each class
 
 
@@ -116,7 +118,8 @@ class ClassFunctions(Machine):
 
     @cached_property
     def trained(self) -> np.ndarray:
-        return trained_classes(self.coef, self.intercept)
+        trained = np.flatnonzero((self.intercept != 0.0) | self.coef.any(axis=1))
+        return trained if len(trained) else np.arange(len(self.intercept))  # some class has to be named
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -128,18 +131,32 @@ class ClassFunctions(Machine):
 
     @cached_property
     def _sparse(self) -> sp.csc_array | None:
-        """The coefficients of the trained classes as a sparse matrix; None where it would save little."""
-        return sparse_coefficients(self.coef[self.trained])
+        """The coefficients of the trained classes as a sparse matrix; None where it would save little.
+
+        Of many classes each has few support vectors of its own among the vectors of all.
+        """
+        coef = self.coef[self.trained]
+        is_dense = coef.size < VALUES // 64 or np.count_nonzero(coef) > DENSE * coef.size
+        return None if is_dense else sp.csc_array(coef)
 
     def decide(self, engine: Engine) -> np.ndarray:
-        if self._sparse is not None:
-            sums = sparse_product(engine, self.vectors, self._sparse)
-        else:
-            sums = engine.product(self.vectors, self.coef[self.trained].T)
-        return sums + self.intercept[self.trained]
+        coef = self._sparse
+        if coef is None:
+            return engine.product(self.vectors, self.coef[self.trained].T) + self.intercept[self.trained]
+        sums, n_sv = np.zeros((coef.shape[0], engine.n)), coef.shape[1]
+        step = max(VALUES // max(engine.n, 1), 1)
+        for lo in range(0, n_sv, step):
+            hi = min(lo + step, n_sv)
+            sums += coef[:, lo:hi] @ engine.block(self.vectors[lo:hi], np.empty((hi - lo, engine.n)))
+        return sums.T + self.intercept[self.trained]
 
     def scores(self, known: np.ndarray) -> np.ndarray:
-        return class_scores(self._spread(known, 0.0), self.trained)
+        """Return the decisions, those of classes that were not trained below all others."""
+        if len(self.trained) == len(self.intercept):
+            return known
+        out = np.repeat(known.min(axis=1, keepdims=True) - 1.0, len(self.intercept), axis=1)
+        out[:, self.trained] = known
+        return out
 
     def codes(self, known: np.ndarray) -> np.ndarray:
         return self.trained[known.argmax(axis=1)]
@@ -202,3 +219,38 @@ class ClassPairs(Machine):
 
     def probabilities(self, positive: np.ndarray) -> np.ndarray:
         return couple(self._spread(positive, 0.5), len(self.n_support))
+
+
+def couple(pairwise: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return probabilities of more than two classes that agree with those of all class pairs as well as possible.
+
+    `pairwise` (n_samples, n_pairs) has the probability of the first class of each pair against the second; the result
+    (n_samples, n_classes) numbers >= 0 whose rows sum to 1, up to 1e-12. With r_ij that of class i against class j, the
+    probabilities p minimise sum_{i<j} (r_ji p_i - r_ij p_j)^2 = p'Qp over sum p = 1 (Wu, Lin, Weng 2004, second method,
+    equation 14). The optimality conditions Qp = -b e give (Q + ee')p = (1 - b) e, so that p is the normalised solution
+    of one linear system. Q + ee' is positive definite, and well conditioned even where r_ij is 0 or 1, for which the
+    paper's own system is singular.
+    """
+    out = np.empty((len(pairwise), n_classes))
+    first, second = pair_classes(n_classes)
+    every = np.arange(n_classes)
+    step = max(1, VALUES // (n_classes * n_classes))
+    for lo in range(0, len(pairwise), step):
+        part = pairwise[lo : lo + step]
+        r = np.zeros((len(part), n_classes, n_classes))
+        r[:, first, second], r[:, second, first] = part, 1.0 - part
+        Q = 1.0 - r * r.transpose(0, 2, 1)
+        Q[:, every, every] = 1.0 + np.square(r).sum(axis=1)
+        p = np.linalg.solve(Q, np.ones((len(part), n_classes, 1)))[:, :, 0]
+        np.maximum(p, 0.0, out=p)  # a probability of 0 may round to less
+        out[lo : lo + step] = p / p.sum(axis=1, keepdims=True)
+    # to 40 binary digits: rounding errors then make no difference, and whatever differs has two logarithms
+    mantissa, exponent = np.frexp(out)
+    return np.ldexp(np.rint(mantissa * DIGITS) / DIGITS, exponent)
+
+
+def normalise(one_sided: np.ndarray) -> np.ndarray:
+    """Return the probabilities of each class against the rest (n_samples, n_classes), divided by their sum."""
+    total = one_sided.sum(axis=1, keepdims=True)
+    alike = np.full_like(one_sided, 1.0 / one_sided.shape[1])
+    return np.divide(one_sided, total, out=alike, where=total > 0.0)

@@ -11,26 +11,17 @@ import scipy.sparse as sp
 
 
 def match_rows(vectors: Any, owner: np.ndarray, X: Any, codes: np.ndarray) -> np.ndarray:
-    """Find the row of data that each support vector is.
+    """Return the row of data that each support vector is, int64 (n_sv,); -1 for a vector that is none of the rows.
 
     A vector matches a row of its own class if the values of the two are equal bit for bit, in the lower of the two
     precisions. Each row matches one vector, so that repeated vectors take repeated rows.
 
     Parameters
     ----------
-    vectors : ndarray or CSR of shape (n_sv, width), or ndarray of shape (n_sv,), int
-        The support vectors; for a precomputed kernel their row numbers.
-    owner : ndarray of shape (n_sv,), int
-        The class of each vector.
-    X : ndarray or CSR of shape (n_samples, width)
-        The rows, preprocessed as by the model.
-    codes : ndarray of shape (n_samples,), int
-        The class of each row; -1 for a row that matches nothing.
-
-    Returns
-    -------
-    ndarray of shape (n_sv,), int64
-        Row numbers, -1 for a vector that is none of the rows.
+    vectors : ndarray or CSR of shape (n_sv, width), or row numbers (n_sv,) for a precomputed kernel
+    owner : ndarray of shape (n_sv,), int, the class of each vector
+    X : ndarray or CSR of shape (n_samples, width), the rows, preprocessed as by the model
+    codes : ndarray of shape (n_samples,), int, the class of each row; -1 for a row that matches nothing
     """
     if vectors.ndim == 1:
         inside = vectors < len(codes)

@@ -394,8 +394,8 @@ class SVMModel:
         if weight.shape != (X.shape[0],) or not (np.isfinite(weight).all() and (weight >= 0.0).all()):
             raise InputError(f"sample_weight must hold a finite number >= 0 for each of the {X.shape[0]} rows")
         used = np.flatnonzero(weight)
-        codes, targets = self._answers(y, X.shape[0])
-        given, codes, targets = X[used], codes[used], None if targets is None else targets[used]
+        codes, targets = self._answers(y, X.shape[0], used)
+        given = X[used]
         X = self.preprocessing.apply(given)
         if self.finds_outliers:
             nu, slacks = self.about.get("nu"), self.about.get("loss", "hinge") if loss is None else str(loss)
@@ -403,7 +403,6 @@ class SVMModel:
                 raise InputError("the model does not say its nu")
             samples = certify.Samples(X, codes, None, weight[used])
             return [certify.certify_one_class(self.kernel, self.machine, samples, float(nu), slacks)]
-        task = "regress" if self.regresses else "classify"
         cost = self.about.get("C", 1.0 if "nu" in self.about else None) if C is None else C
         if cost is None:
             raise InputError("the model does not say its C: give C=NUMBER")
@@ -414,23 +413,23 @@ class SVMModel:
             decision = self.decision_function(given).reshape(len(codes), -1)
             known = self.about.get("minimised", {}).get("bias", 1.0) if bias is None else float(bias)
             return [certify.certify_all_classes(self.machine, samples, decision, known)]
-        objective = read_objective(self.about, self.kernel, task, loss, bias)
+        objective = read_objective(self.about, self.kernel, self.task, loss, bias)
         return certify.certify(self.kernel, self.machine, samples, objective, "nu" in self.about and C is None)
 
-    def _answers(self, y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the class of each row, and the targets of regression."""
+    def _answers(self, y: Any, n_samples: int, used: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the class of each used row, and the targets of regression."""
         if self.finds_outliers:
-            return np.ones(n_samples, dtype=np.int64), None
+            return np.ones(len(used), dtype=np.int64), None
         y = np.asarray(y)
         if y.shape != (n_samples,):
             raise InputError(f"y must hold an answer for each of the {n_samples} rows, not shape {y.shape}")
         if self.regresses:
-            return np.zeros(n_samples, dtype=np.int64), y.astype(np.float64)
+            return np.zeros(len(used), dtype=np.int64), y.astype(np.float64)[used]
         place = {label: code for code, label in enumerate(self.classes.tolist())}
         codes = np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
         if (codes < 0).any():
             raise InputError(f"y holds {y.tolist()[int(np.argmin(codes))]!r}, which is none of the model's classes")
-        return codes, None
+        return codes[used], None
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the model to a file, atomically.

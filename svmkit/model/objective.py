@@ -16,16 +16,9 @@ LIBSVM = ("SVC", "NuSVC", "SVR", "NuSVR")  # estimators of scikit-learn with LIB
 
 
 class Objective(NamedTuple):
-    """What is minimised: a penalty on w, and the losses of all samples.
+    """What is minimised: a penalty on w, |w|_1 if `l1` else 1/2 |w|^2, and the losses of all samples.
 
-    Attributes
-    ----------
-    loss : Loss
-        The loss.
-    bias : float or None
-        The value of the column of the bias, which is part of w; 0.0 for no bias, None for a free one.
-    l1 : bool
-        Whether the penalty is |w|_1 and not 1/2 |w|^2.
+    `bias` is the value of the column of the bias, which is part of w; 0.0 for no bias, None for a free one.
     """
 
     loss: Loss
@@ -33,21 +26,8 @@ class Objective(NamedTuple):
     l1: bool = False
 
 
-def describe_objective(solver: Any, kernel: Kernel, task: str, epsilon: float | None = None) -> dict[str, Any]:
-    """Return what a solver minimises as plain values, which a model keeps in `about["minimised"]`.
-
-    Parameters
-    ----------
-    solver : Solver
-        The solver.
-    kernel : Kernel
-        The kernel.
-    task : {"classify", "regress"}
-        What is learnt.
-    epsilon : float, default=None
-        Half the width of the tube of a loss that has one.
-    """
-    loss, words = solver.loss_for(kernel, task, epsilon), solver.formulation(kernel, task)
+def describe_objective(loss: Loss, words: str) -> dict[str, Any]:
+    """Return a loss and the words of a formulation as plain values, which a model keeps in `about["minimised"]`."""
     described = {"loss": loss.name, "options": loss.params, "bias": _column(words)}
     return described | ({"penalty": "l1"} if words.endswith("l1 penalty") else {})
 
@@ -55,37 +35,21 @@ def describe_objective(solver: Any, kernel: Kernel, task: str, epsilon: float | 
 def read_objective(
     about: Mapping[str, Any], kernel: Kernel, task: str, loss: str | Loss | None = None, bias: str | float | None = None
 ) -> Objective:
-    """Return what a model minimises.
+    """Return what a model minimises; raise InputError if the loss is not known, or is one of another task.
 
     Parameters
     ----------
-    about : mapping of str to object
-        What the model says of its training: the "minimised"; or the solver alone, whose default is taken then; or an
-        import from LIBSVM.
+    about : mapping, which has "minimised"; or the solver, whose default is taken then; or is that of an import
     kernel : Kernel
-        The kernel.
-    task : {"classify", "regress"}
-        What was learnt.
-    loss : str or Loss, default=None
-        The loss, where another one is meant.
-    bias : "free" or float, default=None
-        The bias, where another one is meant: free, or the value of its column, 0 for none.
-
-    Returns
-    -------
-    Objective
-
-    Raises
-    ------
-    InputError
-        The loss is not known, or is one of another task.
+    task : {"classify", "regress"}, what was learnt
+    loss : str or Loss, where another one is meant
+    bias : "free" or float, where another one is meant: free, or the value of its column, 0 for none
     """
     known = about.get("minimised")
     if known is None:
         words = _default_formulation(about, kernel, task)
         name = _loss_in(words, about, task)
-        options = {key: about[key] for key in ("epsilon",) if key in about}
-        known = {"loss": name, "options": options, "bias": _column(words)}
+        known = {"loss": name, "options": about, "bias": _column(words)}
     given = known["loss"] if loss is None else loss
     if given is None:
         raise InputError("the model does not say with which loss it was trained: give loss=NAME")

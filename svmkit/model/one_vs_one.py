@@ -39,12 +39,9 @@ def signs(codes: np.ndarray, a: int, b: int, n_classes: int) -> np.ndarray:
 
     Parameters
     ----------
-    codes : ndarray of shape (n,), int
-        Their classes, a or b.
-    a, b : int
-        The class pair, a < b.
-    n_classes : int
-        The number of classes, on which the signs depend.
+    codes : ndarray of shape (n,), int, their classes, a or b
+    a, b : int, the class pair, a < b
+    n_classes : int, on which the signs depend
     """
     plus, _ = signed_pair(a, b, n_classes)
     return np.where(codes == plus, 1.0, -1.0)
@@ -74,23 +71,13 @@ def class_slices(n_support: np.ndarray) -> list[slice]:
 
 
 def pair_coefficients(coef: np.ndarray, owner: np.ndarray, a: int, b: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vectors of one class pair and their coefficients.
+    """Return the vectors of one class pair, ascending, and their coefficients in its decision.
 
     Parameters
     ----------
-    coef : ndarray of shape (n_classes - 1, n_sv)
-        The coefficients of a model.
-    owner : ndarray of shape (n_sv,), int
-        The class of each vector.
-    a, b : int
-        The class pair, a < b.
-
-    Returns
-    -------
-    at : ndarray of shape (n,), int
-        Which vectors belong to one of the two classes, ascending.
-    values : ndarray of shape (n,)
-        Their coefficients in the decision of this class pair.
+    coef : ndarray of shape (n_classes - 1, n_sv), of a model
+    owner : ndarray of shape (n_sv,), int, the class of each vector
+    a, b : int, the class pair, a < b
     """
     at = np.flatnonzero((owner == a) | (owner == b))
     rows = np.where(owner[at] == a, coefficient_row(a, b), coefficient_row(b, a))
@@ -109,42 +96,34 @@ def coefficients_by_column(coef: np.ndarray, n_support: np.ndarray) -> np.ndarra
     return columns
 
 
+def union_support(at: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows that occur, sorted by class and then by row, and the place of each row among them, else -1."""
+    place = np.full(len(codes), -1, dtype=np.int64)
+    place[at] = 0
+    support = np.flatnonzero(place == 0)
+    support = support[np.argsort(codes[support], kind="stable")]
+    place[support] = np.arange(len(support))
+    return support, place
+
+
 def merge_support(
     rows: Sequence[np.ndarray], values: Sequence[np.ndarray], codes: np.ndarray, n_classes: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Merge the support vectors of all class pairs into those of one model.
+    """Merge the support vectors of all class pairs into those of one model: its support, n_support and coef.
 
     Parameters
     ----------
-    rows : sequence of ndarray, int
-        The rows of the data that are support vectors, one array for each class pair.
-    values : sequence of ndarray, float64
-        Their coefficients, arrays of the same lengths.
-    codes : ndarray of shape (n,), int
-        The class of each row of the data.
+    rows : sequence of ndarray of int, the support vectors of each class pair among the rows of the data
+    values : sequence of ndarray of float64, their coefficients
+    codes : ndarray of shape (n,), int, the class of each row of the data
     n_classes : int
-        The number of classes.
-
-    Returns
-    -------
-    support : ndarray of shape (n_sv,), int
-        The rows that are a support vector of any class pair, sorted by class and then by row.
-    n_support : ndarray of shape (n_classes,), int
-        The number of support vectors of each class.
-    coef : ndarray of shape (n_classes - 1, n_sv), float64
-        Their coefficients.
     """
     if n_classes == 2:
         order = np.lexsort((rows[0], codes[rows[0]]))
         support = rows[0][order]
         return support, np.bincount(codes[support], minlength=2), values[0][None, order]
     sizes, at = [len(of_pair) for of_pair in rows], np.concatenate(list(rows))
-    found = np.zeros(len(codes), dtype=np.bool_)
-    found[at] = True
-    support = np.flatnonzero(found)
-    support = support[np.argsort(codes[support], kind="stable")]
-    place = np.full(len(codes), -1, dtype=np.int64)
-    place[support] = np.arange(len(support))
+    support, place = union_support(at, codes)
     coef = np.zeros((n_classes - 1, len(support)))
     a, b = (np.repeat(classes, sizes) for classes in pair_classes(n_classes))
     own = np.where(codes[at] == a, coefficient_row(a, b), coefficient_row(b, a))
@@ -153,14 +132,9 @@ def merge_support(
 
 
 def weight_coefficients(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the layout of a linear model, whose vectors are the weights w of each class pair.
+    """Return n_support (n_classes,) and coef (n_classes - 1, n_pairs) of a linear model, whose vectors are weights.
 
-    Returns
-    -------
-    n_support : ndarray of shape (n_classes,), int
-        The vector of the pair (a, b), a < b, counts as one of class a.
-    coef : ndarray of shape (n_classes - 1, n_pairs), float64
-        Its coefficient is 1 against class b and 0 elsewhere.
+    Those of the pair (a, b), a < b, count as a vector of class a, with the coefficient 1 against class b.
     """
     a, b = pair_classes(n_classes)
     coef = np.zeros((n_classes - 1, len(a)))
@@ -169,12 +143,9 @@ def weight_coefficients(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def vote_signs(n_classes: int) -> np.ndarray:
-    """Return the class that each decision votes for among more than two classes.
+    """Return the class that each decision votes for among more than two classes, (n_pairs, n_classes).
 
-    Returns
-    -------
-    ndarray of shape (n_pairs, n_classes), float64
-        1.0 for the class that a positive decision speaks for, -1.0 for the other one of the class pair, else 0.0.
+    It has 1.0 for the class that a positive decision speaks for, -1.0 for the other one of the class pair, else 0.0.
     """
     a, b = pair_classes(n_classes)
     sides = np.zeros((len(a), n_classes))
@@ -183,23 +154,12 @@ def vote_signs(n_classes: int) -> np.ndarray:
 
 
 def scores(decision: np.ndarray, n_classes: int, columns: np.ndarray | None = None) -> np.ndarray:
-    """Return the votes for each of more than two classes, with a fraction that breaks ties.
+    """Return the votes (n_samples, n_classes) for each of more than two classes, with a fraction that breaks ties.
 
-    Parameters
-    ----------
-    decision : ndarray of shape (n_samples, n_pairs)
-        The decisions of all class pairs.
-    n_classes : int
-        The number of classes, more than two.
-    columns : ndarray of int, default=None
-        The class pairs that `decision` is about, ascending, where it leaves out those that were not trained.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes), float64
-        The number of votes plus the sum of the margins for the class, squashed into (-1/3, 1/3), so that margins
-        decide between equal votes and nowhere else. A decision of exactly 0 is a vote for the second class, as in
-        LIBSVM; the class pairs that are left out vote for neither class.
+    `columns` are the class pairs that `decision` (n_samples, len(columns)) is about, ascending, where it leaves out
+    those that were not trained; they vote for neither class. The sum of the margins for the class, squashed into
+    (-1/3, 1/3), is added to its votes, so that margins decide between equal votes and nowhere else. A decision of
+    exactly 0 is a vote for the second class, as in LIBSVM.
     """
     sides = _sides(n_classes)
     if columns is not None and len(columns) < sides.shape[1]:
@@ -221,17 +181,7 @@ def _sides(n_classes: int) -> sp.csr_array:
 
 
 def trained_columns(coef: np.ndarray, n_support: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-    """Return the class pairs, ascending, whose decisions are not 0 everywhere: those that were trained.
-
-    Parameters
-    ----------
-    coef : ndarray of shape (n_classes - 1, n_sv)
-        The coefficients of a model.
-    n_support : ndarray of shape (n_classes,), int
-        The number of vectors of each class.
-    intercept : ndarray of shape (n_pairs,)
-        The intercepts.
-    """
+    """Return the class pairs of a model, ascending, whose decisions are not 0 everywhere: those that were trained."""
     trained, n_classes = intercept != 0.0, len(n_support)
     if trained.all():
         return np.arange(len(intercept))

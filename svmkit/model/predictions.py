@@ -14,21 +14,8 @@ VALUES = 1 << 22  # decisions of class pairs that are held at a time
 def predict_with_scores(model: SVMModel, X: Any, n_threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Predict labels with the decisions behind them.
 
-    Parameters
-    ----------
-    model : SVMModel
-        The model.
-    X : ndarray or CSR of shape (n_samples, n_features)
-        The samples.
-    n_threads : int or None, default=None
-        The number of threads; None uses all.
-
-    Returns
-    -------
-    predicted : ndarray of shape (n_samples,)
-        The labels, of the type of `model.classes`.
-    decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes), float64
-        The larger, the more it speaks for `classes[1]`, or for the class of the column (`SVMModel.scores`).
+    These are (n_samples,) for two classes, else (n_samples, n_classes): the larger, the more they speak for
+    `classes[1]`, or for the class of the column (`SVMModel.scores`).
     """
     if len(model.classes) == 2:
         decision = model.decision_function(X, n_threads=n_threads)

@@ -15,16 +15,7 @@ def comparable(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.nd
 def accuracy(predicted: np.ndarray, labels: np.ndarray) -> float:
     """Compute the fraction of predictions that equal their labels.
 
-    Parameters
-    ----------
-    predicted, labels : ndarray of shape (n_samples,)
-        Numbers, booleans or text. They are compared as numbers, so that 1 equals 1.0, and as text where either array
-        holds text, so that 1 equals "1".
-
-    Returns
-    -------
-    float
-        A number from 0 to 1.
+    They are compared as numbers, so that 1 equals 1.0, and as text where either array holds text, so that 1 equals "1".
     """
     predicted, labels = comparable(predicted, labels)
     return float((predicted == labels).mean())

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import difflib
 import math
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +17,6 @@ from svmkit.model.model import SVMModel
 from svmkit.model.predictions import predict_with_scores
 from svmkit.scoring.accuracy import comparable
 from svmkit.scoring.probability_scores import ProbabilityScores
-from svmkit.scoring.scorers import probe, scorer_value
 from svmkit.scoring.scores import balanced_accuracy
 
 COUNTED = ("accuracy", "balanced_accuracy")  # counted with numpy, the others are scikit-learn's
@@ -33,12 +35,7 @@ def require_metric(name: str, *, probabilities: bool = False) -> str:
     """Return the name of a metric that predictions and decisions of some classes, or predicted quantities, suffice for.
 
     Short for scikit-learn's names are rmse, mae and mse. The log loss and the Brier score are known where there are
-    `probabilities`.
-
-    Raises
-    ------
-    InputError
-        scikit-learn has no such scorer, or it needs probabilities.
+    `probabilities`. Raises InputError: scikit-learn has no such scorer, or it needs probabilities.
     """
     name = name.strip().replace("-", "_")
     name = _SHORT.get(name, name)
@@ -76,16 +73,8 @@ def measures_quantities(name: str) -> bool:
 class Metric:
     """A metric of the predictions for some classes; greater is better.
 
-    Attributes
-    ----------
-    name : str
-        The name of scikit-learn's scorer.
-    classes : ndarray of shape (n_classes,)
-        The labels, sorted.
-    positive : str or None
-        The class that a metric of two classes is about; None where the metric treats all classes alike.
-    reason : str
-        Why this metric was taken, or this class, in words; "" where nothing was chosen.
+    `name` is that of scikit-learn's scorer, `positive` the class that a metric of two classes is about, None where it
+    treats all classes alike, and `reason` why this metric was taken, or this class, in words.
     """
 
     name: str
@@ -103,26 +92,17 @@ class Metric:
         *,
         probabilities: bool = False,
     ) -> Metric:
-        """Return the metric for some labels; None stands for accuracy, or balanced accuracy where that would mislead.
+        """Return the metric for some labels; raise InputError if it is not known, or not one of so many classes.
+
+        None stands for balanced accuracy where classes have weights or one has less than a tenth of the rows, else for
+        accuracy.
 
         Parameters
         ----------
         name : str or None
-            The name of a scorer. None stands for balanced accuracy where classes have weights or one has less than a
-            tenth of the rows, else for accuracy.
-        classes : ndarray of shape (n_classes,)
-            The labels, sorted.
-        rows : ndarray of shape (n_classes,), int
-            The number of rows of each class.
-        class_weight : object, default=None
-            The weights of classes; None where they have none.
-        probabilities : bool, default=False
-            Whether the models have probabilities.
-
-        Raises
-        ------
-        InputError
-            The metric is not known, or not one of so many classes.
+        classes, rows : ndarray of shape (n_classes,), the labels, sorted, and the number of rows of each
+        class_weight : object, None where classes have no weights
+        probabilities : bool, whether the models have probabilities
         """
         if name is None:
             share = rows.min() / rows.sum()
@@ -198,12 +178,9 @@ class Metric:
 
         Parameters
         ----------
-        truth, predicted : ndarray of shape (n_samples,), int
-            The class of each row and its prediction.
-        decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes), default=None
-            The larger, the more it speaks for `classes[1]`, or for the class of the column.
-        rows : ndarray of shape (n_classes,), default=None
-            The rows of each class, if they have been counted.
+        truth, predicted : ndarray of shape (n_samples,), int, the class of each row and its prediction
+        decision : ndarray of shape (n_samples,) or (n_samples, n_classes), as of `predict_with_scores`
+        rows : ndarray of shape (n_classes,), the rows of each class, if they have been counted
         """
         if self.name == "accuracy":
             return float((predicted == truth).mean())
@@ -226,13 +203,9 @@ class Metric:
         Parameters
         ----------
         model : SVMModel
-            The model.
         X : ndarray or CSR of shape (n_samples, n_features)
-            The rows.
-        labels : ndarray of shape (n_samples,)
-            Their labels, or targets.
-        n_threads : int or None, default=None
-            The number of threads; None uses all.
+        labels : ndarray of shape (n_samples,), the labels, or targets
+        n_threads : int or None, all threads
         """
         if not self.needs_decisions:
             return self.score_predictions(model.predict(X, n_threads=n_threads), labels)
@@ -250,10 +223,8 @@ class Metric:
 
         Parameters
         ----------
-        predicted, labels : ndarray of shape (n_samples,)
-            The predictions and the labels, which may be of another kind.
-        decision : ndarray, default=None
-            The decisions behind them, as for `value`.
+        predicted, labels : ndarray of shape (n_samples,), which may be of different kinds
+        decision : ndarray, the decisions behind them, as for `value`
         """
         found = self.value(self.codes(labels), self.codes(predicted), decision)
         return None if math.isnan(found) else found
@@ -297,3 +268,78 @@ def _wrong_number(name: str, n_classes: int, failure: Exception) -> str:
     known = [f"{name}_{kind}" for kind in ("macro", "weighted")]
     known = [other for other in known if other in get_scorer_names()] or ["balanced_accuracy", "f1_macro"]
     return f"metric {name} is one of two classes, and there are {n_classes}: give {' or '.join(known)}"
+
+
+class Probe(NamedTuple):
+    """What a scorer does with a few made-up predictions.
+
+    Why it cannot be taken, whether predicted labels do not suffice, and whether it changes when two classes change
+    places.
+    """
+
+    failure: Exception | None = None
+    needs_decisions: bool = False
+    takes_sides: bool = False
+
+
+@lru_cache
+def probe(name: str, n_classes: int) -> Probe:
+    """Return what the scorer of this name does with made-up predictions of so many classes, 2 or 3."""
+    truth = np.repeat(np.arange(n_classes), (4, 3, 2)[:n_classes])
+    predicted = np.roll(truth, 1)
+    decision = np.eye(n_classes)[predicted] + np.linspace(0.0, 0.3, len(truth))[:, None] * np.arange(n_classes)
+    if n_classes == 2:
+        decision = decision[:, 1] - decision[:, 0]
+    try:
+        value = scorer_value(name, truth, predicted, decision, n_classes)
+    except Exception as error:
+        return Probe(error)
+    try:
+        scorer_value(name, truth, predicted, None, n_classes)
+        needs = False
+    except AttributeError:
+        needs = True
+    if n_classes > 2:
+        return Probe(None, needs)
+    return Probe(None, needs, not math.isclose(value, scorer_value(name, 1 - truth, 1 - predicted, -decision, 2)))
+
+
+def scorer_value(
+    name: str, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None, n_classes: int
+) -> float:
+    """Return the value of a scorer of scikit-learn.
+
+    Parameters
+    ----------
+    name : str
+    truth, predicted : ndarray of shape (n_samples,), int, the classes from 0 and their predictions
+    decision : ndarray or None, as `Metric.value` takes them
+    n_classes : int
+    """
+    from sklearn.metrics import get_scorer
+
+    answers = _answers()(predicted, decision, np.arange(n_classes))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an undefined value is told by the value
+        return float(get_scorer(name)(answers, np.empty((len(truth), 0)), truth))
+
+
+@lru_cache(maxsize=1)
+def _answers() -> Callable[..., Any]:
+    """Return the class of classifiers that know their answers; a scorer of scikit-learn asks a classifier."""
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils.metaestimators import available_if
+
+    class Answers(ClassifierMixin, BaseEstimator):
+        def __init__(self, predicted, decision, classes):
+            self.predicted, self.decision, self.classes = predicted, decision, classes
+            self.classes_ = classes
+
+        def predict(self, X):
+            return self.predicted
+
+        @available_if(lambda self: self.decision is not None)
+        def decision_function(self, X):
+            return self.decision
+
+    return Answers

@@ -17,12 +17,8 @@ BINS = 10
 class Reliability(NamedTuple):
     """How often what was predicted came true, for predictions of about the same probability.
 
-    Attributes
-    ----------
-    predicted, observed : ndarray of shape (n_bins,), float64
-        The mean of the predicted probabilities, and the share of them that came true.
-    rows : ndarray of shape (n_bins,), int64
-        The number of predictions.
+    For each bin the mean of the `predicted` probabilities, the share `observed` of them that came true, and their
+    number.
     """
 
     predicted: np.ndarray
@@ -31,15 +27,7 @@ class Reliability(NamedTuple):
 
     @classmethod
     def from_probabilities(cls, probability: np.ndarray, came_true: np.ndarray) -> Reliability:
-        """Divide predictions (n,) and whether they came true (n,) at 0.1, 0.2, ..., 0.9; bins without any are left out.
-
-        Parameters
-        ----------
-        probability : ndarray of shape (n,), float64
-            Predicted probabilities.
-        came_true : ndarray of shape (n,), bool
-            What happened.
-        """
+        """Divide predictions (n,) and whether they came true (n,) at 0.1, 0.2, ..., 0.9; empty bins are left out."""
         at = np.minimum((probability * BINS).astype(np.int64), BINS - 1)
         rows = np.bincount(at, minlength=BINS)
         used = rows > 0
@@ -66,15 +54,7 @@ class Reliability(NamedTuple):
 
 @dataclass(frozen=True)
 class ProbabilityScores:
-    """The scores of probabilities on some rows whose labels are classes of the model.
-
-    Attributes
-    ----------
-    probabilities : ndarray of shape (n_rows, n_classes), float64
-        What was predicted.
-    codes : ndarray of shape (n_rows,), int
-        The class of each row.
-    """
+    """The scores of `probabilities` (n_rows, n_classes) on some rows whose labels are classes, the `codes`."""
 
     probabilities: np.ndarray
     codes: np.ndarray
@@ -83,22 +63,19 @@ class ProbabilityScores:
     def from_predictions(
         cls, probabilities: np.ndarray, classes: np.ndarray, labels: np.ndarray
     ) -> ProbabilityScores | None:
-        """Bring probabilities and labels together; None if no label is a class.
+        """Bring probabilities and labels together, without rows whose labels are no classes; None if no label is.
 
         Parameters
         ----------
         probabilities : ndarray of shape (n_samples, n_classes)
-            The predicted probabilities.
         classes : ndarray of shape (n_classes,)
-            The classes.
         labels : ndarray of shape (n_samples,)
-            The labels; rows of other ones are left out.
         """
         labels, known = comparable(np.asarray(labels), classes)
         order = np.argsort(known)
         at = np.minimum(np.searchsorted(known, labels, sorter=order), len(known) - 1)
-        told = known[order[at]] == labels
-        return cls(probabilities[told], order[at][told]) if told.any() else None
+        is_known = known[order[at]] == labels
+        return cls(probabilities[is_known], order[at][is_known]) if is_known.any() else None
 
     @property
     def log_loss(self) -> float:

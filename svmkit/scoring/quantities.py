@@ -20,19 +20,9 @@ LEAST = 5e-5  # R2 of a model that is better than the mean: less is shown as 0.0
 class QuantityScores:
     """The errors of predicted quantities.
 
-    Attributes
-    ----------
-    n_samples : int
-        The number of rows.
-    r2 : float
-        1 - sum (t - h)^2 / sum (t - mean t)^2 for targets t and predictions h: 1 is exact, 0 as good as the mean of
-        these targets; nan where all targets are the same.
-    rmse : float
-        The root of the mean squared error, in units of the targets.
-    mae : float
-        The mean absolute error, in units of the targets.
-    spread : float
-        The RMSE of predicting the mean of these targets, which is their standard deviation.
+    `r2` is 1 - sum (t - h)^2 / sum (t - mean t)^2 for targets t and predictions h: 1 is exact, 0 as good as the mean of
+    these targets; nan where all targets are the same. `rmse`, `mae` and `spread`, the RMSE of predicting the mean of
+    these targets, are in units of the targets.
     """
 
     n_samples: int
@@ -73,12 +63,9 @@ class QuantityMetric(Metric):
 
     @classmethod
     def from_scorer(cls, name: str | None = None) -> QuantityMetric:
-        """Return the metric with the name of a scorer of scikit-learn; None is R2.
+        """Return the metric with the name of a scorer; None is R2.
 
-        Raises
-        ------
-        InputError
-            There is no such scorer, or it measures classes.
+        Raises InputError: there is no such scorer, or it measures classes.
         """
         name = R2 if name is None else require_metric(name)
         if not measures_quantities(name):
@@ -101,14 +88,12 @@ class QuantityMetric(Metric):
     def value(
         self, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None
     ) -> float:
-        """Return the metric of some predictions; nan where it is not defined for them.
+        """Return the metric of predicted quantities; nan where it is not defined for them, as for a logarithm of -1.
 
         Parameters
         ----------
         truth, predicted : ndarray of shape (n_samples,), float64
-            The targets and the predictions.
-        decision, rows : None
-            Of no use here.
+        decision, rows : None, of no use here
         """
         if self.name in OF_QUANTITIES:
             return self.score_counts(QuantityScores.from_predictions(predicted, truth))  # type: ignore[return-value]
@@ -131,23 +116,15 @@ def metric_for(
 ) -> Metric:
     """Return the metric of a name for some labels; None stands for R2, or what suits the classes (`Metric.from_name`).
 
+    Raises InputError: the metric is not known, or measures something else.
+
     Parameters
     ----------
     name : str or None
-        The name of a scorer of scikit-learn.
-    classes : ndarray of shape (n_classes,)
-        The labels, sorted; none in regression.
-    codes : ndarray of shape (n_samples,), int
-        The class of each row; of no use in regression.
-    class_weight : object, default=None
-        The weights of classes; None where they have none.
-    probabilities : bool, default=False
-        Whether the models have probabilities.
-
-    Raises
-    ------
-    InputError
-        The metric is not known, or measures something else.
+    classes : ndarray of shape (n_classes,), none in regression
+    codes : ndarray of shape (n_samples,), int, of no use in regression
+    class_weight : object, None where classes have no weights
+    probabilities : bool, whether the models have probabilities
     """
     if not len(classes):
         return QuantityMetric.from_scorer(name)

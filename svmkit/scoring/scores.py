@@ -16,16 +16,8 @@ from svmkit.scoring.accuracy import comparable
 class Scores:
     """The counts of labels and predictions by class, and the measures that follow from them.
 
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-        The classes of the model and any others among the labels, in sorted order; text where labels or predictions are.
-    rows : ndarray of shape (n_classes,), int64
-        The number of rows whose label is the class.
-    predicted : ndarray of shape (n_classes,), int64
-        The number of rows that were predicted as the class.
-    hits : ndarray of shape (n_classes,), int64
-        The number of rows of the class that were predicted as it.
+    `classes` are those of the model and any others among the labels, in sorted order; text where labels or predictions
+    are. For each, int64: `rows` whose label it is, rows `predicted` as it, and the `hits` that are both.
     """
 
     classes: np.ndarray
@@ -39,10 +31,8 @@ class Scores:
 
         Parameters
         ----------
-        predicted, labels : ndarray of shape (n_samples,)
-            Numbers, booleans or text.
-        classes : ndarray, default=None
-            The classes of the model, of the type of `predicted`; None stands for the distinct predictions.
+        predicted, labels : ndarray of shape (n_samples,), numbers, booleans or text
+        classes : ndarray, those of the model, of the type of `predicted`; None is the distinct predictions
         """
         known = given = np.unique(predicted) if classes is None else np.asarray(classes)
         predicted, labels = comparable(predicted, labels)
@@ -110,17 +100,7 @@ class Scores:
 
 
 def balanced_accuracy(hits: np.ndarray, codes: np.ndarray, rows: np.ndarray) -> float:
-    """Return the balanced accuracy of many predictions of one set, whose labels were encoded once.
-
-    Parameters
-    ----------
-    hits : ndarray of shape (n_samples,), bool
-        Which predictions equal their labels.
-    codes : ndarray of shape (n_samples,), int
-        The class of each label.
-    rows : ndarray of shape (n_classes,), int
-        The number of rows of each class; classes without rows do not count.
-    """
+    """Return the balanced accuracy of predictions of one set, from hits (n_samples,), codes (n_samples,) and rows."""
     present = rows > 0
     return float(np.mean(np.bincount(codes[hits], minlength=len(rows))[present] / rows[present]))
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from svmkit.data.prepare.targets import as_targets
+from svmkit.data.prepare.labels import as_targets
 from svmkit.losses.by_name import make_loss
 from svmkit.tasks.base import Answers, Task
 

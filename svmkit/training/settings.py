@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from svmkit import plugins
-from svmkit.data.prepare.targets import require_epsilon
+from svmkit.data.prepare.labels import require_epsilon
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram, parse_bytes
@@ -105,7 +105,8 @@ class Method:
 
     def objective(self, kernel: Kernel) -> dict[str, Any]:
         """Return what the solver minimises with a resolved kernel, as plain values that a model keeps."""
-        return describe_objective(self.solver, kernel, self.task.name, self.settings.epsilon)
+        loss = self.solver.loss_for(kernel, self.task.name, self.settings.epsilon)
+        return describe_objective(loss, self.solver.formulation(kernel, self.task.name))
 
     def problem_type(self, kernel: Kernel | None = None) -> type[Problem]:
         """Return the type of the subproblems; raise InputError if the solver has none for this task and kernel."""

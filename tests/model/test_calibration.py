@@ -11,7 +11,7 @@ from support.model import IRIS, NAMES, binary, trained
 from svmkit.errors import InputError
 from svmkit.model import file
 from svmkit.model.calibration import Isotonic, Sigmoid, require_kind
-from svmkit.model.coupling import couple, normalise
+from svmkit.model.machines import couple, normalise
 from svmkit.model.model import SVMModel
 
 

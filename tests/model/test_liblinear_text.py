@@ -11,7 +11,7 @@ from support.text_models import ROWS
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.model import layout
 from svmkit.model.calibration import Sigmoid
-from svmkit.model.exchange import liblinear_writer, libsvm_writer
+from svmkit.model.exchange import liblinear, libsvm
 from svmkit.training.train import fit
 
 W, BIAS = np.array([0.5, -0.25, 0.0]), 2 * 0.125
@@ -19,7 +19,7 @@ W, BIAS = np.array([0.5, -0.25, 0.0]), 2 * 0.125
 
 @pytest.fixture
 def write():
-    return liblinear_writer.write
+    return liblinear.write
 
 
 def of(solver_type, text=text_models.LIBLINEAR):
@@ -116,7 +116,7 @@ def test_a_decision_for_each_of_more_classes(solver_type, few, read, again, monk
     assert (second.calibration is None) == (model.calibration is None)
     np.testing.assert_allclose(second.decision_function(ROWS), model.decision_function(ROWS), rtol=0, atol=1e-14)
     assert second.multiclass == model.multiclass and second.about["solver_type"] == solver_type
-    refused(["one-versus-one", "--liblinear"], libsvm_writer.write, model, "t")
+    refused(["one-versus-one", "--liblinear"], libsvm.write, model, "t")
 
 
 def test_weights_that_are_mostly_0_are_sparse(read):
@@ -138,10 +138,10 @@ def test_ours_with_its_scaling(scale, again):
 
 def test_what_liblinear_does_not_have(read, tmp_path):
     model = replace(read(text_models.LIBLINEAR), calibration=Sigmoid(np.array([-2.0]), np.array([0.5])))
-    assert "the calibration is left out" in liblinear_writer.write(model, tmp_path / "t").notes[0]
+    assert "the calibration is left out" in liblinear.write(model, tmp_path / "t").notes[0]
     y = np.arange(8) % 3
-    refused(["kernel rbf", "--libsvm"], liblinear_writer.write, fit(ROWS, y, kernel=RBF(1.0)).model, tmp_path / "t")
-    refused(["one-versus-one", "--libsvm"], liblinear_writer.write, fit(ROWS, y, kernel=Linear()).model, tmp_path / "t")
+    refused(["kernel rbf", "--libsvm"], liblinear.write, fit(ROWS, y, kernel=RBF(1.0)).model, tmp_path / "t")
+    refused(["one-versus-one", "--libsvm"], liblinear.write, fit(ROWS, y, kernel=Linear()).model, tmp_path / "t")
 
 
 def changed(old, new, where=text_models.LIBLINEAR):

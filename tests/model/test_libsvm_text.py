@@ -14,7 +14,7 @@ from support.text_models import ROWS, libsvm_text
 
 from svmkit.kernels.functions import RBF, Laplacian, Linear, Poly, Sigmoid
 from svmkit.model.calibration import Isotonic
-from svmkit.model.exchange import libsvm_writer
+from svmkit.model.exchange import libsvm
 from svmkit.training.train import fit
 
 X, CODES = load_iris(return_X_y=True)
@@ -22,7 +22,7 @@ X, CODES = load_iris(return_X_y=True)
 
 @pytest.fixture
 def write():
-    return libsvm_writer.write
+    return libsvm.write
 
 
 def test_the_decisions_of_three_classes_are_those_of_libsvm(read):
@@ -91,7 +91,7 @@ def test_probabilities_of_three_classes(read, again, tmp_path):
     np.testing.assert_array_equal(model.predict(ROWS), model.classes[model.predict_proba(ROWS).argmax(axis=1)])
     np.testing.assert_array_equal(again(model).predict_proba(ROWS), model.predict_proba(ROWS))
     isotonic = Isotonic(np.zeros(3), np.full(3, 0.5), np.array([1, 2, 3]))
-    assert libsvm_writer.write(replace(model, calibration=isotonic), tmp_path / "t").notes == [
+    assert libsvm.write(replace(model, calibration=isotonic), tmp_path / "t").notes == [
         "LIBSVM's probabilities are sigmoids: the isotonic calibration is left out"
     ]
     assert again(replace(model, calibration=isotonic)).calibration is None
@@ -127,7 +127,7 @@ def test_every_kernel_in_every_order_of_the_classes(kernel, n_classes, read, aga
 
 def test_text_labels_become_numbers_and_are_told(tmp_path, again):
     model = fit(X[::3], np.array(["setosa", "versicolor", "virginica"])[CODES[::3]], kernel=Linear()).model
-    assert libsvm_writer.write(model, tmp_path / "t").notes == [
+    assert libsvm.write(model, tmp_path / "t").notes == [
         "labels of LIBSVM are whole numbers: 0 = 'setosa', 1 = 'versicolor', 2 = 'virginica', in sorted order"
     ]
     second = again(model)
@@ -149,7 +149,7 @@ def test_scaling_goes_into_vectors_and_intercept(kernel, kind, again):
 @pytest.mark.parametrize("kind", ["standard", "minmax", "maxabs"])
 def test_scaling_of_other_kernels_is_written_for_svm_scale(kind, tmp_path, again):
     model = fit(1e3 * X[::3] - 50, CODES[::3], kernel=RBF(0.5), scale=kind).model
-    notes = libsvm_writer.write(model, tmp_path / "t").notes
+    notes = libsvm.write(model, tmp_path / "t").notes
     assert len(notes) == 1 and f"scales its columns ({kind}): svm-scale -r {tmp_path / 't'}.range DATA" in notes[0]
     lines = (tmp_path / "t.range").read_text().splitlines()
     assert lines[0] == "x"
@@ -163,10 +163,10 @@ def test_scaling_of_other_kernels_is_written_for_svm_scale(kind, tmp_path, again
 
 def test_what_libsvm_does_not_have(tmp_path):
     model = fit(X[::3], CODES[::3], kernel=Laplacian(0.5)).model
-    refused(["no kernel 'laplacian'", "polynomial"], libsvm_writer.write, model, tmp_path / "t")
+    refused(["no kernel 'laplacian'", "polynomial"], libsvm.write, model, tmp_path / "t")
     holed = np.where(X[::3] > 7, np.nan, X[::3])
     model = fit(holed, CODES[::3], kernel=Linear(), impute="median").model
-    refused(["fills holes", "--onnx"], libsvm_writer.write, model, tmp_path / "t")
+    refused(["fills holes", "--onnx"], libsvm.write, model, tmp_path / "t")
     assert not (tmp_path / "t").exists()
 
 

@@ -10,9 +10,10 @@ from support.exact import exact_values
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
-from svmkit.model import file, one_vs_rest
+from svmkit.model import file, machines
+from svmkit.model.machines import ClassFunctions
 from svmkit.model.model import SVMModel
-from svmkit.model.one_vs_rest import class_scores, merge_rest, trained_classes
+from svmkit.model.one_vs_rest import merge_rest
 from svmkit.model.onnx import export as onnx_export
 
 CLASSES = np.array(["a", "b", "c", "d"])
@@ -38,9 +39,10 @@ def test_support_vectors_of_all_classes_are_merged():
 
 def test_classes_that_were_not_trained_come_last():
     decision = np.array([[-3.0, 0.0, -2.0], [1.0, 0.0, -5.0]])
-    np.testing.assert_array_equal(class_scores(decision, np.array([0, 2])), [[-3.0, -4.0, -2.0], [1.0, -6.0, -5.0]])
-    assert class_scores(decision, np.arange(3)) is decision
-    assert trained_classes(np.array([[0.0, 1.0], [0.0, 0.0], [0.0, 0.0]]), np.array([0.0, 0.0, 2.0])).tolist() == [0, 2]
+    machine = ClassFunctions(None, None, np.array([[0.0, 1.0], [0.0, 0.0], [0.0, 0.0]]), np.array([0.0, 0.0, 2.0]))
+    assert machine.trained.tolist() == [0, 2]
+    np.testing.assert_array_equal(machine.scores(decision[:, [0, 2]]), [[-3.0, -4.0, -2.0], [1.0, -6.0, -5.0]])
+    assert ClassFunctions(None, None, np.eye(3), np.zeros(3)).scores(decision) is decision
 
 
 @pytest.mark.parametrize("kernel", [RBF(0.3), Linear()])
@@ -110,7 +112,7 @@ def test_few_coefficients_take_little_room(tmp_path, monkeypatch):
     assert model.machine._sparse is not None
     expected = exact_values(model.kernel, X, model.vectors).astype(float) @ model.coef.T + model.intercept
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-12)
-    monkeypatch.setattr(one_vs_rest, "VALUES", 1000)  # many parts of the vectors
+    monkeypatch.setattr(machines, "VALUES", 1000)  # many parts of the vectors
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-12)
     model.save(tmp_path / "a.model")
     loaded = SVMModel.load(tmp_path / "a.model")

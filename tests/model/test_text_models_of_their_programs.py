@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from svmkit.kernels.functions import RBF, Linear
-from svmkit.model.exchange import liblinear_writer, libsvm_writer
+from svmkit.model.exchange import liblinear, libsvm
 from svmkit.model.exchange.reading import read_text_model
 from svmkit.training.train import fit
 
@@ -53,7 +53,7 @@ def test_models_of_libsvm(svm_type, kernel_type, tmp_path):
         assert labels == [7, -2, 4]  # so that (7, -2), (7, 4), (-2, 4) stand for (-2, 4), (-2, 7), (4, 7)
         of_file = np.column_stack([of_file[:, 2], -of_file[:, 0], -of_file[:, 1]])
     np.testing.assert_allclose(ours(model), of_file, rtol=1e-6, atol=1e-6)
-    libsvm_writer.write(model, tmp_path / "ours")
+    libsvm.write(model, tmp_path / "ours")
     again = of_libsvm(svmutil.svm_load_model(str(tmp_path / "ours")))
     np.testing.assert_allclose(again, ours(model), rtol=1e-6, atol=1e-6)
 
@@ -67,7 +67,7 @@ def test_our_models_in_libsvm(task, kernel, tmp_path):
     model = fit(
         X, y, solver="smo", kernel=kernel, scale="standard" if kernel.name == "linear" else "none", task=of
     ).model
-    libsvm_writer.write(model, tmp_path / "ours")
+    libsvm.write(model, tmp_path / "ours")
     found = of_libsvm(svmutil.svm_load_model(str(tmp_path / "ours")))
     np.testing.assert_allclose(found, ours(model), rtol=1e-6, atol=1e-6)
 
@@ -83,6 +83,6 @@ def test_models_of_liblinear(solver_type, tmp_path):
     if solver_type < 8:
         of_file = of_file[:, np.argsort(theirs.get_labels())]
     np.testing.assert_allclose(ours(model), of_file, rtol=1e-6, atol=1e-6)
-    liblinear_writer.write(model, tmp_path / "ours")
+    liblinear.write(model, tmp_path / "ours")
     again = of_liblinear(linearutil.load_model(str(tmp_path / "ours")))
     np.testing.assert_allclose(again, ours(model), rtol=1e-6, atol=1e-6)

@@ -15,6 +15,7 @@ from svmkit.data.formats.cells import MISSING, is_number_somehow
 from svmkit.data.formats.files import open_data
 from svmkit.data.prepare.dates import is_date
 from svmkit.data.prepare.encoding import Encoding
+from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError, one_line
 
 UTF_8 = "utf-8-sig"  # a byte order mark is no part of the first name
@@ -39,11 +40,8 @@ def records(path: Path, delimiter: str, charset: str, strict: bool = False) -> I
     Parameters
     ----------
     path : Path
-        The file.
     delimiter, charset : str
-        What separates the fields, and the character encoding.
-    strict : bool, default=False
-        Whether wrong quotes are refused.
+    strict : bool, whether wrong quotes are refused
     """
     with open_data(path) as stream:
         text = io.TextIOWrapper(stream, encoding=charset, newline="")
@@ -76,21 +74,7 @@ def not_decoded(path: Path, charset: str) -> InputError:
     return InputError(f"{path}: not {name} text: {remedy}")
 
 
-def charset_of(path: Path, charset: str | None) -> str:
-    """Return the character encoding of a text file: UTF-8 if it begins with the mark of that, else the given one."""
-    with open_data(path) as stream:
-        return UTF_8 if charset in (None, "utf-8") or stream.read(3) == codecs.BOM_UTF8 else str(charset)
-
-
-def dialect(
-    path: Path,
-    tabs: bool,
-    encoding: Encoding | None,
-    label: str | int | None,
-    *,
-    charset: str | None = None,
-    decimal: str | None = None,
-) -> Dialect:
+def dialect(path: Path, tabs: bool, encoding: Encoding | None, reading: Reading) -> Dialect:
     """Return the delimiter and the header of a CSV file, found from its first 200 records.
 
     The delimiter is the tab for .tsv, else that of comma, tab and semicolon that gives every record the same number of
@@ -107,24 +91,23 @@ def dialect(
     Parameters
     ----------
     path : Path
-        The file.
-    tabs : bool
-        Whether the delimiter is known to be the tab.
-    encoding : Encoding or None
-        What training has learnt.
-    label : str, int or None
-        The label column that was given.
-    charset, decimal : str, default=None
-        As for `Reading`.
+    tabs : bool, whether the delimiter is known to be the tab
+    encoding : Encoding or None, what training has learnt
+    reading : Reading, with the label column, the character encoding and the decimal mark that were given
     """
-    charset = charset_of(path, charset)
-    delimiter, rows = ("\t", _sample(path, "\t", charset)) if tabs else _choose_delimiter(path, charset, decimal)
+    with open_data(path) as stream:  # UTF-8 if it begins with the mark of that, else what is given
+        is_utf_8 = reading.charset in (None, "utf-8") or stream.read(3) == codecs.BOM_UTF8
+    charset = UTF_8 if is_utf_8 else str(reading.charset)
+    if tabs:
+        delimiter, rows = "\t", _sample(path, "\t", charset)
+    else:
+        delimiter, rows = _choose_delimiter(path, charset, reading.decimal)
     if not rows:
         raise InputError(f"{path}: has no rows: it needs one line a sample")
     width = len(rows[0][1])
     _require_even(path, rows, width)
     fields = [[field.strip() for field in record] for _, record in rows]
-    header = tuple(fields[0]) if _is_header(fields[0], fields[1:], encoding, label) else None
+    header = tuple(fields[0]) if _is_header(fields[0], fields[1:], encoding, reading.label) else None
     if header is not None:
         header = tuple(name or f"column{i + 1}" for i, name in enumerate(header))
         twice = next((name for name, count in Counter(header).items() if count > 1), None)
@@ -191,7 +174,8 @@ def _is_header(first: list[str], below: list[list[str]], encoding: Encoding | No
     if not below:  # with the encoding of a model, a single row is a sample
         return encoding is None and not any(map(is_number_somehow, first))
     columns = [[row[i] for row in below if row[i] not in MISSING] for i in range(len(first))]
-    kinds = [_kind_of_all(column) for column in columns]
+    of_each = [{_kind(field) for field in column} for column in columns]
+    kinds = [kinds.pop() if len(kinds) == 1 else None for kinds in of_each]
     if any(is_number_somehow(field) for field in first):
         return _is_default_header(first, [kind == "number" for kind in kinds])
     if any(kind == "date" == _kind(field) for field, kind in zip(first, kinds, strict=True)):
@@ -208,11 +192,6 @@ def _is_header(first: list[str], below: list[list[str]], encoding: Encoding | No
 def _kind(field: str) -> str | None:
     """Return "number", with either decimal mark, or "date"; None for any other text."""
     return "number" if is_number_somehow(field) else "date" if is_date(field) else None
-
-
-def _kind_of_all(column: list[str]) -> str | None:
-    kinds = {_kind(field) for field in column}
-    return kinds.pop() if len(kinds) == 1 else None
 
 
 def _is_default_header(first: list[str], numeric: list[bool]) -> bool:

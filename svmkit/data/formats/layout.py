@@ -15,10 +15,8 @@ def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[
 
     Parameters
     ----------
-    data, indices, indptr : ndarray
-        The arrays, which are shared where their types fit.
+    data, indices, indptr : ndarray, which are shared where their types fit
     shape : tuple of int
-        Rows and columns.
     """
     from scipy.sparse import csr_array
 

@@ -30,31 +30,20 @@ class SvmlightStream:
     """Samples of svmlight lines as they arrive. Comments, blank lines, ``qid:N`` and CRLF are accepted as in a file.
 
     A stream cannot look ahead, so indices count from 1 and the number of columns grows with them. Nothing is
-    decompressed.
+    decompressed. It counts its `samples` yielded, `lines` received (comments included) and lines `skipped`, and keeps
+    the message for the first of these in `first_skipped`.
 
     Parameters
     ----------
     source : binary file or file descriptor
         A buffered pipe must not have been read from before: what its buffer holds would be missed.
-    name : str, default="standard input"
-        Name of the source in messages.
+    name : str, default="standard input", in messages
     n_features : int, optional
         Number of columns, if it is announced; else it grows.
     labels : collection of float, optional
         The labels, if they are announced; else any label is accepted. They may be set between two blocks.
     on_error : {"stop", "skip"}, default="stop"
         Whether a line that cannot be used ends the reading with an InputError, or is dropped and counted.
-
-    Attributes
-    ----------
-    samples : int
-        Number of samples yielded so far.
-    skipped : int
-        Number of lines dropped so far.
-    lines : int
-        Number of lines received so far, comments included.
-    first_skipped : str or None
-        The message for the first line that was dropped.
     """
 
     def __init__(
@@ -81,24 +70,15 @@ class SvmlightStream:
     def blocks(self, size: int, *, until: Callable[[], bool] = lambda: False, patience: float = 0.5) -> Iterator[Block]:
         """Yield the samples in order, at most `size` at a time. A later call continues where an earlier one ended.
 
-        Raises InputError if `size` is below 1, reading fails or, after all samples before it, a line is wrong. The
-        message then begins with ``NAME:LINE:``.
+        X is a csr_array of float64; if the columns are not announced, the largest index so far is their number. y is
+        float64. Raises InputError if `size` is below 1, reading fails or, after all samples before it, a line is wrong;
+        the message then begins with ``NAME:LINE:``.
 
         Parameters
         ----------
         size : int
-            Largest number of samples in a block, >= 1.
-        until : callable, optional
-            Called several times a second. Once it returns true, the iteration ends after the complete lines so far.
-        patience : float, default=0.5
-            Seconds without a byte after which the samples received so far are yielded, although they are fewer.
-
-        Yields
-        ------
-        X : csr_array of float64, shape (rows, n_features)
-            With 1 <= rows <= size. If the columns are not announced, the largest index so far is their number.
-        y : ndarray of float64, shape (rows,)
-            The labels.
+        until : callable, called several times a second; once it returns true, the complete lines so far are the last
+        patience : float, seconds without a byte after which fewer samples are yielded
         """
         if size < 1:
             raise InputError(f"a block of {size} samples: ask for at least 1")

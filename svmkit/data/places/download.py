@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -36,25 +36,10 @@ class WrongFile(SvmkitError):
 class Resumable:
     """A downloader that pooch calls as downloader(url, output_file, pooch). It writes the unpacked contents of a set.
 
-    Parameters
-    ----------
-    remote : Remote
-        The data set.
-    part : Path
-        File for the bytes received until the transfer is complete. PART.json beside it names the URL and the version.
-        The next call asks the server for the rest (Range, If-Range). If the server sends the whole file or another
-        version, the transfer starts again. No more bytes are read or unpacked than the set can have.
-    progress : callable, optional
-        See `Progress`.
-
-    Raises
-    ------
-    NotThere
-        If the server does not have the file.
-    WrongFile
-        If the file received is not the set.
-    SvmkitError
-        If anything else goes wrong.
+    `part` is the file for the bytes received until the transfer is complete; PART.json beside it names the URL and the
+    version. The next call asks the server for the rest (Range, If-Range). If the server sends the whole file or another
+    version, the transfer starts again. No more bytes are read or unpacked than the set can have. Raises NotThere if the
+    server does not have the file, WrongFile if the file received is not the set, else SvmkitError.
     """
 
     def __init__(self, remote: Remote, part: Path, progress: Progress | None = None) -> None:
@@ -88,10 +73,13 @@ class Resumable:
                 " place with --mirror"
             ) from None
         with response:
-            total = _length(response, start)
+            length = response.headers.get("Content-Length", "")
+            total = start + int(length) if length.isdecimal() else None  # of the whole file
             self._require_fits(url, total or 0)
             if start == 0:
-                version = {"url": redact(url), "total": total, "validator": _validator(response)}
+                etag = response.headers.get("ETag", "")  # for If-Range a strong one, else the date
+                validator = etag if etag.startswith('"') else response.headers.get("Last-Modified")
+                version = {"url": redact(url), "total": total, "validator": validator}
                 self.part.write_bytes(b"")
                 self.state.write_text(json.dumps(version), encoding="utf-8")
             done = start
@@ -132,15 +120,17 @@ class Resumable:
             )
 
     def _unpack(self, output: str) -> None:
-        left = self.remote.size
-        with open(output, "wb") as file:
-            for block in _contents(self.part):
-                left -= len(block)
-                if left < 0:
-                    raise WrongFile(
-                        f"{self.remote.name}: what came is larger than the set, so it is another file (removed)"
-                    )
-                file.write(block)
+        left, name = self.remote.size, self.remote.name
+        try:
+            with open(output, "wb") as file, open_data(self.part) as stream:
+                while block := stream.read(_CHUNK):
+                    left -= len(block)
+                    if left < 0:
+                        raise WrongFile(f"{name}: what came is larger than the set, so it is another file (removed)")
+                    file.write(block)
+        except InputError:
+            problem = f"{self.part.stem}: what came cannot be unpacked, removed"
+            raise WrongFile(f"{problem}: the same command fetches it anew") from None
 
 
 def redact(url: str) -> str:
@@ -177,29 +167,6 @@ def _range_of(response: Response) -> tuple[int, int] | None:
     span, _, total = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("/")
     first = span.partition("-")[0]
     return (int(first), int(total)) if first.isdecimal() and total.isdecimal() else None
-
-
-def _length(response: Response, start: int) -> int | None:
-    """Return the size of the whole file in bytes, or None if the server does not say."""
-    length = response.headers.get("Content-Length", "")
-    return start + int(length) if length.isdecimal() else None
-
-
-def _validator(response: Response) -> str | None:
-    """Return the value for If-Range: a strong ETag, else the date."""
-    etag = response.headers.get("ETag", "")
-    return etag if etag.startswith('"') else response.headers.get("Last-Modified")
-
-
-def _contents(part: Path) -> Iterator[bytes]:
-    try:
-        with open_data(part) as stream:
-            while block := stream.read(_CHUNK):
-                yield block
-    except InputError:
-        raise WrongFile(
-            f"{part.stem}: what came cannot be unpacked, removed: the same command fetches it anew"
-        ) from None
 
 
 def _root(error: BaseException) -> str:

@@ -26,21 +26,7 @@ from svmkit.errors import InputError, SvmkitError, SvmkitWarning
 
 @dataclass(frozen=True)
 class Fetched:
-    """A data set in the cache.
-
-    Attributes
-    ----------
-    name : str
-        Name of the set.
-    path : Path
-        Its file in the cache.
-    bytes : int
-        Size of the contents in bytes.
-    sha256 : str
-        SHA-256 of the contents.
-    fetched : bool
-        Whether it was downloaded now; False if it was there already.
-    """
+    """A data set in the cache: its name and file, size and SHA-256 of its contents, and whether it came only now."""
 
     name: str
     path: Path

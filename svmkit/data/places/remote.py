@@ -20,19 +20,7 @@ SITES = {
 
 @dataclass(frozen=True)
 class Remote:
-    """A data set of a site.
-
-    Attributes
-    ----------
-    folder : str
-        Key of `SITES`.
-    file : str
-        Name of the file on the site.
-    size : int
-        Size of the unpacked contents in bytes.
-    sha256 : str
-        SHA-256 of the unpacked contents.
-    """
+    """A data set of a site: the key of `SITES`, the name of its file there, size and SHA-256 of its contents."""
 
     folder: str
     file: str

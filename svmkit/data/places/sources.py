@@ -70,14 +70,12 @@ def find(source: str | os.PathLike[str]) -> str | Path:
 
     A source is a path (any Path, or text with a folder in it), or a bare name: a file of the working directory, a
     built-in set, a file of $SVMKIT_DATA or of the cache. In the last two, endings for format and compression may be
-    left out. Raises InputError if nothing has that name; the message says where it was looked for and offers similar
-    names.
+    left out. Raises InputError if nothing has that name.
     """
     text = os.fspath(source)
     if not text or "\x00" in text:
         raise InputError(f"{text!r} names no data set: give a path, or a name such as breast_cancer")
-    is_path = not isinstance(source, str) or text.startswith("~") or any(sep in text for sep in _separators())
-    if is_path:
+    if not isinstance(source, str) or text.startswith("~") or os.sep in text or (os.altsep and os.altsep in text):
         return _existing(Path(text).expanduser())
     here = Path(text)
     if _is_file(here):
@@ -112,10 +110,6 @@ def available() -> list[Entry]:
                 taken.add(name)
                 entries.append(Entry(name, origin, path))
     return entries
-
-
-def _separators() -> tuple[str, ...]:
-    return (os.sep, os.altsep) if os.altsep else (os.sep,)
 
 
 def _existing(path: Path) -> Path:
@@ -162,8 +156,7 @@ def data_files(folder: Path) -> list[Path]:
 
 
 def _is_aside(name: str) -> bool:
-    stem = name.partition(".")[0]
-    return name.startswith(".") or stem in _NOT_DATA_STEMS or name.endswith(_NOT_DATA)
+    return name.partition(".")[0] in ("", *_NOT_DATA_STEMS) or name.endswith(_NOT_DATA)
 
 
 def _not_found(name: str) -> str:

@@ -234,11 +234,8 @@ def pad_or_refuse_columns(
     ----------
     X : ndarray or scipy CSR of shape (n_samples, d)
     n_features : int
-        Number of columns that are expected.
-    what, name : str
-        X and the model in the message.
-    pad : bool, default=False
-        Pad a dense X as well (a copy); a CSR is always padded, without copying its data.
+    what, name : str, X and the model in the message
+    pad : bool, whether a dense X is padded as well (a copy); a CSR always is, without copying its data
     """
     rows, d = X.shape
     if d == n_features:

@@ -34,24 +34,12 @@ class Trouble(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column of a table as features.
+    """A column of a table as features: its `position` in the table, and what it holds.
 
-    Attributes
-    ----------
-    position : int
-        Its place in the table, from 0.
-    values : ndarray of shape (n_samples,)
-        Numbers as float64, NaN for a hole; or codes of categories as int32, -1 for none of them.
-    categories : tuple of str or None
-        The texts that the codes stand for, sorted; None for numbers and dates.
-    order : {"ymd", "dmy", "mdy"} or None
-        For dates, what comes first; `values` are then days since 1970-01-01.
-    trouble : Trouble or None
-        Why training refuses the column.
-    slip : InputError or None
-        The error for the cell that does not fit the others.
-    example : str
-        A cell that shows the trouble; for too many texts that are mostly numbers, a text that is none, else "".
+    `values` (n_samples,) are numbers as float64, NaN for a hole; days since 1970-01-01 with the `order` of dates
+    ("ymd", "dmy", "mdy"); or with `categories`, the texts in sorted order, their codes as int32, -1 for none of them.
+    `trouble` is why training refuses the column, `slip` the error for the cell that does not fit the others, and
+    `example` a cell that shows the trouble; for too many texts that are mostly numbers, a text that is none.
     """
 
     position: int
@@ -96,14 +84,10 @@ def learn(table: Table, position: int, *, decimal: str | None, as_categories: bo
 
     Parameters
     ----------
-    table : Table
-        The table, with its cells.
+    table : Table, with its cells
     position : int
-        The place of the column.
-    decimal : {".", ","} or None
-        The decimal mark of numbers in text.
-    as_categories : bool
-        Whether each of its values becomes a category, whatever it is.
+    decimal : {".", ","} or None, the decimal mark of numbers in text
+    as_categories : bool, whether each value becomes a category, whatever it is
     """
     if as_categories:
         return _categories(position, *_factorize(table, position))
@@ -182,16 +166,11 @@ def apply(
 
     Parameters
     ----------
-    table : Table
-        The table, with its cells.
+    table : Table, with its cells
     position : int
-        The place of the column.
-    categories : tuple of str or None
-        The texts that training saw; None for numbers and dates.
-    order : {"ymd", "dmy", "mdy"} or None
-        For dates, what comes first.
-    decimal : {".", ","} or None
-        The decimal mark of numbers in text.
+    categories : tuple of str or None, the texts that training saw; None for numbers and dates
+    order : {"ymd", "dmy", "mdy"} or None, what comes first in dates
+    decimal : {".", ","} or None, the decimal mark of numbers in text
     """
     if categories is not None:
         codes, texts = _factorize(table, position)

@@ -16,37 +16,24 @@ from svmkit.errors import InputError, one_line
 _MISSING_LABEL = ("", "NaN", "nan", "NAN")
 
 
-def csv_frame(path: Path, layout: Dialect, at: int | None, texts: Sequence[int], decimal: str | None) -> Any:
-    """Return the cells of a CSV file in a DataFrame with columns 0, 1, ...
-
-    Parameters
-    ----------
-    path, layout
-        The file and its layout.
-    at : int or None
-        The label column, in which "NA" is no hole.
-    texts : sequence of int
-        Columns that stay text whatever they contain.
-    decimal : {".", ","} or None
-        The decimal mark.
-    """
-    return next(csv_frames(path, layout, at, texts, decimal, None))
-
-
 def csv_frames(
     path: Path, layout: Dialect, at: int | None, texts: Sequence[int], decimal: str | None, rows: int | None
 ) -> Iterator[Any]:
-    """Yield the cells of a CSV file in DataFrames of at most so many rows with columns 0, 1, ...
+    """Yield the cells of a CSV file in DataFrames with columns 0, 1, ...
 
     Parameters
     ----------
-    path, layout, at, texts, decimal
-        As for `csv_frame`.
-    rows : int or None
-        The most rows of a DataFrame; None is one of all.
+    path : Path
+    layout : Dialect
+    at : int or None, the label column, in which "NA" is no hole
+    texts : sequence of int, columns that stay text whatever they contain
+    decimal : {".", ","} or None
+    rows : int or None, the most rows of a DataFrame; None is one of all
     """
     import pandas as pd
 
+    is_old = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
+    exactly: dict[str, Any] = {"float_precision": "round_trip"} if is_old else {}  # later ones need no option
     uneven = False
     with open_data(path) as stream:
         try:
@@ -62,7 +49,7 @@ def csv_frames(
                 skipinitialspace=True,
                 low_memory=False,  # one type for each column, not for each chunk
                 decimal=decimal or ".",
-                **_exact_numbers(),
+                **exactly,
                 encoding="utf-8" if layout.charset == UTF_8 else layout.charset,
                 chunksize=rows,
             )
@@ -80,19 +67,6 @@ def csv_frames(
             problem = one_line(err)
     require_even_lines(path, layout, strict=True)
     raise InputError(f"{path}: not a table ({problem}): check its quotes and delimiters")
-
-
-def _exact_numbers() -> dict[str, Any]:
-    """Return the option by which numbers are read exactly; pandas 3.1 and later need none."""
-    import pandas as pd
-
-    exact = tuple(int(part) for part in pd.__version__.split(".")[:2]) >= (3, 1)
-    return {} if exact else {"float_precision": "round_trip"}
-
-
-def read_parquet(path: Path) -> Table:
-    """Return a Parquet file as a table."""
-    return next(parquet_tables(path, None))
 
 
 def parquet_tables(path: Path, cells: int | None) -> Iterator[Table]:

@@ -54,15 +54,10 @@ def choose(
     Parameters
     ----------
     table : Table
-        The table.
     reading : Reading
-        How it is to be read.
-    dropped : sequence of int
-        The columns that are left out.
-    labelled : bool
-        Whether the last column is the label if no other is.
-    n_features : int or None
-        The number of features that a model expects.
+    dropped : sequence of int, the columns that are left out
+    labelled : bool, whether the last column is the label if no other is
+    n_features : int or None, the number of features that a model expects
     """
     if reading.label is not None:
         at = position_of(table, reading.label)
@@ -125,16 +120,11 @@ def labels(
 
     Parameters
     ----------
-    table : Table
-        The table, with its cells.
-    at : int
-        The position of the label.
-    encoding : Encoding or None
-        What training has learnt; its labels may be text.
-    required : bool
-        Whether a missing label is an error; else the result is None.
-    decimal : {".", ","} or None, default=None
-        The decimal mark that was given; numbers in groups of three digits are then numbers.
+    table : Table, with its cells
+    at : int, the position of the label
+    encoding : Encoding or None, what training has learnt; its labels may be text
+    required : bool, whether a missing label is an error; else the result is None
+    decimal : {".", ","} or None, the mark that was given; numbers in groups of three digits are then numbers
     """
     import pandas as pd
 

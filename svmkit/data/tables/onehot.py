@@ -31,16 +31,11 @@ def apply(
 
     Parameters
     ----------
-    table : Table
-        The table, with its cells.
-    positions : sequence of int
-        Where the columns of `encoding` stand in it, in their order.
+    table : Table, with its cells
+    positions : sequence of int, where the columns of `encoding` stand in it, in their order
     encoding : Encoding
-        What training has learnt.
-    holes : bool, default=False
-        Whether NaN may stand for a hole in a number column; else holes are refused.
-    stacklevel : int, default=4
-        The caller that the warning names, as for `warnings.warn`.
+    holes : bool, whether NaN may stand for a hole in a number column
+    stacklevel : int, the caller that the warning names, as for `warnings.warn`
     """
     read: list[Column] = []
     unseen, first = 0, ""

@@ -16,27 +16,16 @@ from svmkit.data.prepare.encoding import Encoding, label_in_words
 from svmkit.data.prepare.reading import Reading
 from svmkit.data.tables import columns, label_column, onehot, refusals
 from svmkit.data.tables.columns import Column
-from svmkit.data.tables.frames import csv_frame, csv_frames, parquet_tables, read_parquet
+from svmkit.data.tables.frames import csv_frames, parquet_tables
 from svmkit.data.tables.table import Table, name_columns
 from svmkit.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
-    """A training table: its cells, and what each column is taken for.
+    """A training table with its cells, the columns that become features, and those that are left out as empty.
 
-    Attributes
-    ----------
-    table : Table
-        The table, with its cells.
-    columns : tuple of Column
-        The columns that become features, in order.
-    empty : tuple of Column
-        Those that are left out since no row has a value there.
-    label, chosen : int or None, str or None
-        The position of the label column, and how it was chosen.
-    reading : Reading
-        How the table was to be read.
+    `label` and `chosen` are the position of the label column and how it was chosen.
     """
 
     table: Table
@@ -97,39 +86,24 @@ def read_table(
     labelled: bool,
     holes: bool,
 ) -> tuple[Any, np.ndarray | None, Encoding, np.ndarray | None, tuple[str, ...]]:
-    """Read samples, labels and encoding from a CSV file (kind "table") or a Parquet file (kind "parquet").
+    """Read a CSV file (kind "table") or a Parquet file: X, y, encoding, flags and notes, as `Dataset` has them.
 
     Without `encoding` one is learnt: a text column becomes a 0/1 feature for each category (sorted), a column of
     numbers or booleans one feature, and so does a column of dates (days since 1970-01-01). A text column with numbers
     in at least 95 of 100 cells is refused as a number column with a typing error, and so is one with many different
     texts. With `encoding` the columns are matched by name when both tables have a header (others in the file are
-    ignored), else by position; unknown categories become zeros, with one warning. Raises InputError with file, line
-    (Parquet: row) and column of a missing value, of text among numbers or of an uneven line; or naming the columns that
-    are missing, or cannot be features as they are.
+    ignored), else by position; unknown categories become zeros, with one warning, and there are no flags and no notes.
+    Raises InputError with file, line (Parquet: row) and column of a missing value, of text among numbers or of an
+    uneven line; or naming the columns that are missing, or cannot be features as they are.
 
     Parameters
     ----------
-    path, kind
-        The file, and its format.
-    n_features : int or None
-        The number of features that a model expects.
-    encoding : Encoding or None
-        What training has learnt.
+    path : Path
+    kind : {"table", "parquet"}
+    n_features : int or None, the number of features that a model expects
+    encoding : Encoding or None, what training has learnt
     reading : Reading
-        How the table is to be read.
-    labelled, holes : bool
-        Whether labels are required, and whether NaN may stand in X.
-
-    Returns
-    -------
-    X : float64 ndarray or csr_array of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,) or None
-    encoding : Encoding
-        The given encoding, or the learnt one.
-    flags : ndarray of bool, shape (n_features,), or None
-        The features that are 0/1 indicators; None with a given encoding.
-    notes : tuple of str
-        What a user should know of the columns; empty with a given encoding.
+    labelled, holes : bool, whether labels are required, and whether NaN may stand in X
     """
     if encoding is None:
         learnt = learn(path, kind, n_features=n_features, reading=reading, labelled=labelled)
@@ -159,15 +133,10 @@ def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Read
     Parameters
     ----------
     path : Path
-        The file.
     kind : {"table", "parquet"}
-        CSV, or Parquet.
-    n_features : int, default=None
-        The number of features that a model expects; by it an unlabelled table is known.
+    n_features : int, the number of features that a model expects; by it an unlabelled table is known
     reading : Reading
-        How the table is to be read.
-    labelled : bool, default=True
-        Whether the last column is the label if no other is.
+    labelled : bool, whether the last column is the label if no other is
     """
     table = _outline(path, kind, reading, None)
     choice = _choice(table, reading, labelled, n_features)
@@ -179,12 +148,11 @@ def learn_pieces(path: Path, kind: str, *, reading: Reading, cells: int, text_la
 
     Parameters
     ----------
-    path, kind, reading
-        As for `learn`; the table has a label.
-    cells : int
-        The most cells of a piece, which has one row at least.
-    text_labels : bool, default=False
-        Whether the labels of a CSV file are text whatever they look like: a piece does not know the others.
+    path : Path
+    kind : {"table", "parquet"}
+    reading : Reading
+    cells : int, the most cells of a piece, which has one row at least
+    text_labels : bool, whether the labels of a CSV file are text: a piece does not know the others
     """
     if kind == "parquet":
         tables = parquet_tables(path, cells)
@@ -248,9 +216,9 @@ def label_of(path: Path, kind: str, reading: Reading) -> str | None:
 def _outline(path: Path, kind: str, reading: Reading, encoding: Encoding | None) -> Table:
     """Return a table; of a CSV file only names and layout, since its cells are read when the text columns are known."""
     if kind == "parquet":
-        return read_parquet(path)
+        return next(parquet_tables(path, None))
     tabs = split_endings(path.name)[1] == ".tsv"
-    layout = dialect(path, tabs, encoding, reading.label, charset=reading.charset, decimal=reading.decimal)
+    layout = dialect(path, tabs, encoding, reading)
     names = layout.header or tuple(f"column{i + 1}" for i in range(layout.width))
     return Table(path, None, names, layout.header is not None, layout)
 
@@ -258,7 +226,7 @@ def _outline(path: Path, kind: str, reading: Reading, encoding: Encoding | None)
 def _fill(table: Table, at: int | None, texts: Sequence[int], decimal: str | None) -> Table:
     """Return a table with its cells; the columns `texts` stay text whatever they contain, and `at` is the label."""
     if table.layout is not None:
-        table = table.with_frame(csv_frame(table.path, table.layout, at, texts, decimal))
+        table = table.with_frame(next(csv_frames(table.path, table.layout, at, texts, decimal, None)))
     if len(table.frame) == 0:
         raise InputError(f"{table.path}: has a header but no rows below it: it needs one line a sample")
     return table

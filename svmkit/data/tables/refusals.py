@@ -28,15 +28,10 @@ def refusal(
     Parameters
     ----------
     table : Table
-        The table.
     columns : sequence of Column
-        Its columns.
-    holes : bool
-        Whether number columns may have holes.
-    decimal : {".", ","} or None, default=None
-        The decimal mark that was given.
-    remedy : str, default=None
-        What helps against holes, if it is not an option of training.
+    holes : bool, whether number columns may have holes
+    decimal : {".", ","} or None, the decimal mark that was given
+    remedy : str, what helps against holes, if it is not an option of training
     """
     of = {trouble: [column for column in columns if column.trouble == trouble] for trouble in Trouble}
     if of[Trouble.SLIP]:

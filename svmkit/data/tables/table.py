@@ -45,10 +45,8 @@ class Table:
 
         Parameters
         ----------
-        row, position : int
-            The place of the cell in the frame.
+        row, position : int, the place of the cell in the frame
         problem, remedy : str
-            What is wrong, and what helps.
         """
         if self.layout is None:
             value, place = str(self.frame[position].iloc[row]), self.place(row)

@@ -70,18 +70,26 @@ def untrained_notes(model: SVMModel, instead: str) -> list[str]:
 
 
 def whole_labels(classes: np.ndarray, software: str) -> tuple[list[int], str | None]:
-    """Return a whole number for each class, and a line that says which if they are not the labels themselves.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,)
-        The labels.
-    software : str
-        Whose labels are whole numbers of 32 bits, for the line.
-    """
+    """Return a number of 32 bits for each class, and a line that says which if they are not the labels themselves."""
     values: list[Any] = classes.tolist()
     if classes.dtype.kind in "biuf" and all(value % 1 == 0 and abs(value) < 2**31 for value in values):
         return [int(value) for value in values], None
     named = ", ".join(f"{code} = {value!r}" for code, value in enumerate(values[:NAMED]))
     more = "" if len(values) <= NAMED else f" and {len(values) - NAMED:,} more"
     return list(range(len(values))), f"labels of {software} are whole numbers: {named}{more}, in sorted order"
+
+
+def type_of(
+    model: SVMModel, key: str, classifiers: tuple[str, ...], regressors: tuple[str, ...], detectors: tuple[str, ...]
+) -> str:
+    """Return the type that the model was imported with, or the first one of its task.
+
+    Parameters
+    ----------
+    model : SVMModel
+    key : str, by which `about` has the type of an imported model
+    classifiers, regressors, detectors : tuple of str, the types of each task
+    """
+    fitting = regressors if model.regresses else detectors if model.finds_outliers else classifiers
+    imported = model.about.get(key)
+    return str(imported) if imported in fitting else fitting[0]

@@ -7,34 +7,20 @@ from pathlib import Path
 
 from svmkit.data.formats.files import open_data, read_start
 from svmkit.errors import InputError
-from svmkit.model.exchange import liblinear_text, libsvm_text
+from svmkit.model.exchange import liblinear, libsvm
 from svmkit.model.exchange.text import LARGEST_INDEX
 from svmkit.model.model import SVMModel
 
-_READERS = {b"svm_type": libsvm_text.read, b"solver_type": liblinear_text.read}
+_READERS = {b"svm_type": libsvm.read, b"solver_type": liblinear.read}
 
 
 def read_text_model(path: str | os.PathLike, n_features: int | None = None) -> SVMModel:
-    """Read a text model of LIBSVM or LIBLINEAR, plain or compressed.
+    """Read a text model of LIBSVM or LIBLINEAR, plain or compressed; its first word says which of the two wrote it.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file. Its first word says which of the two wrote it.
-    n_features : int, default=None
-        The number of columns that X has. None takes the largest that the file mentions: LIBSVM does not write how many
-        there were, and its last columns may be 0 in all vectors.
-
-    Returns
-    -------
-    SVMModel
-        The model, with the classes in sorted order.
-
-    Raises
-    ------
-    InputError
-        The file is no text model of either, or it is damaged; the message begins with ``FILE:LINE:`` where a line is
-        wrong. Or `n_features` is less than the file mentions.
+    `n_features` is the number of columns that X has. None takes the largest that the file mentions: LIBSVM does not
+    write how many there were, and its last columns may be 0 in all vectors. Raises InputError: the file is no text
+    model of either, or it is damaged; the message begins with ``FILE:LINE:`` where a line is wrong. Or `n_features` is
+    less than the file mentions.
     """
     path = Path(path)
     if n_features is not None and not 1 <= n_features <= LARGEST_INDEX:

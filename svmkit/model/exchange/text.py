@@ -7,9 +7,9 @@ whatever is wrong is told in one line with the number of the line.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -25,28 +25,10 @@ _WHOLE = re.compile(rb"[+-]?\d{1,18}")
 
 
 class Header:
-    """The header of a text model: lines of a word and its values, up to a word that stands alone.
+    """The header of a text model: lines of a word and its values, up to the word `end`, which stands alone.
 
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    stream : binary file
-        Its content; it is left where the rows begin.
-    known : collection of str
-        The words that a header may have, each once, in any order.
-    end : str
-        The word that ends it.
-
-    Attributes
-    ----------
-    line : int
-        The number of the line that was read last.
-
-    Raises
-    ------
-    InputError
-        A word is not known or occurs twice, or the header does not end.
+    The stream is left where the rows begin, and `line` is the number of the line that was read last. Each of the
+    `known` words may occur once, in any order; raises InputError otherwise, or if the header does not end.
     """
 
     def __init__(self, path: Path, stream: IO[bytes], known: Collection[str], end: str) -> None:
@@ -97,12 +79,8 @@ class Header:
 
         Parameters
         ----------
-        key : str
-            The word.
-        count : int
-            How many numbers there have to be.
-        least : int
-            The least that each of them may be.
+        key : str, the word
+        count, least : int, how many numbers there have to be, and the least that each of them may be
         """
         found = self.values(key, count)
         for value in found:
@@ -122,6 +100,22 @@ class Header:
                 self.refuse(f"{key} needs finite numbers, not {cite(value)}", key)
         return np.array([float(value) for value in found])
 
+    def class_count(self, kind: str, is_classifier: bool) -> int:
+        """Return the number of classes of a model of this kind, which is 2 where it is no classifier."""
+        k = self.whole_number("nr_class", 1)
+        if k != 2 and not is_classifier:
+            self.refuse(f"nr_class of a {kind} model is 2, not {k:,}", "nr_class")
+        if k < 2:
+            self.refuse("a model of one class decides nothing: train it on data of two classes or more", "nr_class")
+        return k
+
+    def labels(self, k: int) -> np.ndarray:
+        """Return the labels of k classes, int64."""
+        labels = self.whole_numbers("label", k, -(2**53))
+        if len(np.unique(labels)) < k:
+            self.refuse("two classes have the same label", "label")
+        return labels
+
     def number(self, key: str) -> float:
         """Return the one finite number behind a word."""
         return float(self.numbers(key, 1)[0])
@@ -132,31 +126,15 @@ def read_rows(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Read the rows behind a header, to the end of the file.
 
+    Returns numbers (n_rows, n_numbers), and of the features of all rows indices (int64) and data, with `indptr` (n_rows
+    + 1,) where those of each row begin. Raises InputError: a row is malformed, or there are more or fewer of them.
+
     Parameters
     ----------
-    header : Header
-        The header, for the number of the line and for messages.
+    header : Header, which has the number of the line
     stream : binary file
-        The rows.
-    n_rows : int
-        The number of rows that there have to be.
-    n_numbers : int
-        The numbers at the beginning of each row.
-    features : bool
-        Whether index:value pairs follow, whose indices ascend from 0 or more.
-
-    Returns
-    -------
-    numbers : ndarray of shape (n_rows, n_numbers), float64
-    indices : ndarray of int64, data : ndarray of float64
-        The features of all rows; empty without features.
-    indptr : ndarray of shape (n_rows + 1,), int64
-        Where the features of each row begin.
-
-    Raises
-    ------
-    InputError
-        A row is malformed, or there are more or fewer of them.
+    n_rows, n_numbers : int, the rows that there have to be, and the numbers at the beginning of each
+    features : bool, whether index:value pairs follow, whose indices ascend from 0 or more
     """
     feature = rb"(?:[ \t]++\d{1,10}:" + _NUMBER + rb")*+" if features else b""
     more = rb"(?:[ \t]++" + _NUMBER + rb"){%d}" % (n_numbers - 1)
@@ -243,15 +221,29 @@ def feature_rows(indices: np.ndarray, data: np.ndarray, indptr: np.ndarray, n_fe
 
     Parameters
     ----------
-    indices, data, indptr : ndarray
-        As `read_rows` returns them. Indices count from 1, or from 0 if a 0 occurs.
-    n_features : int or None
-        The number of columns, at least; None takes the largest index.
-
-    Returns
-    -------
-    ndarray or csr_array of shape (n_rows, n_columns), float64
+    indices, data, indptr : ndarray, of `read_rows`; indices count from 1, or from 0 if a 0 occurs
+    n_features : int or None, the number of columns, at least
     """
     first = int(indices.min(initial=1) > 0)
     width = max(int(indices.max(initial=0)) + 1 - first, n_features or 1)
     return densify(csr(data, indices - first, indptr, (len(indptr) - 1, width)))
+
+
+class Written(NamedTuple):
+    """A text model that was written: LIBSVM's svm_type or LIBLINEAR's solver_type, its size, and lines for its user."""
+
+    kind: str
+    n_bytes: int
+    notes: list[str]
+
+
+def texts(values: Any) -> str:
+    """Return numbers as text that gives the same float64 again."""
+    return " ".join(map(repr, np.asarray(values, dtype=np.float64).tolist()))
+
+
+def encode(*parts: Iterable[str]) -> Iterator[bytes]:
+    """Yield lines as bytes, each with its line break."""
+    for lines in parts:
+        for line in lines:
+            yield f"{line}\n".encode()

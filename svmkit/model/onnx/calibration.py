@@ -64,7 +64,7 @@ def _shares(graph: Graph, values: str, k: int) -> str:
 
 
 def _couple(graph: Graph, positive: str, k: int) -> str:
-    """Add the solution (n, k) of the system of `svmkit.model.coupling.couple`, by elimination without pivots.
+    """Add the solution (n, k) of the system of `svmkit.model.machines.couple`, by elimination without pivots.
 
     The matrix is positive definite and well conditioned.
     """

@@ -77,15 +77,10 @@ def kernel_values(graph: Graph, kernel: Kernel, X: str, Z: np.ndarray, *, differ
     Parameters
     ----------
     graph : Graph
-        The graph.
-    kernel : Kernel
-        A kernel with a form.
-    X : str
-        The name of X (n, d), preprocessed.
-    Z : ndarray of shape (n_sv, d)
-        The vectors.
-    differences : bool
-        Whether distances come from differences, or from products.
+    kernel : Kernel, with a form
+    X : str, the name of X (n, d), preprocessed
+    Z : ndarray of shape (n_sv, d), the vectors
+    differences : bool, whether distances come from differences, or from products
     """
     form, (_, gamma, coef0, degree) = kernel.form, kernel.scalars
     assert form is not None

@@ -28,19 +28,7 @@ VALUE = ("value",)  # of quantities
 
 
 class Written(NamedTuple):
-    """The file that `write` has written.
-
-    Attributes
-    ----------
-    path : str
-        The file.
-    n_bytes : int
-        Its size.
-    inputs : list of str
-        The names of the graph's inputs.
-    advice : str or None
-        One line about the accuracy that float32 costs this model, if it does.
-    """
+    """The file that `write` has written, its inputs, and a line about the accuracy that float32 costs, if it does."""
 
     path: str
     n_bytes: int
@@ -49,29 +37,13 @@ class Written(NamedTuple):
 
 
 def write(model: SVMModel, path: str | os.PathLike, dtype: str = "float64") -> Written:
-    """Write `model` to an ONNX file, atomically, after onnx.checker has accepted the graph.
+    """Write a model to an ONNX file, atomically, after onnx.checker has accepted the graph.
 
-    Parameters
-    ----------
-    model : SVMModel
-        A model of classes, outliers or quantities with a built-in kernel other than the precomputed one.
-    path : str or path-like
-        The file; an existing file is replaced.
-    dtype : {"float64", "float32"}, default="float64"
-        The type of X, of the arithmetic and of `decision`. float32 takes half the memory and is meant for runtimes
-        without float64; columns are scaled and centred in float64 first.
-
-    Returns
-    -------
-    Written
-        The path, size and inputs of the file.
-
-    Raises
-    ------
-    InputError
-        The package onnx is not installed, ONNX cannot hold the kernel, the file would exceed 2 GB, a number is out of
-        the range of float32 or float32 would lose the kernel values, the dtype is unknown, or the path cannot be
-        written.
+    The model has a built-in kernel other than the precomputed one. `dtype`, "float64" or "float32", is the type of X,
+    of the arithmetic and of `decision`. float32 takes half the memory and is meant for runtimes without float64;
+    columns are scaled and centred in float64 first. Raises InputError: the package onnx is not installed, ONNX cannot
+    hold the kernel, the file would exceed 2 GB, a number is out of the range of float32 or float32 would lose the
+    kernel values, the dtype is unknown, or the path cannot be written.
     """
     onnx = _import()
     proto, advice = _assemble(onnx, model, dtype)
@@ -89,28 +61,14 @@ def outputs_of(model: SVMModel) -> tuple[str, ...]:
 
 
 def build(model: SVMModel, dtype: str = "float64") -> Any:
-    """Build the ONNX graph that `write` writes.
+    """Build the ONNX graph that `write` writes; raise InputError as it does, except for the path.
 
-    Parameters
-    ----------
-    model, dtype
-        As for `write`.
-
-    Returns
-    -------
-    onnx.ModelProto
-        The graph. Its input is X (n, n_features) of the given dtype, for any n. A model of a table with text columns
-        has an input (n, 1) for each column instead, with the column's name: numbers of the given dtype, and text as
-        strings (an unknown category is encoded as zeros). The outputs are `label` (n,), int64 or string, and
-        `decision` of the given dtype: (n,) for two classes, where > 0 means the second class, else (n, n_classes) as
-        `SVMClassifier.decision_function` defines it.
-        A model with a calibration has a third output, `probability` (n, n_classes), and its labels are the classes of
-        the highest ones. A regression has one output, `value` (n,) of the given dtype.
-
-    Raises
-    ------
-    InputError
-        As for `write`, except for the path.
+    Its input is X (n, n_features) of the given dtype, for any n. A model of a table with text columns has an input (n,
+    1) for each column instead, with the column's name: numbers of the given dtype, and text as strings (an unknown
+    category is encoded as zeros). The outputs are `label` (n,), int64 or string, and `decision` of the given dtype:
+    (n,) for two classes, where > 0 means the second class, else (n, n_classes) as `SVMClassifier.decision_function`
+    defines it. A model with a calibration has a third output, `probability` (n, n_classes), and its labels are the
+    classes of the highest ones. A regression has one output, `value` (n,) of the given dtype.
     """
     return _assemble(_import(), model, dtype)[0]
 
@@ -224,7 +182,7 @@ def _outputs(graph: Graph, model: SVMModel, decision: str) -> list[Any]:
 
 
 def _class_scores(graph: Graph, model: SVMModel, decision: str) -> None:
-    """Add the output `decision` of a model with one for each class, as `svmkit.model.one_vs_rest.class_scores`."""
+    """Add the output `decision` of a model with one for each class, as `ClassFunctions.scores`."""
     trained = np.zeros(len(model.classes))
     trained[model.trained_pairs] = 1.0
     if trained.all():

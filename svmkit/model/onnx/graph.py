@@ -12,21 +12,8 @@ from svmkit.errors import InputError
 class Graph:
     """An ONNX graph under construction; each method that adds a node or constant returns the name of its result.
 
-    Parameters
-    ----------
-    onnx : module
-        The package onnx, which the caller imports.
-    dtype : numpy.dtype
-        The type of X, and of constants without a type of their own.
-
-    Attributes
-    ----------
-    nodes : list of onnx.NodeProto
-        The nodes, in order.
-    constants : list of onnx.TensorProto
-        The constants.
-    element : int
-        The ONNX element type of `dtype`.
+    `onnx` is the package, which the caller imports; `dtype` the type of X, and of constants without a type of their
+    own, and `element` its ONNX element type.
     """
 
     def __init__(self, onnx: Any, dtype: np.dtype) -> None:
@@ -42,30 +29,16 @@ class Graph:
         return out
 
     def constant(self, value: Any, dtype: Any = None) -> str:
-        """Add a constant.
+        """Add a constant, of the graph's dtype unless one is given.
 
-        Parameters
-        ----------
-        value : array-like
-            The values.
-        dtype : dtype, default=None
-            The type of the constant; None is the graph's dtype.
-
-        Returns
-        -------
-        str
-            The name of the constant.
-
-        Raises
-        ------
-        InputError
-            A value is not finite in this type.
+        Raises InputError: a value is not finite in this type.
         """
         with np.errstate(over="ignore"):
             array = np.asarray(value).astype(dtype or self.dtype, order="C")
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            mend = "export it with --dtype float64" if array.dtype == np.float32 else "scale the columns and train anew"
-            raise InputError(f"the model's numbers go beyond {array.dtype}: {mend}")
+            is_single = array.dtype == np.float32
+            remedy = "export it with --dtype float64" if is_single else "scale the columns and train anew"
+            raise InputError(f"the model's numbers go beyond {array.dtype}: {remedy}")
         name = f"svmkit.constant.{len(self.constants)}"
         self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
@@ -79,32 +52,26 @@ class Graph:
 
         Parameters
         ----------
-        X : str
-            The name of X (n, d), in which NaN is a hole.
-        statistics : ndarray of shape (d,)
-            The number that fills the holes of each column.
-        holed : ndarray of int
-            The columns of which each gets a 0/1 column behind X, which marks its holes.
+        X : str, the name of X (n, d), in which NaN is a hole
+        statistics : ndarray of shape (d,), what fills the holes of each column
+        holed : ndarray of int, the columns of which each gets a 0/1 column behind X, which marks its holes
         """
         holes = self.node("IsNaN", X)
         filled = self.node("Where", holes, self.constant(statistics, np.float64), X)
         if not len(holed):
             return filled
-        told = self.node("Gather", holes, self.constant(holed, np.int64), axis=1)
-        told = self.node("Cast", told, to=self.onnx.TensorProto.DOUBLE)
-        return self.node("Concat", filled, told, axis=1)
+        marks = self.node("Gather", holes, self.constant(holed, np.int64), axis=1)
+        marks = self.node("Cast", marks, to=self.onnx.TensorProto.DOUBLE)
+        return self.node("Concat", filled, marks, axis=1)
 
     def distances(self, X: str, Z: np.ndarray, *, squared: bool) -> str:
         """Add |x - z|^2 or |x - z|_1 of rows x and z, (n, q), in a scan: all rows at once would take n * q * d numbers.
 
         Parameters
         ----------
-        X : str
-            The name of X (n, d).
+        X : str, the name of X (n, d)
         Z : ndarray of shape (q, d)
-            The vectors.
-        squared : bool
-            Whether the distances are squared Euclidean ones, or sums of absolute differences.
+        squared : bool, whether the distances are squared Euclidean ones, or sums of absolute differences
         """
         node = self.onnx.helper.make_node
         vectors, axis = self.constant(Z), self.constant([1], np.int64)
