@@ -27,19 +27,20 @@ from svmkit.problems.risks.points import dual_sums, make_points, total_loss_erro
 from svmkit.problems.rounding import dot_error
 from svmkit.problems.simplex import SimplexQP
 from svmkit.problems.weights import reward_error, ridges
+from svmkit.tasks import task_named
 
 
 class Samples(NamedTuple):
     """Rows of data on which a model is certified.
 
     X (n_samples, width) is preprocessed, or the kernel values with the training samples; `codes` are classes, 0 in
-    regression and 1 for outliers; `targets` those of regression; C > 0 the cost of a unit of loss of each row; `dual`
-    (n_samples, n_decisions) signed dual weights, where they are known otherwise than from the coefficients.
+    regression and 1 for outliers; `targets` those of regression, else none; C > 0 the cost of a unit of loss of each
+    row; `dual` (n_samples, n_decisions) signed dual weights, where they are known otherwise than from the coefficients.
     """
 
     X: Any
     codes: np.ndarray
-    targets: np.ndarray | None
+    targets: np.ndarray
     C: np.ndarray
     dual: np.ndarray | None = None
 
@@ -72,7 +73,7 @@ def certify(kernel: Kernel, machine: Machine, samples: Samples, objective: Objec
     nu : bool, whether nu has settled C, or the tube in regression, so that they follow from the coefficients
     """
     support, every = _match(machine, samples), np.arange(len(samples.C))
-    is_regression, out = samples.targets is not None, []
+    is_regression, out = task_named(objective.loss.task).has_targets, []
     for k, rows, target in [(0, every, samples.targets)] if is_regression else _subproblems(machine, samples.codes):
         C, loss = samples.C[rows], objective.loss
         given = None if samples.dual is None else samples.dual[rows, k]

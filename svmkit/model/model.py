@@ -401,7 +401,7 @@ class SVMModel:
             nu, slacks = self.about.get("nu"), self.about.get("loss", "hinge") if loss is None else str(loss)
             if nu is None:
                 raise InputError("the model does not say its nu")
-            samples = certify.Samples(X, codes, None, weight[used])
+            samples = certify.Samples(X, codes, targets, weight[used])
             return [certify.certify_one_class(self.kernel, self.machine, samples, float(nu), slacks)]
         cost = self.about.get("C", 1.0 if "nu" in self.about else None) if C is None else C
         if cost is None:
@@ -416,10 +416,10 @@ class SVMModel:
         objective = read_objective(self.about, self.kernel, self.task, loss, bias)
         return certify.certify(self.kernel, self.machine, samples, objective, "nu" in self.about and C is None)
 
-    def _answers(self, y: Any, n_samples: int, used: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the class of each used row, and the targets of regression."""
+    def _answers(self, y: Any, n_samples: int, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the class of each used row, and the targets of regression, else none."""
         if self.finds_outliers:
-            return np.ones(len(used), dtype=np.int64), None
+            return np.ones(len(used), dtype=np.int64), np.empty(0)
         y = np.asarray(y)
         if y.shape != (n_samples,):
             raise InputError(f"y must hold an answer for each of the {n_samples} rows, not shape {y.shape}")
@@ -429,7 +429,7 @@ class SVMModel:
         codes = np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
         if (codes < 0).any():
             raise InputError(f"y holds {y.tolist()[int(np.argmin(codes))]!r}, which is none of the model's classes")
-        return codes[used], None
+        return codes[used], np.empty(0)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the model to a file, atomically.
