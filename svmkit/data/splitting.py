@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -58,14 +57,14 @@ def fold(data: Dataset, number: int, n_folds: int, seed: int, *, stratify: bool 
     if not stratify:
         if data.n_samples < n_folds:
             raise InputError(f"{data.name} has {data.n_samples} rows, too few for {n_folds} folds: give fewer folds")
-        return _hold_out_fold(data, KFold(n_folds, shuffle=True, random_state=seed), number)
-    labels, counts = np.unique(_labels(data), return_counts=True)
-    if counts.min() < n_folds:
-        rare = labels[counts.argmin()]
-        raise InputError(
-            f"class {rare} of {data.name} has {counts.min()} rows, too few for {n_folds} folds: give fewer folds"
-        )
-    return _hold_out_fold(data, StratifiedKFold(n_folds, shuffle=True, random_state=seed), number)
+    else:
+        labels, counts = np.unique(_labels(data), return_counts=True)
+        if counts.min() < n_folds:
+            rows = f"class {labels[counts.argmin()]} of {data.name} has {counts.min()} rows"
+            raise InputError(f"{rows}, too few for {n_folds} folds: give fewer folds")
+    folds = (StratifiedKFold if stratify else KFold)(n_folds, shuffle=True, random_state=seed)
+    train, test = list(folds.split(np.empty((data.n_samples, 0)), data.y))[number]
+    return part(data, train), part(data, test)
 
 
 def sample(data: Dataset, n_rows: int, seed: int) -> Dataset:
@@ -81,11 +80,6 @@ def sample(data: Dataset, n_rows: int, seed: int) -> Dataset:
             ranks = rng.permutation(len(members))  # the first row of each class comes first of all
             place[members] = ranks / len(members) + 1e-9 * place[members]
     return part(data, np.sort(np.argsort(place, kind="stable")[:n_rows]))
-
-
-def _hold_out_fold(data: Dataset, folds: Any, number: int) -> tuple[Dataset, Dataset]:
-    train, test = list(folds.split(np.empty((data.n_samples, 0)), data.y))[number]
-    return part(data, train), part(data, test)
 
 
 def _labels(data: Dataset) -> np.ndarray:

@@ -70,7 +70,8 @@ def _steps(estimator: Any) -> tuple[Any, Any]:
 
 def _kernel_parts(machine: Any, kind: str) -> dict[str, Any]:
     """Return the parts of a machine of LIBSVM, whose layout and signs in scikit-learn are ours."""
-    kernel, coef = _kernel(machine), _dense(machine.dual_coef_)
+    kernel, coef = _kernel(machine), machine.dual_coef_
+    coef = coef.toarray() if sp.issparse(coef) else np.asarray(coef)
     parts = {
         "kernel": kernel,
         "vectors": machine.support_.astype(np.int64) if isinstance(kernel, Precomputed) else machine.support_vectors_,
@@ -136,7 +137,3 @@ def _scaling(scaler: Any) -> Scaling:
     if kind == "MinMaxScaler":
         return Scaling("minmax", 0.0 - scaler.min_ / scaler.scale_, 1.0 / scaler.scale_)
     return Scaling("maxabs", np.zeros(n), np.array(scaler.scale_, dtype=np.float64))
-
-
-def _dense(values: Any) -> np.ndarray:
-    return values.toarray() if sp.issparse(values) else np.asarray(values)

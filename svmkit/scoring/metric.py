@@ -49,7 +49,7 @@ def require_metric(name: str, *, probabilities: bool = False) -> str:
         raise InputError(f"metric {name!r} is not known; {hint}")
     if measures_quantities(name):
         return name
-    failures = [probe(name, n_classes).failure for n_classes in (2, 3)]
+    failures = [_probe(name, n_classes).failure for n_classes in (2, 3)]
     if all(failures):
         if any("predict_proba" in str(failure) for failure in failures):
             raise InputError(
@@ -119,10 +119,10 @@ class Metric:
             raise InputError(f"metric {name} measures quantities, not classes: give one of {_USUAL}")
         if name in COUNTED:
             return cls(name, classes)
-        failure = probe(name, min(len(classes), 3)).failure
+        failure = _probe(name, min(len(classes), 3)).failure
         if failure is not None:
             raise InputError(_wrong_number(name, len(classes), failure))
-        if len(classes) > 2 or not probe(name, 2).takes_sides:
+        if len(classes) > 2 or not _probe(name, 2).takes_sides:
             return cls(name, classes)
         if set(classes.tolist()) <= {-1, 0, 1}:
             return cls(name, classes, str(classes[1]))
@@ -153,7 +153,7 @@ class Metric:
         """Whether predicted labels do not suffice."""
         return (
             self.name not in (*COUNTED, *OF_PROBABILITIES)
-            and probe(self.name, min(len(self.classes), 3)).needs_decisions
+            and _probe(self.name, min(len(self.classes), 3)).needs_decisions
         )
 
     def format(self, value: float | None) -> str:
@@ -193,7 +193,7 @@ class Metric:
             truth, predicted = (np.where(c < 2, 1 - c, c) for c in (truth, predicted))
             decision = None if decision is None else -decision
         try:
-            return scorer_value(self.name, truth, predicted, decision, len(self.classes))
+            return _scorer_value(self.name, truth, predicted, decision, len(self.classes))
         except (ValueError, AttributeError):
             return math.nan
 
@@ -283,7 +283,7 @@ class Probe(NamedTuple):
 
 
 @lru_cache
-def probe(name: str, n_classes: int) -> Probe:
+def _probe(name: str, n_classes: int) -> Probe:
     """Return what the scorer of this name does with made-up predictions of so many classes, 2 or 3."""
     truth = np.repeat(np.arange(n_classes), (4, 3, 2)[:n_classes])
     predicted = np.roll(truth, 1)
@@ -291,31 +291,23 @@ def probe(name: str, n_classes: int) -> Probe:
     if n_classes == 2:
         decision = decision[:, 1] - decision[:, 0]
     try:
-        value = scorer_value(name, truth, predicted, decision, n_classes)
+        value = _scorer_value(name, truth, predicted, decision, n_classes)
     except Exception as error:
         return Probe(error)
     try:
-        scorer_value(name, truth, predicted, None, n_classes)
+        _scorer_value(name, truth, predicted, None, n_classes)
         needs = False
     except AttributeError:
         needs = True
     if n_classes > 2:
         return Probe(None, needs)
-    return Probe(None, needs, not math.isclose(value, scorer_value(name, 1 - truth, 1 - predicted, -decision, 2)))
+    return Probe(None, needs, not math.isclose(value, _scorer_value(name, 1 - truth, 1 - predicted, -decision, 2)))
 
 
-def scorer_value(
+def _scorer_value(
     name: str, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None, n_classes: int
 ) -> float:
-    """Return the value of a scorer of scikit-learn.
-
-    Parameters
-    ----------
-    name : str
-    truth, predicted : ndarray of shape (n_samples,), int, the classes from 0 and their predictions
-    decision : ndarray or None, as `Metric.value` takes them
-    n_classes : int
-    """
+    """Return the value of a scorer of scikit-learn; truth and predictions are codes, decisions as in `Metric.value`."""
     from sklearn.metrics import get_scorer
 
     answers = _answers()(predicted, decision, np.arange(n_classes))

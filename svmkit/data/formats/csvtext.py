@@ -34,15 +34,8 @@ class Dialect:
     charset: str
 
 
-def records(path: Path, delimiter: str, charset: str, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first line and the fields of each record. Blank lines are skipped; quoted fields may span lines.
-
-    Parameters
-    ----------
-    path : Path
-    delimiter, charset : str
-    strict : bool, whether wrong quotes are refused
-    """
+def _records(path: Path, delimiter: str, charset: str, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first line and the fields of each record. Blank lines are skipped; quoted fields may span lines."""
     with open_data(path) as stream:
         text = io.TextIOWrapper(stream, encoding=charset, newline="")
         reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True, strict=strict)
@@ -118,17 +111,17 @@ def dialect(path: Path, tabs: bool, encoding: Encoding | None, reading: Reading)
 
 def require_even_lines(path: Path, layout: Dialect, strict: bool = False) -> None:
     """Refuse the first record with too few or too many fields or, if strict, wrong quotes, and name its line."""
-    _require_even(path, records(path, layout.delimiter, layout.charset, strict), layout.width)
+    _require_even(path, _records(path, layout.delimiter, layout.charset, strict), layout.width)
 
 
 def line_of(path: Path, layout: Dialect, row: int) -> tuple[int, list[str]]:
     """Read the file again for an error message: return line number and fields of a data row, counted from 0."""
     skip = row + (layout.header is not None)
-    return next(islice(records(path, layout.delimiter, layout.charset), skip, None))
+    return next(islice(_records(path, layout.delimiter, layout.charset), skip, None))
 
 
 def _sample(path: Path, delimiter: str, charset: str) -> list[tuple[int, list[str]]]:
-    return list(islice(records(path, delimiter, charset), _SAMPLE))
+    return list(islice(_records(path, delimiter, charset), _SAMPLE))
 
 
 def _choose_delimiter(path: Path, charset: str, decimal: str | None) -> tuple[str, list[tuple[int, list[str]]]]:

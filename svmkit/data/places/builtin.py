@@ -41,12 +41,12 @@ def load_builtin(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _diabetes() -> tuple[np.ndarray, np.ndarray]:
     """Return the 442 patients of Efron et al. (2004), each feature centred and of norm 1, as scikit-learn does it."""
-    features, targets = map(_find_packaged, _DIABETES)
-    if features is None or targets is None:
+    paths = [path for path in map(_find_packaged, _DIABETES) if path is not None]
+    if len(paths) < len(_DIABETES):
         return _from_sklearn("diabetes")
-    X = np.loadtxt(_lines(features), dtype=np.float64, ndmin=2)
+    X, targets = (np.loadtxt(_lines(path), dtype=np.float64, ndmin=n) for path, n in zip(paths, (2, 1), strict=True))
     X = (X - X.mean(axis=0)) / X.std(axis=0) / np.sqrt(len(X))
-    return np.ascontiguousarray(X), np.loadtxt(_lines(targets), dtype=np.float64)
+    return np.ascontiguousarray(X), targets
 
 
 def _lines(path: Path) -> list[str]:

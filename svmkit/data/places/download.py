@@ -148,7 +148,9 @@ def _ask(url: str, start: int, known: dict[str, Any]) -> tuple[Response, int]:
         if known.get("validator"):
             headers["If-Range"] = known["validator"]
     response = requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT)
-    goes_on = response.status_code == 206 and _range_of(response) == (start, known.get("total"))
+    # the first byte and the total length of a partial answer
+    span, _, total = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("/")
+    goes_on = response.status_code == 206 and (span.partition("-")[0], total) == (str(start), str(known.get("total")))
     if start and not goes_on and response.status_code in (206, 416):  # the file on the server has changed
         response.close()
         return _ask(url, 0, {})
@@ -160,13 +162,6 @@ def _ask(url: str, start: int, known: dict[str, Any]) -> tuple[Response, int]:
         answer = f"{response.status_code} {response.reason}".strip()
         raise SvmkitError(f"{redact(url)} answers {answer}: try again later, or give another --mirror")
     return response, start if goes_on else 0
-
-
-def _range_of(response: Response) -> tuple[int, int] | None:
-    """Return the first byte and the total length of a partial answer."""
-    span, _, total = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("/")
-    first = span.partition("-")[0]
-    return (int(first), int(total)) if first.isdecimal() and total.isdecimal() else None
 
 
 def _root(error: BaseException) -> str:

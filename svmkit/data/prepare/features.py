@@ -106,20 +106,15 @@ def _to_float64(A: np.ndarray, what: str) -> np.ndarray:
         raise InputError(
             f"{what} has dtype {A.dtype}, not numbers: convert it first (text columns: one-hot encode them)"
         )
-    if kind == "O":
-        return _object_to_float64(A, what)
-    return A.astype(np.float64)
-
-
-def _object_to_float64(A: np.ndarray, what: str) -> np.ndarray:
+    if kind != "O":
+        return A.astype(np.float64)
     if any(isinstance(v, complex | np.complexfloating) for v in A.flat):
         raise InputError(f"Complex data not supported: {what} holds complex numbers; pass real numbers")
     try:
         return A.astype(np.float64)
-    except TypeError as err:
-        raise InputTypeError(f"{what} holds something that is no number ({one_line(err)}): convert it first") from err
-    except ValueError as err:
-        raise InputError(f"{what} holds something that is no number ({one_line(err)}): convert it first") from err
+    except (TypeError, ValueError) as err:
+        error = InputTypeError if isinstance(err, TypeError) else InputError
+        raise error(f"{what} holds something that is no number ({one_line(err)}): convert it first") from err
 
 
 def _sparse_features(X: Any, what: str) -> Features:
@@ -189,8 +184,7 @@ def require_finite(X: Features, *, what: str = "X", holes: bool = False, first: 
         # NaN and infinity survive a sum; finite values whose sum overflows only cost the closer check
         if np.isfinite(values.sum()):
             return
-    good = _is_no_infinity if holes else np.isfinite
-    place = _first_bad_sparse(X, good) if is_sparse(X) else _first_bad_dense(X, good)
+    place = _first_bad(X, (lambda part: ~np.isinf(part)) if holes else np.isfinite)
     if place is None:
         return
     row, column, value = place
@@ -201,27 +195,19 @@ def require_finite(X: Features, *, what: str = "X", holes: bool = False, first: 
     )
 
 
-def _is_no_infinity(values: np.ndarray) -> np.ndarray:
-    return ~np.isinf(values)
-
-
-def _first_bad_dense(X: np.ndarray, is_good: Callable[[Any], np.ndarray]) -> tuple[int, int, float] | None:
-    step = max(1, _CHUNK // max(1, X.shape[1]))
-    for start in range(0, X.shape[0], step):
-        good = is_good(X[start : start + step])
-        if not good.all():
-            row, column = np.unravel_index(int(np.argmin(good)), good.shape)
-            return start + int(row), int(column), float(X[start + row, column])
-    return None
-
-
-def _first_bad_sparse(X: Any, is_good: Callable[[Any], np.ndarray]) -> tuple[int, int, float] | None:
-    for start in range(0, len(X.data), _CHUNK):
-        good = is_good(X.data[start : start + _CHUNK])
-        if not good.all():
+def _first_bad(X: Features, is_good: Callable[[Any], np.ndarray]) -> tuple[int, int, float] | None:
+    """Return the row, the column and the value of the first bad entry."""
+    parts, step = (X.data, _CHUNK) if is_sparse(X) else (X, max(1, _CHUNK // max(1, X.shape[1])))
+    for start in range(0, len(parts), step):
+        good = is_good(parts[start : start + step])
+        if good.all():
+            continue
+        if is_sparse(X):
             at = start + int(np.argmin(good))
             row = int(np.searchsorted(X.indptr, at, side="right")) - 1
             return row, int(X.indices[at]), float(X.data[at])
+        row, column = (int(i) for i in np.unravel_index(int(np.argmin(good)), good.shape))
+        return start + row, column, float(X[start + row, column])
     return None
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from svmkit.data.prepare.features import is_sparse
 from svmkit.errors import InputError
 
 KINDS = ("standard", "minmax", "maxabs")
@@ -70,7 +71,7 @@ class Scaling:
             If the kind is unknown, would fill in the zeros of a CSR matrix, or a spread overflows.
         """
         _require_kind(kind)
-        if _is_csr(X):
+        if is_sparse(X):
             _require_zeros_kept(kind)
             center = np.zeros(X.shape[1])
             scale = _sparse_std(X) if kind == "standard" else _max_abs_sparse(X)
@@ -145,9 +146,9 @@ class Scaling:
                 f"X has {X.shape[1]} features, but the {self.kind} scaling was fitted on {len(self.scale)}: "
                 "pass the columns that it was fitted on"
             )
-        if _is_csr(X) and self.moves_zeros:
+        if is_sparse(X) and self.moves_zeros:
             X = X.toarray()
-        if _is_csr(X):
+        if is_sparse(X):
             data = (X.data / self.scale[X.indices]).astype(X.dtype, copy=False)
             return type(X)((data, X.indices, X.indptr), shape=X.shape, copy=False)
         out = np.empty(X.shape, dtype=X.dtype if X.dtype.kind == "f" else np.float64, order="C")
@@ -195,11 +196,9 @@ def scale_hint(X: Any) -> str | None:
     well, 10-fold: standard deviations also differ because features are rare (0/1 columns), and scaling changes nothing
     then.
     """
-    sparse = _is_csr(X)
-    with np.errstate(all="ignore"):
-        holed = np.isnan(
-            (X.data if sparse else X).sum()
-        )  # opposite infinite sums only cost an imputing that does nothing
+    sparse = is_sparse(X)
+    with np.errstate(all="ignore"):  # opposite infinite sums only cost an imputing that does nothing
+        holed = np.isnan((X.data if sparse else X).sum())
     if holed:
         from svmkit.data.prepare.imputing import Imputing  # here: only data with holes need it
 
@@ -226,7 +225,7 @@ def scale_hint(X: Any) -> str | None:
 
 def standard_note(kind: str, X: Any) -> str | None:
     """Return one line on what standard scaling does to sparse data; None for other kinds and dense data."""
-    if kind != "standard" or not _is_csr(X):
+    if kind != "standard" or not is_sparse(X):
         return None
     return (
         "the data are sparse: --scale standard divides by the standard deviation and does not centre, "
@@ -242,10 +241,6 @@ def _require_kind(kind: str) -> None:
 def _require_zeros_kept(kind: str) -> None:
     if kind == "minmax":
         raise InputError("minmax scaling would fill in the zeros of sparse data: use maxabs (--scale maxabs)")
-
-
-def _is_csr(X: Any) -> bool:
-    return hasattr(X, "indptr")
 
 
 def _row_chunks(X: Any) -> Iterator[slice]:

@@ -11,6 +11,7 @@ from typing import IO, Any
 import numpy as np
 import scipy.sparse as sp
 
+from svmkit.data.formats.layout import csr, densify
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Linear, Poly, Precomputed, Sigmoid
 from svmkit.model import calibration
@@ -23,7 +24,7 @@ from svmkit.model.exchange.plain import (
     whole_labels,
     without_scaling,
 )
-from svmkit.model.exchange.text import LARGEST_INDEX, Header, Written, encode, feature_rows, read_rows, texts
+from svmkit.model.exchange.text import LARGEST_INDEX, Header, Written, encode, read_rows, texts
 from svmkit.model.layout import outlier_parts, regression_parts, sort_classes
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_slices
@@ -65,8 +66,9 @@ def read(path: Path, stream: IO[bytes], n_features: int | None) -> SVMModel:
         vectors = _serial_numbers(header, indices, data, indptr)
         width = max(int(vectors.max()) + 1, n_features or 1)
     else:
-        vectors = feature_rows(indices, data, indptr, n_features)
-        width = vectors.shape[1]
+        first = int(indices.min(initial=1) > 0)  # indices count from 1, or from 0 if a 0 occurs
+        width = max(int(indices.max(initial=0)) + 1 - first, n_features or 1)
+        vectors = densify(csr(data, indices - first, indptr, (n_sv, width)))
     parts: dict[str, Any] = {"kernel": kernel, "n_features": width, "vectors": vectors}
     parts["about"] = about = {"imported_from": "LIBSVM", "svm_type": svm_type}
     if svm_type in SVR_TYPES and "probA" in header:
@@ -180,8 +182,8 @@ def _header(model: SVMModel, svm_type: str) -> tuple[list[str], list[str]]:
 
 def _number_line(model: SVMModel, key: str, word: str, count: int) -> list[str]:
     """Return the line of numbers that the model was imported with; its file may come from anybody."""
-    told = model.about.get(key)
-    values = told if isinstance(told, list) else [told]
+    imported = model.about.get(key)
+    values = imported if isinstance(imported, list) else [imported]
     sound = len(values) == count and all(isinstance(value, float) and math.isfinite(value) for value in values)
     return [f"{word} {texts(values)}"] if sound else []
 

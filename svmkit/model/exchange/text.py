@@ -14,7 +14,6 @@ from typing import IO, Any, NamedTuple, NoReturn
 import numpy as np
 
 from svmkit.data.formats.files import cite
-from svmkit.data.formats.layout import csr, densify
 from svmkit.errors import InputError, meant
 
 LARGEST_INDEX = 2**31 - 2
@@ -214,19 +213,6 @@ def _problem(line: bytes, n_numbers: int, features: bool) -> str:
         return f"a row needs {expected}, and this one begins with {leading:,} numbers"
     wrong = next((token for token in tokens[leading:] if not (features and pair.fullmatch(token))), line)
     return f"a row needs {expected}, not {cite(wrong)}"
-
-
-def feature_rows(indices: np.ndarray, data: np.ndarray, indptr: np.ndarray, n_features: int | None) -> Any:
-    """Return rows of features as a matrix, dense where at least half of it is stored.
-
-    Parameters
-    ----------
-    indices, data, indptr : ndarray, of `read_rows`; indices count from 1, or from 0 if a 0 occurs
-    n_features : int or None, the number of columns, at least
-    """
-    first = int(indices.min(initial=1) > 0)
-    width = max(int(indices.max(initial=0)) + 1 - first, n_features or 1)
-    return densify(csr(data, indices - first, indptr, (len(indptr) - 1, width)))
 
 
 class Written(NamedTuple):

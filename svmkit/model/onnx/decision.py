@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from svmkit.data.prepare.imputing import Imputing
 from svmkit.errors import InputError
 from svmkit.kernels.engines.products import CANCELS
 from svmkit.kernels.extent import FAR
@@ -65,10 +66,39 @@ def _preprocess(graph: Graph, X: str, model: SVMModel, middle: np.ndarray) -> st
         return X
     single = graph.dtype == np.float32
     X = graph.node("Cast", X, to=graph.onnx.TensorProto.DOUBLE) if single else X
-    X = graph.impute(X, model.imputing.statistics, model.imputing.holed) if model.imputing else X
+    X = _impute(graph, X, model.imputing) if model.imputing else X
     X = graph.node("Sub", X, graph.constant(center, np.float64)) if moved else X
     X = graph.node("Div", X, graph.constant(scale, np.float64)) if stretched else X
     return graph.node("Cast", X, to=graph.element) if single else X
+
+
+def _impute(graph: Graph, X: str, imputing: Imputing) -> str:
+    """Add nodes that fill the holes of X (n, d), and the 0/1 columns behind it that mark some, in float64."""
+    holes = graph.node("IsNaN", X)
+    filled = graph.node("Where", holes, graph.constant(imputing.statistics, np.float64), X)
+    if not imputing.n_added:
+        return filled
+    marks = graph.node("Gather", holes, graph.constant(imputing.holed, np.int64), axis=1)
+    marks = graph.node("Cast", marks, to=graph.onnx.TensorProto.DOUBLE)
+    return graph.node("Concat", filled, marks, axis=1)
+
+
+def _distances(graph: Graph, X: str, Z: np.ndarray, *, squared: bool) -> str:
+    """Add |x - z|^2 or |x - z|_1 of rows x and z, (n, q), in a scan: all rows at once would take n * q * d numbers."""
+    node = graph.onnx.helper.make_node
+    vectors, axis = graph.constant(Z), graph.constant([1], np.int64)
+    size = ("Mul", ["svmkit.difference"] * 2) if squared else ("Abs", ["svmkit.difference"])
+    body = graph.onnx.helper.make_graph(
+        [
+            node("Sub", [vectors, "svmkit.row"], ["svmkit.difference"]),
+            node(*size, ["svmkit.sizes"]),
+            node("ReduceSum", ["svmkit.sizes", axis], ["svmkit.sums"], keepdims=0),
+        ],
+        "distances",
+        [graph.value("svmkit.row", graph.element, Z.shape[1])],
+        [graph.value("svmkit.sums", graph.element, Z.shape[0])],
+    )
+    return graph.node("Scan", X, body=body, num_scan_inputs=1)
 
 
 def kernel_values(graph: Graph, kernel: Kernel, X: str, Z: np.ndarray, *, differences: bool) -> str:
@@ -85,7 +115,7 @@ def kernel_values(graph: Graph, kernel: Kernel, X: str, Z: np.ndarray, *, differ
     form, (_, gamma, coef0, degree) = kernel.form, kernel.scalars
     assert form is not None
     if differences:
-        distances = graph.distances(X, Z, squared=form.argument is Argument.SQUARE)
+        distances = _distances(graph, X, Z, squared=form.argument is Argument.SQUARE)
         inner = graph.node("Mul", distances, graph.constant([-gamma]))
     elif form.is_radial:
         axis = graph.constant([1], np.int64)

@@ -22,9 +22,6 @@ from svmkit.runtime.jsonable import plain
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8  # the versions of ONNX 1.12, which onnxruntime 1.12 and later read
 DTYPES = ("float64", "float32")
 LIMIT = 2**31 - 2**24  # bytes: the limit of a protobuf file, less room for everything but the constants
-OUTPUTS = ("label", "decision")  # of classes and outliers
-PROBABILITY = "probability"  # a third output, of models with a calibration
-VALUE = ("value",)  # of quantities
 
 
 class Written(NamedTuple):
@@ -56,8 +53,8 @@ def write(model: SVMModel, path: str | os.PathLike, dtype: str = "float64") -> W
 def outputs_of(model: SVMModel) -> tuple[str, ...]:
     """Return the names of the graph's outputs."""
     if model.regresses:
-        return VALUE
-    return OUTPUTS if model.calibration is None else (*OUTPUTS, PROBABILITY)
+        return ("value",)
+    return ("label", "decision") if model.calibration is None else ("label", "decision", "probability")
 
 
 def build(model: SVMModel, dtype: str = "float64") -> Any:
@@ -208,19 +205,16 @@ def _labels(graph: Graph, classes: np.ndarray) -> tuple[str, int]:
     return graph.constant(classes, np.float64), types.DOUBLE
 
 
-def _texts(classes: np.ndarray) -> np.ndarray:
-    return classes.astype(str) if classes.dtype.kind == "S" else classes
-
-
 def _about(model: SVMModel) -> dict[str, str]:
     """Return the metadata of the file."""
-    encoding = model.encoding
+    encoding, classes = model.encoding, model.classes
+    classes = classes.astype(str) if classes.dtype.kind == "S" else classes
     found = {
         "svmkit_version": __version__,
         "task": model.task,
         "kernel": model.kernel.name,
         "kernel_params": model.kernel.params,
-        "classes": _texts(model.classes) if len(model.classes) else None,
+        "classes": classes if len(classes) else None,
         "n_support": len(model.coef[0]),
         "certified_gap": model.about.get("gap"),
         "imputing": model.imputing.kind if model.imputing else None,
