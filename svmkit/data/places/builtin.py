@@ -44,7 +44,7 @@ def _diabetes() -> tuple[np.ndarray, np.ndarray]:
     paths = [path for path in map(_find_packaged, _DIABETES) if path is not None]
     if len(paths) < len(_DIABETES):
         return _from_sklearn("diabetes")
-    X, targets = (np.loadtxt(_lines(path), dtype=np.float64, ndmin=n) for path, n in zip(paths, (2, 1), strict=True))
+    X, targets = (np.loadtxt(_lines(path), dtype=np.float64) for path in paths)
     X = (X - X.mean(axis=0)) / X.std(axis=0) / np.sqrt(len(X))
     return np.ascontiguousarray(X), targets
 
