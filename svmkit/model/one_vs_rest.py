@@ -20,14 +20,11 @@ MODES = "ovo", "ovr", "crammer_singer"
 def merge_rest(
     rows: Sequence[np.ndarray], values: Sequence[np.ndarray], codes: np.ndarray, n_classes: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Merge the support vectors of the decisions of all classes into those of one model, as `merge_support`.
+    """Merge the support vectors of the decisions of all classes into those of one model: support, n_support and coef.
 
     Parameters
     ----------
-    rows : sequence of ndarray of int, the support vectors of each class among the rows of the data
-    values : sequence of ndarray of float64, their coefficients
-    codes : ndarray of shape (n,), int, the class of each row of the data
-    n_classes : int
+    rows, values, codes, n_classes : as for `merge_support`, with classes in place of their pairs
     """
     support, place = union_support(np.concatenate(list(rows)), codes)
     coef = np.zeros((n_classes, len(support)))

@@ -202,10 +202,8 @@ class Metric:
 
         Parameters
         ----------
-        model : SVMModel
-        X : ndarray or CSR of shape (n_samples, n_features)
+        model, X, n_threads : as for `predict_with_scores`
         labels : ndarray of shape (n_samples,), the labels, or targets
-        n_threads : int or None, all threads
         """
         if not self.needs_decisions:
             return self.score_predictions(model.predict(X, n_threads=n_threads), labels)

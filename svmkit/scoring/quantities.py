@@ -88,13 +88,6 @@ class QuantityMetric(Metric):
     def value(
         self, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None
     ) -> float:
-        """Return the metric of predicted quantities; nan where it is not defined for them, as for a logarithm of -1.
-
-        Parameters
-        ----------
-        truth, predicted : ndarray of shape (n_samples,), float64
-        decision, rows : None, of no use here
-        """
         if self.name in OF_QUANTITIES:
             return self.score_counts(QuantityScores.from_predictions(predicted, truth))  # type: ignore[return-value]
         from sklearn.metrics import get_scorer
@@ -120,11 +113,8 @@ def metric_for(
 
     Parameters
     ----------
-    name : str or None
-    classes : ndarray of shape (n_classes,), none in regression
+    name, classes, class_weight, probabilities : as for `Metric.from_name`; no classes in regression
     codes : ndarray of shape (n_samples,), int, of no use in regression
-    class_weight : object, None where classes have no weights
-    probabilities : bool, whether the models have probabilities
     """
     if not len(classes):
         return QuantityMetric.from_scorer(name)

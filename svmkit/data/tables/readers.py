@@ -98,12 +98,8 @@ def read_table(
 
     Parameters
     ----------
-    path : Path
-    kind : {"table", "parquet"}
-    n_features : int or None, the number of features that a model expects
-    encoding : Encoding or None, what training has learnt
-    reading : Reading
-    labelled, holes : bool, whether labels are required, and whether NaN may stand in X
+    path, kind : Path, {"table", "parquet"}
+    n_features, encoding, reading, labelled, holes : as for `svmkit.load`
     """
     if encoding is None:
         learnt = learn(path, kind, n_features=n_features, reading=reading, labelled=labelled)
@@ -132,11 +128,8 @@ def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Read
 
     Parameters
     ----------
-    path : Path
-    kind : {"table", "parquet"}
-    n_features : int, the number of features that a model expects; by it an unlabelled table is known
-    reading : Reading
-    labelled : bool, whether the last column is the label if no other is
+    path, kind, reading, labelled : as for `read_table`
+    n_features : int or None, the number of features that a model expects; by it an unlabelled table is known
     """
     table = _outline(path, kind, reading, None)
     choice = _choice(table, reading, labelled, n_features)
@@ -148,9 +141,7 @@ def learn_pieces(path: Path, kind: str, *, reading: Reading, cells: int, text_la
 
     Parameters
     ----------
-    path : Path
-    kind : {"table", "parquet"}
-    reading : Reading
+    path, kind, reading : as for `learn`
     cells : int, the most cells of a piece, which has one row at least
     text_labels : bool, whether the labels of a CSV file are text: a piece does not know the others
     """

@@ -27,8 +27,7 @@ def refusal(
 
     Parameters
     ----------
-    table : Table
-    columns : sequence of Column
+    table, columns : Table, sequence of Column
     holes : bool, whether number columns may have holes
     decimal : {".", ","} or None, the decimal mark that was given
     remedy : str, what helps against holes, if it is not an option of training
