@@ -47,7 +47,10 @@ def read_objective(
     """
     known = about.get("minimised")
     if known is None:
-        words = _default_formulation(about, kernel, task)
+        try:  # what the solver minimises with its default options
+            words = plugins.build("solver", about["solver"]).formulation(kernel, task)
+        except (SvmkitError, KeyError):
+            words = ""
         name = _loss_in(words, about, task)
         known = {"loss": name, "options": about, "bias": _column(words)}
     given = known["loss"] if loss is None else loss
@@ -63,14 +66,6 @@ def _fit_options(name: str, task: str, options: Mapping[str, Any]) -> dict[str, 
     name = canonical_name(name, task)
     own = plugins.options(plugins.load("loss", name)) if name in plugins.names("loss") else {}
     return {key: value for key, value in options.items() if key in own}
-
-
-def _default_formulation(about: Mapping[str, Any], kernel: Kernel, task: str) -> str:
-    """Return what the solver minimises with its default options; "" where it is not known."""
-    try:
-        return plugins.build("solver", about["solver"]).formulation(kernel, task)
-    except (SvmkitError, KeyError):
-        return ""
 
 
 def _loss_in(words: str, about: Mapping[str, Any], task: str) -> str | None:

@@ -15,9 +15,8 @@ import numpy as np
 from svmkit.errors import InputError, one_line
 from svmkit.model.model import SVMModel
 from svmkit.model.predictions import predict_with_scores
-from svmkit.scoring.accuracy import comparable
 from svmkit.scoring.probability_scores import ProbabilityScores
-from svmkit.scoring.scores import balanced_accuracy
+from svmkit.scoring.scores import balanced_accuracy, places
 
 COUNTED = ("accuracy", "balanced_accuracy")  # counted with numpy, the others are scikit-learn's
 R2, RMSE, MAE = OF_QUANTITIES = "r2", "neg_root_mean_squared_error", "neg_mean_absolute_error"  # with numpy, too
@@ -166,10 +165,8 @@ class Metric:
 
     def codes(self, labels: np.ndarray) -> np.ndarray:
         """Return the class of each label (n_samples,), `n_classes` for a label that is no class."""
-        labels, classes = comparable(labels, self.classes)
-        order = np.argsort(classes)
-        at = np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)
-        return np.where(classes[order[at]] == labels, order[at], len(classes))
+        at, is_class = places(labels, self.classes)
+        return np.where(is_class, at, len(self.classes))
 
     def value(
         self, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None

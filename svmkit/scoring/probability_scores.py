@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmkit.scoring.accuracy import comparable
+from svmkit.scoring.scores import places
 
 LEAST = np.finfo(np.float64).eps  # the probability that counts for one of 0, as in scikit-learn
 BINS = 10
@@ -71,11 +71,8 @@ class ProbabilityScores:
         classes : ndarray of shape (n_classes,)
         labels : ndarray of shape (n_samples,)
         """
-        labels, known = comparable(np.asarray(labels), classes)
-        order = np.argsort(known)
-        at = np.minimum(np.searchsorted(known, labels, sorter=order), len(known) - 1)
-        is_known = known[order[at]] == labels
-        return cls(probabilities[is_known], order[at][is_known]) if is_known.any() else None
+        at, is_class = places(np.asarray(labels), classes)
+        return cls(probabilities[is_class], at[is_class]) if is_class.any() else None
 
     @property
     def log_loss(self) -> float:

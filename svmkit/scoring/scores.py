@@ -39,11 +39,11 @@ class Scores:
         if labels.dtype.kind == "U":
             known = known.astype(str)
         known = np.unique(known)
-        unknown = labels[~_places(labels, known)[1]]
+        unknown = labels[~places(labels, known)[1]]
         if len(unknown):
             known = np.union1d(known, unknown)
         counts = [
-            np.bincount(_places(values, known)[0], minlength=len(known))
+            np.bincount(places(values, known)[0], minlength=len(known))
             for values in (labels, predicted, labels[predicted == labels])
         ]
         return cls(integral(known) if known.dtype.kind == "f" and given.dtype.kind != "f" else known, *counts)
@@ -105,7 +105,9 @@ def balanced_accuracy(hits: np.ndarray, codes: np.ndarray, rows: np.ndarray) -> 
     return float(np.mean(np.bincount(codes[hits], minlength=len(rows))[present] / rows[present]))
 
 
-def _places(values: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the place of each value among sorted labels, and whether it is one of them."""
-    at = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    return at, known[at] == values
+def places(labels: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the place of each label among the classes, in whatever order, and whether it is one of them."""
+    labels, classes = comparable(labels, classes)
+    order = np.argsort(classes)
+    at = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
+    return at, classes[at] == labels

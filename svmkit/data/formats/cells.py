@@ -51,11 +51,6 @@ def number(text: str, decimal: str | None) -> float | None:
     return None
 
 
-def is_number_with(text: str, decimal: str) -> bool:
-    """Return whether a cell is a number with this decimal mark."""
-    return number(text, decimal) is not None
-
-
 def is_number_somehow(text: str) -> bool:
     """Return whether a cell is a number with either decimal mark."""
     return is_number(text) or any(pattern.fullmatch(text) for pattern in _WRITTEN.values())

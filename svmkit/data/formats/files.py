@@ -48,18 +48,15 @@ def open_data(path: Path) -> Iterator[IO[bytes]]:
         raise InputError(f"{path}: cannot be opened: {err.strerror or err}") from err
     with raw:
         try:
-            compression = split_endings(path.name)[2] or _sniff_compression(raw)
+            start = raw.read(6)
+            raw.seek(0)
+            by_content = next((ending for magic, ending in _MAGIC.items() if start.startswith(magic)), "")
+            compression = split_endings(path.name)[2] or by_content
             with _decompress(path, raw, compression) as stream:
                 yield stream
         except (EOFError, zlib.error, lzma.LZMAError, OSError) as err:
             what = "its compressed data is broken or cut short" if compression else "reading it failed"
             raise InputError(f"{path}: {what} ({one_line(err)}): copy or download it again") from err
-
-
-def _sniff_compression(raw: IO[bytes]) -> str:
-    start = raw.read(6)
-    raw.seek(0)
-    return next((ending for magic, ending in _MAGIC.items() if start.startswith(magic)), "")
 
 
 def _decompress(path: Path, raw: IO[bytes], compression: str) -> IO[bytes]:

@@ -80,7 +80,11 @@ def read_blocks(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray
             raise
         except (ValueError, OverflowError, IndexError, TypeError) as err:
             problem = one_line(err)
-    raise _diagnosis(path, problem)
+    with open_data(path) as stream:  # the parser does not say at which line it failed
+        for number, line in enumerate(stream, start=1):
+            if of_line := line_problem(line):
+                raise InputError(f"{path}:{number}: {of_line}")
+    raise InputError(f"{path}: not svmlight ({problem}): {_EXPECTED}")
 
 
 def _dense(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
@@ -107,16 +111,6 @@ class Stack:
             self.array = self.array.astype(block.dtype)
         self.array.resize(n + len(block), refcheck=False)
         self.array[n:] = block
-
-
-def _diagnosis(path: Path, otherwise: str) -> InputError:
-    """Find the line at which the parser failed, which it does not say, by reading line by line in Python."""
-    with open_data(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            problem = line_problem(line)
-            if problem:
-                return InputError(f"{path}:{number}: {problem}")
-    return InputError(f"{path}: not svmlight ({otherwise}): {_EXPECTED}")
 
 
 def line_problem(line: bytes) -> str | None:

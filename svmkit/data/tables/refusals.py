@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from svmkit.data.formats.cells import is_number_with
+from svmkit.data.formats.cells import number
 from svmkit.data.formats.files import cite
 from svmkit.data.tables.columns import FEW_CATEGORIES, Column, Trouble
 from svmkit.data.tables.table import Table, name_columns
@@ -86,7 +86,7 @@ def _options(table: Table, columns: Sequence[Column]) -> str:
 def _describe_marks(table: Table, columns: Sequence[Column], decimal: str | None) -> str:
     """Return the refusal of numbers that are written with another decimal mark, or with marks between thousands."""
     texts = [text for column in columns for text in column.categories or ()]
-    commas, points = (sum(is_number_with(text, mark) for text in texts) for mark in (",", "."))
+    commas, points = (sum(number(text, mark) is not None for text in texts) for mark in (",", "."))
     what, how = "commas", "--decimal , if 1,234 means 1.234, --decimal . if it means 1234"
     if commas > points:
         what, how = "a decimal comma", "--decimal , reads them"
