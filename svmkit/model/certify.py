@@ -142,7 +142,7 @@ def _sums(gram: Gram, coef: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _settle_tube(size: np.ndarray, expansion: Expansion, C: np.ndarray) -> Loss:
-    """Return the loss of nu-SVR, for the epsilon that minimises sum C max(0, |e| - epsilon) + epsilon |beta|_1."""
+    """Return the loss of nu-SVR, for the width w that minimises sum C max(0, |e| - w) + w |beta|_1."""
     outside = float(np.abs(expansion.coef).sum())
     return EpsilonInsensitive(max(-weighted_quantile(-size, C, min(outside, float(C.sum()))), 0.0))
 
