@@ -12,8 +12,7 @@ import numpy as np
 
 from svmkit import plugins
 from svmkit.data.prepare.features import as_features, pad_or_refuse_columns, require_finite
-from svmkit.data.prepare.labels import as_labels
-from svmkit.data.prepare.labels import as_targets
+from svmkit.data.prepare.labels import as_labels, as_targets
 from svmkit.errors import InputError, NotFinite, SvmkitWarning
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
