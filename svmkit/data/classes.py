@@ -13,8 +13,6 @@ from svmkit.data.prepare.encoding import LAST
 from svmkit.data.prepare.labels import encode_labels
 from svmkit.errors import InputError
 
-TASKS = CLASSIFY, REGRESS
-
 FEW_TEXTS = 0.1  # share of the rows up to which texts among numbers are taken for mistakes
 _QUANTITY = 50  # so many values may whole numbers take in any table, and a tenth of the rows in a large one, as classes
 
