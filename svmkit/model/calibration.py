@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ FOLDS = 5  # out-of-fold decisions come from so many models
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(ABC):
     """The probability of the positive side of each decision, which grows with the decision.
 
     A decision of two classes has `classes[1]` on its positive side, that of a class pair among more classes the first
@@ -23,13 +24,13 @@ class Calibration:
     kind: ClassVar[str]
 
     @property
+    @abstractmethod
     def n_columns(self) -> int:
         """The number of decisions of a sample."""
-        raise TypeError("a Calibration knows the number of its decisions")
 
+    @abstractmethod
     def probabilities(self, decision: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         """Return the probabilities of the positive sides of decisions (n_samples, n_columns), or of some columns."""
-        raise TypeError("a Calibration computes probabilities")
 
     def log_odds(self, decision: np.ndarray) -> np.ndarray:
         """Return the logarithms of the odds of the positive sides, as `probabilities` of all columns."""
@@ -41,9 +42,9 @@ class Calibration:
         """Return the arrays that a model file keeps, by name."""
         return {f"calibration.{name}": value for name, value in vars(self).items()}
 
+    @abstractmethod
     def flaw(self) -> str | None:
         """Return why these arrays are no calibration; None if they are one."""
-        raise TypeError("a Calibration checks its arrays")
 
 
 @dataclass(frozen=True)

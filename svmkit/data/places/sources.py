@@ -86,7 +86,16 @@ def find(source: str | os.PathLike[str]) -> str | Path:
         path = _find_in_folder(folder, text)
         if path is not None:
             return path
-    raise InputError(_not_found(text))
+    folders = [f"{origin} ({folder})" for origin, folder in _folders()]
+    if len(folders) == 1:
+        folders.insert(0, "$SVMKIT_DATA (not set)")
+    cwd = Path.cwd()
+    known = sorted({entry.name for entry in available()} | {path.name for path in data_files(cwd)} | set(REMOTE))
+    looked = ", ".join(
+        [f"the working directory ({cwd})", f"the built-in sets ({', '.join(sorted(BUILTIN))})", *folders]
+    )
+    hint = f" here: `svmkit datasets fetch {text}` brings it" if text in REMOTE else offer(text, known)
+    raise InputError(f"no data set {cite(text)}{hint}; looked in {looked}")
 
 
 def available() -> list[Entry]:
@@ -157,19 +166,6 @@ def data_files(folder: Path) -> list[Path]:
 
 def _is_aside(name: str) -> bool:
     return name.partition(".")[0] in ("", *_NOT_DATA_STEMS) or name.endswith(_NOT_DATA)
-
-
-def _not_found(name: str) -> str:
-    folders = [f"{origin} ({folder})" for origin, folder in _folders()]
-    if len(folders) == 1:
-        folders.insert(0, "$SVMKIT_DATA (not set)")
-    here = Path.cwd()
-    known = sorted({entry.name for entry in available()} | {path.name for path in data_files(here)} | set(REMOTE))
-    looked = ", ".join(
-        [f"the working directory ({here})", f"the built-in sets ({', '.join(sorted(BUILTIN))})", *folders]
-    )
-    hint = f" here: `svmkit datasets fetch {name}` brings it" if name in REMOTE else offer(name, known)
-    return f"no data set {cite(name)}{hint}; looked in {looked}"
 
 
 def offer(name: str, known: list[str]) -> str:

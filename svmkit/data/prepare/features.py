@@ -126,26 +126,20 @@ def _sparse_features(X: Any, what: str) -> Features:
     csr = X if X.format == "csr" else X.tocsr()
     if csr.dtype not in (np.float32, np.float64):
         csr = csr.astype(np.float64)
-    nnz = _require_csr(csr, what)
+    # compiled loops trust the index arrays, so invalid ones are refused here
+    indptr, indices, nnz = csr.indptr, csr.indices, int(csr.indptr[-1])
+    sound = len(indptr) == csr.shape[0] + 1 and indptr[0] == 0 and bool((indptr[1:] >= indptr[:-1]).all())
+    sound = sound and nnz <= min(len(indices), len(csr.data))
+    if sound and nnz:
+        sound = indices[:nnz].min() >= 0 and indices[:nnz].max() < csr.shape[1]
+    if not sound:
+        raise InputError(f"{what} is a broken CSR matrix: its indices or indptr leave shape {csr.shape}; build it anew")
     if len(csr.data) > nnz or len(csr.indices) > nnz:  # spare room behind the last entry: take a view without it
         csr = type(csr)((csr.data[:nnz], csr.indices[:nnz], csr.indptr), shape=csr.shape)
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()  # sorts too
     return csr
-
-
-def _require_csr(X: Any, what: str) -> int:
-    """Return the number of stored entries. Compiled loops trust the index arrays, so invalid ones are refused here."""
-    indptr, indices, n = X.indptr, X.indices, X.shape[1]
-    nnz = int(indptr[-1])
-    sound = len(indptr) == X.shape[0] + 1 and indptr[0] == 0 and bool((indptr[1:] >= indptr[:-1]).all())
-    sound = sound and nnz <= min(len(indices), len(X.data))
-    if sound and nnz:
-        sound = indices[:nnz].min() >= 0 and indices[:nnz].max() < n
-    if not sound:
-        raise InputError(f"{what} is a broken CSR matrix: its indices or indptr leave shape {X.shape}; build it anew")
-    return nnz
 
 
 def require_finite(X: Features, *, what: str = "X", holes: bool = False, first: int = 0) -> None:

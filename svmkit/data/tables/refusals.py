@@ -38,7 +38,12 @@ def refusal(
     if of[Trouble.MARK]:
         return InputError(f"{table.path}: {_describe_marks(table, of[Trouble.MARK], decimal)}")
     if of[Trouble.DAY]:
-        return InputError(f"{table.path}: {_describe_days(table, of[Trouble.DAY])}")
+        days = of[Trouble.DAY]
+        return InputError(
+            f"{table.path}: {_names(table, days)} {_verb(days, 'holds', 'hold')} dates, but no cell shows whether the "
+            f"day or the month comes first ({cite(days[0].example)}): write them as 2024-12-31, or leave them out "
+            f"(--drop {_options(table, days)})"
+        )
     if of[Trouble.MANY]:
         return InputError(f"{table.path}: {_describe_texts(table, of[Trouble.MANY])}")
     return None if holes else _hole_error(table, columns, remedy)
@@ -97,14 +102,6 @@ def _describe_marks(table: Table, columns: Sequence[Column], decimal: str | None
         out = f"--drop {_options(table, columns)} leaves {_verb(columns, 'it', 'them')} out"
         how = f"but --decimal {decimal} was given: write all columns with one mark, or {out}"
     return f"{_names(table, columns)} {verb} numbers with {what} ({cite(columns[0].example)}): {how}"
-
-
-def _describe_days(table: Table, columns: Sequence[Column]) -> str:
-    names, cell = _options(table, columns), cite(columns[0].example)
-    return (
-        f"{_names(table, columns)} {_verb(columns, 'holds', 'hold')} dates, but no cell shows whether the day or the "
-        f"month comes first ({cell}): write them as 2024-12-31, or leave them out (--drop {names})"
-    )
 
 
 def _describe_texts(table: Table, columns: Sequence[Column]) -> str:
