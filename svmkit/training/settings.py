@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from svmkit import plugins
-from svmkit.data.prepare.labels import require_epsilon
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram, parse_bytes
@@ -64,7 +63,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         require_C(self.C)
-        require_epsilon(self.epsilon)
+        if not (isinstance(self.epsilon, int | float | np.number) and 0.0 <= self.epsilon < np.inf):
+            raise InputError(f"epsilon must be a finite number >= 0, not {self.epsilon!r}")
         parse_bytes(self.memory)
         if self.multiclass not in SCHEMES:
             raise InputError(f"multiclass={self.multiclass!r} is not known; there are: {', '.join(SCHEMES)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -163,9 +162,3 @@ def _as_numbers(given: np.ndarray) -> np.ndarray:
             pass
     example = next((value for value in given if isinstance(value, str)), given[0] if len(given) else "")
     raise InputError(f"regression needs numbers as targets, y holds {str(example)!r}: for classes use task classify")
-
-
-def require_epsilon(epsilon: Any) -> None:
-    """Raise InputError unless epsilon is a finite number >= 0."""
-    if not (isinstance(epsilon, int | float | np.number) and math.isfinite(epsilon) and epsilon >= 0):
-        raise InputError(f"epsilon must be a finite number >= 0, not {epsilon!r}")
