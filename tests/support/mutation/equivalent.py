@@ -16,8 +16,8 @@ NOTHING = "both give 0 where the two are equal"
 
 EQUIVALENT: dict[tuple[str, str, str], str] = {
     (ONE_VS_ONE, "coefficient_row", "own < other -> own <= other"): NEVER_EQUAL,
-    (ONE_VS_ONE, "merge_support", "-1 -> 1"): "the places of rows that are no vectors are not read",
-    (ONE_VS_ONE, "merge_support", "-1 -> -2"): "the places of rows that are no vectors are not read",
+    (ONE_VS_ONE, "union_support", "-1 -> 1"): "the places of rows that are no vectors are not read",
+    (ONE_VS_ONE, "union_support", "-1 -> -2"): "the places of rows that are no vectors are not read",
     (ROW_CACHE, "in_order", "np.zeros(n, dtype=np.int64) -> np.ones(n, dtype=np.int64)"): "such a table evicts nothing",
     (ROW_CACHE, "RowCache.__init__", "max(width, 1) -> max(width, 2)"): "a row of one byte is none of the dtypes",
     (ROW_CACHE, "RowCache._lay_out", "max(m, 1) -> max(m, 2)"): "a matrix of one point has one row to keep",
