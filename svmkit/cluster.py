@@ -37,23 +37,12 @@ class ClusterLost(SvmkitError):
 
 @dataclass(frozen=True)
 class Needs:
-    """What is asked of a cluster.
+    """What is asked of a cluster."""
 
-    Attributes
-    ----------
-    solvers : sequence of str, default=()
-        Solvers that each worker has to have, of the same package in the same version as here.
-    memory : str or int, default=None
-        Limit on the memory of each process of local:N, such as "1GB"; None sets no limit.
-    wait : float, default=WAIT
-        Seconds that the cluster may be without workers.
-    notify : callable, default=None
-        Called with one line when a worker is waited for, lost or refused, from any thread; None gives an SvmkitWarning.
-    """
-
-    solvers: Sequence[str] = ()
-    memory: str | int | None = None
-    wait: float = WAIT
+    solvers: Sequence[str] = ()  # those that each worker has to have, of the same package in the same version as here
+    memory: str | int | None = None  # limit on each process of local:N, such as "1GB"; None sets no limit
+    wait: float = WAIT  # seconds that the cluster may be without workers
+    # called with one line when a worker is waited for, lost or refused, from any thread; None gives an SvmkitWarning
     notify: Callable[[str], Any] | None = None
 
     def tell(self, line: str) -> None:
@@ -67,11 +56,8 @@ class Needs:
 class Cluster(ABC):
     """Workers that call functions, one call at a time each; a context manager that lets go of them at its end.
 
-    Attributes
-    ----------
-    schemes : tuple of str
-        The kinds of addresses that the class opens: "tcp" for tcp://..., "local" for local:N, "file" for the path of a
-        scheduler file.
+    `schemes` are the kinds of addresses that a class opens: "tcp" for tcp://..., "local" for local:N, "file" for the
+    path of a scheduler file.
     """
 
     schemes: ClassVar[tuple[str, ...]] = ()
@@ -97,24 +83,18 @@ class Cluster(ABC):
     ) -> Future[Any]:
         """Have a worker call a function; calls begin in the order in which they were submitted.
 
-        A call whose worker ends is given to another one, a bounded number of times.
+        A call whose worker ends is given to another one, a bounded number of times. The future has the value, or the
+        exception that the function raised; `WorkerLost` if its workers ended, `ClusterLost` if the cluster did. Its
+        `cancel` works at any time, and the function learns of it (`Here.wanted`).
 
         Parameters
         ----------
-        function : callable
-            The function. On the worker, `here` tells it about its surroundings.
-        *args : object
-            Its arguments.
+        function, *args
+            The function, which `here` tells on the worker about its surroundings, and its arguments.
         began : callable, default=None
             Called with the worker's address when a worker is given the call, each time.
         sent : callable, default=None
             Called with each value that the function sends (`Here.send`).
-
-        Returns
-        -------
-        Future
-            Its value, or the exception that the function raised; `WorkerLost` if its workers ended, `ClusterLost` if
-            the cluster did. `cancel` works at any time, and the function learns of it (`Here.wanted`).
         """
 
     @abstractmethod
@@ -155,28 +135,20 @@ class Cluster(ABC):
         began: Callable[[int, str], Any] | None = None,
         stop: Any = False,
     ) -> Iterator[tuple[int, Future[Any]]]:
-        """Call a function for each argument, and yield the calls as they end.
+        """Call a function for each argument, and yield the argument's number and the call as each of them ends.
 
         Parameters
         ----------
-        function : callable
-            A function of one argument.
-        arguments : iterable
-            The arguments.
+        function, arguments : callable, iterable
+            A function of one argument, and the arguments.
         began : callable, default=None
             Called with the number of an argument and a worker's address when that worker is given the call.
         stop : object, default=False
             Looked at again and again; once it is true, the calls that are left are cancelled.
-
-        Yields
-        ------
-        int, Future
-            The number of the argument, from 0, and the ended call.
         """
         at: dict[Future[Any], int] = {}
         for k, argument in enumerate(arguments):
-            known = None if began is None else (lambda worker, k=k: began(k, worker))
-            at[self.submit(function, argument, began=known)] = k
+            at[self.submit(function, argument, began=began and partial(began, k))] = k
         left = set(at)
         try:
             while left and not stop:
@@ -190,10 +162,7 @@ class Cluster(ABC):
     def parallel_backend(self, sent: Callable[[Any], Any] | None = None) -> AbstractContextManager[Any]:
         """Run the parallel loops of joblib, and so of scikit-learn, on the workers while the block runs.
 
-        Parameters
-        ----------
-        sent : callable, default=None
-            Called with each value that a task sends (`Here.send`).
+        `sent` is called with each value that a task sends (`Here.send`).
         """
         import joblib
 
@@ -204,15 +173,7 @@ class Cluster(ABC):
 
 
 class Here(ABC):
-    """The surroundings of a function that a worker calls.
-
-    Attributes
-    ----------
-    worker : str
-        The worker's address.
-    threads : int
-        The number of its threads.
-    """
+    """The surroundings of a function that a worker calls: the worker's address, and the number of its threads."""
 
     worker: str
     threads: int
@@ -270,12 +231,9 @@ def connect(
 
     Raises
     ------
-    InputError
-        The address is none, nobody answers there within 10 seconds, or a worker has another version.
-    Unavailable
-        The software that it takes is not installed; the message says how to install it.
-    ClusterLost
-        The cluster has no workers, and got none within `wait` seconds.
+    InputError, Unavailable, ClusterLost
+        The address is none, nobody answers there within 10 seconds, or a worker has another version; the software that
+        it takes is not installed; the cluster got no workers within `wait` seconds.
     """
     scheme = scheme_of(address)
     missing: Unavailable | None = None
@@ -298,10 +256,10 @@ def scheme_of(address: str) -> str:
             raise InputError(f"scheduler {address!r}: local:N takes a whole number N from 1 to {MOST_LOCAL}")
         return kind
     if rest.startswith("//"):
-        found = re.fullmatch(r"([a-z]+)://(?:\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):([0-9]{1,5})/?", address)
-        if not found or not 0 < int(found[2]) < 65536:
+        match = re.fullmatch(r"([a-z]+)://(?:\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):([0-9]{1,5})/?", address)
+        if not match or not 0 < int(match[2]) < 65536:
             raise InputError(f"scheduler {address!r} is no address: write {kind}://HOST:PORT, as tcp://10.0.0.5:8786")
-        return found[1]
+        return match[1]
     if Path(address).is_file():
         return "file"
     raise InputError(f"scheduler {address!r} is neither an address nor a file that is there: give {_FORMS}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MESSAGES = 6  # a round
-BYTES_A_ROW = 120  # weights, gradient and bounds that a part keeps of each row (svmkit_dask.cluster.holding.PER_ROW)
+BYTES_A_ROW = 120  # weights, gradient and bounds that a part keeps of each row (svmkit_dask.cluster.wire.PER_ROW)
 SQUARE = 2  # bytes of a value of the driver's square
 
 

@@ -17,13 +17,12 @@ from svmkit.kernels.gram import Gram
 from svmkit.problems.box import BoxQP
 from svmkit.problems.dual import DualQP
 from svmkit.problems.tube import TubeQP
-from svmkit_dask.driver.candidates import CandidateGram, CandidateSet, SharedGram
-from svmkit_dask.driver.problem import Estimate, ScatteredQP, ScatteredTubeQP
+from svmkit_dask.driver.candidates import CandidateSet, SharedGram
+from svmkit_dask.driver.problem import ScatteredQP, ScatteredTubeQP
 from svmkit_dask.driver.session import LocalWorkers, Session
 from svmkit_dask.driver.state import ClusterState
 from svmkit_dask.parts.part import MemoryPart
-from svmkit_dask.worker.features import Features, Space
-from svmkit_dask.worker.rows import Portion, Spec
+from svmkit_dask.worker.rows import Features, Portion, Space, Spec
 
 
 class Stretch(Features):
@@ -53,12 +52,11 @@ def split(problem: DualQP, n_parts: int) -> Session:
 
     Its costs become the weights of the rows; there are fewer parts if there are fewer samples.
     """
-    gram, target = problem.gram, problem.record.target
-    is_regression = problem.task == "regress"
-    answers = target if is_regression else (target > 0.0).astype(np.int64)
+    gram, target, has_targets = problem.gram, problem.record.target, isinstance(problem, TubeQP)
+    answers = target if has_targets else (target > 0.0).astype(np.int64)
     ends = np.linspace(0, problem.m, min(n_parts, problem.m) + 1).astype(np.int64).tolist()
     portions = [Portion(Stretch(gram, lo, hi), answers[lo:hi], problem.C[lo:hi]) for lo, hi in pairwise(ends)]
-    spec = Spec(0, 0 if is_regression else 1, 1.0, np.ones(2), problem.loss, gram.dtype, problem.centre)
+    spec = Spec(0, 0 if has_targets else 1, 1.0, np.ones(2), problem.loss, gram.dtype, problem.centre)
     return Session(LocalWorkers(portions, portions[0].features.space), spec)
 
 
@@ -74,17 +72,10 @@ class DFCSMO(FCSMO):
 
     Parameters
     ----------
-    loss : str, default="hinge"
-        "hinge" or "squared_hinge".
+    loss, first, growth, inner : optional
+        As for `FCSMO`.
     parts : int, default=4
-        The number of parts into which data are cut that are in the memory of this process.
-    first, growth, inner : optional
-        As for `Corrective`.
-
-    Raises
-    ------
-    InputError
-        `parts` is not a positive integer, or as for `Corrective`.
+        The number of parts into which data are cut that are in the memory of this process; > 0, else InputError.
     """
 
     name = "dfcsmo"
@@ -102,15 +93,12 @@ class DFCSMO(FCSMO):
 
     def begin(self, problem, start, draws):
         if isinstance(problem, ScatteredQP):
-            session, candidates = problem.session, problem.candidates
-            gram = CandidateGram(candidates, session.workers.space, problem.gram.budget, session.spec.dtype)
-            beta = np.zeros(len(candidates)) if start is None else problem.beta(start)
+            gram, beta = problem.gram, np.zeros(len(problem.candidates)) if start is None else problem.beta(start)
         else:
-            session = split(problem, self.parts)
-            candidates = CandidateSet(session)
-            gram = SharedGram(candidates, problem.gram)
-            beta = np.zeros(0) if start is None else candidates.weights_at(start)
-        return ClusterState(problem, session, candidates, gram, beta, draws.rng)
+            candidates = CandidateSet(split(problem, self.parts))
+            gram, numbers = SharedGram(candidates, problem.gram), np.flatnonzero(0.0 if start is None else start)
+            beta = candidates.weights_at(numbers, start[numbers]) if len(numbers) else np.zeros(0)
+        return ClusterState(problem, gram, beta, draws.rng)
 
     def step(self, state):
         if state.phase is Phase.GROWING and state.parts_turn():
@@ -118,7 +106,7 @@ class DFCSMO(FCSMO):
         else:
             info = super().step(state)
         if isinstance(state.problem, ScatteredQP) and info.gap < math.inf:
-            state.problem.estimate = Estimate(info.gap_abs - state.value, state.session.spec.centre - state.level)
+            state.problem.estimate = info.gap_abs - state.value, state.session.spec.centre - state.level
         state.problem.gram.kernel_values += state.count()
         return info
 

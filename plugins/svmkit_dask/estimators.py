@@ -11,6 +11,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from svmkit.errors import InputError
 from svmkit.estimators.base import warn_unless_converged
@@ -55,6 +57,8 @@ class _OnCluster:
     def fit(self, X, y=None, sample_weight=None) -> Self:  # type: ignore[override]
         """Train on labelled samples of a cluster, or on samples with targets.
 
+        InputError is raised if there is no client, or if the data or parameters cannot be used; it names the part.
+
         Parameters
         ----------
         X : dask array, dask dataframe, list of delayed arrays, path or list of paths
@@ -64,17 +68,6 @@ class _OnCluster:
             The labels or targets; the name of a column, if X is a dataframe. Files hold them themselves.
         sample_weight : as y, default=None
             The weight of each sample, >= 0.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator.
-
-        Raises
-        ------
-        InputError
-            There is no client, or the data or parameters cannot be used. The message is one line, with the name of the
-            part. It is a ValueError.
         """
         client = self._client()  # before anything is read
         from svmkit_dask.cluster.executor import DaskExecutor, sources_from
@@ -103,19 +96,11 @@ class _OnCluster:
             self._take(trained, method)
 
         stopped = run_with_tasks(self, lambda: FitTasks(self, X, y, sample_weight, False), work)
-        self._warn(trained, stopped)
+        if not stopped and trained.flaw is not None and trained.status is Status.INTERRUPTED:
+            warnings.warn(f"the model is the best so far: {trained.flaw}", ConvergenceWarning, stacklevel=2)
+        elif not stopped:
+            warn_unless_converged(trained, "raise tol or lower C", budgeted=self._is_budgeted())
         return self
-
-    def _warn(self, trained: Fit, stopped: bool) -> None:
-        """Give the caller of `fit` a ConvergenceWarning if the training was cut short."""
-        if stopped:
-            return
-        if trained.flaw is not None and trained.status is Status.INTERRUPTED:
-            from sklearn.exceptions import ConvergenceWarning
-
-            warnings.warn(f"the model is the best so far: {trained.flaw}", ConvergenceWarning, stacklevel=3)
-            return
-        warn_unless_converged(trained, "raise tol or lower C", budgeted=self._is_budgeted(), stacklevel=4)
 
     def _client(self) -> Any:
         """Return the client; raise InputError without one."""
@@ -148,21 +133,13 @@ class _OnCluster:
         return settings
 
     def predict(self, X):
-        """Predict the labels or targets of samples.
+        """Predict the labels or targets of samples, a dask array or dataframe, or an array-like.
 
-        Parameters
-        ----------
-        X : dask array or dataframe of shape (n_samples, n_features), or array-like
-            The samples.
-
-        Returns
-        -------
-        dask array of shape (n_samples,)
-            The predictions, not computed yet, with the chunks of X; an ndarray for samples in memory.
+        The predictions of a collection are a dask array with the chunks of X, not computed yet.
         """
         if not is_collection(X):
             return super().predict(X)
-        return map_chunks(_predictions, self.to_local(), self._require_columns(X), None, self._predicted)
+        return map_chunks(self._local.predict, self.to_local(), self._require_columns(X), None, self._predicted)
 
     def _sums(self, X: Any, y: Any, sample_weight: Any, *functions: Any) -> list[float]:
         """Return the weighted sums of functions of answers and predictions, which the workers compute."""
@@ -182,8 +159,6 @@ class _OnCluster:
 
     def _require_columns(self, X: Any) -> Any:
         """Return a collection for a prediction; raise unless the estimator is fitted and the columns are its own."""
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self, "model_")
         columns = X.shape[1] if hasattr(X, "chunks") else len(X.columns)
         if columns != self.n_features_in_:
@@ -229,12 +204,10 @@ class DaskSVMClassifier(_OnCluster, SVMClassifier, local=SVMClassifier):
 
     Attributes
     ----------
-    model_, classes_, n_features_in_, support_vectors_, n_support_, dual_coef_, coef_, intercept_ : object
-        As of `SVMClassifier`, in the memory of this process.
+    model_, status_, gap_, certificate_ and all others : object
+        As of `SVMClassifier`, in the memory of this process. The certificate is computed over all parts, from scratch.
     support_ : ndarray of shape (n_support,), int
         The numbers of the support vectors among the rows of all parts, in order.
-    status_, n_iter_, gap_, bound_, certificate_, history_, seconds_ : object
-        As of `SVMClassifier`. The certificate is computed over all parts, from scratch.
 
     Examples
     --------
@@ -254,25 +227,17 @@ class DaskSVMClassifier(_OnCluster, SVMClassifier, local=SVMClassifier):
     def decision_function(self, X):
         """Compute the decisions of samples, as `SVMClassifier.decision_function` does.
 
-        Parameters
-        ----------
-        X : dask array or dataframe of shape (n_samples, n_features), or array-like
-            The samples.
-
-        Returns
-        -------
-        dask array of shape (n_samples,) for two classes, else (n_samples, n_decisions)
-            The decisions, not computed yet, with the chunks of X; an ndarray for samples in memory.
+        Those of a collection are a dask array with the chunks of X, not computed yet.
         """
         if not is_collection(X):
             return super().decision_function(X)
         X, k = self._require_columns(X), len(self.classes_)
         by_pair = self.decision_function_shape == "ovo"
         width = None if k == 2 else len(self.intercept_) if by_pair else k
-        return map_chunks(_decisions, self.to_local(), X, width, np.float64)
+        return map_chunks(SVMClassifier.decision_function, self.to_local(), X, width, np.float64)
 
     def score(self, X, y, sample_weight=None) -> float:
-        """Return the accuracy on labelled samples; of Dask collections the workers compute it.
+        """Return the accuracy on labelled samples, and of Dask collections as the workers compute it.
 
         Parameters
         ----------
@@ -302,19 +267,15 @@ class DaskSVMRegressor(_OnCluster, SVMRegressor, local=SVMRegressor):
 
     Attributes
     ----------
-    model_, n_features_in_, support_vectors_, n_support_, dual_coef_, coef_, intercept_ : object
-        As of `SVMRegressor`, in the memory of this process.
-    support_ : ndarray of shape (n_support,), int
-        The numbers of the support vectors among the rows of all parts, in order.
-    status_, n_iter_, gap_, bound_, certificate_, history_, seconds_ : object
-        As of `SVMRegressor`. The certificate is computed over all parts, from scratch.
+    model_, status_, gap_, certificate_, support_ and all others : object
+        As of `SVMRegressor` and `DaskSVMClassifier`.
 
     Examples
     --------
     >>> from dask.distributed import Client
     >>> from svmkit_dask import DaskSVMRegressor
     >>> client = Client("tcp://scheduler:8786")  # doctest: +SKIP
-    >>> machine = DaskSVMRegressor(C=10.0, epsilon=0.05).fit("parts/*.svm")  # doctest: +SKIP
+    >>> machine = DaskSVMRegressor(C=10.0).fit("parts/*.svm")  # doctest: +SKIP
     """
 
     _predicted = np.dtype(np.float64)
@@ -338,14 +299,6 @@ class DaskSVMRegressor(_OnCluster, SVMRegressor, local=SVMRegressor):
             X, y, sample_weight, lambda truth, h: (truth - h) ** 2, lambda truth, _: (truth - centre) ** 2
         )
         return 1.0 - errors / spread
-
-
-def _predictions(machine: Any, rows: Any) -> np.ndarray:
-    return machine.predict(rows)
-
-
-def _decisions(machine: SVMClassifier, rows: Any) -> np.ndarray:
-    return machine.decision_function(rows)
 
 
 def _ones(truth: Any, predicted: Any) -> Any:

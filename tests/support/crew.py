@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -12,8 +13,7 @@ from svmkit_dask.driver.problem import ScatteredQP
 from svmkit_dask.driver.session import LocalWorkers, Session
 from svmkit_dask.parts.part import MemoryPart
 from svmkit_dask.parts.sources import FilePart, Source
-from svmkit_dask.worker.features import Features, Space
-from svmkit_dask.worker.rows import Portion, Spec
+from svmkit_dask.worker.rows import Features, Portion, Space, Spec
 
 from svmkit.data.prepare.reading import Reading
 from svmkit.kernels.extent import Extent
@@ -103,10 +103,15 @@ def written(folder, X, y, cuts):
     return sources
 
 
-def dask_crew(client, folder, X, y, cuts, *, kernel=KERNEL, **options):
-    """A crew of a Dask cluster, whose workers read parts that end at these rows."""
-    sizes = np.diff([0, *cuts, len(y)])
-    return DaskWorkers(Watch(client), written(folder, X, y, cuts), sizes, space_of(X, kernel), CLASSES, **options)
+@contextmanager
+def dask_crew(client, folder, X, y, cuts, *, kernel=KERNEL, sources=None, **options):
+    """A crew of a Dask cluster, whose workers read parts that end at these rows, and forget them at the end."""
+    sizes, sources = np.diff([0, *cuts, len(y)]), sources or written(folder, X, y, cuts)
+    crew = DaskWorkers(Watch(client), sources, sizes, space_of(X, kernel), CLASSES, **options)
+    try:
+        yield crew
+    finally:
+        crew.end()
 
 
 def of_all_rows(problem, X, y, point, C=1.0):

@@ -1,16 +1,35 @@
 """Parts in this process: rows dealt out as chunks, and workers that go away."""
 
+import sys
 from itertools import pairwise
 
 import numpy as np
 from svmkit_dask.driver.data import make_training_data
-from svmkit_dask.driver.session import LocalExecutor
+from svmkit_dask.driver.session import LocalWorkers
 from svmkit_dask.parts.sources import ChunkPart
+from svmkit_dask.worker.rows import portion_of
 
 from svmkit.errors import Gone
 from svmkit.kernels.functions import RBF
 
 SCALED = RBF("scale")
+
+
+class LocalExecutor:
+    """Parts in the memory of this process, in place of a cluster's."""
+
+    def __init__(self):
+        self.parts = {}
+
+    def part(self, source):
+        return self.parts.setdefault(source.name, source.load(None, sys.maxsize))
+
+    def map(self, function, sources, *args):
+        return [function(self.part(source), source.name, *args) for source in sources]
+
+    def workers(self, sources, sizes, space, classes):
+        laid_out = [source.load(None, sys.maxsize) for source in sources]
+        return LocalWorkers([portion_of(part, space, classes) for part in laid_out], space)
 
 
 def chunks(X, y, ends, weights=None):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import pickle
 import re
 import signal
@@ -22,12 +21,10 @@ from typing import TYPE_CHECKING, Any
 from svmkit.cluster import Cluster, ClusterLost, Needs, WorkerLost, scheme_of
 from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError, SvmkitError, Unavailable, one_line
-from svmkit.runtime import workers as processes
 
 if find_spec("distributed") is not None:
     from svmkit_dask.cluster import wire
-    from svmkit_dask.cluster.queue import Packed, Queue
-    from svmkit_dask.cluster.watch import SILENCE, Watch
+    from svmkit_dask.cluster.watch import SILENCE, Packed, Watch
 
 if TYPE_CHECKING:
     from distributed import LocalCluster
@@ -81,7 +78,6 @@ class DaskCluster(Cluster):
     def __init__(self, client: Any, address: str, needs: Needs) -> None:
         self.client, self.address, self.needs, self._end = client, address, needs, ExitStack()
         self._watch = Watch(client, address, needs)
-        self._queue = Queue(self._watch)
         self._todo: deque[_Call] = deque()
         self._with: dict[str, _Call] = {}  # by worker
         self._shared: list[_Shared] = []
@@ -98,18 +94,25 @@ class DaskCluster(Cluster):
             end.enter_context(silence_logging_cmgr(logging.CRITICAL))
             # a call of a search holds the rows of its fold, which are few bytes beside the data
             end.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "10 GB"}))
-            if scheme_of(address) == "local":
+            scheme, place = scheme_of(address), address
+            if scheme == "local":
                 at = start_local(int(address.partition(":")[2]), needs.memory)
                 end.callback(at.close, timeout=CLOSE)
                 place = at.scheduler_address
-            else:
-                place = _place(address)
+            elif scheme == "file":
+                try:
+                    with open(address, encoding="utf-8") as file:
+                        place = str(json.load(file)["address"])
+                except (OSError, ValueError, KeyError, TypeError) as error:
+                    text = f"{address} is no scheduler file of Dask ({one_line(error)}): give tcp://HOST:PORT"
+                    raise InputError(text) from None
+            if scheme != "local":
                 _require_scheduler(address, place)
             client = Client(place, timeout=REACH, set_as_default=False)
             end.callback(client.close, timeout=CLOSE)
             cluster = cls(client, address, needs)
             try:
-                client.subscribe_topic(cluster._queue.name, cluster._pass_on)
+                client.subscribe_topic(cluster._watch.name, cluster._pass_on)
                 cluster._watch.wait(cluster._watch.first())
             except BaseException:
                 cluster.close()
@@ -193,15 +196,15 @@ class DaskCluster(Cluster):
         for call in left:
             call.drop()
             call.settle(error)
-        self._queue.clear()
+        self._watch.clear()
         await asyncio.sleep(0)  # so that the tasks that were cancelled let go of what they have
 
     def _enter(self, call: _Call) -> None:
-        if self._over is not None:
+        if self._over is None:
+            self._todo.append(call)
+            self._hand_out()
+        else:
             call.settle(self._over)
-            return
-        self._todo.append(call)
-        self._hand_out()
 
     def _note_loss(self, worker: str) -> None:
         if worker not in self._with:
@@ -216,7 +219,7 @@ class DaskCluster(Cluster):
                 return
             if worker not in self._with:
                 call = self._with[worker] = self._todo.popleft()
-                call.key = self._queue.key("svmkit-call")
+                call.key = self._watch.key("svmkit-call")
                 call.running = asyncio.ensure_future(self._do(call, worker))
 
     async def _do(self, call: _Call, worker: str) -> None:
@@ -225,7 +228,7 @@ class DaskCluster(Cluster):
             if call.began is not None:
                 await asyncio.to_thread(call.began, worker)
             shared = [await self._send_shared(one) for one in call.shared]
-            answer = await self._queue.run(worker, Packed(call.key, call.body, call.numbers, shared))
+            answer = await self._watch.run(worker, Packed(call.key, call.body, call.numbers, shared))
             fine, value = pickle.loads(answer)
         except Exception:  # not in its function: its worker, its result or the data that it needs were lost
             fine, value = False, self._put_back(call, worker)
@@ -280,7 +283,7 @@ def start_local(n: int, memory: str | int | None) -> LocalCluster:
                 scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # else it wants port 8787 all the same
                 silence_logs=logging.CRITICAL,
                 memory_limit=memory or 0,
-                preload=[__name__],
+                preload=[__package__],
             )
             made.set_result(cluster)
         except BaseException as error:
@@ -295,22 +298,6 @@ def start_local(n: int, memory: str | int | None) -> LocalCluster:
     if error is not None:
         raise SvmkitError(f"scheduler local:{n}: the workers could not be started: {one_line(error)}") from None
     return made.result()
-
-
-async def dask_setup(worker: Any) -> None:
-    """Bind a worker process to the process that started it; Dask calls it in the worker."""
-    processes.end_with(os.getppid())
-
-
-def _place(address: str) -> str:
-    """Return the scheduler's address, which may stand in its file."""
-    if scheme_of(address) != "file":
-        return address
-    try:
-        with open(address, encoding="utf-8") as file:
-            return str(json.load(file)["address"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{address} is no scheduler file of Dask ({one_line(error)}): give tcp://HOST:PORT") from None
 
 
 def _require_scheduler(address: str, place: str) -> None:

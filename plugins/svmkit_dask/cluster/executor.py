@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,13 +11,12 @@ from typing import Any
 
 import dask
 from distributed import Client, Future, get_worker, wait, worker_client
+from tlz import identity
 
 from svmkit.errors import InputError
 from svmkit_dask.cluster import wire
-from svmkit_dask.cluster.queue import Packed
-from svmkit_dask.cluster.watch import Watch
+from svmkit_dask.cluster.watch import Packed, Watch
 from svmkit_dask.cluster.workers import PATIENCE, DaskWorkers, Delivery, PartQueue
-from svmkit_dask.driver.session import Executor
 from svmkit_dask.parts.collections import from_collections, is_collection
 from svmkit_dask.parts.part import Part
 from svmkit_dask.parts.sources import ChunkPart, Source, from_paths
@@ -32,28 +31,21 @@ class HeldPart(Source):
     key: str  # its key
 
     def _load(self, cache: Path | None, most: int) -> Part:
-        return self._source().load(cache, most)
-
-    def _source(self) -> Source:
-        """Return the result on a worker, which gets it from the one that has it, or from a task that makes it anew."""
         worker = get_worker()
         if self.key in worker.data:
-            return worker.data[self.key]
-        with worker_client() as client:  # this task lets another one run meanwhile
-            copy = client.submit(_same, Future(self.key, client), workers=[worker.address], pure=False)
+            return worker.data[self.key].load(cache, most)
+        with worker_client() as client:  # this task lets another one run meanwhile; Dask brings the result, or makes it
+            copy = client.submit(identity, Future(self.key, client), workers=[worker.address], pure=False)
             wait(copy)
-            return worker.data[copy.key] if copy.key in worker.data else copy.result()
+            source = worker.data[copy.key] if copy.key in worker.data else copy.result()
+        return source.load(cache, most)
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"future": None}
 
 
-def _same(source: Source) -> Source:
-    return source
-
-
 class _Visit(Delivery):
-    """A function that is called with each of some parts; parameters as for `Executor.map`."""
+    """A function that is called with each of some parts; parameters as for `DaskExecutor.map`."""
 
     together = False
 
@@ -62,31 +54,36 @@ class _Visit(Delivery):
         self._bodies = [wire.pack(wire.visit, (function, source, args)) for source in sources]
 
     def _calls(self, groups):
-        return [Packed(self.queue.key("svmkit-part"), *self._bodies[p]) for _, (p,) in groups]
+        return [Packed(self.watch.key("svmkit-part"), *self._bodies[p]) for _, (p,) in groups]
 
     def _take(self, group, value, size):
         return {group[1][0]: value}
 
 
-class DaskExecutor(Executor):
-    """Parts on the workers of a Dask cluster; `patience` is that of `PartQueue`."""
+class DaskExecutor:
+    """The workers of a Dask cluster as the place where parts are worked on; `patience` is that of `PartQueue`."""
 
     def __init__(self, watch: Watch, patience: float = PATIENCE) -> None:
         self.watch, self.patience = watch, patience
         self._worker_of: dict[str, str] = {}  # where each part was worked on, by its name
 
-    def map(self, function, sources, *args):
+    def map(self, function: Callable[..., Any], sources: Sequence[Source], *args: Any) -> list[Any]:
+        """Return function(part, name, *args) of the part that each source makes.
+
+        A part that cannot be made, or that the function refuses, raises InputError, which names it.
+        """
         queue = PartQueue(self.watch, [source.name for source in sources], [1] * len(sources), self.patience)
         queue.placement.worker_of.update(self._places(sources))
         try:
             answers = _Visit(queue, function, sources, args).send()
         finally:
-            queue.clear()
+            self.watch.clear()
         self._worker_of.update({source.name: queue.placement.worker_of[p] for p, source in enumerate(sources)})
         return [answers[p] for p in range(len(sources))]
 
-    def workers(self, sources, sizes, space, classes):
-        workers = DaskWorkers(self.watch, sources, sizes, space, classes, patience=self.patience)
+    def workers(self, sources: Sequence[Source], *given: Any) -> DaskWorkers:
+        """Return the workers that hold the parts; the other arguments are those of `DaskWorkers`."""
+        workers = DaskWorkers(self.watch, sources, *given, patience=self.patience)
         workers.queue.placement.worker_of.update(self._places(sources))
         return workers
 

@@ -1,26 +1,39 @@
-"""The workers of a Dask cluster as its scheduler sees them: which are there, alive, and have what they need."""
+"""The workers of a Dask cluster: which are there, alive, and have what they need; and tasks that are bound to them.
+
+Dask would give a worker as many calls as it has threads, and a task that is bound to a worker that is gone to nobody.
+So each task is bound to a worker that the watch sees, and is given up with it; who asked for it finds another worker.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import platform
 import time
+import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from concurrent.futures import CancelledError as Cancelled
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from contextlib import asynccontextmanager, suppress
+from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
-from distributed import Client
+from distributed import Client, KilledWorker
+from distributed import Future as Task
+from distributed.client import FutureCancelledError
 
 from svmkit._version import __version__
 from svmkit.cluster import ClusterLost, Needs
 from svmkit.errors import Gone, InputError
-from svmkit.plugins import requirement
+from svmkit.plugins import files, requirement
+from svmkit_dask.cluster import wire
 
 LOOK = 0.5  # seconds between two questions to the scheduler
 SILENCE = 30.0  # seconds after which a scheduler that does not answer counts as gone
 ANSWER = 15.0  # seconds that a worker has to say its versions
+
+TICK = 0.1  # seconds between two looks at the worker of a task
+LOST = (asyncio.CancelledError, Cancelled, FutureCancelledError, KilledWorker, OSError)  # what a lost worker leads to
 
 T = TypeVar("T")
 
@@ -34,12 +47,30 @@ class Sight(NamedTuple):
     at: float  # when we saw this heartbeat first, by `time.monotonic`
 
 
+class Lost(Exception):
+    """The worker of a task has gone (`is_gone`), or is slow while there are others, so that the task was given up."""
+
+    def __init__(self, is_gone: bool) -> None:
+        super().__init__(is_gone)
+        self.is_gone = is_gone
+
+
+class Packed(NamedTuple):
+    """A call as `wire.pack` makes it, its shared objects, and the name of its task."""
+
+    key: str
+    body: bytes
+    numbers: list[int]
+    shared: Sequence[Any] = ()
+    silence: float | None = None  # seconds without a heartbeat after which the worker is slow; None waits for it
+
+
 class Watch:
-    """The workers as the scheduler sees them; everything but `wait` is done in the loop of the client.
+    """The workers as the scheduler sees them, and their tasks; all but `wait` is done in the loop of the client.
 
     `needs` is what each worker must have; None takes every worker as it is. `workers` are those that have it, by
     address. `on_loss` is called with the address of each worker that has left. `answered` is when the scheduler last
-    answered, by `time.monotonic`.
+    answered, by `time.monotonic`. `name` is that of no other watch, and the topic of the values that functions send.
     """
 
     def __init__(self, client: Client, address: str = "", needs: Needs | None = None) -> None:
@@ -49,6 +80,7 @@ class Watch:
         self.on_loss: Callable[[str], Any] = lambda worker: None
         self._asked, self._refused, self._followers = -LOOK, set[str](), 0
         self._following: asyncio.Task | None = None
+        self.name, self._keys, self._spent = f"svmkit-{uuid.uuid4().hex}", count(), list[Task]()
 
     def begin(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         """Let the client's loop run a coroutine."""
@@ -81,30 +113,40 @@ class Watch:
 
     async def first(self) -> None:
         """Wait for a first worker; raise InputError if one cannot be used, ClusterLost if none comes in time."""
-        report = await self._first_answer()
+        report = await self._ask_or_lose()
         if not report:
             self.needs.tell(f"scheduler {self.address} has no workers: waiting up to {self.needs.wait:.0f} s")
         while not report:
             self.require()
             await asyncio.sleep(LOOK)
-            report = await self._first_answer()
+            report = await self._ask_or_lose()
         wrong = await faults(self.client, list(report), self.needs.solvers)
         if wrong:
             raise InputError(min(wrong.values()))
         self.note(report, time.monotonic())
+
+    async def _ask_or_lose(self) -> dict[str, Any]:
+        try:
+            return await asyncio.wait_for(self._ask(), SILENCE)
+        except Exception:
+            raise self.gone() from None
+
+    async def _ask(self) -> dict[str, Any]:
+        report = (await self.client.scheduler.identity())["workers"]
+        self.answered = time.monotonic()
+        return dict(report)
 
     async def look(self) -> None:
         """Ask the scheduler for its workers once, and those that are new for their versions."""
         self._asked = time.monotonic()
         report = await self._ask()
         new = [worker for worker in report if worker not in self.workers and worker not in self._refused]
-        if new and self.needs is not None:
-            wrong = await faults(self.client, new, self.needs.solvers)
-            if wrong:
-                report = await self._ask()  # one that ended while it was asked is not wrong, but gone
-            for worker in wrong.keys() & report.keys():
-                self._refused.add(worker)
-                self.needs.tell(f"{wrong[worker]}; it gets no work")
+        wrong = await faults(self.client, new, self.needs.solvers) if new and self.needs is not None else {}
+        if wrong:
+            report = await self._ask()  # one that ended while it was asked is not wrong, but gone
+        for worker in wrong.keys() & report.keys():
+            self._refused.add(worker)
+            self.needs.tell(f"{wrong[worker]}; it gets no work")
         self.note(report, time.monotonic())
 
     def note(self, report: dict[str, Any], now: float) -> None:
@@ -159,39 +201,83 @@ class Watch:
             with suppress(Exception):  # of a scheduler that is gone: who waits for work finds it out by `answered`
                 await self.look()
 
-    async def _ask(self) -> dict[str, Any]:
-        report = (await self.client.scheduler.identity())["workers"]
-        self.answered = time.monotonic()
-        return dict(report)
+    # --- tasks
 
-    async def _first_answer(self) -> dict[str, Any]:
+    def key(self, what: str) -> str:
+        """Return a key that no other task has."""
+        return f"{what}-{self.name}-{next(self._keys)}"
+
+    def submit(self, key: str, workers: str | list[str], function: Callable[..., Any], *args: Any) -> Task:
+        """Have Dask call a function on one of these workers, and on no other.
+
+        Parameters
+        ----------
+        key, workers, function, *args
+            As for `Client.submit`.
+        """
+        how: dict[str, Any] = {"allow_other_workers": False, "pure": False, "retries": 0}
+        return self.client.submit(function, *args, key=key, workers=workers, **how)
+
+    async def run(self, worker: str, call: Packed) -> bytes:
+        """Return what a worker answers to a call; raise Lost if it goes, or is slow while others are not."""
+        key, *packed, shared, silence = call
+        task = self.submit(key, worker, wire.run, key, self.name, files(), *packed, *shared)
+        self.clear()
+        answer = asyncio.ensure_future(_answer(task))
         try:
-            return await asyncio.wait_for(self._ask(), SILENCE)
-        except Exception:
-            raise self.gone() from None
+            while not (await asyncio.wait([answer], timeout=TICK))[0]:
+                is_gone, usable = worker not in self.workers, self.usable(silence)
+                if is_gone or (worker not in usable and usable):
+                    raise Lost(is_gone)
+            try:
+                return answer.result()
+            except LOST:
+                raise Lost(True) from None
+        finally:
+            if answer.done():
+                self.spend(task)
+            else:
+                answer.cancel()
+                release(task)
+
+    def spend(self, task: Task) -> None:
+        """Have Dask forget a task when the next one begins: the client sends no two messages within 10 ms."""
+        self._spent.append(task)
+
+    def clear(self) -> None:
+        """Have Dask forget all tasks that have ended."""
+        while self._spent:
+            release(self._spent.pop())
+
+
+async def _answer(task: Task) -> bytes:
+    return await task  # `gather` would wait in a task of asyncio that complains where it is cancelled
+
+
+def release(task: Task) -> None:
+    """Tell Dask that nobody waits for a task any more."""
+    with suppress(Exception):  # of a client that is closed
+        task.release()
 
 
 async def faults(client: Client, workers: Sequence[str], solvers: Sequence[str]) -> dict[str, str]:
     """Return one line for each of these workers that cannot be used, by its address."""
-    asked = client.scheduler.broadcast(msg={"op": "versions"}, workers=list(workers), on_error="return")
-    report = await _answers(asked, workers)
+
+    async def ask(asked: Any) -> dict[str, Any]:  # where there is no answer in time, there is an exception
+        try:
+            return dict(await asyncio.wait_for(asked, ANSWER))
+        except Exception as error:
+            return dict.fromkeys(workers, error)
+
+    report = await ask(client.scheduler.broadcast(msg={"op": "versions"}, workers=list(workers), on_error="return"))
     wrong = {worker: fault for worker in workers if (fault := python_fault(report.get(worker)))}
     # code of another Python cannot be sent: the others are asked by a function that brings its code along
     left = [worker for worker in workers if worker not in wrong]
     if left:
         wanted = {name: requirement("solver", name) for name in solvers}
-        asked = client.run(_asker(list(wanted)), workers=left, on_error="return", asynchronous=True)
-        report = await _answers(asked, left)
+        report = await ask(client.run(_asker(list(wanted)), workers=left, on_error="return", asynchronous=True))
         wrong |= {worker: fault for worker in left if (fault := _package_fault(report.get(worker), wanted))}
     return {worker: f"worker {worker} {fault}" for worker, fault in wrong.items()}
-
-
-async def _answers(asked: Any, workers: Sequence[str]) -> dict[str, Any]:
-    """Return the answers by worker; a worker that does not answer in time has an exception."""
-    try:
-        return dict(await asyncio.wait_for(asked, ANSWER))
-    except Exception as error:
-        return dict.fromkeys(workers, error)
 
 
 def python_fault(answer: Any) -> str | None:
@@ -213,12 +299,8 @@ def _asker(solvers: list[str]) -> Callable[[], dict[str, Any]]:
             from svmkit._version import __version__ as version
         except ImportError:
             return {"svmkit": None}
-        points = {point.name: point for point in entry_points(group="svmkit.solvers")}
-        dists = {name: points[name].dist if name in points else None for name in solvers}
-        return {
-            "svmkit": version,
-            "solvers": {name: dist and f"{dist.name}=={dist.version}" for name, dist in dists.items()},
-        }
+        dists = {point.name: point.dist for point in entry_points(group="svmkit.solvers") if point.name in solvers}
+        return {"svmkit": version, "solvers": {name: f"{dist.name}=={dist.version}" for name, dist in dists.items()}}
 
     return ask
 
@@ -232,7 +314,7 @@ def _package_fault(answer: Any, wanted: dict[str, str | None]) -> str | None:
     if there != __version__:
         return f"has svmkit {there}, and here it is {__version__}: install the same version on both"
     for name, package in wanted.items():
-        if package is not None and answer["solvers"][name] != package:
-            has = answer["solvers"][name] or f"no solver {name}"
+        has = answer["solvers"].get(name, f"no solver {name}")
+        if package is not None and has != package:
             return f"has {has}, and here solver {name} is of {package}: pip install '{package}' there"
     return None

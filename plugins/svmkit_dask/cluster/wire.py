@@ -26,8 +26,7 @@ from svmkit.plugins import PluginFile, load_files
 from svmkit.runtime import threads
 from svmkit_dask.parts.sources import Source
 from svmkit_dask.worker.answers import Message, Own, answer
-from svmkit_dask.worker.features import Space
-from svmkit_dask.worker.rows import Change, Portion, Rows, Spec
+from svmkit_dask.worker.rows import Change, Portion, Rows, Space, Spec, portion_of
 
 _RUNNING = ("executing", "long-running")  # states of a task of Dask for which somebody still waits
 CACHE = "svmkit-parts"  # the folder of decoded rows below the local directory of a worker
@@ -134,7 +133,7 @@ class Origin(NamedTuple):
         part = source.load(Path(worker.local_directory) / CACHE, room)
         if part.n_rows != self.n_rows:
             raise InputError(f"{source.name}: had {self.n_rows} rows and has {part.n_rows}: it was changed")
-        portion = Portion.from_part(part, self.space, self.classes)
+        portion = portion_of(part, self.space, self.classes)
         if self.classes is not None and (portion.answers < 0).any():
             raise InputError(f"{source.name}: holds labels that it did not hold before: it was changed")
         return portion

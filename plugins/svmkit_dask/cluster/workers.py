@@ -20,13 +20,11 @@ from svmkit.errors import Gone, InputError, SvmkitError, one_line
 from svmkit.runtime import interrupt
 from svmkit_dask.cluster import wire
 from svmkit_dask.cluster.counters import Counters
-from svmkit_dask.cluster.queue import TICK, Lost, Packed, Queue, release
-from svmkit_dask.cluster.watch import Watch
+from svmkit_dask.cluster.watch import TICK, Lost, Packed, Watch, release
 from svmkit_dask.driver.session import Workers
 from svmkit_dask.parts.sources import Source
 from svmkit_dask.worker.answers import Message, Own
-from svmkit_dask.worker.features import Space
-from svmkit_dask.worker.rows import Change, Spec
+from svmkit_dask.worker.rows import Change, Space, Spec
 
 GAIN = 0.9  # a part moves if the fullest worker then has at most this share of what it had: a move costs much
 PATIENCE = 60.0
@@ -95,7 +93,7 @@ Group = tuple[str, list[int]]
 """A worker, and the parts that it is asked for in one task."""
 
 
-class PartQueue(Queue):
+class PartQueue:
     """Work for parts that can be done twice without harm, each part by its own worker.
 
     The parts of a worker that is gone, or slow while there are others, go to another one; what the slow one answers
@@ -107,10 +105,13 @@ class PartQueue(Queue):
     def __init__(self, watch: Watch, names: Sequence[str], sizes: Sequence[int], patience: float = PATIENCE) -> None:
         if not patience > 0.0:
             raise InputError(f"patience must be a number of seconds > 0, not {patience!r}")
-        super().__init__(watch, max(SILENCE, patience / 4.0))
-        self.names, self.patience = list(names), patience
+        self.watch, self.names, self.patience, self.silence = watch, list(names), patience, max(SILENCE, patience / 4.0)
         self.placement = Placement(sizes)
         self._before: frozenset[str] = frozenset()
+
+    def usable(self) -> dict[str, int]:
+        """Return the workers that take work, and their numbers of threads."""
+        return self.watch.usable(self.silence)
 
     def level(self) -> int:
         """Move parts to workers that have joined, where that pays; return how many were moved."""
@@ -153,7 +154,7 @@ class Delivery(ABC):
         async with self.watch.following():
             try:
                 while len(self.answers) < len(self.parts):
-                    if self.queue.client.status not in ("running", "connecting"):  # it has not come back
+                    if self.watch.client.status not in ("running", "connecting"):  # it has not come back
                         raise Gone("the scheduler of the cluster has gone away")
                     self._hand_out()
                     if self._running:
@@ -182,7 +183,8 @@ class Delivery(ABC):
             groups.setdefault((placement.worker_of[p], p if alone else -1), []).append(p)
         given = [(worker, parts) for (worker, _), parts in groups.items()]
         for group, call in zip(given, self._calls(given), strict=True):
-            self._running[asyncio.ensure_future(self.queue.run(group[0], call))] = group
+            answer = self.watch.run(group[0], call._replace(silence=self.queue.silence))
+            self._running[asyncio.ensure_future(answer)] = group
 
     def _note_end(self, task: asyncio.Task[bytes], group: Group) -> None:
         """Take over what a task has answered, or that it was lost."""
@@ -225,8 +227,8 @@ class Delivery(ABC):
 
     def _reason(self, now: float) -> str:
         """Return what is waited for."""
-        watch, silence = self.watch, self.queue.silence or 0.0
-        if not watch.is_connected or now - watch.answered > silence:
+        watch = self.watch
+        if not watch.is_connected or now - watch.answered > self.queue.silence:
             return f"the scheduler of the cluster has not answered for {now - watch.answered:.0f} s"
         if not watch.workers:
             return f"the cluster has had no worker for {now - self._moved:.0f} s"
@@ -240,7 +242,7 @@ class Delivery(ABC):
 
 
 class DaskWorkers(Workers):
-    """The workers of a Dask cluster; a context manager that lets go of what they hold at its end.
+    """The workers of a Dask cluster, which hold parts until `end`.
 
     A worker makes its parts from their sources, which are in the storage of all parts. `counters` say what the messages
     have cost so far; the other parameters are those of `Origin` and `PartQueue`.
@@ -263,7 +265,7 @@ class DaskWorkers(Workers):
         self.counters = Counters(len(self.sources))
         self.problems: dict[int, Spec] = {}  # those that are open
         self._numbers = count()
-        self._held: dict[str, Task] = {}  # what each worker holds, as a result of Dask
+        self.held: dict[str, Task] = {}  # what each worker holds, as a result of Dask
 
     def open(self, spec: Spec) -> int:
         problem = next(self._numbers)
@@ -277,15 +279,9 @@ class DaskWorkers(Workers):
     def end(self) -> None:
         """Let workers forget all parts; messages cannot be sent any more."""
         self.problems.clear()
-        self.queue.clear()
-        while self._held:
-            release(self._held.popitem()[1])
-
-    def __enter__(self) -> DaskWorkers:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.end()
+        self.queue.watch.clear()
+        while self.held:
+            release(self.held.popitem()[1])
 
     def ask(self, problem, message, own, change, parts):
         began = time.perf_counter()
@@ -296,24 +292,12 @@ class DaskWorkers(Workers):
             answers = asking.send()
         finally:
             for carrier in asking.carriers:
-                self.queue.spend(carrier)
+                self.queue.watch.spend(carrier)
         self.counters.add(message.do, time.perf_counter() - began, asking.sent, asking.replies)
         return [answers[p] for p in parts]
 
     def details(self) -> dict[str, Any]:
         return self.counters.details()
-
-    def held_by(self, worker: str) -> Task:
-        """Return what a worker holds."""
-        held = self._held.get(worker)
-        if held is None or held.status in ("cancelled", "lost", "error"):
-            held = self._held[worker] = self.queue.submit(self.queue.key("svmkit-held"), worker, wire.Held)
-        return held
-
-    def origin(self, p: int) -> wire.Origin:
-        """Return what a worker has to know to make a part."""
-        n_rows = int(self.offsets[p + 1] - self.offsets[p])
-        return wire.Origin(self.sources[p], self.space, self.classes, n_rows, self.queue.placement.share(p))
 
 
 class _Asking(Delivery):
@@ -329,17 +313,25 @@ class _Asking(Delivery):
         self._body = b"" if change is None else cloudpickle.dumps(change)
 
     def _calls(self, groups):
-        queue, workers, calls = self.queue, self.workers, []
+        us, watch, calls = self.workers, self.watch, []
         carried = self._carrier(sorted({worker for worker, _ in groups}))
+        sizes, share = np.diff(us.offsets).tolist(), us.queue.placement.share
         for worker, parts in groups:
-            origins = {p: workers.origin(p) for p in parts if p in self._lacking}
-            own, spec = {p: self.own[p] for p in parts}, workers.problems[self.problem]
-            call = wire.Call(self.problem, tuple(workers.problems), spec, self.message, own, origins)
-            shared: list[Any] = [workers.held_by(worker), *carried]
+            held = us.held.get(worker)
+            if held is None or held.status in ("cancelled", "lost", "error"):
+                held = us.held[worker] = watch.submit(watch.key("svmkit-held"), worker, wire.Held)
+            origins = {
+                p: wire.Origin(us.sources[p], us.space, us.classes, sizes[p], share(p))
+                for p in self._lacking.intersection(parts)
+            }
+            own, spec = {p: self.own[p] for p in parts}, us.problems[self.problem]
+            call = wire.Call(self.problem, tuple(us.problems), spec, self.message, own, origins)
+            shared: list[Any] = [held, *carried]
             change = carried[0] if carried else self.change
-            body, numbers = wire.pack(wire.work, (call, shared[0], change), shared)
+            body, numbers = wire.pack(wire.work, (call, held, change), shared)
             self.sent += len(body)
-            calls.append(Packed(queue.key(f"svmkit-{self.message.do}"), body, numbers, [shared[k] for k in numbers]))
+            key = watch.key(f"svmkit-{self.message.do}")
+            calls.append(Packed(key, body, numbers, [shared[k] for k in numbers]))
         return calls
 
     def _take(self, group, reply, size):
@@ -356,10 +348,10 @@ class _Asking(Delivery):
 
         Unlike data that are scattered, it is made again by Dask if the worker that holds it is lost.
         """
-        queue, body = self.queue, self._body
+        watch, body = self.watch, self._body
         if len(body) <= INSIDE:
             return []
         with dask.config.set({WARNING: "100 GB"}):
-            self.carriers.append(queue.submit(queue.key("svmkit-change"), to, pickle.loads, body))
+            self.carriers.append(watch.submit(watch.key("svmkit-change"), to, pickle.loads, body))
         self.sent += len(body) * len(to)
         return self.carriers[-1:]

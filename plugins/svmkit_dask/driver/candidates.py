@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,33 +11,21 @@ from svmkit_corrective.working_set.growth import WorkingSet
 from svmkit_corrective.working_set.square import Square
 
 from svmkit.kernels.gram import Gram
-from svmkit_dask.driver.session import Session, Weights
+from svmkit.kernels.gram.semidefinite import Definiteness
+from svmkit_dask.driver.session import Session
 from svmkit_dask.worker.answers import Message, Own, Taken
-from svmkit_dask.worker.features import Space
 from svmkit_dask.worker.rows import Change, SampleQP
 
 
 class CandidateSet:
-    """The rows that the driver knows, in the order in which they came.
-
-    Attributes
-    ----------
-    X : ndarray or CSR of shape (n, width)
-        Their features.
-    answers, C, diag : ndarray of shape (n,)
-        Their classes' codes or targets, costs and k(x, x).
-    part, position : ndarray of int64, shape (n,)
-        Where they are: the number of the part, and the position among its rows that take part in the problem.
-    number : ndarray of int64, shape (n,)
-        Their numbers among the rows of all parts.
-    qp : SampleQP
-        Their losses.
-    """
+    """The rows that the driver knows, in the order in which they came."""
 
     def __init__(self, session: Session) -> None:
-        self.session, self.X = session, None
-        self.C = self.diag = np.empty(0)
+        self.session, self.X = session, None  # (n, width): their features
+        # their classes' codes or targets, costs and k(x, x)
         self.answers = np.empty(0) if session.spec.has_targets else np.empty(0, dtype=np.int64)
+        self.C = self.diag = np.empty(0)
+        # where they are: the part, the position among its rows in the problem, the number among the rows of all parts
         self.part = self.position = self.number = np.empty(0, dtype=np.int64)
         self._index()
 
@@ -49,19 +38,19 @@ class CandidateSet:
         self._slot = dict(zip(self.number.tolist(), range(len(self.number)), strict=True))
 
     def fetch(
-        self, positions: Sequence[np.ndarray], mend: Callable[[list[int]], None] | None = None
+        self, positions: Sequence[np.ndarray], restore: Callable[[list[int]], None] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Let rows join that are not known yet; return the weights and the v that they have on their parts.
 
-        `positions` are those of the rows in each part of `Session.parts`, ascending. `mend` is that of `Session.ask`,
-        in the state of the session; without it weights and v are those of any state.
+        `positions` are those of the rows in each part of `Session.parts`, ascending. `restore` is that of
+        `Session.ask`, in the state of the session; without it weights and v are those of any state.
         """
         session = self.session
         own = {p: Own(at) for p, at in zip(session.parts, positions, strict=True) if len(at)}
         if not own:
             return np.empty(0), np.empty(0)
-        message = Message("take", -1 if mend is None else session.stamp)
-        replies: list[Taken] = session.ask(message, own, parts=list(own), mend=mend)
+        message = Message("take", -1 if restore is None else session.stamp)
+        replies: list[Taken] = session.ask(message, own, parts=list(own), restore=restore)
         blocks = [taken.X for taken in replies] if self.X is None else [self.X, *(taken.X for taken in replies)]
         self.X = sp.csr_array(sp.vstack(blocks)) if sp.issparse(blocks[0]) else np.concatenate(blocks)
         numbers = [session.workers.offsets[p] + taken.rows for p, taken in zip(own, replies, strict=True)]
@@ -93,12 +82,11 @@ class CandidateSet:
             self.fetch([np.sort(at[at >= 0]) for at in replies])
         return np.array([self._slot.get(r, -1) for r in numbers.tolist()], dtype=np.int64)
 
-    def weights_at(self, point: np.ndarray) -> np.ndarray:
-        """Return the weights of all candidates, which get those rows of a point (m,) that are not 0."""
-        numbers = np.flatnonzero(point)
+    def weights_at(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return the weights of all candidates, which get the rows with these numbers and weights."""
         slots = self.slots(numbers)
         beta = np.zeros(len(self))
-        beta[slots] = point[numbers]
+        beta[slots] = weights
         return beta
 
     def slots_at(self, part: int, positions: np.ndarray) -> np.ndarray:
@@ -107,48 +95,64 @@ class CandidateSet:
         order = np.argsort(self.position[mine])
         return mine[order[np.searchsorted(self.position[mine], positions, sorter=order)]]
 
-    def change(self, slots: np.ndarray, values: np.ndarray) -> Change:
-        """Return vectors and y times what their weights gain."""
-        return Change(self.X[slots] if self.X is not None else np.empty((0, 0)), self.qp.signs[slots] * values)
-
-    def own(self, slots: np.ndarray, values: np.ndarray, inside: np.ndarray | None = None) -> list[Own]:
-        """Return for each part of the workers what concerns its own rows among these slots."""
-        shares = []
-        for p in range(self.session.workers.n_parts):
+    def own(self, slots: np.ndarray, values: np.ndarray) -> list[Own]:
+        """Return what each part gets of these slots, which are rows of its own, and of the values for them."""
+        own = []
+        for p in range(len(self.session.workers.names)):
             mine = np.flatnonzero(self.part[slots] == p)
-            asked = inside[self.part[inside] == p] if inside is not None else slots[:0]
-            shares.append(Own(self.position[slots[mine]], values[mine], self.position[asked]))
-        return shares
+            own.append(Own(self.position[slots[mine]], values[mine]))
+        return own
 
-    def weights(self, beta: np.ndarray) -> Weights:
-        """Return all vectors that have weights, for parts that begin anew; beta (n,)."""
+    def change(self, slots: np.ndarray, values: np.ndarray) -> tuple[list[Own], Change]:
+        """Return what a message holds of changes of weights: `own`, and for all parts vectors and signed values."""
+        X = self.X[slots] if self.X is not None else np.empty((0, 0))
+        return self.own(slots, values), Change(X, self.qp.signs[slots] * values)
+
+    def weights(self, beta: np.ndarray) -> tuple[list[Own], Change]:
+        """Return all vectors that have weights (n,), for parts that begin anew."""
         slots = np.flatnonzero(beta)
-        return self.change(slots, beta[slots]), self.own(slots, beta[slots])
+        return self.change(slots, beta[slots])
 
 
 class CandidateGram:
-    """The kernel among the candidates, in the form that a `Square` takes; it follows as they become more.
+    """What the loop asks of a Gram of all rows, and the kernel among the candidates in the form that a `Square` takes.
 
     `m` is the number of samples of the problem, beyond which no working set grows, and `diag` holds the largest k(x,
-    x).
+    x). `kernel_values` are those of rounds; those of certificates are not counted.
     """
 
-    def __init__(self, candidates: CandidateSet, space: Space, budget: int, dtype: np.dtype) -> None:
-        self.candidates, self.space, self.kernel = candidates, space, space.kernel
-        self.budget, self.dtype, self.m = budget, np.dtype(dtype), candidates.session.m
-        self.diag = np.array([candidates.session.widest])
+    def __init__(self, candidates: CandidateSet, budget: int) -> None:
+        session = candidates.session
+        self.candidates, self.kernel, self.budget = candidates, session.workers.space.kernel, budget
+        self.dtype, self.m, self.diag = np.dtype(session.spec.dtype), session.m, np.array([session.widest])
         self.kernel_values = 0
         self._gram: Gram | None = None
 
-    def block(self, I, J, out=None, *, rough=False):
-        """Return k(x_i, x_j) as `Gram.block` does, for rows of the candidates."""
-        gram = self._gram
-        if gram is None or gram.m < len(self.candidates):
-            X = self.candidates.X
-            gram = Gram(self.kernel, X, memory=self.budget, dtype=self.dtype, extent=self.space.extent)
-            self._gram = gram
-        self.kernel_values += len(I) * len(J)
-        return gram.block(I, J, out, rough=rough)
+    @contextmanager
+    def pause_counting(self) -> Iterator[None]:
+        """Do not count the products inside the block."""
+        before = self.kernel_values
+        try:
+            yield
+        finally:
+            self.kernel_values = before
+
+    @property
+    def definiteness(self) -> Definiteness:
+        """What is known of the kernel: nobody factorises a matrix of rows that are not in one place."""
+        if self.kernel.semidefinite:
+            return Definiteness()
+        text = f"the {self.kernel.name} kernel need not be positive semidefinite, and no cluster proves it"
+        return Definiteness(0.0, text)
+
+    def block(self, I, J, *out, **how):
+        """Return k(x_i, x_j) as `Gram.block` does, for rows of the candidates, which become more."""
+        known = self.candidates
+        if self._gram is None or self._gram.m < len(known):
+            extent = known.session.workers.space.extent
+            self._gram = Gram(self.kernel, known.X, memory=self.budget, dtype=self.dtype, extent=extent)
+        known.session.kernel_values += len(I) * len(J)
+        return self._gram.block(I, J, *out, **how)
 
     def renew(self) -> None:
         """Take the rows of the candidates anew, some of which it has forgotten."""
@@ -165,28 +169,22 @@ class CandidateGram:
 class SharedGram:
     """The kernel among the candidates, in the form that a `Square` takes, from the Gram of all samples."""
 
-    kernel_values = 0
-
     def __init__(self, candidates: CandidateSet, gram: Gram) -> None:
         self.candidates, self._gram, self.kernel, self.m = candidates, gram, gram.kernel, gram.m
-        self.diag, self.budget = gram.diag, gram.budget
+        self.diag, self.budget, self.promote = gram.diag, gram.budget, gram.promote
 
     @property
     def dtype(self) -> np.dtype:
         """Type of the values that are kept."""
         return self._gram.dtype
 
-    def block(self, I, J, out=None, *, rough=False):
+    def block(self, I, J, *out, **how):
         """Return k(x_i, x_j) as `Gram.block` does, for rows of the candidates."""
         number = self.candidates.number
-        return self._gram.block(number[I], number[J], out, rough=rough)
+        return self._gram.block(number[I], number[J], *out, **how)
 
     def renew(self) -> None:
-        """Nothing is kept of the candidates's rows."""
-
-    def promote(self) -> bool:
-        """Change to float64 values, as the Gram does."""
-        return self._gram.promote()
+        """Nothing is kept of the rows of the candidates."""
 
 
 class CandidateWorkingSet(WorkingSet):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,53 +19,44 @@ from svmkit.kernels.forms import Argument
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import parse_bytes
 from svmkit.kernels.loops.norms import square_norms
-from svmkit.losses import Hinge, Loss, SquaredError
+from svmkit.losses import Hinge, SquaredError
 from svmkit.model.model import SVMModel
 from svmkit.problems.base import DecisionFunction
 from svmkit.scoring.quantities import QuantityScores
 from svmkit.scoring.scores import Scores
 from svmkit.solver.base import Solver
-from svmkit.tasks import Task, task_named
+from svmkit.tasks import Answers, Task, task_named
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.division import DIVISIONS, REST, ClassPairs
 from svmkit.training.settings import Method, Settings, require_scheme
 from svmkit.training.weights import training_weights
 from svmkit_dask.driver.problem import OwnRows, ScatteredQP, ScatteredTubeQP
-from svmkit_dask.driver.session import Executor, Session, Workers
+from svmkit_dask.driver.session import Session, Workers
 from svmkit_dask.parts.facts import facts_of
 from svmkit_dask.parts.part import Part
 from svmkit_dask.parts.sources import Source
 from svmkit_dask.parts.summary import Summary
 from svmkit_dask.worker.answers import Message
-from svmkit_dask.worker.features import Space
-from svmkit_dask.worker.rows import Change, Spec
+from svmkit_dask.worker.rows import Change, Space, Spec
 
 
-class Reach(NamedTuple):
-    """The largest |x|^2 of the rows of a part, from 0 and from another origin."""
-
-    from_zero: float
-    from_origin: float
-
-
-def reach_of(part: Part, name: str, space: Space, origin: np.ndarray) -> Reach:
-    """Return how far the rows of a part reach, after preprocessing."""
-    reach = Reach(0.0, 0.0)
+def _reach_of(part: Part, name: str, space: Space, origin: np.ndarray) -> tuple[float, float]:
+    """Return the largest |x|^2 of the rows of a part after preprocessing, from 0 and from another origin."""
+    reach, origins = [0.0, 0.0], (NOWHERE, origin)
     for _, X in part.blocks():
         X = space.features(X)
-        far = [float(square_norms(X, where).max(initial=0.0)) for where in (NOWHERE, origin)]
-        reach = Reach(*map(max, reach, far))
-    return reach
+        reach = [max(far, square_norms(X, at).max(initial=0.0)) for far, at in zip(reach, origins, strict=True)]
+    return float(reach[0]), float(reach[1])
 
 
-def few_of(part: Part, name: str, n: int) -> tuple[Rows, np.ndarray]:
+def _few_of(part: Part, name: str, n: int) -> tuple[Rows, np.ndarray]:
     """Return the first rows of a part and their labels."""
     n = min(n, part.n_rows)
     return part.take(np.arange(n)), part.answers[:n]
 
 
 def make_training_data(
-    executor: Executor,
+    executor: Any,
     sources: Sequence[Source],
     *,
     kernel: Kernel,
@@ -79,14 +71,10 @@ def make_training_data(
 
     Parameters
     ----------
-    executor : Executor
-        Where the parts are worked on.
-    sources : sequence of Source
-        The parts.
-    kernel : Kernel
-        The kernel; its gamma may be a rule such as "scale".
-    scale : {"standard", "minmax", "maxabs"}, default=None
-        The scaling, learnt from all parts.
+    executor, sources : DaskExecutor, sequence of Source
+        Where the parts are worked on, and the parts.
+    kernel, scale : Kernel, str or None
+        The kernel, whose gamma may be a rule such as "scale", and the scaling, which is learnt from all parts.
     task, **options
         As for `ScatteredData`.
     """
@@ -99,26 +87,19 @@ def make_training_data(
     filled = [sources[p].with_layout(summary.layout) for p in summary.filled]
     sizes = [summary.offsets[p + 1] - summary.offsets[p] for p in summary.filled]
     space = Space(resolved, Extent(NOWHERE, 0.0), summary.n_features, preprocessing)
-    space = space._replace(extent=_extent(executor, filled, space, summary))
+    if resolved.form is not None:  # the extent, as `Extent.measure` would find it for all rows in one place
+        around = resolved.form.argument is Argument.SQUARE and not summary.layout.is_sparse
+        mean = summary.mean(preprocessing) if around else NOWHERE
+        reaches = executor.map(_reach_of, filled, space, mean if np.isfinite(mean).all() else NOWHERE)
+        reach, centred = (max(values) for values in zip(*reaches, strict=True))
+        worth = len(mean) and resolved.scalars[1] * reach > FAR and centred * WORTH < reach
+        space = space._replace(extent=Extent(mean, centred) if worth else Extent(NOWHERE, reach))
     workers = executor.workers(filled, sizes, space, classes)
 
     def few(n: int) -> tuple[Rows, np.ndarray]:
-        return executor.map(few_of, filled[:1], n)[0]
+        return executor.map(_few_of, filled[:1], n)[0]
 
     return ScatteredData(workers, summary, few, task=task, **options)
-
-
-def _extent(executor: Executor, sources: Sequence[Source], space: Space, summary: Summary) -> Extent:
-    """Return the extent of the rows of all parts, as `Extent.measure` would of all rows in one place."""
-    kernel = space.kernel
-    if kernel.form is None:
-        return space.extent
-    around = kernel.form.argument is Argument.SQUARE and not summary.layout.is_sparse
-    mean = summary.mean(space.preprocessing or summary.preprocessing(None)) if around else NOWHERE
-    reach = executor.map(reach_of, sources, space, mean if np.isfinite(mean).all() else NOWHERE)
-    reach, centred = (max(values) for values in zip(*reach, strict=True))
-    worth = len(mean) and kernel.scalars[1] * reach > FAR and centred * WORTH < reach
-    return Extent(mean, centred) if worth else Extent(NOWHERE, reach)
 
 
 class ScatteredPair:
@@ -141,20 +122,26 @@ class ScatteredPair:
         return self if self._problem is None else self._problem.gram
 
     def pose(self, method: Method, solver: Solver, C: float) -> ScatteredQP:
-        """Return the problem that `solver` solves for this C."""
+        """Open the problem on the workers, once the one before is closed.
+
+        Parameters
+        ----------
+        method, solver, C
+            As for `Subproblem.pose`.
+        """
         if ScatteredQP not in solver.further:
             raise InputError(f"solver {solver.name} needs all rows in one place: on a cluster, take dfcsmo")
-        loss = solver.loss_for(self.data.kernel, self.data.task.name, float(method.settings.epsilon))
-        self._problem = self.data.pose(self.k, C, loss)
+        loss = replace(method, solver=solver, kernel=self.data.kernel).loss
+        self._problem = self.data.open(Spec(self.a, self.b, C, self.data.class_weights, loss))
         return self._problem
 
 
 class Tally(NamedTuple):
-    """The rows of each class, by number and by weight, as arrays (n_classes,)."""
+    """The rows of each class, those of weight > 0, and the sums of their weights, as arrays (n_classes,)."""
 
-    rows: np.ndarray  # int64: the number of rows
-    used: np.ndarray  # int64: the number of rows of weight > 0
-    weight: np.ndarray  # float64: the sum of the weights of the rows
+    rows: np.ndarray
+    used: np.ndarray
+    weight: np.ndarray
 
 
 class ScatteredData:
@@ -180,7 +167,7 @@ class ScatteredData:
         self.n_features, self.encoding = summary.n_features, summary.encoding
         self.notes, self.quantity, self._digest = summary.notes, summary.quantity, summary.digest
         self.kernel, self.preprocessing = workers.space.kernel, workers.space.preprocessing or Preprocessing()
-        self.n_parts, self.n_samples = workers.n_parts, int(workers.offsets[-1])
+        self.n_parts, self.n_samples = len(workers.names), int(workers.offsets[-1])
         self._open: list[ScatteredQP] = []
         if multiclass == "crammer_singer":
             raise InputError("multiclass=crammer_singer is not available on a cluster; there are: ovo, ovr")
@@ -193,9 +180,13 @@ class ScatteredData:
         self.multiclass = "ovo" if k == 2 else multiclass  # the same problem
         self.division = DIVISIONS[self.task.division(self.multiclass, k)](self.classes, self.task.noun)
         self.has_class_pairs, self.pairs = isinstance(self.division, ClassPairs), self.division.parts
-        self.class_weights, self._dtype = np.ones(max(1, k)), np.dtype(np.float64)
+        self.class_weights = np.ones(max(1, k))
         rows = np.array([self.n_samples]) if self.has_targets else summary.class_counts
-        self.tally, self._dtype = self._count(rows)
+        with self._all_rows() as session:
+            counted = session.ask(Message("tally", options={"n_classes": len(rows)}))
+            narrow = fits_float32_rows(session.bounds[1])
+        self.tally = Tally(rows, *(np.sum(values, axis=0) for values in zip(*counted, strict=True)))
+        self._dtype = np.dtype(np.float32 if narrow else np.float64)  # of the kernel values of a round
         none = np.flatnonzero(self.tally.used == 0)
         if len(none):
             what = f"class {self.classes[none[0]]}: training needs every class" if k else "samples: training needs one"
@@ -209,36 +200,28 @@ class ScatteredData:
     def _all_rows(self) -> Iterator[Session]:
         """Open the problem in which all rows of weight > 0 take part."""
         b, loss = (0, SquaredError()) if self.has_targets else (REST, Hinge())
-        ones = np.ones(len(self.class_weights))
-        session = Session(self.workers, Spec(0, b, 1.0, ones, loss, np.dtype(np.float64), self._centre))
+        spec = Spec(0, b, 1.0, np.ones(len(self.class_weights)), loss, centre=self._centre)
+        session = Session(self.workers, spec)
         try:
             yield session
         finally:
             session.close()
-
-    def _count(self, rows: np.ndarray) -> tuple[Tally, np.dtype]:
-        """Return the rows of each class, and the precision that the kernel values of a round may have."""
-        with self._all_rows() as session:
-            counted = session.ask(Message("tally", options={"n_classes": len(rows)}))
-            used, weight = (np.sum(values, axis=0) for values in zip(*counted, strict=True))
-            narrow = fits_float32_rows(session.bounds[1])
-            return Tally(rows, used, weight), np.dtype(np.float32 if narrow else np.float64)
 
     @property
     def is_complete(self) -> list[bool]:
         """False for each problem: kernel rows are not kept as a whole."""
         return [False] * len(self.pairs)
 
-    def subproblem(self, k: int, *, shared: bool = True, complete: bool = False) -> ScatteredPair:
+    def subproblem(self, k: int, **how: bool) -> ScatteredPair:
         """Return problem k for any C; the options are those of data in memory and change nothing."""
         return ScatteredPair(self, k)
 
-    def pose(self, k: int, C: float, loss: Loss) -> ScatteredQP:
-        """Open problem k on the workers, once the one before is closed."""
+    def open(self, spec: Spec) -> ScatteredQP:
+        """Open a problem on the workers, once the one before is closed."""
         self._let_go()
-        spec = Spec(*self.pairs[k], C, self.class_weights, loss, self._dtype, self._centre)
         problem = ScatteredTubeQP if self.has_targets else ScatteredQP
-        self._open.append(problem(Session(self.workers, spec), parse_bytes(self.memory)))
+        session = Session(self.workers, spec._replace(dtype=self._dtype, centre=self._centre))
+        self._open.append(problem(session, parse_bytes(self.memory)))
         return self._open[-1]
 
     def _let_go(self) -> None:
@@ -254,7 +237,10 @@ class ScatteredData:
     def bind(self, checkpoint: Checkpoint, settings: Settings) -> None:
         """Tie a checkpoint to the contents of all parts, the problems and C."""
         kernel, weights = self.kernel, (settings.C * self.class_weights).tolist()
-        what = (float(settings.epsilon),) if self.has_targets else (self.multiclass,)
+        if self.has_targets:  # what the task and the loss add to the rows, whose digest says the rest
+            what = self.task.identity(Answers(self.classes, np.empty(0), np.empty(0)), settings).tolist()
+        else:
+            what = [self.multiclass, *self.task.with_loss(np.empty(0), settings).tolist()]
         checkpoint.bind_to(repr((self._digest, kernel.name, kernel.params, *what, weights)))
 
     def model(self, decisions: list[DecisionFunction], about: dict[str, Any]) -> tuple[SVMModel, np.ndarray]:

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.engines import PANEL
-from svmkit.kernels.functions import Kernel
-from svmkit.kernels.gram.semidefinite import Definiteness
 from svmkit.kernels.rounding import U
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
+from svmkit.problems.dual import DualQP
 from svmkit.problems.rounding import exact_sum
 from svmkit.problems.sums import Bounds, Sums, Totals, error_of_h, values_of
 from svmkit.problems.tube import TubeQP
-from svmkit_dask.driver.candidates import CandidateSet
+from svmkit_dask.driver.candidates import CandidateGram, CandidateSet
 from svmkit_dask.driver.session import Session
 from svmkit_dask.worker.answers import Message
+from svmkit_dask.worker.rows import SampleQP
 
 GRID = 33  # biases that are tried in one pass over the rows
+PASSES = 64  # the most of them
 WIDER = 16.0
 
 
 def least_loss(
-    losses: Callable[[np.ndarray], np.ndarray], around: float, width: float, *, passes: int = 64, tol: float = 1e-11
+    losses: Callable[[np.ndarray], np.ndarray], around: float, width: float, tol: float = 1e-11
 ) -> tuple[float, float]:
     """Return a bias of nearly the least summed loss, and that loss.
 
@@ -44,11 +44,11 @@ def least_loss(
         Returns the summed loss at each of several biases (k,).
     around, width : float
         Where the minimum probably is, and how far it may be from there, > 0.
-    passes, tol : int, float
-        The most passes; the last one is that after which no loss is below the least one by more than this part of it.
+    tol : float, default=1e-11
+        The last pass is that after which no loss is below the least one by more than this part of it.
     """
     centre, best = around, (around, np.inf)
-    for _ in range(passes):
+    for _ in range(PASSES):
         biases = np.unique(centre + width * np.linspace(-1.0, 1.0, GRID))
         totals = losses(biases)
         least = totals.min()
@@ -83,60 +83,6 @@ def _lower_bound(x: np.ndarray, f: np.ndarray, lo: int, hi: int) -> float:
     return float(f[lo] + into * (at - x[lo]))
 
 
-class Point(NamedTuple):
-    """A point of a ScatteredQP: the rows that have weights, and the weights. The loop keeps it as an array (n, 2)."""
-
-    numbers: np.ndarray
-    weights: np.ndarray
-
-    @classmethod
-    def from_array(cls, point: np.ndarray) -> Point:
-        """Return the point that an array (n, 2) of float64 holds."""
-        return cls(point[:, 0].astype(np.int64), point[:, 1])
-
-    def to_array(self) -> np.ndarray:
-        """Return the array (n, 2) of the rows whose weights are not 0, in ascending order."""
-        order = np.argsort(self.numbers, kind="stable")
-        order = order[self.weights[order] != 0.0]
-        return np.column_stack([self.numbers[order].astype(np.float64), self.weights[order]])
-
-
-class Estimate(NamedTuple):
-    """What the last round says of P and of the best bias; it proves nothing."""
-
-    primal: float
-    bias: float
-
-
-class ScatteredGram:
-    """What the loop asks of a Gram, of kernel values that parts compute; those of certificates are not counted."""
-
-    def __init__(self, session: Session, budget: int) -> None:
-        self.kernel, self.m, self.budget = session.workers.space.kernel, session.m, budget
-        self.kernel_values = 0
-
-    @contextmanager
-    def pause_counting(self) -> Iterator[None]:
-        """Do not count the products inside the block."""
-        before = self.kernel_values
-        try:
-            yield
-        finally:
-            self.kernel_values = before
-
-    @property
-    def definiteness(self) -> Definiteness:
-        """What is known of the kernel: nobody factorises a matrix of rows that are not in one place."""
-        return known_of(self.kernel)
-
-
-def known_of(kernel: Kernel) -> Definiteness:
-    """Return what is known about matrices of the kernel, without looking at the data."""
-    if kernel.semidefinite:
-        return Definiteness()
-    return Definiteness(0.0, f"the {kernel.name} kernel need not be positive semidefinite, and no cluster proves it")
-
-
 @dataclass(frozen=True, eq=False)
 class OwnRows(DecisionFunction):
     """A decision function whose rows are those of all parts, with their features and classes."""
@@ -151,43 +97,46 @@ class OwnRows(DecisionFunction):
 class ScatteredQP(Problem):
     """The problem of a BoxQP whose samples are the rows of parts; InputError if all have the same label.
 
-    A point is an array (n, 2) of float64, see `Point`, so that neither a point nor a message grows with the rows.
-    `candidates` are the rows that the driver knows, and `budget` the bytes for the matrix of its working set.
+    A point is an array (n, 2) of float64, the ascending numbers of the rows that have weights, and the weights, so that
+    neither a point nor a message grows with the rows. `candidates` are the rows that the driver knows, and `budget` the
+    bytes for the matrix of its working set. `estimate` is what the last round says of P and of the best bias; it proves
+    nothing.
     """
 
-    name: ClassVar[str] = "BoxQP"
-    estimate: Estimate | None = None
+    whole: ClassVar[type[DualQP]] = BoxQP  # the problem of rows in one place
+    name: ClassVar[str] = whole.name
+    estimate: tuple[float, float] | None = None
     _mark, _last_bias = 0, 0.0
 
     def __init__(self, session: Session, budget: int) -> None:
         if not session.spec.has_targets and not session.counts.sum(axis=0).all():
             raise InputError("all parts hold one class only: training needs samples of two classes")
-        super().__init__(ScatteredGram(session, budget), np.array([1.0, -1.0]))  # type: ignore[arg-type]
         self.session, self.candidates, self.loss = session, CandidateSet(session), session.spec.loss
+        super().__init__(CandidateGram(self.candidates, budget), np.array([1.0, -1.0]))  # type: ignore[arg-type]
 
     @classmethod
     def formulation(cls, **terms: Any) -> str:
-        return (TubeQP if cls.task == "regress" else BoxQP).formulation(**terms)
+        return cls.whole.formulation(**terms)
 
     def beta(self, point: np.ndarray) -> np.ndarray:
         """Return the weights of all candidates, which get those rows of the point that are not among them."""
-        numbers, weights = Point.from_array(point)
-        slots = self.candidates.slots(numbers)
-        beta = np.zeros(len(self.candidates))
-        beta[slots] = weights
-        return beta
+        return self.candidates.weights_at(point[:, 0].astype(np.int64), point[:, 1])
 
     def point(self, beta: np.ndarray) -> np.ndarray:
         """Return the point at which the first candidates have these weights."""
-        return Point(self.candidates.number[: len(beta)], beta).to_array()
+        order = np.argsort(self.candidates.number[: len(beta)], kind="stable")
+        order = order[beta[order] != 0.0]
+        return np.column_stack([self.candidates.number[order].astype(np.float64), beta[order]])
 
     def infeasible(self, point: np.ndarray) -> str | None:
         if point.ndim != 2 or point.shape[1] != 2 or point.dtype != np.float64:
             return f"it should be float64 of shape (n, 2), not {point.dtype} of shape {point.shape}"
-        numbers, weights = Point.from_array(point)
-        if not np.isfinite(point).all() or (np.diff(numbers) <= 0).any() or (self.candidates.slots(numbers) < 0).any():
+        numbers, known = point[:, 0].astype(np.int64), self.candidates
+        if not np.isfinite(point).all() or (np.diff(numbers) <= 0).any() or (known.slots(numbers) < 0).any():
             return "its rows are not rows of these parts, in ascending order"
-        return self.candidates.qp.among(self.candidates.slots(numbers)).infeasible(weights) if len(weights) else None
+        at = known.slots(numbers)
+        qp = SampleQP(self.session.spec, known.answers[at], known.C[at], known.diag[at])
+        return qp.infeasible(point[:, 1]) if len(at) else None
 
     def objective(self, point: np.ndarray) -> float:
         dual = self.certificate(point).dual
@@ -198,36 +147,34 @@ class ScatteredQP(Problem):
 
         Once the workers are gone, the values are the estimates of the last round, and nothing is proven.
         """
-        gone, estimate = self.session.gone, self.estimate
-        if gone is None or estimate is None:
-            return self._certificate(point)
-        return Certificate(estimate.primal, None, None, bias=estimate.bias, flaw=str(gone))
-
-    def _certificate(self, point: np.ndarray) -> Certificate:
-        session, centre, self._mark = self.session, self.session.spec.centre, self._mark + 1
-        mark, weights = self._mark, self.candidates.weights(self.beta(point))
+        session, centre = self.session, self.session.spec.centre
+        if session.gone is not None and self.estimate is not None:
+            primal, bias = self.estimate
+            return Certificate(primal, None, None, bias=bias, flaw=str(session.gone))
+        self._mark = mark = self._mark + 1
+        own, change = self.candidates.weights(self.beta(point))
 
         def begin(parts: list[int]) -> list[Totals]:
-            return session.ask(Message("measure", options={"mark": mark}), weights[1], weights[0], parts=parts)
+            return session.ask(Message("measure", options={"mark": mark}), own, change, parts=parts)
 
         def again(parts: list[int]) -> None:
             begin(parts)
 
         m, support, total, *largest = zip(*begin(session.parts), strict=True)
         totals = Totals(sum(m), sum(support), math.fsum(total), *map(max, largest))
-        error, largest, panel = session.bounds
-        of_h = float(error_of_h(totals, Bounds(error, largest, max(panel, PANEL), self.gram.definiteness.shift, U)))
+        error, size, panel = session.bounds
+        of_h = float(error_of_h(totals, Bounds(error, size, max(panel, PANEL), self.gram.definiteness.shift, U)))
 
         def losses(biases: np.ndarray) -> np.ndarray:
             asked = Message("losses", mark=mark, options={"biases": biases, "mark": mark})
-            return np.sum(session.ask(asked, mend=again), axis=0)
+            return np.sum(session.ask(asked, restore=again), axis=0)
 
-        own, _ = least_loss(losses, self._last_bias, 1.0)
-        self._last_bias = own
-        bias, of_bias = exact_sum(centre, own)
-        options = {"bias": own, "error": of_h + abs(of_bias)}
-        sums = session.ask(Message("sums", mark=mark, options=options), mend=again)
-        values = values_of(totals, Sums(*(math.fsum(terms) for terms in zip(*sums, strict=True))), own, of_h, U)
+        best, _ = least_loss(losses, self._last_bias, 1.0)
+        self._last_bias = best
+        bias, of_bias = exact_sum(centre, best)
+        options = {"bias": best, "error": of_h + abs(of_bias)}
+        sums = session.ask(Message("sums", mark=mark, options=options), restore=again)
+        values = values_of(totals, Sums(*(math.fsum(terms) for terms in zip(*sums, strict=True))), best, of_h, U)
         flaw = self.gram.definiteness.flaw
         if values.norm < -2.0 * values.of_primal and flaw is None:
             flaw = f"the {self.gram.kernel.name} kernel is not positive semidefinite on these data"
@@ -240,12 +187,11 @@ class ScatteredQP(Problem):
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> OwnRows:
         if certificate.bias is None:  # `bound` does not know the bias
             certificate = self.certificate(point)
-        assert certificate.bias is not None
-        numbers, weights = Point.from_array(point)
-        known, slots = self.candidates, self.candidates.slots(numbers)
+        known, numbers = self.candidates, point[:, 0].astype(np.int64)
+        slots = known.slots(numbers)
         X = known.X[slots] if len(slots) else None
         codes = self.session.spec.codes(known.answers[slots])
-        return OwnRows(weights * known.qp.signs[slots], certificate.bias, None, numbers, X, codes)
+        return OwnRows(point[:, 1] * known.qp.signs[slots], certificate.bias, None, numbers, X, codes)
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
         raise InputError("training on a cluster cannot start from a model: use --checkpoint and --resume")
@@ -254,5 +200,6 @@ class ScatteredQP(Problem):
 class ScatteredTubeQP(ScatteredQP):
     """The problem of a TubeQP whose samples are the rows of parts."""
 
-    name: ClassVar[str] = "TubeQP"
-    task: ClassVar[str] = "regress"
+    whole: ClassVar[type[DualQP]] = TubeQP
+    name: ClassVar[str] = whole.name
+    task: ClassVar[str] = whole.task

@@ -11,34 +11,31 @@ from svmkit_corrective.rounds import Phase
 from svmkit.problems.box import BoxQP
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import Box
-from svmkit_dask.driver.candidates import CandidateGram, CandidateSet, CandidateWorkingSet, SharedGram
+from svmkit_dask.driver.candidates import CandidateGram, CandidateWorkingSet, SharedGram
 from svmkit_dask.driver.problem import ScatteredQP, least_loss
-from svmkit_dask.driver.session import Session, concatenate
-from svmkit_dask.worker.answers import Message, Own, Slope, Survey
+from svmkit_dask.worker.answers import Message, Own, Survey
 
 SPARE = 10_000  # rows that the candidates may know although nobody needs them
 BEYOND = 0.9  # a change is followed in part once its curvature, times this, exceeds its slope
 
 
 class ClusterState(CorrectiveState):
-    """The iterate of a corrective solve over parts.
+    """The iterate of a corrective solve over parts, from the weights beta of its candidates.
 
-    `box` holds the candidates only. All other rows have no weight, and what they ask for is in `seen`, the last survey
-    of all parts, joined. `joining` are the rows of each part of the session that the next working set gets, by
+    `box` holds the candidates only. All other rows have no weight, and what they ask for is in `seen`, the sums of the
+    last survey of all parts. `joining` are the rows of each part of the session that the next working set gets, by
     position.
     """
 
     def __init__(
         self,
         problem: ScatteredQP | BoxQP,
-        session: Session,
-        candidates: CandidateSet,
         gram: CandidateGram | SharedGram,
         beta: np.ndarray,
         rng: np.random.Generator,
     ) -> None:
-        self.problem, self.session, self.candidates, self.rng = problem, session, candidates, rng
-        self.gram = gram
+        self.problem, self.gram, self.candidates, self.rng = problem, gram, gram.candidates, rng
+        self.session = gram.candidates.session
         self.working: CandidateWorkingSet = CandidateWorkingSet(self.gram)
         self.box = Box(*(np.empty(0) for _ in range(7)), np.empty(0, np.uint8))
         self.inner = self.inner_l1 = None
@@ -65,131 +62,116 @@ class ClusterState(CorrectiveState):
 
     def count(self) -> int:
         """Return the kernel values that parts and driver have computed since the last call."""
-        before, self._counted = self._counted, self.session.kernel_values + self.gram.kernel_values
+        before, self._counted = self._counted, self.session.kernel_values
         return self._counted - before
 
     # all rows
 
+    def _bring(self, parts: list[int], beta: np.ndarray, stamp: int) -> None:
+        """Bring parts to the state in which the candidates have these weights, from scratch."""
+        own, change = self.candidates.weights(beta)
+        self.session.ask(Message("bring", options={"stamp": stamp}), own, change, parts=parts)
+
     def anew(self, parts: list[int]) -> None:
         """Bring parts that have lost their rows to the weights of the last survey."""
-        self.session.bring(parts, self.candidates.weights(self.box.beta), self.session.stamp)
+        self._bring(parts, self.box.beta, self.session.stamp)
 
     def sync(self) -> None:
         """Let the parts follow the change of weights as far as the exact objective falls along it, and survey them."""
-        session, candidates, slots, change = self.session, self.candidates, self.changed, self.change
+        session, slots, change = self.session, self.changed, self.change
         before = self.box.beta.copy()
         before[slots] -= change
         portion = 1.0
         if len(slots):
-            moved, own = candidates.change(slots, change), candidates.own(slots, change)
 
             def earlier(parts: list[int]) -> None:
-                session.bring(parts, candidates.weights(before), session.stamp)
+                self._bring(parts, before, session.stamp)
 
-            replies = session.ask(Message("propose", session.stamp), own, moved, mend=earlier)
-            whole = Slope(*(math.fsum(values) for values in zip(*replies, strict=True)))
-            if self.phase is not Phase.START and whole.slope < 0.0 and BEYOND * whole.curvature > -whole.slope:
-                portion = -whole.slope / whole.curvature
+            asked = Message("propose", session.stamp)
+            replies = session.ask(asked, *self.candidates.change(slots, change), restore=earlier)
+            slope, curvature = (math.fsum(values) for values in zip(*replies, strict=True))
+            if self.phase is not Phase.START and slope < 0.0 and BEYOND * curvature > -slope:
+                portion = -slope / curvature
                 self.imprecise = not self.alone  # the parts do not know of each other's changes
-                self.box.beta[slots] = np.clip(
-                    before[slots] + portion * change, self.box.lower[slots], self.box.upper[slots]
-                )
+                box, followed = self.box, before[slots] + portion * change
+                box.beta[slots] = np.clip(followed, box.lower[slots], box.upper[slots])
         self.survey(slots, portion)
         self.changed, self.change, self.done = slots[:0], change[:0], 0
 
     def survey(self, slots: np.ndarray, portion: float = 1.0) -> None:
         """Ask all parts how they see the weights, once they have followed the proposed change up to `portion`."""
-        session, candidates = self.session, self.candidates
-        own = candidates.own(slots, self.box.beta[slots], np.arange(len(candidates)))
+        session, known = self.session, self.candidates
+        own = [
+            one._replace(inside=known.position[known.part == p])
+            for p, one in enumerate(known.own(slots, self.box.beta[slots]))
+        ]
         options = {"level": self.level, "wanted": self.wanted}
         after = session.stamp + (len(slots) > 0)
 
         def anew(parts: list[int]) -> Message:
-            session.bring(parts, candidates.weights(self.box.beta), after)
+            self._bring(parts, self.box.beta, after)
             return Message("survey", after, options=options)
 
         settled = Message("settle", session.stamp, options=options | {"portion": portion})
         message = settled if len(slots) else Message("survey", session.stamp, options=options)
-        replies: list[Survey] = session.ask(message, own, mend=anew)
+        replies: list[Survey] = session.ask(message, own, restore=anew)
         session.stamp = after
-        self.see(replies)
+        for p, part in zip(session.parts, replies, strict=True):
+            self.box.v[known.part == p] = part.v
+        low, high, values, norms = ([part[k] for part in replies] for k in range(4))
+        self.seen = Survey(min(low), max(high), math.fsum(values), math.fsum(norms))
+        self.joining = self._choose(replies)
 
-    def see(self, replies: list[Survey]) -> None:
-        """Take over what the parts report: v of the rows of the candidates, candidates, and the sums."""
-        for p, part in zip(self.session.parts, replies, strict=True):
-            self.box.v[self.candidates.part == p] = part.v
-        self.seen = Survey(
-            min(part.low for part in replies),
-            max(part.high for part in replies),
-            math.fsum(part.value for part in replies),
-            math.fsum(part.norm for part in replies),
-            concatenate([part.v for part in replies]),
-            *self._choose(replies),
-        )
-
-    def _choose(self, replies: list[Survey]) -> tuple[np.ndarray, ...]:
-        """Keep the rows that violate most, in equal numbers on both sides of the level, as `candidates` by part."""
+    def _choose(self, replies: list[Survey]) -> list[np.ndarray]:
+        """Return the rows of each part that violate most, in equal numbers on both sides of the level."""
         below = np.concatenate([part.of_below for part in replies])
         above = np.concatenate([part.of_above for part in replies])
         n_above = max(min(len(above), self.wanted // 2), self.wanted - len(below))
-        kept = []
-        for depths, wanted in ((below, self.wanted - n_above), (above, n_above)):
+        chosen = []
+        for depths, wanted, sides in (
+            (below, self.wanted - n_above, [part.below for part in replies]),
+            (above, n_above, [part.above for part in replies]),
+        ):
             wanted = max(0, min(wanted, len(depths)))
-            chosen = np.zeros(len(depths), dtype=bool)
-            chosen[np.argpartition(-depths, wanted - 1)[:wanted] if wanted else []] = True
-            kept.append(chosen)
-        ends = [
-            np.cumsum([len(rows) for rows in side])[:-1]
-            for side in ([p.below for p in replies], [p.above for p in replies])
-        ]
-        mine = [np.split(chosen, end) for chosen, end in zip(kept, ends, strict=True)]
-        self.joining = [
-            np.sort(np.concatenate([part.below[low], part.above[high]]))
-            for part, low, high in zip(replies, *mine, strict=True)
-        ]
-        return np.empty(0), np.empty(0), below, above
+            kept = np.zeros(len(depths), dtype=bool)
+            kept[np.argpartition(-depths, wanted - 1)[:wanted] if wanted else []] = True
+            ends = np.cumsum([len(rows) for rows in sides])[:-1]
+            chosen.append([rows[mine] for rows, mine in zip(sides, np.split(kept, ends), strict=True)])
+        return [np.sort(np.concatenate(both)) for both in zip(*chosen, strict=True)]
 
     def violation(self) -> float:
         if self.seen is None:
             self.survey(self.changed)
-        assert self.seen is not None
         return max(self.seen.high - self.seen.low, 0.0)
 
     def middle(self, box: Box) -> float:
         if box is self.inner:
             return super().middle(box)
-        assert self.seen is not None
         ends = [end for end in (self.seen.low, self.seen.high) if math.isfinite(end)]
         return sum(ends) / len(ends) if ends else self.level
 
     def total_gap(self) -> float:
         """Return P - D of all rows as the rounds see them, at a bias that is nearly the best one."""
-        assert self.seen is not None
         session = self.session
 
         def sum_losses(biases: np.ndarray) -> np.ndarray:
             asked = Message("losses", session.stamp, options={"biases": biases, "mark": 0})
-            return np.sum(session.ask(asked, mend=self.anew), axis=0)
+            return np.sum(session.ask(asked, restore=self.anew), axis=0)
 
-        _, loss = least_loss(
-            sum_losses,
-            -self.middle(self.box),
-            max(self.seen.high - self.seen.low, 1e-9),
-            tol=max(1e-9, 0.05 * self.goal),
-        )
+        width, tol = max(self.seen.high - self.seen.low, 1e-9), max(1e-9, 0.05 * self.goal)
+        _, loss = least_loss(sum_losses, -self.middle(self.box), width, tol)
         return max(0.0, 0.5 * self.seen.norm + loss + self.seen.value)
 
     def inner_gap(self) -> float:
         return smo_box.gap(self.inner, self.candidates.qp.is_ridged, -self.middle(self.inner), self.inner_l1)
 
     def objective(self) -> float:
-        assert self.seen is not None
         return self.seen.value
 
     def take(self, certificate) -> None:
         """Go on from exact values of v: those of the certificate, where the parts still have them."""
         session, before = self.session, self.box.v.copy()
-        exact = session.ask(Message("adopt", session.stamp), mend=self.anew)
+        exact = session.ask(Message("adopt", session.stamp), restore=self.anew)
         lacking = [p for p, done in zip(session.parts, exact, strict=True) if not done]
         if lacking:
             self.anew(lacking)
@@ -217,21 +199,23 @@ class ClusterState(CorrectiveState):
 
     def minimise_blocks(self, inner: float) -> int:
         """Let each part solve for its own rows; the sum of their changes is what `sync` follows. Return their steps."""
-        session, candidates = self.session, self.candidates
-        most = self.working.square.most
-        options = {"level": self.level, "most": most, "memory": self.problem.gram.budget, "inner": inner}
-        replies = session.ask(Message("block", session.stamp, options=options), mend=self.anew)
-        known = [
-            np.isin(b.positions, candidates.position[candidates.part == p])
-            for p, b in zip(session.parts, replies, strict=True)
-        ]
-        fresh = [b.positions[~seen] for b, seen in zip(replies, known, strict=True)]
-        self.admit(*candidates.fetch(fresh, self.anew))
-        slots = [candidates.slots_at(p, b.positions) for p, b in zip(session.parts, replies, strict=True)]
-        self.changed, self.change = concatenate(slots), concatenate([block.values for block in replies])
+        session, known = self.session, self.candidates
+        options = {"level": self.level, "most": self.working.square.most, "memory": self.problem.gram.budget}
+        asked = Message("block", session.stamp, options=options | {"inner": inner})
+        replies = session.ask(asked, restore=self.anew)
+        self._admit_rows([block.positions for block in replies])
+        slots = [known.slots_at(p, block.positions) for p, block in zip(session.parts, replies, strict=True)]
+        self.changed, self.change = np.concatenate(slots), np.concatenate([block.values for block in replies])
         self.box.beta[self.changed] += self.change
         self.phase = Phase.SYNCING if len(self.changed) else Phase.GROWING
         return sum(block.steps for block in replies)
+
+    def _admit_rows(self, positions: list[np.ndarray]) -> None:
+        """Let those rows of each part join the candidates that are none of them yet."""
+        known = self.candidates
+        old = [known.position[known.part == p] for p in self.session.parts]
+        fresh = [at[~np.isin(at, mine)] for at, mine in zip(positions, old, strict=True)]
+        self.admit(*known.fetch(fresh, self.anew))
 
     def grow(self, first: int, growth: float) -> None:
         if not len(self.working.idx):
@@ -264,10 +248,7 @@ class ClusterState(CorrectiveState):
         shares = [_shares(counts[:, 0], plus), _shares(counts[:, 1], min(int(sides[1]), first - plus))]
         seed = int(self.rng.integers(2**31))
         own = dict(zip(session.parts, map(Own, np.column_stack(shares)), strict=True))
-        drawn = session.ask(Message("draw", options={"seed": seed}), own)
-        known = [self.candidates.position[self.candidates.part == p] for p in session.parts]
-        fresh = [np.setdiff1d(at, old) for at, old in zip(drawn, known, strict=True)]
-        self.admit(*self.candidates.fetch(fresh, self.anew))
+        self._admit_rows(session.ask(Message("draw", options={"seed": seed}), own))
 
 
 def _shares(counts: np.ndarray, wanted: int) -> np.ndarray:

@@ -24,7 +24,15 @@ def from_collections(X: Any, y: Any, sample_weight: Any = None) -> list[Any]:
 
     if not (_is_frame(X) or _is_array(X)):
         raise InputError(f"X is {type(X).__name__}: pass a dask array or dataframe (dask.array.from_array(X, chunks))")
-    X, columns = _split(X, {"y": y, "sample_weight": sample_weight})
+    given = {"y": y, "sample_weight": sample_weight}
+    names = {what: name for what, name in given.items() if isinstance(name, str)}
+    for what, name in names.items():
+        if not _is_frame(X):
+            raise InputError(f"{what}={name!r}: only a dask dataframe has columns with names: pass a dask array")
+        if name not in X.columns:
+            raise InputError(f"{what}={name!r}: X has no such column{meant(name, X.columns)}")
+        given[what] = X[name]
+    X = X.drop(columns=list(names.values())) if names else X
     if _is_frame(X):
         from pandas.api.types import is_numeric_dtype
 
@@ -36,7 +44,7 @@ def from_collections(X: Any, y: Any, sample_weight: Any = None) -> list[Any]:
             )
     else:
         X = as_rows(X)
-    collections = _align({"X": X} | {name: given for name, given in columns.items() if given is not None})
+    collections = _align({"X": X} | {name: one for name, one in given.items() if one is not None})
     chunks = {}
     for name, collection in collections.items():
         delayed = collection.to_delayed()
@@ -52,18 +60,6 @@ def _is_frame(collection: Any) -> bool:
 
 def _is_array(collection: Any) -> bool:
     return hasattr(collection, "dask") and hasattr(collection, "chunks")
-
-
-def _split(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return X without the columns that are named, and these columns."""
-    names = {what: name for what, name in given.items() if isinstance(name, str)}
-    for what, name in names.items():
-        if not _is_frame(X):
-            raise InputError(f"{what}={name!r}: only a dask dataframe has columns with names: pass a dask array")
-        if name not in X.columns:
-            raise InputError(f"{what}={name!r}: X has no such column{meant(name, X.columns)}")
-    taken = {what: X[name] for what, name in names.items()}
-    return (X.drop(columns=list(names.values())) if names else X), given | taken
 
 
 def _align(collections: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +51,10 @@ class DiskPart(Part):
             self.is_sparse = "counts" in self.files
             self._rows = ("data", "indices") if self.is_sparse else ("rows",)
             self.dtype = np.dtype(self.files[self._rows[0]]["dtype"])
-            self.answers, self.weights = self._array("answers"), None
-            self._indptr = np.append(0, np.cumsum(self._array("counts"))) if self.is_sparse else None
+            self.answers, self.weights = self._read("answers", [(0, self.n_rows)]), None
+            self._indptr = None
+            if self.is_sparse:
+                self._indptr = np.append(0, np.cumsum(self._read("counts", [(0, self.n_rows)])))
             lengths = dict.fromkeys(self.files, int(self._entry(self.n_rows)))
             lengths |= dict.fromkeys(("answers", "counts"), self.n_rows)
             for name, facts in self.files.items():
@@ -63,27 +65,12 @@ class DiskPart(Part):
         self.written = Written(**written | {"encoding": encoding and Encoding.from_json(encoding)})
 
     def blocks(self, rows: int | None = None) -> Iterator[tuple[int, Features]]:
-        bounds = list(cuts(self.n_rows, self.n_features, self.dtype.itemsize, self._indptr, rows))
-        ends = [(int(self._entry(lo)), int(self._entry(hi))) for lo, hi in bounds]
-        buffers = self._arrays(max((end - begin for begin, end in ends), default=0))
-        with self.open_files(*self._rows) as streams:
-            for (lo, hi), (begin, end) in zip(bounds, ends, strict=True):
-                arrays = [buffer[: end - begin] for buffer in buffers]
-                for stream, array in zip(streams, arrays, strict=True):
-                    _fill(stream, array)
-                yield lo, self._features(arrays, self._entry(np.arange(lo, hi + 1)) - begin)
+        for lo, hi in cuts(self.n_rows, self.n_features, self.dtype.itemsize, self._indptr, rows):
+            yield lo, self._features([np.arange(lo, hi)])
 
     def take(self, rows: np.ndarray) -> Features:
-        rows = np.asarray(rows, dtype=np.int64)
-        begins = np.flatnonzero(np.diff(rows, prepend=-2) != 1)  # of the runs of rows that follow one another
-        pointers = np.append(0, np.cumsum(self._entry(rows + 1) - self._entry(rows)))
-        arrays = self._arrays(int(pointers[-1]))
-        with self.open_files(*self._rows) as streams:
-            for begin, end in zip(begins.tolist(), np.append(begins, len(rows))[1:].tolist(), strict=True):
-                for stream, array in zip(streams, arrays, strict=True):
-                    stream.seek(int(self._entry(rows[begin])) * array.itemsize)
-                    _fill(stream, array[pointers[begin] : pointers[end]])
-        return self._features(arrays, pointers)
+        rows = np.asarray(rows, dtype=np.int64)  # cut into the runs of rows that follow one another
+        return self._features(np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1))
 
     @property
     def decoded(self) -> int:
@@ -94,75 +81,53 @@ class DiskPart(Part):
         """Return the place of the first entry of a row, or of each of several rows, in the files of the rows."""
         return row * self.n_features if self._indptr is None else self._indptr[row]
 
-    def _arrays(self, n: int) -> list[np.ndarray]:
-        """Return room for n entries of each file of the rows."""
-        return [np.empty(n, self.files[name]["dtype"]) for name in self._rows]
-
-    def _features(self, arrays: list[np.ndarray], pointers: np.ndarray) -> Features:
-        """Return the rows that begin at these entries of the arrays, in whose place they stay."""
+    def _features(self, runs: list[np.ndarray]) -> Features:
+        """Return the rows of these runs; the folder is made again if it is gone and can be."""
+        ends = [(int(self._entry(run[0])), int(self._entry(run[-1] + 1))) for run in runs if len(run)]
+        try:
+            arrays = [self._read(name, ends) for name in self._rows]
+        except LostCache:
+            if self.remake is None:
+                raise
+            self.remake()
+            arrays = [self._read(name, ends) for name in self._rows]
         if not self.is_sparse:
-            return arrays[0].reshape(len(pointers) - 1, self.n_features)
-        data, indices = arrays
+            return arrays[0].reshape(-1, self.n_features)
+        rows, indices = np.concatenate(runs), arrays[1]
+        pointers = np.append(0, np.cumsum(self._indptr[rows + 1] - self._indptr[rows]))
         indices -= np.int32(self._base)
         narrow = pointers[-1] <= np.iinfo(np.int32).max
-        return csr((data, indices, pointers.astype(np.int32 if narrow else np.int64)), self.n_features)
+        return csr((arrays[0], indices, pointers.astype(np.int32 if narrow else np.int64)), self.n_features)
 
-    def _array(self, name: str) -> np.ndarray:
-        dtype = np.dtype(self.files[name]["dtype"])
-        if dtype.kind not in "biufSU":
-            raise ValueError(f"{name} holds {dtype}")
-        out = np.empty(self.files[name]["bytes"] // dtype.itemsize, dtype)
-        with open(self._folder / name, "rb", buffering=0) as stream:
-            _fill(stream, out)
-        return out
-
-    @contextmanager
-    def open_files(self, *names: str) -> Iterator[list[Any]]:
-        """Open some files of the folder, which is made again if it is gone and can be."""
-        with ExitStack() as stack:
-            try:
-                streams = [stack.enter_context(self._open(name)) for name in names]
-            except LostCache:
-                if self.remake is None:
-                    raise
-                self.remake()
-                streams = [stack.enter_context(self._open(name)) for name in names]
-            yield streams
-
-    def _open(self, name: str) -> Any:
+    def _read(self, name: str, ends: list[tuple[int, int]]) -> np.ndarray:
+        """Return the entries from each begin to its end of a file, as one array."""
+        dtype, stretches = np.dtype(self.files[name]["dtype"]), []
         with _reading(self._folder):
-            stream = open(self._folder / name, "rb", buffering=0)  # noqa: SIM115 - the caller closes it
-            if os.fstat(stream.fileno()).st_size != self.files[name]["bytes"]:
-                stream.close()
-                raise ValueError(f"{name} is cut short")
-            return stream
+            if dtype.kind not in "biufSU":
+                raise ValueError(f"{name} holds {dtype}")
+            for begin, end in ends:
+                stretch = np.fromfile(self._folder / name, dtype, end - begin, offset=begin * dtype.itemsize)
+                if len(stretch) < end - begin:
+                    raise ValueError(f"{name} is cut short")
+                stretches.append(stretch)
+        return stretches[0] if len(stretches) == 1 else np.concatenate([np.empty(0, dtype), *stretches])
 
 
 def open_sound(folder: Path) -> DiskPart | None:
     """Return the part in a folder of the cache if all of it is there and as it was written, else None."""
     try:
         part = DiskPart(folder)
-        with _reading(folder), part.open_files(*part.files) as streams:
-            for (name, facts), stream in zip(part.files.items(), streams, strict=True):
+        with _reading(folder):
+            for name, facts in part.files.items():
                 crc = 0
-                while chunk := stream.read(CHUNK):
-                    crc = zlib.crc32(chunk, crc)
+                with open(folder / name, "rb", buffering=0) as stream:
+                    while chunk := stream.read(CHUNK):
+                        crc = zlib.crc32(chunk, crc)
                 if crc != facts["crc"]:
                     raise ValueError(f"{name} holds other bytes than were written")
     except LostCache:
         return None
     return part
-
-
-def _fill(stream: Any, out: np.ndarray) -> None:
-    """Read as many bytes as the array has."""
-    content = out.reshape(-1).view(np.uint8).data
-    with _reading(Path(stream.name).parent):
-        while len(content):
-            count = stream.readinto(content)
-            if not count:
-                raise ValueError(f"{Path(stream.name).name} is cut short")
-            content = content[count:]
 
 
 @contextmanager

@@ -30,7 +30,9 @@ class Moments:
         """Return the moments of some rows, at least one."""
         with np.errstate(over="ignore", invalid="ignore"):
             mean, variance = column_moments(X)
-            low, high = _sparse_range(X) if is_sparse(X) else (X.min(axis=0), X.max(axis=0))
+            low, high = X.min(axis=0), X.max(axis=0)
+            if is_sparse(X):
+                low, high = low.toarray().ravel(), high.toarray().ravel()
             return cls(X.shape[0], mean, variance * X.shape[0], low.astype(np.float64), high.astype(np.float64))
 
     @classmethod
@@ -77,17 +79,6 @@ class Moments:
         return bool((self.low == self.high).all() if columns else self.low.min() == self.high.max())
 
 
-def _sparse_range(X: Features) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the largest value of each column of CSR, which scipy finds by a copy in columns."""
-    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
-    for at in range(0, X.nnz, 1 << 20):  # ufunc.at takes copies
-        indices, data = X.indices[at : at + (1 << 20)], X.data[at : at + (1 << 20)].astype(np.float64)
-        np.minimum.at(low, indices, data)
-        np.maximum.at(high, indices, data)
-    has_zeros = np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]
-    return np.where(has_zeros, np.minimum(low, 0.0), low), np.where(has_zeros, np.maximum(high, 0.0), high)
-
-
 MOST_LABELS = 100_000  # different labels beyond which they are no classes
 
 
@@ -95,22 +86,22 @@ MOST_LABELS = 100_000  # different labels beyond which they are no classes
 class Answers:
     """The labels or targets of a part in short."""
 
-    is_text: bool  # whether they are text
-    # shape (n_values,): the different answers, sorted, and how often each occurs; None if there are more than 100,000
+    is_text: bool
+    # the different answers, sorted, and how often each occurs, as arrays (n_values,); None beyond `MOST_LABELS`
     values: np.ndarray | None
     counts: np.ndarray | None
-    low: float = np.nan  # least, largest and sum of numbers; NaN of text
-    high: float = np.nan
-    total: float = np.nan
+    low: float  # least, largest and sum of numbers; NaN of text
+    high: float
+    total: float
 
     @classmethod
     def from_values(cls, answers: np.ndarray) -> Answers:
         """Return the summary of a part's answers."""
         values, counts = np.unique(answers, return_counts=True)
-        kept, often = (values, counts) if len(values) <= MOST_LABELS else (None, None)
-        if answers.dtype.kind in "US":
-            return cls(True, kept, often)
-        return cls(False, kept, often, float(values[0]), float(values[-1]), float(answers.sum(dtype=np.float64)))
+        is_text = answers.dtype.kind in "US"
+        low, high, total = [np.nan] * 3 if is_text else [values[0], values[-1], answers.sum(dtype=np.float64)]
+        kept = (values, counts) if len(values) <= MOST_LABELS else (None, None)
+        return cls(is_text, *kept, float(low), float(high), float(total))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +127,13 @@ def facts_of(part: Part, name: str) -> Facts:
 
     An entry, an answer or a weight that is not finite raises InputError, which names the part, row and column.
     """
-    _require_finite_answers(part, name)
+    for what, values in (("label", part.answers), ("weight", part.weights)):
+        if values is not None and values.dtype.kind == "f" and not np.isfinite(values).all():
+            row = int(np.argmin(np.isfinite(values)))
+            raise InputError(f"{name}: the {what} of row {row + 1} (counted from 1) is {values[row]}: drop that row")
+    if part.weights is not None and part.n_rows and part.weights.min() < 0:
+        row = int(np.argmin(part.weights))
+        raise InputError(f"{name}: the weight of row {row + 1} (counted from 1) is negative: give weights >= 0")
     pieces, is_flag, stored = [Moments.empty(part.n_features)], np.ones(part.n_features, dtype=bool), 0
     is_table = part.written.encoding is not None
     digest = _Digest(part)
@@ -160,37 +157,28 @@ def facts_of(part: Part, name: str) -> Facts:
         is_sparse=part.is_sparse,
         dtype=np.dtype(part.dtype).name,
         written=part.written,
-        digest=digest.whole(part),
+        digest=digest.whole(),
         answers=Answers.from_values(part.answers) if part.n_rows else None,
         moments=reduce(Moments.merge, pieces),
         flags=is_flag if is_table else None,
     )
 
 
-def _require_finite_answers(part: Part, name: str) -> None:
-    for what, values in (("label", part.answers), ("weight", part.weights)):
-        if values is not None and values.dtype.kind == "f" and not np.isfinite(values).all():
-            row = int(np.argmin(np.isfinite(values)))
-            raise InputError(f"{name}: the {what} of row {row + 1} (counted from 1) is {values[row]}: drop that row")
-    if part.weights is not None and part.n_rows and part.weights.min() < 0:
-        row = int(np.argmin(part.weights))
-        raise InputError(f"{name}: the weight of row {row + 1} (counted from 1) is negative: give weights >= 0")
-
-
 class _Digest:
     """The hash of rows that come in blocks, wherever these are cut."""
 
     def __init__(self, part: Part) -> None:
-        self._parts = [blake2b(digest_size=32) for _ in range(3 if part.is_sparse else 1)]
+        self._part, self._digests = part, [blake2b(digest_size=32) for _ in range(3 if part.is_sparse else 1)]
 
     def update(self, X: Features) -> None:
-        arrays = [X] if len(self._parts) == 1 else [X.data, X.indices, np.diff(X.indptr).astype(np.int64)]
-        for digest, array in zip(self._parts, arrays, strict=True):
+        arrays = [X.data, X.indices, np.diff(X.indptr).astype(np.int64)] if self._part.is_sparse else [X]
+        for digest, array in zip(self._digests, arrays, strict=True):
             digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
-    def whole(self, part: Part) -> str:
+    def whole(self) -> str:
+        part = self._part
         whole = blake2b(repr((part.n_rows, part.n_features, part.is_sparse, str(part.dtype))).encode(), digest_size=32)
-        for digest in self._parts:
+        for digest in self._digests:
             whole.update(digest.digest())
         if part.answers.dtype.kind in "US":
             values, codes = np.unique(part.answers, return_inverse=True)

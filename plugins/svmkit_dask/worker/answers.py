@@ -30,26 +30,26 @@ class Block(NamedTuple):
     steps: int  # the SMO steps that this took
 
 
-def block(rows: Rows, own, level: float, most: int, memory: int, inner: float) -> Block:
-    """Solve for rows of this part alone: those that violate their condition most, and those between their bounds.
+def _block(rows: Rows, own: Own, level: float, most: int, memory: int, inner: float) -> Block:
+    """Solve for up to `most` rows of this part alone, first for those that violate their condition most.
 
-    Parameters
-    ----------
-    rows, own
-        The rows; nothing is for this part only.
-    level : float
-        Estimate of v at the points between their bounds.
-    most, memory : int
-        Largest number of rows of the block, and the bytes for its matrix.
-    inner : float
-        Gap of the block at which it is solved, as a fraction of the gap that it had at first.
+    The others are between their bounds. `level` is an estimate of v at such points, `memory` the bytes for the matrix,
+    and `inner` the gap at which the block is solved, as a fraction of the gap that it had at first.
     """
-    at = _choose(rows, level, most)
+    box, kinks, both = rows.box, rows.qp.l1, smo_box.UP | smo_box.LOW
+    depths = violations(box, level, kinks)
+    free = (box.side & both == both) & ((kinks is None) | (box.beta != 0.0))
+    wanted = np.flatnonzero((depths > 0.0) | free)
+    at = wanted[np.argsort(-depths[wanted], kind="stable")][:most]
     if not len(at):
         return Block(at, np.empty(0), 0)
-    square = _square(rows, at, memory)
+    space = rows.features.space
+    X = rows.features.take(rows.at[at])
+    gram = Gram(space.kernel, X, memory=memory, dtype=rows.spec.dtype, extent=space.extent)
+    square = Square(gram)
+    square.append(np.arange(min(len(at), square.most)))
     at = at[: len(square.idx)]
-    box, kinks = Box(*(values[at] for values in rows.box)), smo_box.l1_among(rows.qp.l1, at)
+    box, kinks = Box(*(values[at] for values in box)), smo_box.l1_among(kinks, at)
     before, steps, table = box.beta.copy(), 0, square.rows
     pairs = np.array([smo_box.extremes(box.v, box.side, kinks)], dtype=np.int64)
 
@@ -70,32 +70,12 @@ def block(rows: Rows, own, level: float, most: int, memory: int, inner: float) -
     return Block(at[moved][order], (box.beta - before)[moved][order], steps)
 
 
-def _choose(rows: Rows, level: float, most: int) -> np.ndarray:
-    """Return the rows of the block, those first that violate their condition most."""
-    box, both = rows.box, smo_box.UP | smo_box.LOW
-    depths = violations(box, level, rows.qp.l1)
-    free = (box.side & both == both) & ((rows.qp.l1 is None) | (box.beta != 0.0))
-    wanted = np.flatnonzero((depths > 0.0) | free)
-    return wanted[np.argsort(-depths[wanted], kind="stable")][:most]
-
-
-def _square(rows: Rows, at: np.ndarray, memory: int) -> Square:
-    """Return the matrix of as many of these rows as there is room for."""
-    space = rows.features.space
-    X = rows.features.take(rows.at[at])
-    gram = Gram(space.kernel, X, memory=memory, dtype=rows.spec.dtype, extent=space.extent)
-    square = Square(gram)
-    square.append(np.arange(min(len(at), square.most)))
-    rows.kernel_values += gram.kernel_values
-    return square
-
-
-def tally(rows: Rows, own: object, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+def _tally(rows: Rows, own: object, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the number and the summed weight of the rows of each class, of those that take part."""
     return np.bincount(rows.codes, minlength=n_classes), np.bincount(rows.codes, rows.qp.C, minlength=n_classes)
 
 
-def hits(rows: Rows, own: object, change: Change) -> np.ndarray:
+def _hits(rows: Rows, own: object, change: Change) -> np.ndarray:
     """Return how the predictions of a model, in the place of vectors, compare with the answers of the rows.
 
     Of classes they are int64, shape (3, n_classes): for each class the number of its rows, of predictions of it, and of
@@ -122,12 +102,6 @@ def hits(rows: Rows, own: object, change: Change) -> np.ndarray:
 NONE = np.empty(0, dtype=np.int64)
 
 
-class Behind(NamedTuple):
-    """The answer of a part that has no rows in the state that a message belongs to, as after the loss of its worker."""
-
-    stamp: int
-
-
 class Own(NamedTuple):
     """The part of a message that is for one part only."""
 
@@ -138,13 +112,6 @@ class Own(NamedTuple):
     inside: np.ndarray = NONE
 
 
-class Slope(NamedTuple):
-    """How the objective changes along a proposed change: slope t + curvature t^2 / 2, of the rows of a part."""
-
-    slope: float
-    curvature: float
-
-
 class Survey(NamedTuple):
     """What a part knows of its rows at the weights of the driver."""
 
@@ -152,11 +119,11 @@ class Survey(NamedTuple):
     high: float
     value: float  # the part of the objective
     norm: float  # sum beta_i y_i h_i, the part of |w|^2
-    v: np.ndarray  # float64 (q,): v of the rows of `Own.inside`
-    below: np.ndarray  # positions of the rows that violate their condition most, with v below and above the level
-    above: np.ndarray
-    of_below: np.ndarray  # by how much they do
-    of_above: np.ndarray
+    v: np.ndarray = NONE  # float64 (q,): v of the rows of `Own.inside`
+    below: np.ndarray = NONE  # positions of the rows that violate their condition most, with v below the level
+    above: np.ndarray = NONE  # and above it
+    of_below: np.ndarray = NONE  # by how much they do
+    of_above: np.ndarray = NONE
 
 
 class Taken(NamedTuple):
@@ -171,28 +138,43 @@ class Taken(NamedTuple):
     rows: np.ndarray
 
 
-def propose(rows: Rows, own: Own, change: Change) -> Slope:
-    """Compute what a change of weights adds to v, and what it does to the objective."""
-    return Slope(*rows.propose(change, own.rows, own.values))
+def _propose(rows: Rows, own: Own, change: Change) -> tuple[float, float]:
+    """Keep what a change of weights adds to v; return slope and curvature of the objective along it, of the rows."""
+    qp, box, at, values = rows.qp, rows.box, own.rows, own.values
+    rows.ahead = rows.product(change, rows.spec.dtype)
+    signed, before = box.y[at] * values, box.beta[at]
+    ridged = 0.0
+    if qp.ridge_down is qp.ridge:
+        rows.ahead[at] += qp.ridge[at] * signed
+    else:
+        ridged = float(values @ (qp.ridge_terms(before + values, at) - qp.ridge_terms(before, at)))
+    slope = float(signed @ box.v[at])
+    if qp.l1 is not None:
+        grown = np.abs(before + values) - np.abs(before)
+        slope += float(qp.width[at] @ grown) if np.ndim(qp.width) else float(qp.width * grown.sum())
+    return slope, float(signed @ rows.ahead[at]) + ridged
 
 
-def settle(rows: Rows, own: Own, portion: float, level: float, wanted: int) -> Survey:
+def _settle(rows: Rows, own: Own, portion: float, level: float, wanted: int) -> Survey:
     """Follow a proposed change up to this portion, which leads to the weights `own`, and look at all rows."""
-    rows.follow(own.rows, own.values, portion)
-    return survey(rows, own, level, wanted)
+    qp, box = rows.qp, rows.box
+    if qp.ridge_down is qp.ridge:
+        box.beta[own.rows] = own.values
+        box.v[:] += portion * rows.ahead
+    else:
+        h = rows.decisions() + portion * rows.ahead
+        box.beta[own.rows] = own.values
+        box.v[:] = h + qp.shift(box.beta)
+    smo_box.take_sides(box, qp.l1)
+    rows.stamp, rows.ahead = rows.stamp + 1, None
+    return _survey(rows, own, level, wanted)
 
 
-def survey(rows: Rows, own: Own, level: float, wanted: int) -> Survey:
+def _survey(rows: Rows, own: Own, level: float, wanted: int) -> Survey:
     """Look at all rows: how far they are from optimal, and which ones are farthest.
 
-    Parameters
-    ----------
-    rows, own
-        The rows, and those of them that are no candidates.
-    level : float
-        Estimate of v at the points between their bounds.
-    wanted : int
-        Largest number of candidates on each side of the level.
+    `level` is an estimate of v at the points between their bounds, `wanted` the largest number of rows on each side of
+    it that are named; those that `own` names are none of them.
     """
     box, qp = rows.box, rows.qp
     i, k = smo_box.extremes(box.v, box.side, qp.l1) if qp.m else (-1, -1)
@@ -202,17 +184,9 @@ def survey(rows: Rows, own: Own, level: float, wanted: int) -> Survey:
     outside = np.flatnonzero(depths > 0.0)
     is_above = box.v[outside] > level
     below, above = (_worst(depths, side, wanted) for side in (outside[~is_above], outside[is_above]))
-    return Survey(
-        low if i >= 0 else np.inf,
-        high if k >= 0 else -np.inf,
-        qp.value(box.beta, box.y * box.v),
-        float((box.beta * box.y) @ rows.decisions()),
-        box.v[own.inside],
-        below,
-        above,
-        depths[below],
-        depths[above],
-    )
+    value, norm = qp.value(box.beta, box.y * box.v), float((box.beta * box.y) @ rows.decisions())
+    sums = low if i >= 0 else np.inf, high if k >= 0 else -np.inf, value, norm
+    return Survey(*sums, box.v[own.inside], below, above, depths[below], depths[above])
 
 
 def _worst(depths: np.ndarray, side: np.ndarray, wanted: int) -> np.ndarray:
@@ -222,43 +196,39 @@ def _worst(depths: np.ndarray, side: np.ndarray, wanted: int) -> np.ndarray:
     return side[np.argpartition(-depths[side], wanted - 1)[:wanted]] if wanted else side[:0]
 
 
-def draw(rows: Rows, own: Own, seed: int) -> np.ndarray:
+def _draw(rows: Rows, own: Own, seed: int) -> np.ndarray:
     """Return the positions of rows drawn at random: `own.rows` are how many of each side of `SampleQP.y`."""
-    rng, drawn = np.random.default_rng((seed, len(rows.at))), []
-    for sign, most in zip((1.0, -1.0), own.rows.tolist(), strict=True):
-        side = np.flatnonzero(rows.qp.y == sign)
-        drawn.append(rng.permutation(side)[:most])
+    rng, sides = np.random.default_rng((seed, len(rows.at))), zip((1.0, -1.0), own.rows.tolist(), strict=True)
+    drawn = [rng.permutation(np.flatnonzero(rows.qp.y == sign))[:most] for sign, most in sides]
     return np.sort(np.concatenate(drawn))
 
 
-def take(rows: Rows, own: Own) -> Taken:
+def _take(rows: Rows, own: Own) -> Taken:
     """Return the rows at the positions `own.rows`, ascending."""
     at, box, qp = own.rows, rows.box, rows.qp
     X = rows.features.take(rows.at[at])
     return Taken(X, rows.answers[at], qp.C[at], qp.gram.diag[at], box.beta[at], box.v[at], rows.at[at])
 
 
-def find(rows: Rows, own: Own) -> np.ndarray:
+def _find(rows: Rows, own: Own) -> np.ndarray:
     """Return the positions of the rows that have the numbers `own.rows` in the part, -1 for those that do not."""
     at = np.searchsorted(rows.at, own.rows)
     at[at == len(rows.at)] = 0
     return np.where(rows.at[at] == own.rows, at, -1) if len(rows.at) else np.full(len(own.rows), -1)
 
 
-def count(rows: Rows, own: Own) -> tuple[int, int, float, tuple[float, float, int]]:
+def _count(rows: Rows, own: Own) -> tuple[int, int, float, tuple[float, float, int]]:
     """Return the numbers of rows of each side of `SampleQP.y`, the largest k(x, x), and the bounds of the engines."""
     plus = int(np.count_nonzero(rows.qp.y > 0.0))
     return plus, len(rows.at) - plus, float(rows.qp.gram.diag.max(initial=0.0)), rows.features.bounds()
 
 
-def losses(rows: Rows, own: Own, biases: np.ndarray, mark: int) -> np.ndarray:
+def _losses(rows: Rows, own: Own, biases: np.ndarray, mark: int) -> np.ndarray:
     """Return the summed losses at each bias: of the certificate `mark`, or of the rounds' own v if that is 0."""
-    h = rows.decisions() if mark == 0 else rows.h
-    assert h is not None
-    return losses_at(rows.qp.record, h, rows.spec.centre, biases)
+    return losses_at(rows.qp.record, rows.h if mark else rows.decisions(), rows.spec.centre, biases)
 
 
-def measure(rows: Rows, own: Own, change: Change, mark: int) -> Totals:
+def _measure(rows: Rows, own: Own, change: Change, mark: int) -> Totals:
     """Compute the decision values of a certificate from scratch in float64, from all vectors that have weights."""
     rows.measured = np.zeros(len(rows.at))
     rows.measured[own.rows] = own.values
@@ -266,12 +236,12 @@ def measure(rows: Rows, own: Own, change: Change, mark: int) -> Totals:
     return Totals(*totals_of(rows.qp.record, rows.measured, rows.qp.gram.diag, rows.spec.centre))
 
 
-def sums(rows: Rows, own: Own, bias: float, error: float) -> Sums:
+def _sums(rows: Rows, own: Own, bias: float, error: float) -> Sums:
     """Return the sums of the certificate that `measure` began; decision values have at most this error."""
     return Sums(*sums_of(rows.qp.record, rows.h, rows.measured, rows.spec.centre, bias, error, U))
 
 
-def adopt(rows: Rows, own: Own) -> bool:
+def _adopt(rows: Rows, own: Own) -> bool:
     """Go on from the exact values of the last certificate; return False if there is none of these weights."""
     if rows.h is None or not np.array_equal(rows.measured, rows.box.beta):
         return False
@@ -279,39 +249,46 @@ def adopt(rows: Rows, own: Own) -> bool:
     return True
 
 
-def bring(rows: Rows, own: Own, stamp: int, change: Change) -> int:
+def _bring(rows: Rows, own: Own, stamp: int, change: Change) -> int:
     """Bring the rows to a state from scratch, from all vectors that have weights and the weights `own` of its rows."""
-    rows.begin_anew(stamp, change, own.rows, own.values)
+    rows.box.beta[:] = 0.0
+    rows.box.beta[own.rows] = own.values
+    rows.take(stamp, rows.product(change, np.float64))
     return stamp
 
 
 class Message(NamedTuple):
     """What parts are asked to do."""
 
-    do: str  # A name in `ANSWERS`
+    do: str  # a name in `_ANSWERS`
     stamp: int = -1  # the state that the rows have to be in; -1 for any
     mark: int = 0  # the certificate whose decision values they have to hold; 0 for none
-    # further arguments, small ones
-    options: dict[str, Any] = {}  # noqa: RUF012  it is never written to
+    options: dict[str, Any] = {}  # noqa: RUF012  further arguments, small ones; it is never written to
 
 
-ANSWERS: dict[str, Callable[..., Any]] = {
-    answer.__name__: answer
+_ANSWERS: dict[str, Callable[..., Any]] = {
+    answer.__name__.removeprefix("_"): answer
     for answer in (
-        *(propose, settle, block, survey, draw, take, find, count, losses, measure, sums, adopt, bring),
-        *(tally, hits),
+        *(_propose, _settle, _block, _survey, _draw, _take, _find, _count, _losses, _measure, _sums, _adopt, _bring),
+        *(_tally, _hits),
     )
 }
 
 
 def answer(rows: Rows, message: Message, own: Own, change: Change | None) -> Any:
-    """Return what the rows of a part answer to a message; `Behind` if they are not in its state."""
+    """Return what the rows of a part answer to a message; None if they are not in its state.
+
+    Parameters
+    ----------
+    rows, message, own, change
+        The rows, what all parts are asked, what is for this part only, and what is for all parts, and large.
+    """
     if message.stamp >= 0 and rows.stamp != message.stamp:
         if not (message.do == "settle" and rows.stamp == message.stamp + 1):
-            return Behind(rows.stamp)
+            return None
         options = {k: v for k, v in message.options.items() if k != "portion"}  # it has been done: asked twice
-        return survey(rows, own, **options)
+        return _survey(rows, own, **options)
     if (message.do == "settle" and rows.ahead is None) or (message.mark and rows.mark != message.mark):
-        return Behind(rows.stamp)
+        return None
     given = {} if change is None else {"change": change}
-    return ANSWERS[message.do](rows, own, **given, **message.options)
+    return _ANSWERS[message.do](rows, own, **given, **message.options)

@@ -1,25 +1,110 @@
-"""The rows of one part in one problem: their weights and their gradient, which can be computed anew at any time."""
+"""The rows of one part: their features as all problems see them, and in one problem their weights and gradient.
+
+All of it can be computed anew at any time.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
+from svmkit.data.prepare.preprocessing import Preprocessing
+from svmkit.kernels.engines import Engine, engine_for, with_int32_indices
+from svmkit.kernels.extent import Extent
+from svmkit.kernels.functions import Kernel
 from svmkit.losses.base import Loss
 from svmkit.model.one_vs_one import signs
 from svmkit.problems.dual import DualQP
 from svmkit.solver.smo import box as smo_box
 from svmkit.training.division import REST
 from svmkit_dask.parts.part import Part, places
-from svmkit_dask.worker.features import Features, Space
 
 
-class _Diagonal(NamedTuple):
-    """What is asked of a Gram of samples whose kernel values are computed elsewhere."""
+class Space(NamedTuple):
+    """Where all parts of a set of data lie, and the kernel on it."""
 
-    m: int
-    diag: np.ndarray
+    kernel: Kernel  # the kernel, resolved on all parts
+    extent: Extent  # that of the samples of all parts
+    width: int  # the number of columns after preprocessing
+    preprocessing: Preprocessing | None = None  # the scaling, learnt from all parts
+
+    def features(self, X):
+        """Return rows as they were read, scaled and as wide as the space."""
+        if X.shape[1] < self.width and sp.issparse(X):
+            X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], self.width))
+        if self.preprocessing is not None:
+            X = self.preprocessing.apply(X)
+        return with_int32_indices(X)
+
+
+class Features:
+    """The features of one part in a space, block by block; those of a part in memory are kept as they are used."""
+
+    def __init__(self, part: Part, space: Space) -> None:
+        self.part, self.space = part, space
+        self._kept: list[tuple[int, Engine]] | None = None
+
+    def engines(self) -> Iterator[tuple[int, Engine]]:
+        """Yield the first row of each block and the engine of its rows, in order."""
+        if self._kept is not None:
+            yield from self._kept
+            return
+        kept = [] if self.part.is_in_memory else None
+        for first, X in self.part.blocks():
+            engine = engine_for(self.space.kernel, self.space.features(X), self.space.extent)
+            if kept is not None:
+                kept.append((first, engine))
+            yield first, engine
+        self._kept = kept
+
+    def take(self, rows: np.ndarray):
+        """Return some rows of the part, int64 in any order, as the problem sees them."""
+        return self.space.features(self.part.take(rows))
+
+    def product(self, at: np.ndarray, Z, coef: np.ndarray, dtype=np.float64) -> np.ndarray:
+        """Return K(X[at], Z) @ coef for rows of the part.
+
+        Parameters
+        ----------
+        at : ndarray of int64, shape (n,)
+            The rows, ascending.
+        Z, coef : ndarray or CSR of shape (q, width), ndarray of float64, shape (q,)
+            Vectors, as `take` returns them, and their coefficients.
+        dtype : {float64, float32}, default=float64
+            As for `Engine.product`.
+        """
+        out = np.zeros(len(at))
+        if len(coef):
+            for here, engine, sel in self._cut(at):
+                out[here] = engine.product(Z, coef[:, None], sel, dtype)[:, 0]
+        return out
+
+    def diag(self, at: np.ndarray) -> np.ndarray:
+        """Return k(x, x) of the rows `at`, float64 (n,)."""
+        out = np.empty(len(at))
+        for here, engine, sel in self._cut(at):
+            out[here] = engine.diag()[sel]
+        return out
+
+    def bounds(self) -> tuple[float, float, int]:
+        """Return what `svmkit.problems.sums.Bounds` asks of the engines: value, largest and panel of any block."""
+        kept = [(engine.error, engine.largest, engine.panel) for _, engine in self.engines()]
+        error, largest, panel = zip(*kept, strict=True) if kept else ((0.0,), (0.0,), (1,))
+        return max(error), max(largest), max(panel)
+
+    def _cut(self, at: np.ndarray) -> Iterator[tuple[slice, Engine, np.ndarray]]:
+        """Yield, for each block with rows of `at`, their positions in `at`, the engine, and the rows within the block.
+
+        An engine takes an empty selection for all of its rows.
+        """
+        for first, engine in self.engines():
+            lo, hi = np.searchsorted(at, [first, first + engine.n])
+            if hi > lo:
+                yield slice(lo, hi), engine, at[lo:hi] - first
 
 
 class SampleQP(DualQP):
@@ -28,25 +113,14 @@ class SampleQP(DualQP):
     name: ClassVar[str] = "SampleQP"
 
     def __init__(self, spec: Spec, answers: np.ndarray, C: np.ndarray, diag: np.ndarray) -> None:
-        self._given = spec, answers, C, diag
         target = spec.targets(answers)
         y = np.where(target > spec.centre, 1.0, -1.0)
-        super().__init__(_Diagonal(len(C), diag), y, C, spec.loss.terms(target, C), centre=spec.centre)  # type: ignore[arg-type]
+        super().__init__(SimpleNamespace(m=len(C), diag=diag), y, C, spec.loss.terms(target, C), centre=spec.centre)  # type: ignore[arg-type]
         self.l1 = smo_box.l1_part(self)
-
-    def among(self, at: np.ndarray) -> SampleQP:
-        """Return those of the samples `at`."""
-        spec, *arrays = self._given
-        return SampleQP(spec, *(array[at] for array in arrays))
 
     def shift(self, beta: np.ndarray) -> np.ndarray:
         """Return what v exceeds the decision values without the bias by, at the weights beta (m,)."""
         return self.signs * (self.ridge_terms(beta) + self.origin)
-
-    def kinks(self, before: np.ndarray, after: np.ndarray, at: np.ndarray) -> float:
-        """Return by how much the kinks of the objective grow as the weights of the samples `at` change."""
-        grown = np.abs(after) - np.abs(before)
-        return float(self.width[at] @ grown) if np.ndim(self.width) else float(self.width * grown.sum())
 
 
 class Spec(NamedTuple):
@@ -57,7 +131,7 @@ class Spec(NamedTuple):
     C: float  # the weight of the summed losses
     class_weights: np.ndarray  # float64 (n_classes,): the weight of each class; (1,) of targets
     loss: Loss  # the loss
-    dtype: np.dtype  # precision of the kernel values that are summed up in a round; those of a certificate are float64
+    dtype: np.dtype = np.dtype(np.float64)  # of the kernel values of a round; those of a certificate are float64
     centre: float = 0.0  # what is subtracted from all targets
 
     @property
@@ -94,22 +168,9 @@ class Change(NamedTuple):
 class Rows:
     """The rows of one part, with their answers and weights, that take part in one problem.
 
-    Attributes
-    ----------
-    at : ndarray of int64, shape (n,)
-        The rows of the part that take part, ascending. All other arrays follow their order.
-    qp : SampleQP
-        Their losses.
-    box : Box
-        SMO's state; `v` is y times the gradient at `beta`.
-    stamp : int
-        The number of changes of the weights so far: a message says to which state it belongs.
-    ahead : ndarray of float64, shape (n,), or None
-        What a proposed change adds to v; without that of its ridges if these differ above and below 0.
-    h, measured : ndarray of float64, shape (n,)
-        The decision values of the last certificate, without the bias, and its weights; h is None before there is one.
-    mark : int
-        The number of that certificate.
+    `at` are these rows of the part, int64 (n,), ascending; all other arrays follow their order. `box` is SMO's state,
+    whose v is y times the gradient at its weights. `stamp` is the number of changes of the weights so far: a message
+    says to which state it belongs.
     """
 
     def __init__(self, portion: Portion, spec: Spec) -> None:
@@ -121,65 +182,19 @@ class Rows:
         self.qp = qp = SampleQP(spec, self.answers, C, self.features.diag(self.at))
         self.box = smo_box.box_of(qp, np.zeros(len(self.at)), qp.origin)
         smo_box.take_sides(self.box, qp.l1)
-        self.stamp, self.kernel_values, self.mark = 0, 0, 0
+        self.stamp = 0
+        # what a proposed change adds to v; without that of its ridges if these differ above and below 0
         self.ahead: np.ndarray | None = None
-        self.h: np.ndarray | None = None
-        self.measured = np.zeros(len(self.at))
+        # of the last certificate: its number, the decision values without the bias, and the weights
+        self.mark, self.h, self.measured = 0, None, np.zeros(len(self.at))
 
     def product(self, change: Change, dtype) -> np.ndarray:
         """Return what vectors with these coefficients add to the decision values, float64 (n,)."""
-        product, computed = self.features.product(self.at, change.X, change.coef, dtype)
-        self.kernel_values += computed
-        return product
+        return self.features.product(self.at, change.X, change.coef, dtype)
 
     def decisions(self) -> np.ndarray:
         """Return the decision values without the bias that belong to v, float64 (n,)."""
         return self.box.v - self.qp.shift(self.box.beta)
-
-    def propose(self, change: Change, at: np.ndarray, values: np.ndarray) -> tuple[float, float]:
-        """Keep what a change of weights adds to v; return slope and curvature of the objective, of rows `at`."""
-        qp, box = self.qp, self.box
-        self.ahead = self.product(change, self.spec.dtype)
-        signed, before = box.y[at] * values, box.beta[at]
-        if qp.ridge_down is qp.ridge:
-            self.ahead[at] += qp.ridge[at] * signed
-            ridged = 0.0
-        else:
-            ridged = float(values @ (qp.ridge_terms(before + values, at) - qp.ridge_terms(before, at)))
-        slope = float(signed @ box.v[at])
-        if qp.l1 is not None:
-            slope += qp.kinks(before, before + values, at)
-        return slope, float(signed @ self.ahead[at]) + ridged
-
-    def follow(self, at: np.ndarray, weights: np.ndarray, portion: float) -> None:
-        """Follow the proposed change up to this portion, which leads to these weights of the rows `at`."""
-        qp, box = self.qp, self.box
-        assert self.ahead is not None
-        if qp.ridge_down is qp.ridge:
-            box.beta[at] = weights
-            box.v[:] += portion * self.ahead
-        else:
-            h = self.decisions() + portion * self.ahead
-            box.beta[at] = weights
-            box.v[:] = h + qp.shift(box.beta)
-        smo_box.take_sides(box, qp.l1)
-        self.stamp, self.ahead = self.stamp + 1, None
-
-    def begin_anew(self, stamp: int, change: Change, own: np.ndarray, beta: np.ndarray) -> None:
-        """Compute v from scratch, from all vectors that have weights and those weights that are of these rows.
-
-        Parameters
-        ----------
-        stamp : int
-            The state that this is.
-        change : Change
-            All vectors that have weights.
-        own, beta : ndarray of shape (k,)
-            Positions of rows that have weights, and their weights.
-        """
-        self.box.beta[:] = 0.0
-        self.box.beta[own] = beta
-        self.take(stamp, self.product(change, np.float64))
 
     def take(self, stamp: int, h: np.ndarray) -> None:
         """Let v follow from decision values without the bias that belong to the weights."""
@@ -195,11 +210,11 @@ class Portion(NamedTuple):
     answers: np.ndarray
     weights: np.ndarray
 
-    @classmethod
-    def from_part(cls, part: Part, space: Space, classes: np.ndarray | None) -> Portion:
-        """Return a part with the places of its labels among the classes, -1 of others; without classes with targets."""
-        if classes is None:
-            answers = part.answers.astype(np.float64)
-        else:
-            answers = places(classes, part.answers) if part.n_rows else np.empty(0, dtype=np.int64)
-        return cls(Features(part, space), answers, np.ones(part.n_rows) if part.weights is None else part.weights)
+
+def portion_of(part: Part, space: Space, classes: np.ndarray | None) -> Portion:
+    """Return a part with the places of its labels among the classes, -1 of others; without classes with targets."""
+    if classes is None:
+        answers = part.answers.astype(np.float64)
+    else:
+        answers = places(classes, part.answers) if part.n_rows else np.empty(0, dtype=np.int64)
+    return Portion(Features(part, space), answers, np.ones(part.n_rows) if part.weights is None else part.weights)

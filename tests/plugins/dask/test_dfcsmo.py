@@ -11,8 +11,7 @@ from svmkit_dask.driver.problem import ScatteredQP
 from svmkit_dask.driver.session import LocalWorkers, Session
 from svmkit_dask.parts.part import MemoryPart
 from svmkit_dask.worker.answers import Message
-from svmkit_dask.worker.features import Features, Space
-from svmkit_dask.worker.rows import Portion, Spec
+from svmkit_dask.worker.rows import Features, Portion, Space, Spec
 
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.extent import Extent

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 from support.crew import (
-    CLASSES,
-    KERNEL,
     Deadly,
     dask_crew,
     killing_once,
@@ -21,13 +19,11 @@ from support.crew import (
     of_all_rows,
     posed,
     rows,
-    space_of,
     written,
 )
 from svmkit_dask.cluster import workers
 from svmkit_dask.cluster.executor import DaskExecutor
 from svmkit_dask.cluster.watch import Watch
-from svmkit_dask.cluster.workers import DaskWorkers
 from svmkit_dask.dfcsmo import DFCSMO
 
 from svmkit.errors import Gone, InputError
@@ -205,9 +201,8 @@ def test_a_part_that_cannot_be_read_again_ends_the_solve_with_its_name(client, t
 
 def test_a_part_under_which_workers_end_is_given_up(client, tmp_path):
     np.savez(tmp_path / "part.npz", X=X, y=Y)
-    space = space_of(X, KERNEL)
     with (
-        DaskWorkers(Watch(client), [Deadly(str(tmp_path / "part.npz"))], [len(Y)], space, CLASSES) as crew,
+        dask_crew(client, tmp_path, X, Y, (), sources=[Deadly(str(tmp_path / "part.npz"))]) as crew,
         pytest.raises(Gone, match=r"part\.npz: its workers ended under it \d times"),
     ):
         posed(crew)
