@@ -1,10 +1,16 @@
-from .asymmetric import Expectile, Quantile
 from .base import Family, Loss
 from .by_name import loss_names, make_loss
 from .margin import Hinge, SmoothedHinge, SquaredHinge
-from .residual import AbsoluteError, Huber, SquaredError
+from .residual import (
+    AbsoluteError,
+    EpsilonInsensitive,
+    Expectile,
+    Huber,
+    Quantile,
+    SquaredEpsilonInsensitive,
+    SquaredError,
+)
 from .terms import Terms, conjugates, dual_weights, loss_values
-from .tube import EpsilonInsensitive, SquaredEpsilonInsensitive
 
 __all__ = [
     "AbsoluteError",

@@ -17,13 +17,16 @@ An entry point in the package's pyproject.toml registers it:
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
 
+from svmkit.errors import InputError
 from svmkit.losses.terms import Terms
 
 
@@ -83,6 +86,19 @@ class Loss(ABC):
         -------
         Terms
         """
+
+    def _require(self, option: str, words: str, holds: Callable[[float], bool]) -> None:
+        """Make an option a float; raise InputError, with what it must be in words, unless that holds."""
+        value = getattr(self, option)
+        try:
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not holds(number):
+            raise InputError(
+                f"{option} must be {words}, not {f'{value:g}' if isinstance(value, float) else repr(value)}"
+            )
+        object.__setattr__(self, option, number)
 
     @property
     def words(self) -> str:

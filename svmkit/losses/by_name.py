@@ -100,7 +100,12 @@ def make_loss(
     if isinstance(given, Loss):
         return given
     options, own = dict(values or {}), plugins.options(cls)
-    _require_own(cls.name, options, own, task)
+    for key in options:
+        if key not in own:
+            able = [row.name for row in plugins.working("loss") if key in row.options and row.plugin.task == task]
+            others = f"; with {key}: {', '.join(able)}" if able else ""
+            has = f"it has {', '.join(own)}" if own else "it has none"
+            raise InputError(f"loss {cls.name} has no option {key!r}{meant(key, own)}; {has}{others}")
     if epsilon is not None and "epsilon" in own:
         options.setdefault("epsilon", epsilon)
     return plugins.build("loss", cls.name, options)
@@ -109,12 +114,3 @@ def make_loss(
 def canonical_name(name: str, task: str) -> str:
     """Return the registered name of a loss for a name of the task; another text as it is."""
     return ALIASES.get(task, {}).get(name, name)
-
-
-def _require_own(name: str, values: Mapping[str, Any], own: Mapping[str, Any], task: str) -> None:
-    for key in values:
-        if key not in own:
-            able = [row.name for row in plugins.working("loss") if key in row.options and row.plugin.task == task]
-            others = f"; with {key}: {', '.join(able)}" if able else ""
-            has = f"it has {', '.join(own)}" if own else "it has none"
-            raise InputError(f"loss {name} has no option {key!r}{meant(key, own)}; {has}{others}")

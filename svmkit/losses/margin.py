@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from svmkit.losses.base import Family, Loss
-from svmkit.losses.options import require_positive
 from svmkit.losses.terms import Terms
 
 
@@ -86,7 +86,7 @@ class SmoothedHinge(Loss):
     delta: float = 1.0
 
     def __post_init__(self) -> None:
-        require_positive(self, "delta")
+        self._require("delta", "a finite number > 0", lambda delta: 0.0 < delta < math.inf)
 
     def value(self, target: np.ndarray, h: np.ndarray) -> np.ndarray:
         slack = np.maximum(1.0 - target * h, 0.0)

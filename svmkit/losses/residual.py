@@ -1,14 +1,14 @@
-"""Symmetric losses of the residual e = t - h: absolute error, squared error, Huber's loss."""
+"""Losses of the residual e = t - h: symmetric ones, those with a tube of half width epsilon, and asymmetric ones."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from svmkit.losses.base import Family, Loss
-from svmkit.losses.options import require_positive
 from svmkit.losses.terms import Terms
 
 
@@ -88,7 +88,7 @@ class Huber(Loss):
     delta: float = 1.35
 
     def __post_init__(self) -> None:
-        require_positive(self, "delta")
+        self._require("delta", "a finite number > 0", lambda delta: 0.0 < delta < math.inf)
 
     def value(self, target: np.ndarray, h: np.ndarray) -> np.ndarray:
         size = np.abs(target - h)
@@ -97,3 +97,168 @@ class Huber(Loss):
     def terms(self, target: np.ndarray, C: np.ndarray) -> Terms:
         most, ridge = 2.0 * C * self.delta, 1.0 / (2.0 * C)
         return Terms.fill(target, lower=-most, upper=most, ridge_up=ridge, ridge_down=ridge)
+
+
+@dataclass(frozen=True)
+class EpsilonInsensitive(Loss):
+    """The loss max(0, |t - h| - epsilon) of epsilon-SVR (Vapnik 1995).
+
+    Parameters
+    ----------
+    epsilon : float, default=0.1
+        Half the width of the tube without loss, >= 0, in units of the targets.
+
+    Raises
+    ------
+    InputError
+        If epsilon is not a finite number >= 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.losses import EpsilonInsensitive
+    >>> EpsilonInsensitive(epsilon=0.5).value(np.array([1.0, 1.0]), np.array([0.75, 3.0]))
+    array([0. , 1.5])
+    """
+
+    name: ClassVar[str] = "epsilon_insensitive"
+    task: ClassVar[str] = "regress"
+    family: ClassVar[Family] = Family.BOUNDED
+
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        self._require("epsilon", "a finite number >= 0, in units of the targets", lambda width: 0.0 <= width < math.inf)
+
+    @property
+    def words(self) -> str:
+        return "epsilon-insensitive"
+
+    def value(self, target: np.ndarray, h: np.ndarray) -> np.ndarray:
+        return np.maximum(np.abs(target - h) - self.epsilon, 0.0)
+
+    def terms(self, target: np.ndarray, C: np.ndarray) -> Terms:
+        return Terms.fill(target, lower=-C, upper=C, kink_up=self.epsilon, kink_down=self.epsilon)
+
+
+@dataclass(frozen=True)
+class SquaredEpsilonInsensitive(Loss):
+    """The loss max(0, |t - h| - epsilon)^2, LIBLINEAR's L2 loss of regression (Ho, Lin 2012).
+
+    Parameters
+    ----------
+    epsilon : float, default=0.1
+        Half the width of the tube without loss, >= 0, in units of the targets.
+
+    Raises
+    ------
+    InputError
+        If epsilon is not a finite number >= 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.losses import SquaredEpsilonInsensitive
+    >>> SquaredEpsilonInsensitive(epsilon=0.5).value(np.array([1.0, 1.0]), np.array([0.75, 3.0]))
+    array([0.  , 2.25])
+    """
+
+    name: ClassVar[str] = "squared_epsilon_insensitive"
+    task: ClassVar[str] = "regress"
+    family: ClassVar[Family] = Family.RIDGED
+
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        self._require("epsilon", "a finite number >= 0, in units of the targets", lambda width: 0.0 <= width < math.inf)
+
+    @property
+    def words(self) -> str:
+        return "squared epsilon-insensitive"
+
+    def value(self, target: np.ndarray, h: np.ndarray) -> np.ndarray:
+        return np.square(np.maximum(np.abs(target - h) - self.epsilon, 0.0))
+
+    def terms(self, target: np.ndarray, C: np.ndarray) -> Terms:
+        ridge, width = 1.0 / (2.0 * C), self.epsilon
+        unbounded = {"lower": -np.inf, "upper": np.inf}
+        return Terms.fill(target, **unbounded, kink_up=width, kink_down=width, ridge_up=ridge, ridge_down=ridge)
+
+
+@dataclass(frozen=True)
+class Quantile(Loss):
+    """The pinball loss of the quantile tau (Koenker, Bassett 1978): tau e for e = t - h >= 0, (tau - 1) e below.
+
+    Parameters
+    ----------
+    tau : float, default=0.5
+        The quantile, 0 < tau < 1.
+
+    Raises
+    ------
+    InputError
+        If tau is not between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.losses import Quantile
+    >>> Quantile(tau=0.75).value(np.array([1.0, 1.0]), np.array([0.0, 2.0]))
+    array([0.75, 0.25])
+    """
+
+    name: ClassVar[str] = "quantile"
+    task: ClassVar[str] = "regress"
+    family: ClassVar[Family] = Family.BOUNDED
+
+    tau: float = 0.5
+
+    def __post_init__(self) -> None:
+        self._require("tau", "a number with 0 < tau < 1", lambda tau: 0.0 < tau < 1.0)
+
+    def value(self, target: np.ndarray, h: np.ndarray) -> np.ndarray:
+        e = target - h
+        return np.maximum(self.tau * e, (self.tau - 1.0) * e)
+
+    def terms(self, target: np.ndarray, C: np.ndarray) -> Terms:
+        return Terms.fill(target, lower=-C * (1.0 - self.tau), upper=C * self.tau)
+
+
+@dataclass(frozen=True)
+class Expectile(Loss):
+    """The asymmetric squared error of the expectile tau (Newey, Powell 1987): |tau - [e < 0]| e^2, e = t - h.
+
+    Parameters
+    ----------
+    tau : float, default=0.5
+        The expectile, 0 < tau < 1.
+
+    Raises
+    ------
+    InputError
+        If tau is not between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.losses import Expectile
+    >>> Expectile(tau=0.75).value(np.array([1.0, 1.0]), np.array([-1.0, 3.0]))
+    array([3., 1.])
+    """
+
+    name: ClassVar[str] = "expectile"
+    task: ClassVar[str] = "regress"
+    family: ClassVar[Family] = Family.RIDGED
+
+    tau: float = 0.5
+
+    def __post_init__(self) -> None:
+        self._require("tau", "a number with 0 < tau < 1", lambda tau: 0.0 < tau < 1.0)
+
+    def value(self, target: np.ndarray, h: np.ndarray) -> np.ndarray:
+        e = target - h
+        return np.where(e < 0.0, 1.0 - self.tau, self.tau) * np.square(e)
+
+    def terms(self, target: np.ndarray, C: np.ndarray) -> Terms:
+        up, down = 1.0 / (2.0 * C * self.tau), 1.0 / (2.0 * C * (1.0 - self.tau))
+        return Terms.fill(target, lower=-np.inf, upper=np.inf, ridge_up=up, ridge_down=down)

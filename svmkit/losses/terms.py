@@ -67,26 +67,6 @@ class Terms(NamedTuple):
         below = ridge if ridge_down is ridge_up else _column(ridge_down, m)
         return cls(target, _column(lower, m), _column(upper, m), up, down, ridge, below)
 
-    @property
-    def kinks(self) -> tuple[float, float] | None:
-        """The two kinks where they are the same for all samples; None where all of them are 0.
-
-        Raises
-        ------
-        ValueError
-            The kinks differ among the samples.
-        """
-        up, down = float(self.kink_up[0]), float(self.kink_down[0])
-        if not ((self.kink_up == up).all() and (self.kink_down == down).all()):
-            raise ValueError("the kinks differ among the samples")
-        return None if up == 0.0 == down else (up, down)
-
-    @property
-    def is_symmetric(self) -> bool:
-        """Whether the two ridges of each sample are equal wherever its weight may have either sign."""
-        either = (self.lower < 0.0) & (self.upper > 0.0)
-        return bool((self.ridge_up == self.ridge_down)[either].all())
-
 
 def _column(number: float | np.ndarray, m: int) -> np.ndarray:
     return np.full(m, number, dtype=np.float64)

@@ -13,8 +13,8 @@ from svmkit.kernels.functions import Kernel, Linear, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
+from svmkit.losses.residual import EpsilonInsensitive
 from svmkit.losses.terms import Terms
-from svmkit.losses.tube import EpsilonInsensitive
 from svmkit.model.machines import ClassFunctions, Machine, OneFunction
 from svmkit.model.matching import match_rows
 from svmkit.model.objective import Objective
