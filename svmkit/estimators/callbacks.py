@@ -26,7 +26,7 @@ class FitTasks(Callbacks):
     callback has asked to end the training.
     """
 
-    passive: ClassVar[bool] = False
+    passive = False
     sees_models: ClassVar[bool] = True
 
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any, with_models: bool) -> None:

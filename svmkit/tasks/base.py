@@ -40,6 +40,11 @@ class Answers(NamedTuple):
     codes: np.ndarray
     targets: np.ndarray | None = None
 
+    @property
+    def values(self) -> np.ndarray:
+        """The labels of the samples, or the targets where there are any: (n,)."""
+        return self.classes[self.codes] if self.targets is None else self.targets
+
 
 class Task(ABC):
     """What is learnt from data.
@@ -93,8 +98,8 @@ class Task(ABC):
         """Return what predictions of a model are compared with, encoded; by default what is learnt."""
         return self.encode(y, n_samples)
 
-    def division(self, multiclass: str, n_classes: int) -> str:
-        """Return the name of the way in which the data fall into subproblems (`svmkit.training.division`)."""
+    def division(self, scheme: str, n_classes: int) -> str:
+        """Return the name of the way in which data fall into subproblems, where several classes do by this scheme."""
         return "whole"
 
     def identity(self, answers: Answers, settings: Any) -> np.ndarray:

@@ -32,9 +32,9 @@ class Classification(Task):
     def encode(self, y: Any, n_samples: int) -> Answers:
         return Answers(*encode_labels(y, n_samples=n_samples))
 
-    def division(self, multiclass: str, n_classes: int) -> str:
+    def division(self, scheme: str, n_classes: int) -> str:
         # of two classes, one against the rest is the same problem, with scikit-learn's sign of its decisions
-        return "ovo" if multiclass == "ovr" and n_classes == 2 else multiclass
+        return "ovo" if scheme == "ovr" and n_classes == 2 else scheme
 
     def identity(self, answers: Answers, settings: Any) -> np.ndarray:
         scheme = SCHEMES.index(self.division(settings.multiclass, len(answers.classes)))

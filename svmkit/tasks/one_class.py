@@ -59,8 +59,13 @@ class OneClass(Task):
     def pose(self, solver, gram, target, C, settings):
         nu = NU if settings.nu is None else settings.nu
         if self.loss(solver, settings) == "hinge":
-            problem = OneClassQP(gram, nu, C)
-            require_support(problem, settings.most_support)
+            problem = OneClassQP(gram, nu, C)  # in which every alpha is at most its weight
+            least = int(np.count_nonzero(problem.fill(np.argsort(-problem.upper, kind="stable"))))
+            if settings.most_support < least:
+                raise InputError(
+                    f"max_support={settings.most_support:g} is infeasible: nu={nu:g} of {problem.m:,} samples needs at "
+                    f"least {least:,} support vectors; lower nu or raise max_support"
+                )
             return problem
         return SimplexQP(gram, ridge=0.5 * nu * C.sum() / C)
 
@@ -104,31 +109,19 @@ class OneClass(Task):
 
     def require(self, settings: Any) -> None:
         super().require(settings)
-        require_one_class(NU if settings.nu is None else settings.nu, settings.loss, settings.contamination)
-
-
-def require_one_class(nu: Any, loss: Any, contamination: Any) -> None:
-    """Raise InputError unless nu is possible with this loss and the contamination is "auto" or in (0, 0.5]."""
-    if loss not in (None, *OneClass.losses):
-        raise InputError(f"loss must be hinge or squared_hinge, not {loss!r}")
-    if not (isinstance(nu, int | float | np.number) and math.isfinite(nu) and nu > 0):
-        raise InputError(f"nu must be a finite number > 0, not {nu!r}")
-    if loss == "hinge" and nu > 1.0:
-        raise InputError(f"nu={nu:g} is infeasible: with loss=hinge it bounds fractions of the samples, 0 < nu <= 1")
-    if isinstance(contamination, str) and contamination == "auto":
-        return
-    if not (isinstance(contamination, int | float | np.number) and 0.0 < contamination <= 0.5):
-        raise InputError(f"contamination must be auto or a number in (0, 0.5], not {contamination!r}")
-
-
-def require_support(problem: OneClassQP, limit: float) -> None:
-    """Raise InputError if a limit on support vectors is below what nu needs: every alpha is at most its weight."""
-    least = int(np.count_nonzero(problem.fill(np.argsort(-problem.upper, kind="stable"))))
-    if limit < least:
-        raise InputError(
-            f"max_support={limit:g} is infeasible: nu={problem.nu:g} of {problem.m:,} samples needs at least {least:,} "
-            "support vectors; lower nu or raise max_support"
-        )
+        nu, loss = NU if settings.nu is None else settings.nu, settings.loss
+        contamination = settings.contamination
+        if loss not in (None, *self.losses):
+            raise InputError(f"loss must be hinge or squared_hinge, not {loss!r}")
+        if not (isinstance(nu, int | float | np.number) and math.isfinite(nu) and nu > 0):
+            raise InputError(f"nu must be a finite number > 0, not {nu!r}")
+        if loss == "hinge" and nu > 1.0:
+            raise InputError(
+                f"nu={nu:g} is infeasible: with loss=hinge it bounds fractions of the samples, 0 < nu <= 1"
+            )
+        is_share = isinstance(contamination, int | float | np.number) and 0.0 < contamination <= 0.5
+        if not (is_share or (isinstance(contamination, str) and contamination == "auto")):
+            raise InputError(f"contamination must be auto or a number in (0, 0.5], not {contamination!r}")
 
 
 def _cut(scores: np.ndarray, weights: np.ndarray, share: float) -> float:

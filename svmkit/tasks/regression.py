@@ -38,8 +38,7 @@ class Regression(Task):
         return Answers(np.empty(0), np.zeros(n_samples, dtype=np.int64), targets)
 
     def identity(self, answers: Answers, settings: Any) -> np.ndarray:
-        assert answers.targets is not None
-        return self.with_loss(np.append(answers.targets, float(settings.epsilon)), settings)
+        return self.with_loss(np.append(answers.values, float(settings.epsilon)), settings)
 
     def problem_type(self, solver, kernel, settings):
         return solver.problem_of(kernel, self.name)

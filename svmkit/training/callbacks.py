@@ -29,15 +29,11 @@ BeforeSolve = Callable[[int, int, str], Sequence[Callback]]
 class Callbacks:
     """What is called during a training. This one does nothing; a derived class says what it does.
 
-    Attributes
-    ----------
-    passive : bool
-        Whether it only looks: training takes the same course with it as without, and problems may run side by side.
-    sees_models : bool
-        Whether `on_iterate` and `on_end` are called.
+    It is `passive` if it only looks: training takes the same course with it as without, and problems may run side by
+    side. It `sees_models` if `on_iterate` and `on_end` are to be called.
     """
 
-    passive: ClassVar[bool] = True
+    passive: bool = True
     sees_models: ClassVar[bool] = False
 
     def on_begin(self, k: int, n_problems: int, name: str) -> Sequence[Callback]:
@@ -57,38 +53,18 @@ class Callbacks:
         """Note that the subproblem that began last has ended, with this model."""
 
 
-class BeforeEach(Callbacks):
-    """Calls a function before each subproblem.
-
-    Parameters
-    ----------
-    function : callable
-        Returns the callbacks of the solve, which may ask to end the training.
-    """
-
-    passive: ClassVar[bool] = False
-
-    def __init__(self, function: BeforeSolve) -> None:
-        self.on_begin = function  # type: ignore[method-assign, assignment]
-
-
 def as_callbacks(given: Callbacks | BeforeSolve | None) -> Callbacks:
-    """Return callbacks, for a function those that call it before each subproblem."""
+    """Return callbacks, for a function those that call it before each subproblem, and whose solves may ask to end."""
     if isinstance(given, Callbacks):
         return given
-    return Callbacks() if given is None else BeforeEach(given)
+    callbacks = Callbacks()
+    if given is not None:
+        callbacks.passive, callbacks.on_begin = False, given  # type: ignore[method-assign, assignment]
+    return callbacks
 
 
 class Display(Callbacks):
-    """Callbacks that show the progress of a training.
-
-    Parameters
-    ----------
-    show : callable
-        Shows a text.
-    n_samples : int, default=0
-        The number of training samples, for the rate of kernel rows; 0 leaves the rate out.
-    """
+    """Callbacks that `show` the progress of a training, with the rate of kernel rows if `n_samples` is known."""
 
     def __init__(self, show: Callable[[str], Any], n_samples: int = 0) -> None:
         self.n_samples = n_samples
@@ -122,13 +98,7 @@ def line(point: HistoryPoint, n_samples: int) -> str:
 
 @contextmanager
 def displayed(verbose: Any) -> Iterator[Display | None]:
-    """Yield a display on stderr or in a notebook; None for `verbose=0`.
-
-    Raises
-    ------
-    InputError
-        `verbose` is no whole number >= 0.
-    """
+    """Yield a display on stderr or in a notebook, None for `verbose=0`; raise InputError for no whole number >= 0."""
     if isinstance(verbose, float | str) or not (hasattr(verbose, "__index__") and verbose >= 0):
         raise InputError(f"verbose must be 0 (silent) or 1 (progress on stderr), not {verbose!r}")
     if not verbose:

@@ -66,9 +66,9 @@ class Checkpoint:
         self._progress: dict[int, Progress] = {}
         self._solvers: dict[int, str] = {}  # the solver that wrote it; files of earlier versions lack it
         self._key = ""
-        self._found: tuple[dict, dict] | None = None
+        self._contents: tuple[dict, dict] | None = None
         if resume and self.path.exists():
-            self._found = file.read(self.path, "checkpoint")
+            self._contents = file.read(self.path, "checkpoint")
         elif not self.path.parent.is_dir():
             raise InputError(f"cannot write {self.path}: its folder is not there; create it or give another path")
 
@@ -80,7 +80,7 @@ class Checkpoint:
         X : ndarray or csr_array of shape (n_samples, n_features)
             The features after scaling.
         answers : ndarray
-            What is to be learnt: the class of each sample, or the targets of regression and epsilon.
+            What is to be learnt, as `Task.identity` returns it.
         weights : ndarray of shape (n_samples,)
             C times class and sample weight.
         kernel : Kernel
@@ -107,9 +107,9 @@ class Checkpoint:
 
     def _tie(self, key: str) -> None:
         self._key = key
-        if self._found is None:
+        if self._contents is None:
             return
-        arrays, header = self._found
+        arrays, header = self._contents
         if header.get("key") != self._key:
             raise InputError(
                 f"checkpoint {self.path} belongs to other data, labels, kernel, C or nu: "
@@ -117,8 +117,9 @@ class Checkpoint:
             )
         try:
             for k, state in header["problems"].items():
-                found = Progress(arrays[f"point.{k}"], **state)
-                self._progress[int(k)] = found._replace(n_iter=int(found.n_iter), seconds=float(found.seconds))
+                progress = Progress(arrays[f"point.{k}"], **state)
+                n_iter, seconds = int(progress.n_iter), float(progress.seconds)
+                self._progress[int(k)] = progress._replace(n_iter=n_iter, seconds=seconds)
             self._solvers = {int(k): str(name) for k, name in header.get("solvers", {}).items()}
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"{self.path} is a damaged checkpoint ({error!r}): train without --resume") from None
@@ -189,13 +190,7 @@ class Checkpoint:
 
 
 class Slot:
-    """The part of a checkpoint that belongs to one problem; a `svmkit.solver.Saver`.
-
-    Attributes
-    ----------
-    progress : Progress or None
-        The progress of the problem when the slot was made; None if it had not begun.
-    """
+    """The part of a checkpoint of one problem, with its `progress` when it was made; a `svmkit.solver.Saver`."""
 
     def __init__(self, checkpoint: Checkpoint, k: int, solver: str, together: bool = False) -> None:
         self._checkpoint, self._k, self._solver, self._together = checkpoint, k, solver, together
@@ -215,15 +210,12 @@ class Slot:
         """Return the error for a point that does not fit the problem of this name, because of `reason`."""
         path, ours = self._checkpoint.path, self._solver
         theirs = self._checkpoint.solver(self._k)
-        if theirs is None:
-            why, mend = (
-                "it was written by another solver, for another problem, or is damaged",
-                "the solver that wrote it",
-            )
-        elif theirs == ours:
-            why, mend = f"solver {ours} wrote it with other options, or it is damaged", "the same options"
-        else:
-            why, mend = f"solver {theirs!r} wrote it, and {ours} asks for it", "that solver"
+        why = "it was written by another solver, for another problem, or is damaged"
+        advice = "the solver that wrote it"
+        if theirs == ours:
+            why, advice = f"solver {ours} wrote it with other options, or it is damaged", "the same options"
+        elif theirs is not None:
+            why, advice = f"solver {theirs!r} wrote it, and {ours} asks for it", "that solver"
         return InputError(
-            f"checkpoint {path} does not fit {name} ({reason}): {why}; train with {mend}, or without --resume"
+            f"checkpoint {path} does not fit {name} ({reason}): {why}; train with {advice}, or without --resume"
         )

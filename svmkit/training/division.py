@@ -23,33 +23,18 @@ REST = -1  # stands for the code of a class in `Subproblem`, for all other class
 
 
 class Subproblem(NamedTuple):
-    """One of the problems that data are divided into, for every C.
+    """One of the problems that data are divided into, for every C: rows of X with their answers and weights (m,).
 
-    Attributes
-    ----------
-    k : int
-        The number of the subproblem, from 0.
-    name : str
-        "a vs b", with the labels of the two classes, or "a vs rest"; "all classes", "regression", "outliers".
-    a, b : int
-        The codes of the two classes, where b may be `REST`; both are `REST` for all classes, and 0 for no classes.
-    rows : ndarray of shape (m,), int
-        The rows of X that take part.
-    y : ndarray of shape (m,), float64
-        The labels -1.0 and +1.0, the codes of all classes, or the targets.
-    weights : ndarray of shape (m,), float64
-        The products of class weight and sample weight.
-    gram : Gram
-        The kernel values of `rows`.
+    `a` and `b` are the codes of the two classes, where b may be `REST`; both are `REST` for all classes, and 0 without.
     """
 
-    k: int
-    name: str
+    k: int  # from 0
+    name: str  # "a vs b", with the labels, or "a vs rest"; "all classes", "regression", "outliers"
     a: int
     b: int
     rows: np.ndarray
-    y: np.ndarray
-    weights: np.ndarray
+    y: np.ndarray  # the labels -1.0 and +1.0, the codes of all classes, or the targets
+    weights: np.ndarray  # the products of class weight and sample weight
     gram: Gram
 
     def pose(self, method: Method, solver: Solver, C: float) -> Problem:
@@ -61,16 +46,10 @@ class Subproblem(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """The arrays of a model.
+    """The arrays of a model, as in `SVMModel`.
 
-    Attributes
-    ----------
-    support : ndarray of shape (n_support,), int
-        The rows of the data that are support vectors of at least one subproblem, sorted by class.
-    weights : ndarray of shape (n_sv, width), float64, or None
-        The vectors of a model that has weights of the columns; None where `support` are its vectors.
-    n_support, coef, intercept : ndarray
-        As in `SVMModel`.
+    `support` are the rows of the data that are support vectors of at least one subproblem, sorted by class. They are
+    the vectors of the model, unless it has `weights` (n_sv, width) of the columns.
     """
 
     support: np.ndarray
@@ -82,15 +61,7 @@ class Joined(NamedTuple):
 
 @dataclass(frozen=True)
 class Division(ABC):
-    """A way in which data are divided into subproblems.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-        The labels in ascending order; none in regression.
-    noun : str
-        What is trained, in words, for the name of a single problem.
-    """
+    """A way in which data of some `classes`, none in regression, are divided; `noun` names a single problem."""
 
     classes: np.ndarray
     noun: str = ""
@@ -153,8 +124,7 @@ class Division(ABC):
 
     def _own_weights(self) -> tuple[np.ndarray, np.ndarray]:
         """Return n_support (k,) and coef (k, k) of a model whose vectors are the weights of its k decisions."""
-        k = len(self.parts)
-        return np.ones(k, dtype=np.int64), np.eye(k)
+        return np.ones(len(self.parts), dtype=np.int64), np.eye(len(self.parts))
 
 
 class ClassPairs(Division):
@@ -241,8 +211,7 @@ class Whole(Division):
         return self.noun
 
     def target(self, answers: Answers, rows: np.ndarray, k: int) -> np.ndarray:
-        assert answers.targets is not None
-        return answers.targets[rows]
+        return answers.values[rows]
 
     def _merge(self, rows, values, codes):
         support, n_support, coef = merge_rest(rows, values, np.zeros_like(codes), 1)

@@ -90,7 +90,7 @@ def path_prepared(
     validation: Held | None = None,
     callbacks: Callbacks | None = None,
 ) -> list[Fit]:
-    """Train on data that have been checked, scaled and weighed, for each of several values of C.
+    """Train as `c_path` does, on data that have been checked, scaled and weighed.
 
     Parameters
     ----------
@@ -102,11 +102,6 @@ def path_prepared(
         The solver and the settings, whose C has no effect.
     start, validation, callbacks : optional
         As for `svmkit.training.train.fit_prepared`.
-
-    Returns
-    -------
-    list of Fit
-        As for `c_path`.
     """
     if not len(Cs):
         raise InputError("Cs is empty: give at least one C > 0")

@@ -191,7 +191,7 @@ def train(
     callbacks: BeforeSolve | Callbacks | None = None,
     **options,
 ) -> Fit:
-    """Train with settings that are resolved already.
+    """Train as `fit` does, with settings that are resolved already.
 
     Parameters
     ----------
@@ -203,16 +203,6 @@ def train(
         As `watch` of `fit`.
     **options
         As for `fit_prepared`: start, validation, metric, checkpoint.
-
-    Returns
-    -------
-    Fit
-        As for `fit`.
-
-    Raises
-    ------
-    InputError
-        The data or options cannot be used.
     """
     began = time.perf_counter()
     with displayed(verbose) as display:
@@ -237,7 +227,7 @@ def fit_prepared(
     callbacks: BeforeSolve | Callbacks | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Fit:
-    """Train on data that have been checked, scaled and weighed.
+    """Train on data that have been checked, scaled and weighed, whose preparation `seconds` leave out.
 
     Parameters
     ----------
@@ -251,33 +241,17 @@ def fit_prepared(
         What is measured on the validation set besides accuracy.
     callbacks : callable or Callbacks, default=None
         As `watch` of `fit`.
-
-    Returns
-    -------
-    Fit
-        Its `seconds` leave out the preparation of `data`.
-
-    Raises
-    ------
-    InputError
-        An option cannot be used with these data.
     """
     began = time.perf_counter()
     if isinstance(method, Settings):
         method = resolve(replace(method, kernel=data.kernel), data.task)
     settings, callbacks = method.settings, as_callbacks(callbacks)
-    given: dict[str, Any] = {
-        "validation": validation,
-        "metric": metric,
-        "callbacks": callbacks,
-        "checkpoint": checkpoint,
-    }
+    given: dict[str, Any] = {"validation": validation, "metric": metric, "callbacks": callbacks}
     if settings.calibration is not None:
         plain = replace(method, settings=replace(settings, calibration=None))
-        return calibrated(
-            partial(fit_prepared, data, start=start, **given), fit_prepared, data, plain, settings.calibration
-        )
-    trainer = Trainer(data, method, start=start, validation=validation, metric=metric, callbacks=callbacks)
+        whole = partial(fit_prepared, data, start=start, checkpoint=checkpoint, **given)
+        return calibrated(whole, fit_prepared, data, plain, settings.calibration)
+    trainer = Trainer(data, method, start=start, **given)
     if checkpoint is not None:
         data.bind(checkpoint, settings)
     with threads.using(settings.n_threads), interrupt.catching():

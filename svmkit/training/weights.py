@@ -11,24 +11,9 @@ from svmkit.errors import InputError
 
 
 def sample_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
-    """Return the sample weights as an array.
+    """Return the sample weights (n_samples,); a number is the weight of every sample, and None is 1.
 
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,), float or None
-        A number is the weight of every sample; None is a weight of 1.
-    n_samples : int
-        The number of samples.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), float64
-        The weights.
-
-    Raises
-    ------
-    InputError
-        There is not one weight for each sample, or a weight is negative, infinite or NaN.
+    Raises InputError unless there is one weight for each sample, finite and >= 0.
     """
     if sample_weight is None:
         return np.ones(n_samples)
@@ -40,7 +25,7 @@ def sample_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
 
 
 def training_weights(codes, classes, class_weight, sample_weight) -> np.ndarray:
-    """Return the product of class weight and sample weight for each sample.
+    """Return the product (n_samples,) of class weight and sample weight for each sample; raise InputError for bad ones.
 
     Parameters
     ----------
@@ -50,19 +35,9 @@ def training_weights(codes, classes, class_weight, sample_weight) -> np.ndarray:
         The labels in ascending order.
     class_weight : {"balanced"}, dict or None
         "balanced" is inversely proportional to the summed sample weights of a class; a dict gives weights by label,
-        1 for a label that it leaves out.
+        finite and > 0, 1 for a label that it leaves out.
     sample_weight : array-like of shape (n_samples,), float or None
         As for `sample_weights`.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), float64
-        The weights.
-
-    Raises
-    ------
-    InputError
-        A class weight is unknown or not a finite number > 0, or `sample_weight` cannot be used.
     """
     weights = sample_weights(sample_weight, len(codes))
     if class_weight is None:

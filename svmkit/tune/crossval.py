@@ -184,9 +184,8 @@ def run(
     flags : boolean ndarray of shape (n_features,), default=None
         As for `svmkit.fit`.
     **options
-        The fields of `Search`, and settings as for `svmkit.fit`: epsilon, sampler, stop, class_weight, multiclass,
-        impute, scale, memory (of all jobs together), seed and n_threads (of all jobs together). Imputing, scaling and
-        weights are determined in each fold anew.
+        The fields of `Search`, and settings as for `svmkit.fit`, of which memory and n_threads are those of all jobs
+        together. Imputing, scaling and weights are determined in each fold anew.
 
     Returns
     -------
@@ -246,7 +245,7 @@ def _try_all(
     paths: Sequence[Path], X: Any, truth: Answers, how: Search, training: Training
 ) -> tuple[list[Tried], dict[tuple[int, int], str], bool]:
     """Fit all paths in all folds; return their scores, the reasons of failures, and whether a signal ended it."""
-    y = truth.classes[truth.codes] if truth.targets is None else truth.targets
+    y = truth.values
     estimator = (PathRegressor if training.task.has_targets else PathClassifier)(training=training)
     searches = _searcher(estimator, list(paths), truth.codes, how)
     records = Records(training.folder)

@@ -25,8 +25,8 @@ from svmkit.scoring.quantities import metric_for
 from svmkit.tasks import task_named
 from svmkit.tracking import Tracker
 from svmkit.training.checkpoint import Checkpoint
-from svmkit.training.choice import choices, in_words
 from svmkit.training.data import TrainingData, solver_tasks
+from svmkit.training.result import choices, in_words
 from svmkit.training.settings import Method
 from svmkit.training.train import fit_prepared
 

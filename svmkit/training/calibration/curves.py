@@ -17,7 +17,10 @@ ROUNDING = 1e-14  # of a sum of logarithms, relative
 def fitted_calibration(
     kind: str, decision: np.ndarray, positive: np.ndarray, weights: np.ndarray, ends: np.ndarray
 ) -> Calibration:
-    """Fit a calibration of each column of decisions on its own.
+    """Fit a calibration of each column of decisions on its own; it never falls with the decision.
+
+    Both methods fit Platt's targets (N+ + 1) / (N+ + 2) and 1 / (N- + 2), with the summed weights N+ and N- of the two
+    sides, instead of 1 and 0: no chance is 0 or 1, so that the log loss of a later sample is finite.
 
     Parameters
     ----------
@@ -31,16 +34,6 @@ def fitted_calibration(
         The weights of the samples, > 0.
     ends : ndarray of shape (n_columns,), int
         Where the samples of each column end. A column without samples gets the chance 1/2.
-
-    Returns
-    -------
-    Calibration
-        It never falls with the decision.
-
-    Notes
-    -----
-    Both methods fit Platt's targets (N+ + 1) / (N+ + 2) and 1 / (N- + 2), with the summed weights N+ and N- of the two
-    sides, instead of 1 and 0: no chance is 0 or 1, so that the log loss of a later sample is finite.
     """
     n_columns, sizes = len(ends), np.diff(ends, prepend=0)
     known = np.flatnonzero(sizes)

@@ -18,6 +18,7 @@ from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Seconds, Stop
 from svmkit.training.calibration.curves import fitted_calibration
 from svmkit.training.data import TrainingData
+from svmkit.training.division import AllClasses
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method
 
@@ -31,28 +32,14 @@ Train = Callable[..., Fit]
 
 @dataclass(frozen=True)
 class Folds:
-    """Stratified folds of the samples of weight > 0.
-
-    Attributes
-    ----------
-    data : TrainingData
-        All samples.
-    fold : ndarray of shape (n,), int
-        The fold of each sample; -1 for a sample of weight 0.
-    """
+    """Stratified folds of the samples of weight > 0: `fold` (n,) has the fold of each sample, -1 for weight 0."""
 
     data: TrainingData
     fold: np.ndarray
 
     @classmethod
     def of(cls, data: TrainingData, seed: int) -> Folds:
-        """Deal the samples of each class in random order.
-
-        Raises
-        ------
-        InputError
-            A class has fewer samples of weight > 0 than there are folds.
-        """
+        """Draw the folds from each class in random order; raise InputError for a class of fewer samples than folds."""
         used = data.weights > 0.0
         rows = np.bincount(data.codes[used], minlength=len(data.classes))
         if rows.min() < FOLDS:
@@ -63,11 +50,11 @@ class Folds:
                 f"a calibration takes {FOLDS} folds, and so {FOLDS} samples of each class, but class {rare} has "
                 f"{rows.min()}: add samples, or train without a calibration"
             )
-        fold, rng, dealt = np.full(len(data.codes), -1), np.random.default_rng(seed), 0
+        fold, rng, first = np.full(len(data.codes), -1), np.random.default_rng(seed), 0
         for code, size in enumerate(rows.tolist()):
             members = rng.permutation(np.flatnonzero(used & (data.codes == code)))
-            fold[members] = (dealt + np.arange(size)) % FOLDS
-            dealt += size
+            fold[members] = (first + np.arange(size)) % FOLDS
+            first += size
         return cls(data, fold)
 
     def training(self, number: int) -> TrainingData:
@@ -78,6 +65,10 @@ class Folds:
 def calibrated(whole: Train, train: Train, data: TrainingData, method: Method, kind: str) -> Fit:
     """Train a model, and a calibration on the decisions of models that were trained without the samples they decide on.
 
+    A fold starts at the model of all samples less its own, which takes fewer steps and does not move the optimum.
+    Samples count in the calibration with their weights, class weights included, as they do in the training. After
+    Ctrl-C the calibration is that of the folds that were finished, and there is none without any.
+
     Parameters
     ----------
     whole : callable
@@ -85,28 +76,12 @@ def calibrated(whole: Train, train: Train, data: TrainingData, method: Method, k
     train : callable
         Called as train(data, method, start=): trains the model of the samples of weight > 0.
     data : TrainingData
-        All samples.
+        All samples; InputError is raised if they cannot be divided into folds.
     method : Method
         The solver and the settings of each training. A limit in seconds is that of all of them: the model of all
         samples may take half of it, and the folds share the rest.
     kind : {"sigmoid", "isotonic"}
         The kind of calibration.
-
-    Returns
-    -------
-    Fit
-        The model of all samples, with the calibration. After Ctrl-C the calibration is that of the folds that were
-        finished, and there is none without any.
-
-    Raises
-    ------
-    InputError
-        The data cannot be divided into folds.
-
-    Notes
-    -----
-    A fold starts at the model of all samples less its own, which takes fewer steps and does not move the optimum.
-    Samples count in the calibration with their weights, class weights included, as they do in the training.
     """
     settings = method.settings
     began, folds, limit = time.perf_counter(), Folds.of(data, settings.seed), settings.rules.least(Seconds)
@@ -133,22 +108,15 @@ def calibrated(whole: Train, train: Train, data: TrainingData, method: Method, k
 class _OutOfFold:
     """The decisions on the samples of each fold by the model of all others.
 
-    Attributes
-    ----------
-    decisions : dict of int to (ndarray of int, ndarray)
-        The samples of each finished fold and their decisions (n, n_columns); where class pairs of more than two classes
-        decide, those of a sample's own class, in the order of `columns_of` (n, n_classes - 1).
-    kernel_values : int
-        The kernel values of the training.
-    interrupted : bool
-        Whether a signal has ended it.
+    `decisions` has the samples (n,) of each finished fold and their decisions (n, n_columns); where class pairs of more
+    than two classes decide, those of a sample's own class, in the order of `columns_of` (n, n_classes - 1).
     """
 
     def __init__(self, folds: Folds, train: Train, start: SVMModel, method: Method, seconds: float) -> None:
         data = folds.data
         self.folds, self.method, self.left, self._train = folds, method, max(seconds, 0.0), train
         # compiled code trains many small class pairs at once, and Crammer and Singer's problem, from nothing
-        cold = data.multiclass == "crammer_singer" or (len(data.pairs) > 1 and all(data.is_complete))
+        cold = isinstance(data.division, AllClasses) or (len(data.pairs) > 1 and all(data.is_complete))
         self.start = None if cold else start
         self.decisions: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.kernel_values, self.interrupted = 0, False
@@ -197,15 +165,15 @@ class _OutOfFold:
         data, k = self.folds.data, len(self.folds.data.classes)
         if not self.by_pairs:
             return model.decision_function(data.raw[held]).reshape(len(held), -1)
-        found = np.empty((len(held), k - 1))
+        decisions = np.empty((len(held), k - 1))
         step = max(1, VALUES // len(model.intercept))
         for lo in range(0, len(held), step):
             rows = held[lo : lo + step]
             decision = model.decision_function(data.raw[rows])
             for code in np.unique(data.codes[rows]).tolist():
                 of_class = np.flatnonzero(data.codes[rows] == code)
-                found[lo + of_class] = decision[of_class][:, columns_of(code, k)]
-        return found
+                decisions[lo + of_class] = decision[of_class][:, columns_of(code, k)]
+        return decisions
 
     def calibration(self, kind: str) -> Calibration | None:
         """Return the calibration of the finished folds; None if there is none."""

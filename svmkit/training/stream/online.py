@@ -201,7 +201,8 @@ class Online:
         A block that ends in an exception, be it the solver's own, leaves the model as it was.
         """
         X = as_features(X)
-        codes, targets = self._answers(y, X.shape[0])
+        answers = self._answers(y, X.shape[0])
+        codes = answers.codes
         with np.errstate(over="ignore"):
             class_weight = self.method.settings.class_weight
             weights = self.method.settings.C * training_weights(codes, self.classes, class_weight, sample_weight)
@@ -215,7 +216,7 @@ class Online:
         ]
         self.input = settled  # not before the block has passed every check
         try:
-            learned = self._learn(X, scaled, codes, targets, weights, test, until, undo)
+            learned = self._learn(X, scaled, answers, weights, test, until, undo)
         except BaseException:  # no class pair keeps a block that others lack
             for restore in reversed(undo):
                 restore()
@@ -238,8 +239,7 @@ class Online:
         self,
         X,
         scaled,
-        codes: np.ndarray,
-        targets: np.ndarray | None,
+        answers: Answers,
         weights: np.ndarray,
         test: bool,
         until: Callable[[], bool],
@@ -247,14 +247,14 @@ class Online:
     ) -> int:
         """Learn from a block; return how many samples were learned from, and add to `undo` what undoes it."""
         with threads.using(self.method.settings.n_threads), interrupt.catching() as flag:
-            before = bool(flag)
+            before, codes = bool(flag), answers.codes
             if test and self.received:
-                self._test(self.model().predict(X), codes if targets is None else targets)
+                self._test(self.model().predict(X), answers.values)
             learned = len(codes)
             for pair in self.pairs:
                 at = np.flatnonzero(((codes == pair.plus) | (codes == pair.minus)) & (weights > 0))
                 if len(at):
-                    y = pair.signs(codes[at]) if targets is None else targets[at]
+                    y = pair.signs(codes[at]) if self.task.has_classes else answers.values[at]
                     rows = Rows(scaled[at], y, weights[at], self.received + at)
                     undo.append(pair.restorer())
                     left = pair.learn(rows, self.input.kernel, lambda: (bool(flag) and not before) or until())
@@ -263,14 +263,14 @@ class Online:
                         break
         return learned
 
-    def _answers(self, y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the class codes (n_samples,) of a block, and its targets in regression."""
-        return codes_among(self.classes, y, n_samples), None
+    def _answers(self, y: Any, n_samples: int) -> Answers:
+        """Return what is to be learnt of a block."""
+        return Answers(self.classes, codes_among(self.classes, y, n_samples))
 
-    def _test(self, predicted: np.ndarray, codes: np.ndarray) -> None:
+    def _test(self, predicted: np.ndarray, values: np.ndarray) -> None:
         """Count the predictions of a block that is about to be learned from."""
-        self.tested += len(codes)
-        self.correct += int((predicted == self.classes[codes]).sum())
+        self.tested += len(values)
+        self.correct += int((predicted == values).sum())
 
     def widen(self, n_features: int) -> None:
         """Take at least as many columns from now on; new columns count as zeros in all samples before."""
@@ -395,9 +395,9 @@ class OnlineRegression(Online):
         self._squares = self._mean = self._spread = 0.0  # of errors; of targets, with their mean (Welford)
         self._set_up((), solver, kernel, max_support, start, **given)
 
-    def _answers(self, y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray | None]:
+    def _answers(self, y: Any, n_samples: int) -> Answers:
         targets = as_targets(y, n_samples=n_samples, varied=False)
-        return np.zeros(n_samples, dtype=np.int64), targets
+        return Answers(self.classes, np.zeros(n_samples, dtype=np.int64), targets)
 
     def _test(self, predicted: np.ndarray, targets: np.ndarray) -> None:
         n, mean = len(targets), float(targets.mean())

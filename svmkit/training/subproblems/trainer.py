@@ -12,9 +12,8 @@ from svmkit.errors import Gone
 from svmkit.runtime import interrupt
 from svmkit.solver.solution import Status
 from svmkit.training.checkpoint import Checkpoint, Slot
-from svmkit.training.choice import choices, in_words
 from svmkit.training.data import TrainingData
-from svmkit.training.result import Fit, untrained
+from svmkit.training.result import Fit, choices, in_words, untrained
 from svmkit.training.settings import Method
 from svmkit.training.subproblems.at_once import at_once, side_by_side
 from svmkit.training.subproblems.one import Part, SubproblemTrainer, no_decision

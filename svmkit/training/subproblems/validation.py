@@ -19,6 +19,7 @@ from svmkit.scoring.accuracy import accuracy, comparable
 from svmkit.scoring.metric import Metric
 from svmkit.scoring.quantities import QuantityMetric
 from svmkit.solver.history import Measured
+from svmkit.tasks import Answers
 from svmkit.training.data import TrainingData
 from svmkit.training.division import Subproblem
 
@@ -45,12 +46,7 @@ class Validation:
         self._width = max(n_features, X.shape[1]) if wider else n_features
         X = pad_or_refuse_columns(X, self._width, what="the validation X", name="fit")
         require_finite(X, what="the validation X", holes=data.preprocessing.takes_holes)
-        labels = np.asarray(y)
-        self._targets: np.ndarray | None = None
-        if not data.task.has_targets:
-            self._codes = _codes(labels, data.classes, X.shape[0])
-        else:
-            self._codes, self._targets = np.zeros(X.shape[0], dtype=np.int64), _targets(labels, X.shape[0])
+        self._answers = _answers(np.asarray(y), data, X.shape[0])
         self._is_wider = self._width > n_features
         self._X = (data.preprocessing.widen(self._width) if self._is_wider else data.preprocessing).apply(X)
         self._data = data
@@ -69,10 +65,10 @@ class Validation:
 
     def measure(self, pair: Subproblem) -> Measure | None:
         """Return the function that measures models of `pair` on the rows of its classes; None without such rows."""
-        rows = np.flatnonzero(self._data.division.takes_part(self._codes, pair.k))
+        rows = np.flatnonzero(self._data.division.takes_part(self._answers.codes, pair.k))
         if not len(rows):
             return None
-        data, codes, scored = self._data, self._codes[rows], self._score(pair, rows)
+        data, codes, scored = self._data, self._answers.codes[rows], self._score(pair, rows)
         X = self._X if len(rows) == self._X.shape[0] else self._X[rows]
         extent = Extent.measure(data.kernel, data.X)
         if len(extent.origin):
@@ -97,10 +93,10 @@ class Validation:
     def _score(self, pair: Subproblem, rows: np.ndarray) -> Callable[[np.ndarray], float | Measured]:
         """Return the function that measures decisions on these rows."""
         metric = self._metric
-        if self._targets is not None:
-            targets, of_quantities = self._targets, metric or QuantityMetric.from_scorer()
+        if self._data.task.has_targets:
+            targets, of_quantities = self._answers.values, metric or QuantityMetric.from_scorer()
             return lambda decision: Measured(None, _none_if_nan(of_quantities.value(targets, decision)))
-        positive = self._data.division.is_positive(self._codes[rows], pair.k)
+        positive = self._data.division.is_positive(self._answers.codes[rows], pair.k)
 
         def scored(decision: np.ndarray) -> float | Measured:
             right = accuracy(decision > 0.0, positive)
@@ -117,21 +113,19 @@ def _none_if_nan(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _targets(y: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return the held-out targets (n_rows,), float64."""
-    if y.shape not in ((n_rows,), (n_rows, 1)) or y.dtype.kind not in "biuf":
-        raise InputError(f"the validation y should be one number for each of its {n_rows} rows")
-    return y.ravel().astype(np.float64)
-
-
-def _codes(labels: np.ndarray, classes: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return the class of each label, -1 for an unknown label; text and numbers are compared as text."""
-    if labels.shape not in ((n_rows,), (n_rows, 1)):
-        raise InputError(f"the validation y has shape {labels.shape}: pass one label for each of its {n_rows} rows")
-    labels, classes = comparable(labels.ravel(), classes)
-    codes = np.full(n_rows, -1, dtype=np.int64)
+def _answers(y: np.ndarray, data: TrainingData, n_rows: int) -> Answers:
+    """Return held-out labels, with the code -1 for an unknown one, or targets; text and numbers compare as text."""
+    codes = np.zeros(n_rows, dtype=np.int64)
+    if data.task.has_targets:
+        if y.shape not in ((n_rows,), (n_rows, 1)) or y.dtype.kind not in "biuf":
+            raise InputError(f"the validation y should be one number for each of its {n_rows} rows")
+        return Answers(data.classes, codes, y.ravel().astype(np.float64))
+    if y.shape not in ((n_rows,), (n_rows, 1)):
+        raise InputError(f"the validation y has shape {y.shape}: pass one label for each of its {n_rows} rows")
+    labels, classes = comparable(y.ravel(), data.classes)
+    codes -= 1
     for code, label in enumerate(classes):
         codes[labels == label] = code
     if (codes < 0).all():
         raise InputError(f"the validation y has none of the classes trained on: {', '.join(map(str, classes))}")
-    return codes
+    return Answers(data.classes, codes)
