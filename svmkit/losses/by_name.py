@@ -102,8 +102,8 @@ def make_loss(
     options, own = dict(values or {}), plugins.options(cls)
     for key in options:
         if key not in own:
-            able = [row.name for row in plugins.working("loss") if key in row.options and row.plugin.task == task]
-            others = f"; with {key}: {', '.join(able)}" if able else ""
+            having = [row.name for row in plugins.working("loss") if key in row.options and row.plugin.task == task]
+            others = f"; with {key}: {', '.join(having)}" if having else ""
             has = f"it has {', '.join(own)}" if own else "it has none"
             raise InputError(f"loss {cls.name} has no option {key!r}{meant(key, own)}; {has}{others}")
     if epsilon is not None and "epsilon" in own:

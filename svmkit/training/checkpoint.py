@@ -189,8 +189,20 @@ class Checkpoint:
             )
 
 
-class Slot:
-    """The part of a checkpoint of one problem, with its `progress` when it was made; a `svmkit.solver.Saver`."""
+class LastProgress:
+    """The saver of a problem without a checkpoint: it keeps the last progress; a `svmkit.solver.Saver`."""
+
+    progress: Progress | None = None
+
+    def due(self, seconds: float) -> bool:
+        return False
+
+    def save(self, progress: Progress) -> None:
+        self.progress = progress
+
+
+class Slot(LastProgress):
+    """The part of a checkpoint that belongs to one problem; its `progress` is at first that of the file."""
 
     def __init__(self, checkpoint: Checkpoint, k: int, solver: str, together: bool = False) -> None:
         self._checkpoint, self._k, self._solver, self._together = checkpoint, k, solver, together
@@ -202,6 +214,7 @@ class Slot:
 
     def save(self, progress: Progress) -> None:
         """Keep the progress of the problem, and write it unless problems are written together."""
+        super().save(progress)
         self._checkpoint.put(self._k, progress, self._solver)
         if not self._together or self._checkpoint.due:
             self._checkpoint.flush()

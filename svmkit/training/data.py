@@ -13,7 +13,7 @@ from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError
 from svmkit.kernels.engines import with_int32_indices
 from svmkit.kernels.functions import Kernel, Precomputed
-from svmkit.kernels.gram import Gram, Grams, parse_bytes
+from svmkit.kernels.gram import Grams, parse_bytes
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_slices
 from svmkit.problems.base import DecisionFunction
@@ -189,23 +189,18 @@ class TrainingData:
             All sample weights of a class are zero.
         """
         (a, b), name = self.pairs[k], self.division.name(k)
-        rows, gram = self._pose_two(name, a, b, shared, complete) if self.has_class_pairs else self._pose_all(complete)
+        if self.has_class_pairs:
+            if not (len(self._members[a]) and len(self._members[b])):
+                raise InputError(f"{name}: sample weights are zero for all of a class; training needs two classes")
+            rows, gram = self.grams.pair(a, b, shared=shared, complete=complete)
+        else:
+            labels = self.classes if self.task.has_classes else ()
+            empty = [str(label) for label, rows in zip(labels, self._members, strict=False) if not len(rows)]
+            if empty or not len(self.grams.rows):
+                what = f"all of class {empty[0]}: each class needs one" if empty else "all samples: training needs one"
+                raise InputError(f"sample weights are zero for {what} of weight > 0")
+            rows, gram = self.grams.whole(complete=complete)
         return Subproblem(k, name, a, b, rows, self.division.target(self.answers, rows, k), self.weights[rows], gram)
-
-    def _pose_two(self, name: str, a: int, b: int, shared: bool, complete: bool) -> tuple[np.ndarray, Gram]:
-        """Return the rows of two classes and their Gram."""
-        if not (len(self._members[a]) and len(self._members[b])):
-            raise InputError(f"{name}: sample weights are zero for all of a class; training needs two classes")
-        return self.grams.pair(a, b, shared=shared, complete=complete)
-
-    def _pose_all(self, complete: bool) -> tuple[np.ndarray, Gram]:
-        """Return the rows of weight > 0 and their Gram."""
-        labels = self.classes if self.task.has_classes else ()
-        empty = [str(label) for label, rows in zip(labels, self._members, strict=False) if not len(rows)]
-        if empty or not len(self.grams.rows):
-            what = f"all of class {empty[0]}: each class needs one" if empty else "all samples: training needs one"
-            raise InputError(f"sample weights are zero for {what} of weight > 0")
-        return self.grams.whole(complete=complete)
 
     @cached_property
     def grams(self) -> Grams:

@@ -127,8 +127,12 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
     task.require(settings)
     if settings.multiclass != "ovo" and not task.has_classes:
         raise InputError(f"multiclass={settings.multiclass} is for classes: leave it out")
-    if task.is_supervised and (settings.loss is not None or settings.loss_options):
-        settings = _with_loss(settings, task)
+    if task.is_supervised and settings.loss is not None:
+        loss = make_loss(settings.loss, task.name, settings.loss_options, epsilon=settings.epsilon)
+        settings = replace(settings, loss=loss)
+    elif task.is_supervised and settings.loss_options:
+        names, known = ", ".join(settings.loss_options), ", ".join(loss_names(task.name))
+        raise InputError(f"{names} is an option of a loss: give the loss as well; there are: {known}")
     solver = by_name.solver(settings.solver, _solver_options(settings))
     if is_limited(settings.stop) and task.limits_support(settings):
         solver = solver.within_support()
@@ -153,16 +157,6 @@ def require_scheme(multiclass: str, kernel: Kernel) -> None:
         )
 
 
-def _with_loss(settings: Settings, task: Task) -> Settings:
-    """Return the settings with the loss as an object; raise InputError for one that the task does not have."""
-    if settings.loss is None:
-        given = ", ".join(settings.loss_options or {})
-        raise InputError(
-            f"{given} is an option of a loss: give the loss as well; there are: {', '.join(loss_names(task.name))}"
-        )
-    return replace(settings, loss=make_loss(settings.loss, task.name, settings.loss_options, epsilon=settings.epsilon))
-
-
 def _solver_options(settings: Settings) -> Mapping[str, Any] | None:
     """Return the options of the solver, with the loss among them if it has such an option."""
     options, given, loss = settings.solver_options, settings.solver, settings.loss
@@ -171,18 +165,14 @@ def _solver_options(settings: Settings) -> Mapping[str, Any] | None:
     solver = plugins.load("solver", given) if isinstance(given, str) else type(given)
     solver.loss_option(loss)  # refuses what the solver does not take
     if not isinstance(given, str):
-        if solver_loss(given, loss.task) not in (None, loss.name):
+        own = getattr(given, "loss", given.losses[0])
+        name = own.name if isinstance(own, Loss) else canonical_name(str(own), loss.task)
+        if name not in ("auto", loss.name):
             raise InputError(f"loss={loss.name!r} is for a solver given by its name; {given!r} has its own")
         return options
     if "loss" not in plugins.options(solver):
         return options
     return {**(options or {}), "loss": LIBLINEAR_NAMES.get(loss.name, loss.name) if loss.name in _NAMED else loss}
-
-
-def solver_loss(solver: Solver, task: str) -> str | None:
-    """Return the registered name of the loss that an instance of a solver has; None if it chooses."""
-    loss = getattr(solver, "loss", solver.losses[0])
-    return loss.name if isinstance(loss, Loss) else None if loss == "auto" else canonical_name(str(loss), task)
 
 
 _NAMED = {"hinge", "squared_hinge", *LIBLINEAR_NAMES}  # the losses that solvers keep by their names

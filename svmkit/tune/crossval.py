@@ -32,7 +32,6 @@ from svmkit.tune.grids import Values
 from svmkit.tune.records import Records, Report, watch
 from svmkit.tune.result import Result, Tried, from_records, from_results, rank, reasons
 from svmkit.tune.space import EPSILON, Path, plan
-from svmkit.tune.supervision import supervise
 
 FEWEST = 5  # samples of the rarest class in the first round of halving, on average over its training folds
 
@@ -256,25 +255,20 @@ def _try_all(
             where = backends.running(how.backend, how.n_workers, training.settings.n_threads or 1)
         else:
             where = backends.running_on(how.cluster, records, X, y)
-        with watch(records, how.cv, n_fits, how.report), where:
-            _fit(searches, X, y)
+        with watch(records, how.cv, n_fits, how.report), where, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="One or more of the .* scores are non-finite")
+            try:
+                searches.fit(X, y)
+            except BrokenProcessPool:
+                raise SvmkitError(
+                    "a worker process was ended from outside (out of memory?): give fewer --jobs or a smaller --memory"
+                ) from None
         return from_results(searches.cv_results_, how.cv, X.shape[0])
 
     kill = how.cluster.cancel if how.cluster is not None else backends.end_workers if how.n_workers > 1 else None
-    tried = supervise(work, stop=records.stop, kill=kill)
+    tried = backends.supervise(work, stop=records.stop, kill=kill)
     every = records.all()
     return tried or from_records(every, how.cv), reasons(every), tried is None
-
-
-def _fit(searcher: Any, X: Any, y: np.ndarray) -> None:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="One or more of the .* scores are non-finite")
-        try:
-            searcher.fit(X, y)
-        except BrokenProcessPool:
-            raise SvmkitError(
-                "a worker process was ended from outside (out of memory?): give fewer --jobs or a smaller --memory"
-            ) from None
 
 
 class _Halving(HalvingGridSearchCV):

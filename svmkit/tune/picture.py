@@ -20,6 +20,7 @@ LEVELS = 12  # of colour
 LEAST = 0.5  # per cent that the colours span
 BELOW = (2.0, 0.5)  # per cent below the best at which lines are drawn: a plateau has one colour
 LINES = 8  # in one picture; of more settings only the best at each place is drawn
+STAR: dict[str, Any] = {"color": "crimson", "markeredgecolor": "white", "markersize": 17, "zorder": 5}  # the best
 WIDE = 20.0  # ratio of the largest to the smallest value above which an axis is logarithmic
 
 
@@ -27,13 +28,12 @@ def require_drawable(path: str, among: Sequence[Setting]) -> None:
     """Raise InputError unless the ending of the file name is a known format and a number differs among the settings."""
     if Path(path).suffix.lower() not in KINDS:
         raise InputError(f"cannot draw {path}: the name has to end in {', '.join(KINDS)}")
-    if not (any(len(p.Cs) > 1 for p in among) or any(_differs(among, name) for name in among[0].values)):
+    for name in among[0].values:
+        values = {p.values[name] for p in among}
+        if len(values) > 1 and (name == "gamma" or not any(isinstance(v, bool | str) for v in values)):
+            return
+    if not any(len(p.Cs) > 1 for p in among):
         raise InputError("there is nothing to draw: search C, gamma or another number at more than one value")
-
-
-def _differs(among: Sequence[Setting], name: str) -> bool:
-    values = {p.values[name] for p in among}
-    return len(values) > 1 and (name == "gamma" or not any(isinstance(v, bool | str) for v in values))
 
 
 def axes_of(candidates: Sequence[Candidate]) -> list[str]:
@@ -84,7 +84,7 @@ def draw(candidates: Sequence[Candidate], path: str | Path, title: str, metric: 
 
 
 def _contour(figure: Any, axes: Any, tried: Sequence[Candidate], names: Sequence[str], metric: Metric) -> None:
-    scale = _scale(metric)
+    scale = 100.0 if metric.is_share else 1.0
     (to_x, to_y), best = [_axis(axes, tried, name, k) for k, name in enumerate(names[:2])], tried[0]
     top: dict[tuple[float, float], float] = {}  # over all other options that were searched
     for c in tried:
@@ -97,8 +97,7 @@ def _contour(figure: Any, axes: Any, tried: Sequence[Candidate], names: Sequence
     axes.margins(0.03)
     axes.plot(x, y, ".", color="0.15", markersize=4, label="tried")
     at = to_x(value(best, names[0])), to_y(value(best, names[1]))
-    star: dict[str, Any] = {"color": "crimson", "markeredgecolor": "white", "markersize": 17, "zorder": 5}
-    axes.plot(*at, "*", label=_name(best, names, metric), **star)
+    axes.plot(*at, "*", label=_name(best, names, metric), **STAR)
     figure.colorbar(drawn, ax=axes, label=_title(metric))
     others = [name for name in tried[0].params if name not in names[:2]]
     note = f"best over {', '.join(others)}" if others else None
@@ -129,37 +128,22 @@ def _fill(axes: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray, scale: float) 
 
 
 def _lines(axes: Any, tried: Sequence[Candidate], name: str, metric: Metric) -> None:
-    to_x, best, scale = _axis(axes, tried, name, 0), tried[0], _scale(metric)
+    to_x, best, scale = _axis(axes, tried, name, 0), tried[0], 100.0 if metric.is_share else 1.0
     lines = defaultdict(list)
     for c in tried:
         lines[", ".join(f"{k}={v}" for k, v in c.params.items() if k != name)].append(c)
     if len(lines) > LINES:
-        lines = {f"best of {len(lines)} settings": _best_at_each(tried, name)}  # type: ignore[assignment]
+        best_at = {value(c, name): c for c in reversed(tried)}  # the best comes first among the candidates
+        lines = {f"best of {len(lines)} settings": list(best_at.values())}  # type: ignore[assignment]
     for label, points in lines.items() if len(lines) > 1 else [("", tried)]:
         points = sorted(points, key=lambda c: value(c, name) or 0.0)
         x = [to_x(value(c, name)) for c in points]
         mean, std = (scale * np.array([getattr(c, k) for c in points]) for k in ("mean_score", "std_score"))
         axes.errorbar(x, mean, std, fmt="o-", markersize=4, capsize=3, linewidth=1.3, label=label or None)
-    axes.plot(
-        to_x(value(best, name)),
-        scale * best.mean_score,
-        "*",
-        color="crimson",
-        markeredgecolor="white",
-        markersize=17,
-        label=_name(best, [name], metric),
-        zorder=5,
-    )
+    axes.plot(to_x(value(best, name)), scale * best.mean_score, "*", label=_name(best, [name], metric), **STAR)
     axes.set_ylabel(f"{_title(metric)}\n(bars: standard deviation over the folds)")
     axes.grid(alpha=0.3)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, frameon=False)
-
-
-def _best_at_each(tried: Sequence[Candidate], name: str) -> list[Candidate]:
-    top: dict[Any, Candidate] = {}
-    for c in tried:  # best first
-        top.setdefault(value(c, name), c)
-    return list(top.values())
 
 
 def _axis(axes: Any, tried: Sequence[Candidate], name: str, k: int) -> Callable[[Any], float]:
@@ -187,10 +171,6 @@ def _axis(axes: Any, tried: Sequence[Candidate], name: str, k: int) -> Callable[
             axis.set_major_locator(FixedLocator(sorted(at for k in (0, 1, 4) for at in marks[k::9])))
         axis.set_major_formatter(FuncFormatter(lambda at, _: f"{10**at:.3g}"))
     return math.log10
-
-
-def _scale(metric: Metric) -> float:
-    return 100.0 if metric.is_share else 1.0
 
 
 def _title(metric: Metric) -> str:

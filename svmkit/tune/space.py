@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -113,13 +113,14 @@ def plan(
     if not grid:
         raise InputError("there is nothing to search: give values for C, gamma or an option of the solver")
     grid = {_option_name(name, solver, kernel, task_named(task)): values for name, values in grid.items()}
+    defaults, checked = solver.params | kernel.params, dict[str, Values]()
     for name, values in grid.items():
-        _require_values(name, values, _default(name, solver, kernel), search)
-    grid = {
-        name: values if isinstance(values, Span) else _distinct(_check(name, v, solver, kernel) for v in values)
-        for name, values in grid.items()
-    }
-    points = _draw(grid, n_iter, seed) if search == "random" else _all(grid)
+        _require_values(name, values, defaults.get(name), search)
+    for name, values in grid.items():
+        if not isinstance(values, Span):
+            values = list(dict.fromkeys(_check(name, v, solver, kernel) for v in values))
+        checked[name] = values
+    points = _draw(checked, n_iter, seed) if search == "random" else _all(checked)
     return _paths(points, solver, kernel, C)
 
 
@@ -178,7 +179,9 @@ def _check(name: str, value: Any, solver: Solver, kernel: Kernel) -> Any:
         if not (number > 0 or (number == 0.0 and name == EPSILON)) or math.isinf(number):
             raise InputError(f"--grid {name}: {value!r} is not a finite number {LEAST[name]}")
         return number
-    whole = isinstance(value, float) and value.is_integer() and isinstance(_default(name, solver, kernel), int)
+    whole = (
+        isinstance(value, float) and value.is_integer() and isinstance((solver.params | kernel.params).get(name), int)
+    )
     try:
         new_solver, new_kernel = _built({name: int(value) if whole else value}, solver, kernel)
     except InputError as error:
@@ -197,10 +200,6 @@ def _built(values: dict[str, Any], solver: Solver, kernel: Kernel) -> tuple[Solv
     return solver, kernel
 
 
-def _default(name: str, solver: Solver, kernel: Kernel) -> Any:
-    return (kernel.params if name in kernel.params else solver.params).get(name)
-
-
 def _option_name(name: str, solver: Solver, kernel: Kernel, task: Task) -> str:
     """Return the name without `kernel.`; a name that kernel and solver share belongs to the kernel."""
     bare = name.removeprefix("kernel.")
@@ -216,7 +215,3 @@ def _option_name(name: str, solver: Solver, kernel: Kernel, task: Task) -> str:
     regresses = task.is_supervised and solver.regression_for(kernel) is not None
     known += f"; in regression also {EPSILON}" if regresses else ""
     raise InputError(f"{what}: solver {solver.name} with the {kernel.name} kernel has no such option; it has {known}")
-
-
-def _distinct(values: Iterable[Any]) -> list[Any]:
-    return list(dict.fromkeys(values))

@@ -25,7 +25,7 @@ from svmkit.solver.sampler import Cyclic
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import is_limited
 from svmkit.training.callbacks import Callbacks
-from svmkit.training.checkpoint import Slot
+from svmkit.training.checkpoint import LastProgress, Slot
 from svmkit.training.data import TrainingData, solver_tasks
 from svmkit.training.division import Subproblem
 from svmkit.training.settings import Method
@@ -58,23 +58,6 @@ class Part(NamedTuple):
         solution = replace(last, point=point, certificate=certificate, history=history)
         values, seconds = self.kernel_values + later.kernel_values, self.seconds + later.seconds
         return Part(solution, kept.decision, values, seconds, later.around, later.progress)
-
-
-class Saved:
-    """The saver of one solve: it keeps the last progress, and passes it on to a checkpoint if there is one."""
-
-    def __init__(self, slot: Slot | None) -> None:
-        self.slot, self.last = slot, slot.progress if slot else None
-
-    def due(self, seconds: float) -> bool:
-        """Return whether it is time to write to the checkpoint."""
-        return self.slot is not None and self.slot.due(seconds)
-
-    def save(self, progress: Progress) -> None:
-        """Keep the progress."""
-        self.last = progress
-        if self.slot is not None:
-            self.slot.save(progress)
 
 
 class SubproblemTrainer:
@@ -163,7 +146,7 @@ class SubproblemTrainer:
         budget = budget or TimeBudget(self.stop)
         share = min(seconds, budget.left)
         sizes, measure = self.data.sizes, self.validation.measure(pair) if self.validation else None
-        saved = Saved(slot)
+        saver = slot or LastProgress()
         score = self._score(pair, C, problem, measure) if measure or self.callbacks.sees_models else None
         solution = solve(
             problem,
@@ -173,13 +156,13 @@ class SubproblemTrainer:
             start=progress or (self._start(pair, problem) if start is None else start),
             seed=self.method.settings.seed,
             callbacks=self._callbacks(*(place or (pair.k, len(sizes), pair.name))),
-            journal=Journal(saved, score),
+            journal=Journal(saver, score),
         )
         steps = solution.seconds - (progress.seconds if progress else 0.0)
         solution, decision = self._decide(pair, C, problem, solution, measure)
         took = time.perf_counter() - self.measuring - began
         # a rule of the caller's own may say that time is over, and more of it would not change that
-        last = saved.last if solution.status is Status.TIME_LIMIT and took >= share else None
+        last = saver.progress if solution.status is Status.TIME_LIMIT and took >= share else None
         decision, values = decision.restrict(pair.rows), pair.gram.kernel_values - values
         self.callbacks.on_end(lambda: self._model_with(pair.k, decision))
         return Part(solution, decision, values, took, took - steps, last)
