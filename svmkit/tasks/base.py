@@ -122,8 +122,8 @@ class Task(ABC):
         return np.append(identity, zlib.crc32(f"{loss.name} {loss.params}".encode()))
 
     @abstractmethod
-    def problem_type(self, solver: Any, kernel: Kernel, settings: Any) -> type[Problem]:
-        """Return the type of problem that the solver minimises; raise InputError if it has none for this task."""
+    def problem_type(self, method: Any, kernel: Kernel) -> type[Problem]:
+        """Return the type of problem of the method's solver; raise InputError if it has none for this task."""
 
     @abstractmethod
     def pose(self, solver: Any, gram: Gram, target: np.ndarray, C: np.ndarray, settings: Any) -> Problem:
@@ -146,17 +146,30 @@ class Task(ABC):
     def decision(
         self, problem: Problem, point: np.ndarray, certificate: Certificate, C: np.ndarray, settings: Any
     ) -> DecisionFunction:
-        """Return the decision function of a point of the problem that `pose` made with these C and settings."""
+        """Return the decision function of a point of a problem.
+
+        Parameters
+        ----------
+        problem : Problem
+            The problem that `pose` made.
+        point : ndarray of shape (m,), float64
+            The point.
+        certificate : Certificate
+            Its certificate.
+        C, settings : object
+            Those of `pose`.
+        """
         return problem.decision_function(point, certificate)
 
-    def about(self, solver: Any, settings: Any, C: float) -> dict[str, Any]:
-        """Return what a model says of the problem that it was trained on, with this solver and C."""
+    def about(self, method: Any, C: float) -> dict[str, Any]:
+        """Return what a model says of the problem that it was trained on, by this method with this C."""
+        settings = method.settings
         about = {"C": float(C)} | ({} if settings.nu is None else {"nu": float(settings.nu)})
         return about if settings.loss is None else about | {"loss": settings.loss.name, **settings.loss.params}
 
-    def formulation(self, solver: Any, kernel: Kernel, settings: Any) -> str:
+    def formulation(self, method: Any) -> str:
         """Return the objective in words, such as "hinge, free bias"; equal words mean equal objectives."""
-        return solver.formulation(kernel, self.name)
+        return method.solver.formulation(method.kernel, self.name)
 
     def limits_support(self, settings: Any) -> bool:
         """Return whether a solver may hand over to one that improves within a limit on support vectors."""

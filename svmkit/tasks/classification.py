@@ -41,8 +41,8 @@ class Classification(Task):
         codes = np.append(answers.codes, -scheme) if scheme else answers.codes
         return self.with_loss(codes, settings)
 
-    def problem_type(self, solver, kernel, settings):
-        return solver.problem_for(kernel)
+    def problem_type(self, method, kernel):
+        return method.solver.problem_for(kernel)
 
     def pose(self, solver, gram, target, C, settings):
         return solver.pose(gram, target, C, settings.loss)

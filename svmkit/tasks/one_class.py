@@ -53,8 +53,8 @@ class OneClass(Task):
         cut = 0.0 if settings.contamination == "auto" else float(settings.contamination)
         return np.array([-1.0, cut])
 
-    def problem_type(self, solver, kernel, settings):
-        return OneClassQP if self.loss(solver, settings) == "hinge" else SimplexQP
+    def problem_type(self, method, kernel):
+        return OneClassQP if self.loss(method.solver, method.settings) == "hinge" else SimplexQP
 
     def pose(self, solver, gram, target, C, settings):
         nu = NU if settings.nu is None else settings.nu
@@ -98,11 +98,12 @@ class OneClass(Task):
         assert certificate.bias is not None
         return -certificate.bias
 
-    def about(self, solver: Any, settings: Any, C: float) -> dict[str, Any]:
-        return {"nu": float(NU if settings.nu is None else settings.nu), "loss": self.loss(solver, settings)}
+    def about(self, method: Any, C: float) -> dict[str, Any]:
+        nu = method.settings.nu
+        return {"nu": float(NU if nu is None else nu), "loss": self.loss(method.solver, method.settings)}
 
-    def formulation(self, solver, kernel, settings):
-        return f"one class, {self.loss(solver, settings).replace('_', ' ')}"
+    def formulation(self, method):
+        return f"one class, {self.loss(method.solver, method.settings).replace('_', ' ')}"
 
     def limits_support(self, settings: Any) -> bool:
         return settings.loss == "squared_hinge"

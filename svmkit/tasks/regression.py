@@ -40,16 +40,17 @@ class Regression(Task):
     def identity(self, answers: Answers, settings: Any) -> np.ndarray:
         return self.with_loss(np.append(answers.values, float(settings.epsilon)), settings)
 
-    def problem_type(self, solver, kernel, settings):
-        return solver.problem_of(kernel, self.name)
+    def problem_type(self, method, kernel):
+        return method.solver.problem_of(kernel, self.name)
 
     def pose(self, solver, gram, target, C, settings):
         loss = settings.loss or solver.loss_for(gram.kernel, self.name, float(settings.epsilon))
         return solver.pose(gram, target, C, loss)
 
-    def about(self, solver: Any, settings: Any, C: float) -> dict[str, Any]:
-        loss = settings.loss or getattr(solver, "loss", "auto")
+    def about(self, method: Any, C: float) -> dict[str, Any]:
+        settings = method.settings
+        loss = settings.loss or getattr(method.solver, "loss", "auto")
         if isinstance(loss, str) and loss != "auto":
             loss = make_loss(loss, self.name)
         has_tube = settings.nu is None and (isinstance(loss, str) or hasattr(loss, "epsilon"))
-        return super().about(solver, settings, C) | ({"epsilon": float(settings.epsilon)} if has_tube else {})
+        return super().about(method, C) | ({"epsilon": float(settings.epsilon)} if has_tube else {})

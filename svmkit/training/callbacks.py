@@ -37,7 +37,15 @@ class Callbacks:
     sees_models: ClassVar[bool] = False
 
     def on_begin(self, k: int, n_problems: int, name: str) -> Sequence[Callback]:
-        """Note that subproblem k begins; return the callbacks of its solve."""
+        """Note that a subproblem begins; return the callbacks of its solve.
+
+        Parameters
+        ----------
+        k, n_problems : int
+            The number of the subproblem, from 0, and that of all of them.
+        name : str
+            Its name, such as "a vs b".
+        """
         return ()
 
     def on_trained(self, some: int, n_problems: int) -> None:

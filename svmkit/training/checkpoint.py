@@ -156,7 +156,17 @@ class Checkpoint:
         return time.monotonic() - self._written >= self.every
 
     def put(self, k: int, progress: Progress, solver: str) -> None:
-        """Keep the progress of problem k, made by the solver of this name, for the next write."""
+        """Keep the progress of a problem for the next write.
+
+        Parameters
+        ----------
+        k : int
+            The number of the problem.
+        progress : Progress
+            Its progress.
+        solver : str
+            The name of the solver that made it.
+        """
         self._progress[k], self._solvers[k] = progress, solver
         self._stale = True
 

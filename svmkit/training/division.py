@@ -38,7 +38,17 @@ class Subproblem(NamedTuple):
     gram: Gram
 
     def pose(self, method: Method, solver: Solver, C: float) -> Problem:
-        """Return the problem that `solver`, which the method has chosen, minimises for this C."""
+        """Return the problem that a solver minimises.
+
+        Parameters
+        ----------
+        method : Method
+            The method, which has chosen the solver.
+        solver : Solver
+            The solver.
+        C : float
+            The weight of the summed losses.
+        """
         try:
             return method.pose(solver, self.gram, self.y, C * self.weights)
         except Infeasible as error:
@@ -77,7 +87,17 @@ class Division(ABC):
 
     @abstractmethod
     def target(self, answers: Answers, rows: np.ndarray, k: int) -> np.ndarray:
-        """Return what subproblem k is to learn of these rows, float64 (m,)."""
+        """Return what a subproblem is to learn of rows, float64 (m,).
+
+        Parameters
+        ----------
+        answers : Answers
+            What is to be learnt of all rows.
+        rows : ndarray of shape (m,), int
+            The rows.
+        k : int
+            The number of the subproblem.
+        """
 
     def takes_part(self, codes: np.ndarray, k: int) -> np.ndarray:
         """Return whether rows of these classes, -1 for an unknown one, take part in subproblem k: bool (m,)."""

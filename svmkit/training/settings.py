@@ -101,7 +101,7 @@ class Method:
     @property
     def formulation(self) -> str:
         """The objective in words, such as "hinge, free bias"."""
-        return self.task.formulation(self.solver, self.kernel, self.settings)
+        return self.task.formulation(self)
 
     def objective(self, kernel: Kernel) -> dict[str, Any]:
         """Return what the solver minimises with a resolved kernel, as plain values that a model keeps."""
@@ -110,10 +110,16 @@ class Method:
 
     def problem_type(self, kernel: Kernel | None = None) -> type[Problem]:
         """Return the type of the subproblems; raise InputError if the solver has none for this task and kernel."""
-        return self.task.problem_type(self.solver, self.kernel if kernel is None else kernel, self.settings)
+        return self.task.problem_type(self, self.kernel if kernel is None else kernel)
 
     def pose(self, solver: Solver, gram: Gram, target: np.ndarray, C: np.ndarray) -> Problem:
-        """Return the problem that `solver`, or one that it chooses, minimises over the samples of a Gram."""
+        """Return the problem that `solver`, or one that it chooses, minimises over the samples of a Gram.
+
+        Parameters
+        ----------
+        solver, gram, target, C : object
+            As for `Task.pose`.
+        """
         return self.task.pose(solver, gram, target, C, self.settings)
 
 

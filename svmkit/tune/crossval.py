@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import tempfile
+import threading
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -29,10 +31,11 @@ from svmkit.training.settings import Settings, resolve
 from svmkit.tune import backends
 from svmkit.tune.estimator import PathClassifier, PathRegressor, Training, score
 from svmkit.tune.grids import Values
-from svmkit.tune.records import Records, Report, watch
+from svmkit.tune.records import Progress, Records, Report
 from svmkit.tune.result import Result, Tried, from_records, from_results, rank, reasons
 from svmkit.tune.space import EPSILON, Path, plan
 
+REPORT = 0.3  # seconds between two reports of progress
 FEWEST = 5  # samples of the rarest class in the first round of halving, on average over its training folds
 
 
@@ -255,7 +258,7 @@ def _try_all(
             where = backends.running(how.backend, how.n_workers, training.settings.n_threads or 1)
         else:
             where = backends.running_on(how.cluster, records, X, y)
-        with watch(records, how.cv, n_fits, how.report), where, warnings.catch_warnings():
+        with _watch(records, how, n_fits), where, warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="One or more of the .* scores are non-finite")
             try:
                 searches.fit(X, y)
@@ -321,3 +324,28 @@ def _divide(paths: Sequence[Path], pieces: int) -> list[Path]:
         cut = np.array_split(np.arange(len(path.Cs)), min(pieces, len(path.Cs)))
         parts += [replace(path, Cs=path.Cs[at[0] : at[-1] + 1]) for at in cut]
     return [replace(part, number=k) for k, part in enumerate(parts)]
+
+
+@contextmanager
+def _watch(records: Records, how: Search, n_fits: int | None) -> Iterator[None]:
+    """Start a thread that reports the progress towards `n_fits` while the block runs."""
+    if how.report is None:
+        yield
+        return
+    report, over, began = how.report, threading.Event(), time.perf_counter()
+
+    def look() -> None:
+        while not over.wait(REPORT):
+            done = records.all()
+            means = [fact.mean() for t in from_records(done, how.cv) for k, fact in t.scores.items() if k == "score"]
+            known = [mean for mean in means if not math.isnan(mean)]
+            fits, seconds = sum(record["n_fits"] for record in done), time.perf_counter() - began
+            report(Progress(fits, n_fits, seconds, max(known, default=math.nan)))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

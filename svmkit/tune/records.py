@@ -6,19 +6,16 @@ import json
 import math
 import os
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from svmkit.cluster import here
-from svmkit.tune.result import from_records
 
 LOOK = 0.1  # seconds between two looks at the folder: a look at every history point took 8 % of a search
-REPORT = 0.3  # seconds between two reports of progress
 
 Report = Callable[["Progress"], Any]
 
@@ -100,28 +97,3 @@ class Progress:
     of: int | None
     seconds: float
     best: float
-
-
-@contextmanager
-def watch(records: Records, cv: int, n_fits: int | None, report: Report | None) -> Iterator[None]:
-    """Start a thread that calls `report` with the progress towards `n_fits` while the block runs."""
-    if report is None:
-        yield
-        return
-    over, began = threading.Event(), time.perf_counter()
-
-    def look() -> None:
-        while not over.wait(REPORT):
-            done = records.all()
-            means = [fact.mean() for t in from_records(done, cv) for k, fact in t.scores.items() if k == "score"]
-            known = [mean for mean in means if not math.isnan(mean)]
-            fits, seconds = sum(record["n_fits"] for record in done), time.perf_counter() - began
-            report(Progress(fits, n_fits, seconds, max(known, default=math.nan)))
-
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()

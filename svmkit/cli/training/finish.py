@@ -216,7 +216,7 @@ def _doubt(job: Job, fitted: Fit, record: RunRecord, is_linear: bool) -> str | N
 def _result(job: Job, fitted: Fit, record: RunRecord, parts: Mapping[str, Measurement]) -> dict[str, Any]:
     """Return the facts of the fit and of its predictions under the names of `svmkit train --json`."""
     method, sets, none = job.method, job.sets, Measurement(None, None, None)
-    about = method.task.about(method.solver, method.settings, method.settings.C)
+    about = method.task.about(method, method.settings.C)
     settings = {key: value for key, value in about.items() if key != "loss"}
     settings |= {"tol": job.options.tol, "seed": job.options.seed, "sampler": str(method.sampler)}
     one_class = _outlier_scores(method, fitted)

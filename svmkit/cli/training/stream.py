@@ -66,7 +66,7 @@ class StreamJob:
         self.options = options
         self.start = SVMModel.load(options.out) if options.out and options.starts_at_model else None
         streaming_solver(method.solver)
-        require_streamable(method.solver, method.kernel, method.settings.class_weight, options.max_support)
+        require_streamable(method, options.max_support)
         if options.test:
             find(options.test)
         if self.start is not None and any(v is not None for v in (options.gamma, options.degree, options.coef0)):

@@ -65,6 +65,6 @@ def run_params(options: TrainOptions, method: Method, kernel: Kernel, data: Data
     if task.is_supervised:
         return tracking.params(method.solver, kernel, C, data, **given)
     params = tracking.params(method.solver, kernel, C, replace(data, task=None), **given)
-    nu = task.about(method.solver, method.settings, C)["nu"]
+    nu = task.about(method, C)["nu"]
     shown = {"solver": params["solver"], "kernel": params["kernel"], "nu": nu}  # first in comparisons of runs
     return shown | {k: v for k, v in params.items() if k not in ("C", "log10_C")} | {"formulation": method.formulation}

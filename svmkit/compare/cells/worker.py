@@ -257,7 +257,7 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
     """Log the cell as a run of its own; return its id, or None if the store failed."""
     solver, fitted, method = trained.solver, trained.fitted, _method(cell)
     kernel, settings, data = fitted.model.kernel, cell.settings, sets.train
-    about = method.task.about(solver, method.settings, method.settings.C)
+    about = method.task.about(method, method.settings.C)
     given = {key: settings["data"].get(key) for key in ("impute", "scale", "memory", "class_weight", "multiclass")}
     params = tracking.params(
         solver,

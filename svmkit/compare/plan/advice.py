@@ -25,7 +25,7 @@ from svmkit.solver.sampler import Full, Sampler
 from svmkit.solver.selection import by_name
 from svmkit.solver.task import Task as SolverTask
 from svmkit.tasks import Task, task_named
-from svmkit.training.settings import Settings
+from svmkit.training.settings import Method, Settings
 
 FEW = 20  # the memory holds fewer than one kernel row in so many: most rows are computed again and again
 BY_COLUMNS = 5_000  # samples from which on a linear problem is solved by columns in less time than by kernel values
@@ -109,7 +109,7 @@ def _advice(cell: Cell, m: int, task: Task) -> str | None:
 def _problem(solver: Solver, kernel: Kernel, task: str | Task) -> type[Problem] | None:
     """Return the type of problem that a solver minimises for a task; None if it has none."""
     try:
-        problem = task_named(task).problem_type(solver, kernel, Settings())
+        problem = Method(Settings(), task_named(task), solver, kernel, None).problem_type()
     except InputError:
         return None
     if task_named(task).is_supervised or issubclass(problem, (solver.problem, *solver.further)):

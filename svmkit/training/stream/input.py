@@ -19,6 +19,7 @@ from svmkit.model.model import SVMModel
 from svmkit.solver.base import Solver
 from svmkit.solver.capabilities import LearnsFromStreams, LimitsSupport
 from svmkit.solver.selection import by_name
+from svmkit.training.settings import Method
 
 
 def streaming_solver(solver: str | Solver, *, regresses: bool = False) -> LearnsFromStreams:
@@ -38,13 +39,12 @@ def streaming_solver(solver: str | Solver, *, regresses: bool = False) -> Learns
     return solver
 
 
-def require_streamable(
-    solver: Solver, kernel: Kernel, class_weight: str | dict | None = None, max_support: int | None = None
-) -> None:
+def require_streamable(method: Method, max_support: int | None = None) -> None:
     """Raise InputError for options that need more of the data than the samples that have arrived."""
-    if isinstance(kernel, Precomputed):
+    solver, class_weight = method.solver, method.settings.class_weight
+    if isinstance(method.kernel, Precomputed):
         raise InputError("a precomputed kernel belongs to one training set: choose another one to learn from a stream")
-    solver.check_kernel(kernel)
+    solver.check_kernel(method.kernel)
     if isinstance(class_weight, str):
         raise InputError(f"class_weight={class_weight!r} needs all labels: give a weight for each label to a stream")
     if max_support is not None and not isinstance(solver, LimitsSupport):

@@ -18,6 +18,7 @@ from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_pairs, pair_coefficients, signed_pair
+from svmkit.problems.base import DecisionFunction
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver
 from svmkit.solver.history import History, HistoryPoint
@@ -118,9 +119,9 @@ class Online:
     ) -> None:
         """Check the options, of which `given` are fields of `Settings`, and make the class pairs."""
         self.solver: Any = streaming_solver(solver, regresses=self.task.has_targets)
-        require_streamable(self.solver, kernel, given.get("class_weight"), max_support)
         settings = Settings(solver=self.solver, kernel=kernel, **given)
         self.method = Method(settings, self.task, self.solver, kernel, None)
+        require_streamable(self.method, max_support)
         self.classes = _announced(classes) if self.task.has_classes else np.empty(0)
         training_weights(np.empty(0, dtype=np.int64), self.classes, settings.class_weight, None)
         self.input = StreamInput(kernel, settings.scale) if start is None else StreamInput.of_model(start)
@@ -150,7 +151,7 @@ class Online:
         seen = round(self.before * 2 / max(len(model.classes), 2))
         if self.solver.problem_of(self.input.kernel, model.task).is_linear:
             for pair, w, intercept in zip(self.pairs, model.weights, model.intercept, strict=True):
-                pair.begin_weights(w, float(intercept), seen)
+                pair.begin_linear(DecisionFunction(np.empty(0), float(intercept), w), seen)
             self.seen = np.ones(len(self.seen), dtype=np.int64)
             return
         made = model.about.get("solver")

@@ -116,8 +116,15 @@ class OnlinePair:
     def learn(self, new: Rows, kernel: Kernel, until: Callable[[], bool]) -> int:
         """Make a step for each new sample, in order; return how many are left because `until` returned True.
 
-        They wait as long as there is no sample of the other class. The steps do not end before the first samples of
-        both classes were learned from: with fewer there would be no model.
+        Parameters
+        ----------
+        new : Rows
+            The new samples. They wait as long as there is no sample of the other class.
+        kernel : Kernel
+            The resolved kernel.
+        until : callable
+            The steps end once it returns True, but not before the first samples of both classes were learned from: with
+            fewer there would be no model.
         """
         began = time.perf_counter()
         rows = new if self.waiting is None else stack([self.waiting, new])
@@ -137,7 +144,19 @@ class OnlinePair:
         return min(left, len(new.y))
 
     def begin(self, rows: Rows, coef: np.ndarray, kernel: Kernel, seen: int) -> None:
-        """Start from the support vectors of a model, with their coefficients, that was trained on `seen` samples."""
+        """Start from the support vectors of a model.
+
+        Parameters
+        ----------
+        rows : Rows
+            The support vectors.
+        coef : ndarray of shape (n,), float64
+            Their coefficients.
+        kernel : Kernel
+            The resolved kernel.
+        seen : int
+            The number of samples that the model was trained on.
+        """
         self.seen = max(seen, len(rows.y))
         if self._lacks_class(rows):
             self.waiting = rows
@@ -145,9 +164,9 @@ class OnlinePair:
             self.rows = rows
             self._steps(len(rows.y), kernel, lambda: True, coef)
 
-    def begin_weights(self, w: np.ndarray, intercept: float, seen: int) -> None:
-        """Start from a linear model, w (d,), trained on `seen` samples, once samples of both classes have arrived."""
-        self.start, self.seen = DecisionFunction(np.empty(0), intercept, w), max(seen, 1)
+    def begin_linear(self, start: DecisionFunction, seen: int) -> None:
+        """Start from a linear model, trained on `seen` samples, once samples of both classes have arrived."""
+        self.start, self.seen = start, max(seen, 1)
 
     def _steps(
         self, first: int, kernel: Kernel, until: Callable[[], bool], coef: np.ndarray | None = None, least: int = 0

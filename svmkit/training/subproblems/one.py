@@ -85,7 +85,7 @@ class SubproblemTrainer:
         self.tasks = solver_tasks(method, data)
         self.solvers = [method.solver.solver_for(task) for task in self.tasks]
         self.start = ModelStart(start, data, self._is_linear) if isinstance(start, SVMModel) else start
-        self.validation = Validation.of(validation, data, metric) if validation is not None else None
+        self.validation = Validation(validation, data, metric) if validation is not None else None
         self.measuring = 0.0
         self.interrupted = False
         self.parts: list[Part | None] = []

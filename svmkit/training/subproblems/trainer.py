@@ -163,7 +163,7 @@ class Trainer:
         data, method = self.data, self.method
         known = [part for part in parts if part is not None]
         chosen = choices(method.solver, self.one.tasks, data.has_class_pairs)
-        about = {"solver": method.solver.name} | data.task.about(method.solver, method.settings, C)
+        about = {"solver": method.solver.name} | data.task.about(method, C)
         about |= {"choice": in_words(chosen)} if chosen else {}
         if data.task.is_supervised:
             about |= {"minimised": method.objective(data.kernel)}

@@ -34,16 +34,16 @@ class Validation:
     """Held-out rows X (n_rows, n_features) with their y, in the form that the training data were brought into.
 
     For a precomputed kernel, X has kernel values (n_rows, n_train). Labels of classes that are not trained on are left
-    out. If it is `wider`, X may have features that the training data do not have: these were 0 there
-    (`SVMModel.widened`). `metric` is measured besides accuracy for two classes, and in place of R2 in regression; of
-    more than two classes only accuracy is measured, by class pair. InputError is raised if the number of columns or
-    labels is wrong, a value is not finite, or no label belongs to a class that is trained on.
+    out. A data set may have features that the training data do not have: these were 0 there (`SVMModel.widened`).
+    `metric` is measured besides accuracy for two classes, and in place of R2 in regression; of more than two classes
+    only accuracy is measured, by class pair. InputError is raised if the number of columns or labels is wrong, a value
+    is not finite, or no label belongs to a class that is trained on.
     """
 
-    def __init__(self, X, y, data: TrainingData, *, wider: bool = False, metric: Metric | None = None) -> None:
-        X = as_features(X, what="the validation X")
-        n_features = data.raw.shape[1]
-        self._width = max(n_features, X.shape[1]) if wider else n_features
+    def __init__(self, held: Held, data: TrainingData, metric: Metric | None = None) -> None:
+        X, y = (held.X, held.y) if isinstance(held, Dataset) else held
+        X, n_features = as_features(X, what="the validation X"), data.raw.shape[1]
+        self._width = max(n_features, X.shape[1]) if isinstance(held, Dataset) else n_features
         X = pad_or_refuse_columns(X, self._width, what="the validation X", name="fit")
         require_finite(X, what="the validation X", holes=data.preprocessing.takes_holes)
         self._answers = _answers(np.asarray(y), data, X.shape[0])
@@ -51,13 +51,6 @@ class Validation:
         self._X = (data.preprocessing.widen(self._width) if self._is_wider else data.preprocessing).apply(X)
         self._data = data
         self._metric = metric if len(data.classes) == 2 or data.task.has_targets else None
-
-    @classmethod
-    def of(cls, held: Held, data: TrainingData, metric: Metric | None = None) -> Validation:
-        """Return the validation of a pair (X, y), or of a data set, which may have more features than training had."""
-        if isinstance(held, Dataset):
-            return cls(held.X, held.y, data, wider=True, metric=metric)
-        return cls(*held, data, metric=metric)
 
     def _wide(self, rows: Any) -> Any:
         """Return rows of the training data, or weights of their columns, with zeros in the features they lack."""
