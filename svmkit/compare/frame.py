@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svmkit.compare.cells.store import read_records
-from svmkit.compare.plan.calibration import SCORES
+from svmkit.compare.metrics import TESTED
 from svmkit.compare.results import Results, with_suboptimality
 from svmkit.errors import InputError
 
@@ -40,7 +40,7 @@ COLUMNS = {
     "gap": NUMBER,
     "lower_bound": NUMBER,
     "suboptimality": NUMBER,
-    **dict.fromkeys(("test_accuracy", "test_r2", "test_rmse", "test_mae", *SCORES, "test_metric"), NUMBER),
+    **dict.fromkeys(TESTED, NUMBER),
     "metric": TEXT,
     **dict.fromkeys(("train_outliers", "test_outliers"), NUMBER),
     "key": TEXT,

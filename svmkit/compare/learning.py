@@ -18,7 +18,7 @@ from svmkit.compare.frame import results_frame
 from svmkit.compare.plan.sets import prepare
 from svmkit.compare.plan.spec import Cell, Spec, read
 from svmkit.compare.plan.testing import HOLD_OUT
-from svmkit.compare.report.plots import dress, numbers
+from svmkit.compare.report.plots import numbers, title
 from svmkit.compare.results import Results
 from svmkit.errors import InputError
 
@@ -37,17 +37,9 @@ CONFIDENCE = 0.95
 class Growth:
     """How fast the training time of a solver grows: time ~ rows^exponent.
 
-    Attributes
-    ----------
-    solver : str
-    exponent : float
-        The slope of log(time) over log(rows), by least squares over the runs that converged.
-    low, high : float
-        The interval of 95% for the slope, by Student's t.
-    sizes : tuple of int
-        The numbers of rows that count: those with a mean time of `SLOW` seconds and more, if they are three at least.
-    is_slow : bool
-        Whether they are such; otherwise constant costs make the exponent too small.
+    The exponent is the slope of log(time) over log(rows), by least squares over the runs that converged, with the
+    interval of 95% by Student's t. Of the numbers of rows those count that have a mean time of `SLOW` seconds and more,
+    if they are three at least (`is_slow`); otherwise constant costs make the exponent too small.
     """
 
     solver: str
@@ -163,6 +155,8 @@ def default_sizes(n: int) -> list[int]:
 
 def growth(frame: pd.DataFrame) -> list[Growth]:
     """Return how fast the training time of each solver of a frame with three sizes and more grows."""
+    from scipy.stats import linregress, t
+
     slopes = []
     for solver in dict.fromkeys(frame["solver"]):
         runs = frame[(frame["solver"] == solver) & (frame["status"] == "converged")]
@@ -175,17 +169,11 @@ def growth(frame: pd.DataFrame) -> list[Growth]:
         if len(chosen) < 3:
             continue
         among = np.isin(rows, chosen)
-        slopes.append(_growth(str(solver), rows[among], seconds[among], is_slow))
+        line = linregress(np.log(rows[among]), np.log(seconds[among]))
+        room = float(t.ppf(0.5 + CONFIDENCE / 2, int(among.sum()) - 2)) * float(line.stderr)
+        slope = float(line.slope)
+        slopes.append(Growth(str(solver), slope, slope - room, slope + room, tuple(map(int, chosen)), is_slow))
     return slopes
-
-
-def _growth(solver: str, rows: np.ndarray, seconds: np.ndarray, is_slow: bool) -> Growth:
-    from scipy.stats import linregress, t
-
-    line = linregress(np.log(rows), np.log(seconds))
-    room = float(t.ppf(0.5 + CONFIDENCE / 2, len(rows) - 2)) * float(line.stderr)
-    sizes = tuple(int(size) for size in np.unique(rows))
-    return Growth(solver, float(line.slope), float(line.slope) - room, float(line.slope) + room, sizes, is_slow)
 
 
 def plot_learning_curve(records: str | Path | Results | pd.DataFrame | Iterable[dict[str, Any]]) -> Figure:
@@ -220,6 +208,7 @@ def plot_learning_curve(records: str | Path | Results | pd.DataFrame | Iterable[
     from matplotlib.figure import Figure
 
     from svmkit.compare.report.curves import style
+    from svmkit.compare.report.pictures import dress
 
     frame: Any = records if hasattr(records, "columns") else results_frame(records)
     frame = frame[frame["fit_s"].notna()]
@@ -235,7 +224,9 @@ def plot_learning_curve(records: str | Path | Results | pd.DataFrame | Iterable[
             runs = frame[(frame["solver"] == name) & frame[metric].notna()]
             _draw(ax, numbers(runs["n_samples"]), numbers(runs[metric]), how.look, exponents.get(name, name))
         ax.set_xscale("log")
-        dress(ax, "n_samples", metric, log=metric != tested and bool((numbers(frame[metric].dropna()) > 0).all()))
+        if metric != tested and (numbers(frame[metric].dropna()) > 0).all():
+            ax.set_yscale("log")
+        dress(ax, title("n_samples"), title(metric))
     handles, words = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, words, loc="outside lower center", ncols=max(1, int(2 * len(metrics))), frameon=False)
     return figure

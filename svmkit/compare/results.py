@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
@@ -11,33 +10,11 @@ from typing import Any
 import numpy as np
 
 from svmkit.compare.cells.store import FAILED, TIMEOUT
-from svmkit.compare.plan.calibration import SCORES
+from svmkit.compare.metrics import HIGHER, TESTED, TITLES, as_shown
 from svmkit.compare.plan.spec import Cell, Spec
 from svmkit.scoring.metric import title
 
-HIGHER = ("test_accuracy", "test_r2", "test_metric")  # better when larger; all other metrics are better when smaller
 NO_MODEL = (FAILED, TIMEOUT)
-TITLES = {
-    "fit_s": "time",
-    "gap": "gap",
-    "suboptimality": "suboptimality",
-    "objective": "objective",
-    "n_iter": "iterations",
-    "kernel_values": "kernel values",
-    "n_support": "support",
-    "test_accuracy": "accuracy",
-    "test_r2": "R2",
-    "test_rmse": "RMSE",
-    "test_mae": "MAE",
-    "test_log_loss": "log loss",
-    "test_brier_score": "Brier score",
-    "test_metric": "metric",
-    "train_outliers": "outliers",
-    "test_outliers": "test outliers",
-}
-TESTED = ("test_accuracy", "test_r2", "test_rmse", "test_mae", *SCORES, "test_metric")
-"""The metrics of predictions on test rows, whose spread is that over the splits."""
-_DIGITS = {"gap": 2, "suboptimality": 2, "objective": 7, "test_rmse": 5, "test_mae": 5}  # significant, that are shown
 _BEST = ("fit_s", "suboptimality", *TESTED)  # metrics whose best row in a set is marked
 _DISAGREE = 1e-6
 
@@ -165,6 +142,18 @@ class Results:
         """Return the row of a set and a treatment; None if the solver does not run on the set."""
         return next((row for row in self.rows if (row.set, row.treatment) == (name, treatment)), None)
 
+    def rows_of(self, name: str) -> list[Row]:
+        """Return the rows of a set."""
+        return [row for row in self.rows if row.set == name]
+
+    def objectives(self, name: str) -> dict[str, list[str]]:
+        """Return what is minimised on a set, in words, with the solvers that do so and have a model."""
+        objectives: dict[str, list[str]] = {}
+        for row in self.rows_of(name):
+            if row.runs:
+                objectives.setdefault(row.formulation, []).append(row.treatment)
+        return objectives
+
     def best(self, name: str, metric: str) -> list[Row]:
         """Return the rows of a set whose mean is best as it is shown, ties included; none for metrics without a winner.
 
@@ -178,7 +167,7 @@ class Results:
         if metric == "suboptimality" and len({row.formulation for row in rows}) > 1:
             return []
         sign = -1.0 if metric in HIGHER else 1.0
-        means = [sign * as_shown(metric, _number(row.mean(metric))) for row in rows]
+        means = [sign * as_shown(metric, row.values[metric].mean()) for row in rows]
         return [row for row, mean in zip(rows, means, strict=True) if mean <= min(means)] if len(rows) > 1 else []
 
     def tested_on(self, name: str) -> str:
@@ -285,24 +274,6 @@ def _beginning(names: list[str]) -> str:
     """Return the words that several names begin with; the first name if there are none."""
     places = zip(*(name.split(" ") for name in names), strict=False)
     return " ".join(of[0] for of in takewhile(lambda of: len(set(of)) == 1, places)) or names[0]
-
-
-def as_shown(metric: str, value: float) -> float:
-    """Return a value as the tables show it: values that look equal there are ties."""
-    if metric.endswith("outliers") or (metric in TESTED and metric not in _DIGITS):
-        return round(value, 4)
-    if metric == "fit_s":
-        return round(value, decimals(value))
-    return float(f"{value:.{_DIGITS[metric]}g}") if metric in _DIGITS else round(value, 0)
-
-
-def decimals(seconds: float) -> int:
-    """Return the number of decimals for three significant digits of a time, four at most."""
-    return max(0, min(4, 2 - math.floor(math.log10(seconds)))) if seconds > 0 else 4
-
-
-def _number(value: float | None) -> float:
-    return np.nan if value is None else value
 
 
 def as_line(record: dict[str, Any]) -> dict[str, Any]:

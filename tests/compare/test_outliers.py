@@ -76,7 +76,7 @@ def test_data_have_labels_where_these_are_those_of_outliers():
         ({"calibrate": "sigmoid"}, "calibration is for classes"),
         ({"nu": -1}, "data.iris.nu should be a finite number > 0"),
         ({"nu": 2, "loss": "hinge"}, "nu=2 is infeasible"),
-        ({"metrics": ["test_outliers"]}, "no test split and outliers is asked for"),
+        ({"metrics": ["test_outliers"]}, "no test split and test outliers is asked for"),
     ],
 )
 def test_what_is_refused(more, message):

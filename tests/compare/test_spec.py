@@ -6,8 +6,9 @@ import yaml
 from support.cli import svmlight
 from support.compare import wide_test
 
+from svmkit.compare.metrics import METRICS
 from svmkit.compare.plan.sets import prepare
-from svmkit.compare.plan.spec import METRICS, load_spec, read
+from svmkit.compare.plan.spec import load_spec, read
 from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.gamma import resolve_gamma
 from svmkit.solver.stopping import Absolute, Epochs, parse_stop

@@ -3,7 +3,8 @@
 import numpy as np
 
 from svmkit.compare.cells.store import FAILED, names
-from svmkit.compare.plan.spec import METRICS, Cell, Spec
+from svmkit.compare.metrics import METRICS
+from svmkit.compare.plan.spec import Cell, Spec
 from svmkit.compare.results import Results
 
 

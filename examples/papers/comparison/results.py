@@ -9,7 +9,8 @@ import numpy as np
 from comparison.spec import Paper
 from svmkit.compare import results
 from svmkit.compare.cells.store import Store, ran_out
-from svmkit.compare.results import NO_MODEL, TITLES
+from svmkit.compare.metrics import TITLES
+from svmkit.compare.results import NO_MODEL
 
 TITLE = TITLES | {"solve_s": "seconds"}
 

@@ -18,8 +18,8 @@ from itertools import pairwise, product
 import numpy as np
 
 from comparison.results import TITLE, Results
+from svmkit.compare.metrics import HIGHER
 from svmkit.compare.report import stats
-from svmkit.compare.results import HIGHER
 
 DIGITS = {"test_accuracy": ".2f", "n_support": ",.0f", "n_iter": ",.0f", "solve_s": ",.2f", "fit_s": ",.2f"}
 

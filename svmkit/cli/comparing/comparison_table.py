@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from svmkit.compare.metrics import BY_NAME
 from svmkit.compare.results import Results, Row
 
 if TYPE_CHECKING:
@@ -28,14 +29,6 @@ PRIORITY = (
         "objective",
     ),
 )
-_SHOWN = {"fit_s": "{:.3g} s", "gap": "{:.1e}", "suboptimality": "{:.1e}", "objective": "{:.7g}", "n_iter": "{:,.0f}",
-          "kernel_values": "{:.3g}", "n_support": "{:,.0f}", "test_accuracy": "{:.2%}",
-          "test_r2": "{:.4f}", "test_rmse": "{:.5g}", "test_mae": "{:.5g}", "test_metric": "{:.4f}",
-          "test_log_loss": "{:.4f}", "test_brier_score": "{:.4f}",
-          "train_outliers": "{:.2%}", "test_outliers": "{:.2%}"}  # fmt: skip
-_SPREAD = {"fit_s": "{:.2g}", "test_accuracy": "{:.2%}", "test_metric": "{:.4f}", "n_support": "{:,.0f}",
-           "test_r2": "{:.4f}", "test_rmse": "{:.2g}", "test_mae": "{:.2g}",
-           "test_log_loss": "{:.4f}", "test_brier_score": "{:.4f}"}  # fmt: skip
 
 
 def print_tables(results: Results) -> None:
@@ -99,8 +92,9 @@ def _format(row: Row, metric: str) -> str:
     mean, spread = row.mean(metric), row.spread(metric)
     if mean is None:
         return ""
-    text = _SHOWN[metric].format(mean)
-    return text if spread is None or metric not in _SPREAD else f"{text} ±{_SPREAD[metric].format(spread)}"
+    how = BY_NAME[metric]
+    text = f"{mean:.3g}" if metric == "kernel_values" else f"{mean:{how.mean}}" + " s" * (metric == "fit_s")
+    return text if spread is None or not how.spread else f"{text} ±{spread:{how.spread}}"
 
 
 def _tests(console: Console, results: Results) -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
 from svmkit.compare.cells import worker
@@ -84,16 +85,9 @@ def run_cell(lane: Lane, cell: Cell, limit: float, curve: bool, tracking: Tracki
 
 
 class Lane:
-    """One worker process at a time, with its share of the threads.
+    """One worker process at a time, with its share of the threads, until `flag` is true.
 
-    Parameters
-    ----------
-    threads : int
-        Threads of the worker.
-    flag : object
-        True once the user has interrupted.
-    idle : float, default=None
-        Seconds after which a worker ends that is not called; None is never.
+    A worker that is not called for `idle` seconds ends; None is never.
     """
 
     def __init__(self, threads: int, flag: Any, idle: float | None = None) -> None:
@@ -131,43 +125,27 @@ class Lane:
             except NotYet:
                 if time.monotonic() >= give_up:
                     raise
-            except Exception as error:
-                if not _is_loss(error):
-                    raise
+            except BrokenProcessPool as error:
                 self.renew()
-                if self._is_stopping():
+                end = time.monotonic() + 5 * _LOOK
+                while (
+                    not self.flag and time.monotonic() < end
+                ):  # a signal to all processes of the group may end it first
+                    time.sleep(_LOOK)
+                if self.flag:
                     raise Stopped from None
-                raise WorkerLost(_how(error)) from None
-
-    def _is_stopping(self) -> bool:
-        """Whether the user interrupts: a signal to all processes of the group may end the worker first."""
-        end = time.monotonic() + 5 * _LOOK
-        while not self.flag and time.monotonic() < end:
-            time.sleep(_LOOK)
-        return bool(self.flag)
+                text = " ".join(str(error).split())
+                killed = "its process was killed, probably for its memory: give a smaller memory, or fewer rows"
+                raise WorkerLost(killed if "SIGKILL" in text else f"its process died: {text[:300]}") from None
 
     def _worker(self) -> Any:
         from joblib.externals.loky import ProcessPoolExecutor
 
-        share = str(self.threads)
         names = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         return ProcessPoolExecutor(
             max_workers=1,
             timeout=self.idle,
-            env=dict.fromkeys(names, share),
+            env=dict.fromkeys(names, str(self.threads)),
             initializer=workers.end_with,
             initargs=(os.getpid(),),
         )
-
-
-def _is_loss(error: Exception) -> bool:
-    from concurrent.futures.process import BrokenProcessPool
-
-    return isinstance(error, BrokenProcessPool)
-
-
-def _how(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    if "SIGKILL" in text:
-        return "its process was killed, probably for its memory: give a smaller memory, or fewer rows"
-    return f"its process died: {text[:300]}"

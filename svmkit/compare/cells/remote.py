@@ -30,22 +30,9 @@ LOOK = 0.1
 
 @dataclass(frozen=True)
 class Order:
-    """A cell, and what a worker has to know to run it as it would run here.
+    """A cell, and what a worker has to know to run it as it would run here: limits, working folder and machine.
 
-    Attributes
-    ----------
-    cell : Cell
-        The cell.
-    limit : float
-        Seconds of fitting.
-    curve : bool
-        Whether test accuracy is measured as the model grows.
-    tracking : Tracking or None
-        Where the cell is logged.
-    comparison : str
-        The comparison that the cell belongs to: the process of another one is not used.
-    folder, host : str
-        The working folder and the machine of the comparison.
+    A process that a worker keeps for another comparison is not used.
     """
 
     cell: Cell
@@ -82,7 +69,7 @@ def run_on(
     tell: Callable[[Cell, dict[str, Any] | None], None],
     stop: Any,
 ) -> None:
-    """Run cells on the workers of a cluster; parameters as for `svmkit.compare.cells.runner.run`.
+    """Run cells on the workers of a cluster.
 
     Raises ClusterLost: the cluster has gone away; the cells that had ended have been told of.
 

@@ -17,7 +17,8 @@ import numpy as np
 import svmkit
 from svmkit import tracking
 from svmkit.compare.cells.store import FAILED, names
-from svmkit.compare.plan import advice, calibration
+from svmkit.compare.metrics import SCORES
+from svmkit.compare.plan import advice
 from svmkit.compare.plan.sets import Sets, prepare
 from svmkit.compare.plan.spec import Cell
 from svmkit.data import Dataset
@@ -29,6 +30,7 @@ from svmkit.model.model import SVMModel
 from svmkit.plugins import PluginFile, load_files
 from svmkit.runtime.jsonable import plain
 from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, Metric
+from svmkit.scoring.probability_scores import ProbabilityScores
 from svmkit.scoring.quantities import QuantityScores, metric_for, scores_of
 from svmkit.scoring.scores import Scores
 from svmkit.solver.history import History
@@ -45,27 +47,14 @@ CURVE = 150  # points of a history that are kept, besides those with a measured 
 
 @dataclass
 class Bench:
-    """The state that a worker keeps between two steps.
+    """What a worker keeps between two steps, of the last cell: settings of the data, the data and their notes, the run.
 
-    Attributes
-    ----------
-    of : dict or None
-        The data settings of the last cell.
-    sets : Sets or None
-        The data of the last cell.
-    warm : set of str or None
-        Solvers whose loops have been compiled on these data.
-    trained : RunRecord or None
-        The last run.
-    notes : list of str
-        What the data had to say when they were loaded.
-    metric : Metric or None
-        What is measured on the test set besides accuracy.
+    `warm` has the solvers whose loops have been compiled on these data; `metric` is measured besides accuracy.
     """
 
     of: Any = None
     sets: Sets | None = None
-    warm: set[str] | None = None
+    warm: set[str] = field(default_factory=set)
     trained: RunRecord | None = None
     notes: list[str] = field(default_factory=list)
     metric: Metric | None = None
@@ -76,15 +65,7 @@ _bench = Bench()
 
 @dataclass(frozen=True)
 class Tracking:
-    """The place where cells are logged.
-
-    Attributes
-    ----------
-    uri, experiment : str or None
-        The store and the experiment of the tracker.
-    parent : str or None
-        The run in which the runs of the cells are nested.
-    """
+    """The store and the experiment where cells are logged, and the run in which theirs are nested."""
 
     uri: str | None
     experiment: str | None
@@ -105,7 +86,7 @@ def get_ready(cell: Cell, files: tuple[PluginFile, ...] = ()) -> None:
     except InputError:
         return  # the fit itself reports it
     key = repr((method.solver, method.sampler, method.settings.calibration))
-    assert _bench.sets is not None and _bench.warm is not None
+    assert _bench.sets is not None
     if key not in _bench.warm:
         _warm(_bench.sets, cell)
         _bench.warm.add(key)
@@ -180,7 +161,7 @@ def _test_scores(model: SVMModel, scores: Scores | QuantityScores, sets: Sets) -
     known: dict[str, Any] = {"test_accuracy": scores.accuracy, "test_scores": scores.summary()}
     if isinstance(scores, QuantityScores):
         known |= {"test_r2": scores.r2, "test_rmse": scores.rmse, "test_mae": scores.mae}
-    known |= calibration.test_scores(model, sets.test, sets.train)
+    known |= _probabilities(model, sets)
     metric = _bench.metric
     if metric is not None and metric.name not in ("accuracy", *OF_QUANTITIES):
         known["test_metric"] = metric.score_model(model, sets.test.X, sets.test.y)
@@ -200,6 +181,9 @@ def failure(record: dict[str, Any], error: BaseException | str) -> dict[str, Any
 def _result(trained: RunRecord, sets: Sets, method: Method) -> dict[str, Any]:
     """Return the record of a cell without its name: the outcome of the run and its history."""
     fitted = trained.fitted
+    calibration = None
+    if fitted.model.calibration is not None:
+        calibration = {**fitted.model.about["calibration"], "seconds": fitted.calibration_s}
     outliers = {} if method.task.is_supervised else {"train_outliers": None, "test_outliers": None}
     return trained.result() | {
         "problem": method.problem_type().name,
@@ -212,7 +196,8 @@ def _result(trained: RunRecord, sets: Sets, method: Method) -> dict[str, Any]:
         "test_scores": None,
         **dict.fromkeys(("test_r2", "test_rmse", "test_mae")),
         **outliers,
-        **calibration.UNKNOWN | {"calibration": calibration.calibration_facts(fitted)},
+        "calibration": calibration,
+        **dict.fromkeys((*SCORES, "test_reliability")),
         "metric": None if _bench.metric is None else _bench.metric.about(),
         "test_metric": None,
         "n_test": 0 if sets.test is None else sets.test.n_samples,
@@ -287,7 +272,7 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
     counted: dict[str, Any] = {"n_iter": fitted.n_iter} | (
         {} if solver.external else {"kernel_values": fitted.kernel_values}
     )
-    counted |= {key: record.get(key) for key in (*calibration.SCORES, "train_outliers", "test_outliers")}
+    counted |= {key: record.get(key) for key in (*SCORES, "train_outliers", "test_outliers")}
     if record["test_metric"] is not None and record["metric"]["name"] not in COUNTED:
         counted[f"test/{record['metric']['name']}"] = record["test_metric"]
     trained.log(tracker, trained.model(data.encoding), data.X[:5], more=counted)
@@ -303,11 +288,29 @@ def _thin(history: History) -> dict[str, list]:
     columns = chosen.columns()
     if not any(point.accuracy is None and point.score is not None for point in chosen):
         del columns["score"]  # quantities have no accuracy, and the score is what was measured
-    return {name: [_short(value) for value in values] for name, values in columns.items()}
+    return {key: [float(f"{v:.6g}") if isinstance(v, float) else v for v in of] for key, of in columns.items()}
 
 
-def _short(value: Any) -> Any:
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+def _probabilities(model: SVMModel, sets: Sets) -> dict[str, Any]:
+    """Return the scores of probabilities on the test rows, and how reliable they are; {} for a model without them.
+
+    In test_reliability "of" names the class whose probabilities are looked at, the positive one of the training rows as
+    in `svmkit evaluate`, or it is "predicted label" for more than two classes; "bins" are as in `svmkit evaluate`.
+    """
+    assert sets.test is not None and sets.test.y is not None
+    if model.calibration is None:
+        return {}
+    quality = ProbabilityScores.from_predictions(model.predict_proba(sets.test.X), model.classes, sets.test.y)
+    if quality is None:
+        return {}
+    of, reliability = "predicted label", quality.reliability_of_labels()
+    if len(model.classes) == 2:
+        counts = np.bincount(answers(sets.train)[1])
+        positive = Metric.from_name("average_precision", model.classes, counts).positive
+        of = f"class {positive}"
+        reliability = quality.reliability(list(map(str, model.classes)).index(str(positive)))
+    scores = {f"test_{name}": value for name, value in quality.summary().items()}
+    return {**scores, "test_reliability": {"of": of, "bins": reliability.plain()}}
 
 
 @contextmanager

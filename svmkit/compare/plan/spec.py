@@ -45,8 +45,8 @@ from pathlib import Path
 from typing import Any
 
 from svmkit import plugins
+from svmkit.compare.metrics import METRICS, TESTED, TITLES
 from svmkit.compare.plan import entries, fields, testing
-from svmkit.compare.plan.calibration import SCORES
 from svmkit.compare.plan.sets import digests
 from svmkit.errors import InputError
 from svmkit.losses.base import Loss
@@ -56,10 +56,6 @@ from svmkit.solver.selection import by_name
 from svmkit.solver.stopping import Stop, parse_stop
 from svmkit.training.settings import Settings
 
-METRICS = (
-    *("fit_s", "gap", "suboptimality", "objective", "n_iter", "kernel_values", "n_support", "test_accuracy"),
-    *("test_r2", "test_rmse", "test_mae", *SCORES, "test_metric", "train_outliers", "test_outliers"),
-)
 TIME_LIMIT = 300.0
 MOST = 100_000  # seeds, problems and cells: a file of a few lines could ask for billions
 
@@ -260,9 +256,9 @@ def read(raw: Any, extra: Sequence[str] = (), folder: str | Path = ".") -> Spec:
         if len(data) > MOST:
             raise InputError(f"there are more than {MOST} problems: split the comparison")
     for name, about in data.items():
-        asked_for = {"test_accuracy": "accuracy", "test_r2": "R2", "test_rmse": "RMSE", "test_mae": "MAE"}
-        asked_for |= {"test_log_loss": "log loss", "test_brier_score": "Brier score", "test_outliers": "outliers"}
-        measured = next((asked_for[key] for key in metrics or () if key in asked_for), None)
+        measured = next(
+            (TITLES[key] for key in metrics or () if key.startswith("test_") and key != "test_metric"), None
+        )
         if measured and about["test"] is None:
             raise InputError(f"data.{name} has no test split and {measured} is asked for: give test, or leave it out")
         chosen = about.get("solvers", solvers)
@@ -364,10 +360,8 @@ def _seeds(raw: Any) -> list[int]:
 def _metrics(raw: Any) -> tuple[str, ...] | None:
     if raw is None:
         return None
-    spelt = {"time": "fit_s", "accuracy": "test_accuracy", "metric": "test_metric"}
-    spelt |= {"support": "n_support", "iterations": "n_iter"}
-    spelt |= {key.removeprefix("test_"): key for key in ("test_r2", "test_rmse", "test_mae", *SCORES)}
-    spelt["outliers"] = "train_outliers"
+    spelt = {"time": "fit_s", "support": "n_support", "iterations": "n_iter", "outliers": "train_outliers"}
+    spelt |= {key.removeprefix("test_"): key for key in TESTED}
     names = [spelt.get(str(name), str(name)) for name in fields.as_list(raw)]
     fields.require_known("metrics", names, METRICS, what="metric")
     if not names:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from svmkit.compare.results import NO_MODEL, Results
 from svmkit.tasks import task_named
@@ -19,17 +18,8 @@ _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x
 COLUMNS = ("seconds", "n_iter", "n_support", "gap", "accuracy")
 
 
-@dataclass(frozen=True)
-class Style:
-    """The style in which a treatment is drawn.
-
-    Attributes
-    ----------
-    colour : str
-        The colour, such as "#0072B2".
-    dash, symbol : str
-        Plotly's names of the dash and of the marker.
-    """
+class Style(NamedTuple):
+    """The style in which a treatment is drawn, with Plotly's names of the dash and of the marker."""
 
     colour: str
     dash: str
@@ -41,25 +31,12 @@ class Style:
         return {"color": self.colour, "linestyle": _LINESTYLES[self.dash], "marker": _MARKERS[self.symbol]}
 
 
-@dataclass(frozen=True)
-class Curve:
-    """The history of one run.
+class Curve(NamedTuple):
+    """The history of one run: its set and treatment, its seed and split in words, and how it ended.
 
-    Attributes
-    ----------
-    set, treatment : str
-        The data set, and the solver with its stop rule.
-    run : str
-        The seed of the run, and its split if there are several.
-    status : str
-        How the run ended.
-    end : dict of str to float or None
-        The `COLUMNS` at the end of the run; the gap is that of the certificate, and the accuracy of quantities R2.
-    measure : {"accuracy", "R2"}, default="accuracy"
-        What `accuracy` is in the two dicts.
-    columns : dict of str to list of float or None
-        The `COLUMNS` as the run went on, of equal lengths; the gap is the solver's own estimate. Empty for more than
-        two classes, whose many problems follow each other, and for software that does not report its progress.
+    `end` has the `COLUMNS` at the end, where the gap is that of the certificate, `columns` has them as the run went on,
+    with the solver's own estimate of the gap: none for more than two classes, whose many problems follow each other, and
+    for software that does not report its progress. `measure` says what "accuracy" is: accuracy, or R2 of quantities.
     """
 
     set: str
@@ -67,8 +44,8 @@ class Curve:
     run: str
     status: str
     end: dict[str, float | None]
-    measure: str = "accuracy"
-    columns: dict[str, list[float | None]] = field(default_factory=dict)
+    measure: str
+    columns: dict[str, list[float | None]]
 
 
 def style(index: int) -> Style:
@@ -94,13 +71,8 @@ def _curve(record: dict[str, Any]) -> Curve:
     size = min((len(history.get(name, ())) for name in COLUMNS), default=0)
     binary = len(record.get("classes") or ()) <= 2
     columns = {name: [finite(v) for v in history[name][:size]] for name in COLUMNS} if size and binary else {}
-    end = {
-        "seconds": finite(record.get("fit_s")),
-        "n_iter": finite(record.get("n_iter")),
-        "n_support": finite(record.get("n_support")),
-        "gap": finite(record.get("gap")),
-        "accuracy": finite(record.get("test_r2" if is_r2 else "test_accuracy")),
-    }
+    ends = ("fit_s", "n_iter", "n_support", "gap", "test_r2" if is_r2 else "test_accuracy")
+    end = {name: finite(record.get(key)) for name, key in zip(COLUMNS, ends, strict=True)}
     run = f"seed {record['seed']}" if record.get("split") is None else f"split {record['split']}, seed {record['seed']}"
     return Curve(record["set"], treatment(record), run, record["status"], end, "R2" if is_r2 else "accuracy", columns)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import svmkit
 from svmkit.compare.report import environment, pictures, stats, words
-from svmkit.compare.report.curves import Curve, curves, floor, style
+from svmkit.compare.report.curves import curves, floor, style
 from svmkit.compare.results import Results
 from svmkit.errors import SvmkitError
 from svmkit.runtime import files
@@ -21,21 +21,15 @@ _FOLDER = Path(__file__).parent
 
 
 def write(results: Results, path: str | Path, *, command: str = "", threads: int | None = None) -> None:
-    """Write the report of a comparison to a file.
+    """Write the report of a comparison to a file, whose folder is created when missing.
 
     The page contains plotly's JavaScript (5 MB), fetches nothing, and forbids fetching by its own policy. Names of sets
     and solvers may contain any characters. Raises SvmkitError: the file cannot be written.
 
     Parameters
     ----------
-    results : Results
-        The comparison.
-    path : str or Path
-        The file; its folder is created when missing.
-    command : str, default=""
-        The command line, shown without folders and addresses.
-    threads : int, default=None
-        Threads that the runs had; None is all cores.
+    results, path, command, threads : Results, str or Path, str, int or None
+        The comparison; the file; the command line, shown without folders and addresses; the threads that runs had.
     """
     text = render(results, command=command, threads=threads)
     path = Path(path)
@@ -53,7 +47,7 @@ def render(results: Results, *, command: str = "", threads: int | None = None) -
 
     jinja = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     jinja.policies["json.dumps_kwargs"] = {"allow_nan": False}
-    names = words.shown_names(results.sets)
+    names, measures = words.shown_names(results.sets), {curve.measure for curve in curves(results)} or {"accuracy"}
     return jinja.get_template("template.html").render(
         name=results.spec.name,
         about=results.spec.about,
@@ -62,7 +56,7 @@ def render(results: Results, *, command: str = "", threads: int | None = None) -
         sets=[(names[name], words.describe_set(results, name)) for name in results.sets],
         tests=[_show(tests, results.treatments) for tests in stats.over_sets(results)],
         environment=environment.describe(command, threads) | _workers(results) | _other_versions(results),
-        measure=_measures(results),
+        measure="Accuracy" if measures == {"accuracy"} else " or ".join(sorted(measures)),
         chart=chart_data(results),
         reliability=_inline(pictures.reliability(results)),
         nonce=secrets.token_urlsafe(16),
@@ -84,17 +78,15 @@ def chart_data(results: Results) -> dict[str, Any]:
     for name in results.sets:
         of = [curve for curve in lines if curve.set == name]
         gaps = [gap for curve in of for gap in (*curve.columns.get("gap", []), curve.end["gap"])]
-        runs = [_run(curve, at[curve.treatment]) for curve in of]
+        runs = [
+            {"solver": at[curve.treatment], "run": curve.run, "status": curve.status.replace("_", " ")}
+            | {"end": curve.end, "columns": curve.columns}
+            for curve in of
+        ]
         measure = next((curve.measure for curve in of), "accuracy")
         sets.append({"name": names[name], "floor": floor(gaps), "measure": measure, "runs": runs})
-    solvers = [{"name": name} | vars(style(k)) for name, k in at.items()]
+    solvers = [{"name": name} | style(k)._asdict() for name, k in at.items()]
     return {"sets": sets, "solvers": solvers}
-
-
-def _measures(results: Results) -> str:
-    """Return what is measured on test rows, in words: Accuracy, R2 or both."""
-    measures = {curve.measure for curve in curves(results)} or {"accuracy"}
-    return " or ".join(sorted(measures)).replace("accuracy", "Accuracy" if "R2" not in measures else "accuracy")
 
 
 def _other_versions(results: Results) -> dict[str, str]:
@@ -113,16 +105,6 @@ def _workers(results: Results) -> dict[str, str]:
     return {"threads": f"{counts} a cell, on {workers} of a cluster; the processor is that of this page"}
 
 
-def _run(curve: Curve, solver: int) -> dict[str, Any]:
-    return {
-        "solver": solver,
-        "run": curve.run,
-        "status": curve.status.replace("_", " "),
-        "end": curve.end,
-        "columns": curve.columns,
-    }
-
-
 def _inline(figure: Figure | None) -> str:
     """Return a picture as text for the page; "" without one."""
     return "" if figure is None else base64.b64encode(pictures.svg(figure)).decode()
@@ -130,12 +112,11 @@ def _inline(figure: Figure | None) -> str:
 
 def _show(tests: stats.Tests, treatments: list[str]) -> dict[str, Any]:
     """Return the tests of a metric in the form that the template takes."""
-    figure = pictures.difference_diagram(tests, treatments)
     return {
         "title": tests.title,
         "verdict": words.verdict(tests),
         "table": words.ranking(tests) if tests.friedman is not None else None,
         "notes": tests.notes,
-        "picture": _inline(figure),
+        "picture": _inline(pictures.difference_diagram(tests, treatments)),
         "caption": pictures.caption(tests),
     }

@@ -6,8 +6,9 @@ import math
 import re
 from pathlib import Path
 
+from svmkit.compare.metrics import TESTED, as_shown, decimals
 from svmkit.compare.report import stats
-from svmkit.compare.results import TESTED, Results, Row, as_shown, decimals
+from svmkit.compare.results import Results, Row
 from svmkit.errors import SvmkitError
 from svmkit.runtime import files
 
@@ -80,7 +81,7 @@ def escape(text: str) -> str:
 
 def _block(results: Results, name: str, metrics: list[str]) -> str:
     """Return the lines of a set."""
-    rows = [row for row in results.rows if row.set == name]
+    rows = results.rows_of(name)
     best = {metric: results.best(name, metric) for metric in metrics}
     lines: list[str] = []
     for row in rows:

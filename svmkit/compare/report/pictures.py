@@ -104,14 +104,10 @@ def grid(
 ) -> Figure:
     """Return a figure with a panel for each set, which `panel(axes, set)` fills, and a legend of the treatments.
 
-    Without `lines` the legend has their markers only.
-
     Parameters
     ----------
-    sets : list of str
-        The titles of the panels.
-    looks : dict of str to Style
-        The treatments, for the legend.
+    sets, looks : list of str, dict of str to Style
+        The titles of the panels; the treatments, for the legend.
     about : str
         What the figure shows.
     panel : callable
@@ -120,6 +116,7 @@ def grid(
         Whether the legend has lines beside the markers.
     """
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     columns = 2 if len(sets) == 4 else min(len(sets), 3)
     rows = -(-len(sets) // columns)
@@ -134,7 +131,9 @@ def grid(
         ax.set_title(title, fontsize=10, parse_math=False)
     for ax in axes[len(sets) :]:
         ax.set_visible(False)
-    handles = [_handle(how, lines) for how in looks.values()]
+    shared = {"linewidth": 1.5, "markersize": 5.5 if lines else 7, "markeredgecolor": "white"}
+    bare = {} if lines else {"linestyle": ""}
+    handles = [Line2D([], [], **shared, **(how.look | bare)) for how in looks.values()]
     box = figure.legend(handles, short_names(list(looks)), loc="outside lower center", ncols=per_line, frameon=False)
     for text in box.get_texts():
         text.set(parse_math=False, fontsize=9)
@@ -142,36 +141,43 @@ def grid(
 
 
 def _panel(ax: Axes, lines: list[tuple[Curve, Style]], x: str, y: str) -> None:
-    low = _lowest(lines, x, y)
+    """Draw the runs of a set: gaps <= 0 at a place of their own, no accuracies far below the results."""
+    ends = [b for curve, _ in lines for _, b in _end(curve, x, y)]
+    if y == "accuracy":
+        low: float | None = min(ends, default=BELOW) - BELOW
+    else:
+        low = floor(ends + [b for curve, _ in lines for _, b in _line(curve, x, y)])
     alpha = 0.6 if len({curve.run for curve, _ in lines}) > 1 else 1.0
     for curve, how in lines:
         scale = 100.0 if curve.measure == "accuracy" else 1.0
-        line, end = _draw(_line(curve, x, y), y, low, scale), _draw(_end(curve, x, y), y, low, scale)
+        line, end = _place(_line(curve, x, y), y, low, scale), _place(_end(curve, x, y), y, low, scale)
         ax.plot(*line.T, **how.look | {"marker": ""}, linewidth=1.3, alpha=alpha)
         ax.plot(*end.T, **how.look | {"linestyle": ""}, markersize=5.5, markeredgecolor="white")
     ax.set_xscale("log")
     ax.margins(0.06)
     if y == "gap":
         ax.set_yscale("log")
-    ax.set_xlabel(_AXES[x], fontsize=9)
-    ax.set_ylabel(_axis(y, lines[0][0].measure), fontsize=9)
+    dress(ax, _AXES[x], _axis(y, lines[0][0].measure))
+
+
+def dress(ax: Axes, x: str, y: str) -> None:
+    """Set the labels, the grid, and the ticks of logarithmic axes: decades, or 1, 2 and 5 if there are few decades."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    for axis in (ax.xaxis, ax.yaxis):
+        if axis.get_scale() != "log":
+            continue
+        low, high = axis.get_view_interval()
+        if high / low < 100:
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(NullFormatter())
+    ax.set_xlabel(x, fontsize=9)
+    ax.set_ylabel(y, fontsize=9)
     ax.tick_params(labelsize=8)
     ax.grid(color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
-    for axis in (ax.xaxis, ax.yaxis) if y == "gap" else (ax.xaxis,):
-        tick(axis)
-
-
-def tick(axis: Any) -> None:
-    """Return the ticks of a logarithmic axis: decades, or 1, 2 and 5 if there are few decades."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    low, high = axis.get_view_interval()
-    if high / low < 100:
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _line(curve: Curve, x: str, y: str) -> Points:
@@ -186,20 +192,12 @@ def _pairs(xs: Sequence[float | None], ys: Sequence[float | None]) -> Points:
     return [(a, b) for a, b in zip(xs, ys, strict=True) if a is not None and b is not None and a > 0]
 
 
-def _lowest(lines: list[tuple[Curve, Style]], x: str, y: str) -> float | None:
-    """Return the place of gaps <= 0, or the smallest accuracy that is drawn."""
-    ends = [b for curve, _ in lines for _, b in _end(curve, x, y)]
-    if y == "accuracy":
-        return min(ends, default=BELOW) - BELOW
-    return floor(ends + [b for curve, _ in lines for _, b in _line(curve, x, y)])
-
-
 def _axis(y: str, measure: str) -> str:
     """Return the title of an axis; accuracies of quantities are R2."""
     return "test R2" if y == "accuracy" and measure == "R2" else _AXES[y]
 
 
-def _draw(points: Points, y: str, low: float | None, scale: float) -> np.ndarray:
+def _place(points: Points, y: str, low: float | None, scale: float) -> np.ndarray:
     """Return the points as (n, 2): accuracies times `scale`, nan if too low; gaps <= 0 moved to their place."""
     drawn = np.array(points, dtype=float).reshape(-1, 2)
     if y == "accuracy":
@@ -208,13 +206,6 @@ def _draw(points: Points, y: str, low: float | None, scale: float) -> np.ndarray
     elif low is not None:
         drawn[:, 1] = np.where(drawn[:, 1] > 0, drawn[:, 1], low)
     return drawn
-
-
-def _handle(how: Style, lines: bool) -> Any:
-    from matplotlib.lines import Line2D
-
-    look = how.look if lines else how.look | {"linestyle": ""}
-    return Line2D([], [], linewidth=1.5, markersize=5.5 if lines else 7, markeredgecolor="white", **look)
 
 
 def difference_diagram(tests: stats.Tests, treatments: list[str]) -> Figure | None:

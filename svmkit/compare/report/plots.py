@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from svmkit.compare.frame import COLUMNS, NUMBER, results_frame
-from svmkit.compare.results import HIGHER, TITLES, Results, as_shown
+from svmkit.compare.metrics import HIGHER, TITLES, as_shown
+from svmkit.compare.results import Results
 from svmkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ def numbers(column: pd.Series) -> np.ndarray:
 
 
 def _draw_set(ax: Axes, frame: pd.DataFrame, looks: dict[str, Style], x: str, y: str) -> None:
+    from svmkit.compare.report.pictures import dress
+
     for name, how in looks.items():
         runs = frame[frame["treatment"] == name]
         if not len(runs):
@@ -136,40 +139,13 @@ def _draw_set(ax: Axes, frame: pd.DataFrame, looks: dict[str, Style], x: str, y:
     if np.ptp(numbers(frame[y])) == 0.0 and ax.get_yscale() == "linear":
         middle = float(numbers(frame[y])[0])
         ax.set_ylim(middle - 0.01, middle + 0.01)
-    dress(ax, x, y)
+    dress(ax, title(x), title(y))
 
 
 def _span(values: np.ndarray) -> np.ndarray:
     """Return the distances (2, 1) of the mean to the least and to the largest value, which rounding may make < 0."""
     mean = values.mean()
     return np.maximum([[mean - values.min()], [values.max() - mean]], 0.0)
-
-
-def dress(ax: Axes, x: str, y: str, *, log: bool = False) -> None:
-    """Set the labels, ticks and grid of axes; `log` makes the second one logarithmic.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        The axes.
-    x, y : str
-        The metrics on them.
-    log : bool, default=False
-        Whether the second one is logarithmic.
-    """
-    from svmkit.compare.report.pictures import tick
-
-    if log:
-        ax.set_yscale("log")
-    for axis in (ax.xaxis, ax.yaxis):
-        if axis.get_scale() == "log":
-            tick(axis)
-    ax.set_xlabel(title(x), fontsize=9)
-    ax.set_ylabel(title(y), fontsize=9)
-    ax.tick_params(labelsize=8)
-    ax.grid(color="0.9", linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
 
 
 def _ranks(frame: pd.DataFrame, sets: list[str], treatments: list[str], metric: str) -> dict[str, float] | None:

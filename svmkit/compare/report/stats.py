@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import stats
 
-from svmkit.compare.results import HIGHER, TITLES, Results, Row, as_shown
+from svmkit.compare.metrics import HIGHER, TITLES, as_shown
+from svmkit.compare.results import Results, Row
 from svmkit.solver.solution import Status
 
 METRICS = (
@@ -20,17 +21,7 @@ ALPHA = 0.05
 
 
 class Friedman(NamedTuple):
-    """Friedman's test.
-
-    Attributes
-    ----------
-    ranks : ndarray of shape (k,)
-        Mean rank of each method; rank 1 is the smallest value.
-    chi2 : float
-        Friedman's statistic.
-    F, p : float
-        Iman and Davenport's correction, and its p-value.
-    """
+    """Friedman's test: mean ranks (k,), 1 the smallest value; his statistic; Iman and Davenport's F and its p."""
 
     ranks: np.ndarray
     chi2: float
@@ -40,27 +31,12 @@ class Friedman(NamedTuple):
 
 @dataclass(frozen=True)
 class Tests:
-    """The tests of one metric over the data sets; the last four attributes are None where there is no test.
+    """The tests of one metric over the sets on which every treatment has a value; the last four are None without a test.
 
-    Attributes
-    ----------
-    metric : str
-    sets : list of str
-        The data sets on which every treatment has a value.
-    treatments : list of str
-        The k solvers, with their stop rules.
-    values : ndarray of shape (n_sets, k)
-        Means over the problems of a set (kernels, gammas, C) of the means over their runs.
-    notes : tuple of str
-        Sentences about missing values, and on how to read the tests.
-    friedman : Friedman or None
-        Rank 1 is the best for every metric; p is at least the smallest value that so few sets can show.
-    wilcoxon : ndarray of shape (k, k) or None
-        Two-sided p of each two solvers, with Holm's correction over all of them.
-    cd : float or None
-        Nemenyi's critical difference of mean ranks at the level `ALPHA`.
-    nemenyi : ndarray of shape (k, k) or None
-        p of Nemenyi's test.
+    `values` (n_sets, k) are the means over the problems of a set of the means over their runs. In `friedman` rank 1 is
+    the best for every metric, and p at least the smallest value that so few sets can show. `wilcoxon` (k, k) has the
+    two-sided p of each two treatments with Holm's correction over all, `nemenyi` (k, k) the p of Nemenyi's test, and
+    `cd` is his critical difference of mean ranks at the level `ALPHA`.
     """
 
     metric: str
@@ -162,8 +138,8 @@ def over_sets(results: Results) -> list[Tests]:
 def tests(results: Results, metric: str) -> Tests:
     """Test a metric over the data sets.
 
-    The unit is the data set: results at several C, gammas, kernels or multiclass of one set depend on each other, so a
-    solver's value is its mean over them. A problem counts where each treatment has a value in all its runs.
+    The unit is the data set: results on several problems of one set depend on each other, so a solver's value is its
+    mean over them. A problem counts where each treatment has a value in all its runs.
     """
     rows = {(name, t): results.row(name, t) for name in results.sets for t in results.treatments}
     treatments = [t for t in results.treatments if any(_known(rows[name, t], metric) for name in results.sets)]
@@ -171,7 +147,7 @@ def tests(results: Results, metric: str) -> Tests:
         return Tests(metric, [], [], np.empty((0, 0)), ("Nothing is known about it.",))
     notes = [f"{t} is left out: it has no value on any set." for t in results.treatments if t not in treatments]
     lacking = {name: [t for t in treatments if not _known(rows[name, t], metric)] for name in results.sets}
-    mixed = [] if metric != "suboptimality" else [name for name in results.sets if _several_objectives(results, name)]
+    mixed = [name for name in results.sets if metric == "suboptimality" and len(results.objectives(name)) > 1]
     whole = [name for name in results.sets if not lacking[name] and name not in mixed]
     for name, who in lacking.items():
         if who:
@@ -207,10 +183,6 @@ def _test(metric: str, sets: list[str], treatments: list[str], values: np.ndarra
         notes = [*notes, f"{n} sets: Wilcoxon cannot go below p = {least:.2g}{held}."]
     p, cd = pairwise(ranked), critical_difference(n, k)
     return Tests(metric, sets, treatments, values, tuple(notes), outcome, p, cd, nemenyi(outcome.ranks, n))
-
-
-def _several_objectives(results: Results, name: str) -> bool:
-    return len({row.formulation for row in results.rows if row.set == name and row.runs}) > 1
 
 
 def _known(row: Row | None, metric: str) -> bool:

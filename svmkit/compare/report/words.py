@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from svmkit.compare.cells.store import FAILED, TIMEOUT
-from svmkit.compare.plan.calibration import SCORES
-from svmkit.compare.plan.spec import METRICS
+from svmkit.compare.metrics import BY_NAME, METRICS, TITLES, decimals
 from svmkit.compare.report.environment import without_places
 from svmkit.compare.report.stats import ALPHA, Tests
-from svmkit.compare.results import TITLES, Results, Row, decimals
+from svmkit.compare.results import Results, Row
 from svmkit.solver.solution import Status
 
 NONE = "n/a"
@@ -26,7 +25,6 @@ _HEADS = TITLES | {
     "n_support": "support vectors",
     "test_accuracy": "accuracy (%)",
 }
-_ORDER = METRICS
 _WINS = {"fit_s": "Fastest", "test_accuracy": "Most accurate", "test_r2": "Highest R2"}
 _WINS |= {"suboptimality": "Nearest to the optimum"}
 _MAIN = {"test_accuracy": "Accuracy", "test_r2": "R2"}  # by what predictions are judged, of classes and quantities
@@ -41,36 +39,16 @@ _ENDED = {
 }
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One cell of a table.
-
-    Attributes
-    ----------
-    text : str
-    key : float, str or None
-        The value by which rows are sorted; None is unknown and comes last.
-    best : bool
-        Whether the cell is the best of its column.
-    """
+class Entry(NamedTuple):
+    """One cell of a table; rows are sorted by `key`, where None is unknown and comes last."""
 
     text: str
     key: float | str | None
     best: bool = False
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table of the report.
-
-    Attributes
-    ----------
-    heads : list of str
-        Titles of the columns.
-    rows : list of list of Entry
-    notes : list of str
-        Sentences about the rows.
-    """
+class Table(NamedTuple):
+    """A table of the report, with sentences about its rows."""
 
     heads: list[str]
     rows: list[list[Entry]]
@@ -123,9 +101,9 @@ def _wins(won: list[tuple[str, ...]], unit: str) -> str:
 
 def describe_set(results: Results, name: str) -> Table:
     """Return the table of a set: solver, status, and each metric for which some row has a value."""
-    rows = [row for row in results.rows if row.set == name]
+    rows = results.rows_of(name)
     heads = _HEADS | {"test_metric": results.titles["test_metric"]}
-    metrics = [m for m in _ORDER if m in results.spec.metrics and any(row.mean(m) is not None for row in rows)]
+    metrics = [m for m in METRICS if m in results.spec.metrics and any(row.mean(m) is not None for row in rows)]
     best = {metric: [row.treatment for row in results.best(name, metric)] for metric in metrics}
     body = [
         [
@@ -139,10 +117,7 @@ def describe_set(results: Results, name: str) -> Table:
     notes = [without_places(f"{who}: {text}" if who else text) for who, text in results.remarks(name)]
     if tested.startswith("one"):
         notes += [f"{title} {ONE_SPLIT}" for metric, title in _MAIN.items() if metric in metrics]
-    objectives: dict[str, list[str]] = {}
-    for row in rows:
-        if row.runs:
-            objectives.setdefault(row.formulation, []).append(row.treatment)
+    objectives = results.objectives(name)
     if len(objectives) > 1:
         notes.append(
             "Objectives differ and are not to be compared with each other: "
@@ -157,19 +132,13 @@ def value(row: Row, metric: str) -> str:
     mean, spread = row.mean(metric), row.spread(metric)
     if mean is None:
         return NONE
+    how = BY_NAME[metric]
     if metric == "test_accuracy":
         return f"{100 * mean:.2f}" + (f" ± {100 * spread:.2f}" if spread is not None else "")
-    if metric.endswith("outliers"):
-        return f"{mean:.2%}" + (f" ± {spread:.2%}" if spread is not None else "")
-    if metric in ("test_rmse", "test_mae"):
-        return f"{mean:.5g}" + (f" ± {spread:.2g}" if spread is not None else "")
-    if metric in ("test_r2", "test_metric", *SCORES):
-        return f"{mean:.4f}" + (f" ± {spread:.4f}" if spread is not None else "")
     if metric == "fit_s":
         return number(mean) + (f" ± {spread:.{decimals(mean)}f}" if spread is not None else "")
-    if metric in ("gap", "suboptimality"):
-        return f"{mean:.1e}"
-    return f"{mean:.7g}" if metric == "objective" else f"{mean:,.0f}"
+    shows = spread is not None and how.spread and metric != "n_support"
+    return f"{mean:{how.mean}}" + (f" ± {spread:{how.spread}}" if shows else "")
 
 
 def number(seconds: float) -> str:
