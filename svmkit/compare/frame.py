@@ -118,15 +118,7 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
     """Return what a record says in the columns of the table."""
     settings = record.get("settings", {}).get("data", {})
     kernel = record.get("kernel") or settings.get("kernel") or {}
-    row = {name: record.get(name) for name in COLUMNS}
-    metric = (record.get("metric") or {}).get("name")
-    named = {"solver": record["label"], "kernel": kernel.get("name"), "C": settings.get("C"), "metric": metric}
-    row |= named
-    return {
-        name: None if value is None else int(value) if COLUMNS[name] == COUNT else _value(name, value)
-        for name, value in row.items()
-    }
-
-
-def _value(name: str, value: Any) -> Any:
-    return float(value) if COLUMNS[name] == NUMBER else str(value)
+    named = {"solver": record["label"], "kernel": kernel.get("name"), "C": settings.get("C")}
+    row = record | named | {"metric": (record.get("metric") or {}).get("name")}
+    types = {COUNT: int, NUMBER: float, TEXT: str}
+    return {name: None if row.get(name) is None else types[kind](row[name]) for name, kind in COLUMNS.items()}

@@ -24,7 +24,6 @@ from svmkit.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 POINTS = 6  # sizes, if none are given
@@ -222,7 +221,19 @@ def plot_learning_curve(records: str | Path | Results | pd.DataFrame | Iterable[
     for ax, metric in zip(figure.subplots(1, len(metrics), squeeze=False)[0], metrics, strict=True):
         for name, how in looks.items():
             runs = frame[(frame["solver"] == name) & frame[metric].notna()]
-            _draw(ax, numbers(runs["n_samples"]), numbers(runs[metric]), how.look, exponents.get(name, name))
+            rows, values = numbers(runs["n_samples"]), numbers(runs[metric])
+            at = [values[rows == size] for size in np.unique(rows)]
+            label = exponents.get(name, name)
+            ax.plot(
+                np.unique(rows),
+                [of.mean() for of in at],
+                label=label,
+                markersize=5,
+                markeredgecolor="white",
+                **how.look,
+            )
+            ends = [of.min() for of in at], [of.max() for of in at]
+            ax.fill_between(np.unique(rows), *ends, color=how.colour, alpha=0.15, linewidth=0)
         ax.set_xscale("log")
         if metric != tested and (numbers(frame[metric].dropna()) > 0).all():
             ax.set_yscale("log")
@@ -230,12 +241,3 @@ def plot_learning_curve(records: str | Path | Results | pd.DataFrame | Iterable[
     handles, words = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, words, loc="outside lower center", ncols=max(1, int(2 * len(metrics))), frameon=False)
     return figure
-
-
-def _draw(ax: Axes, rows: np.ndarray, values: np.ndarray, look: dict[str, Any], label: str) -> None:
-    """Draw the means of a solver with a shade over its repeats."""
-    sizes = np.unique(rows)
-    groups = [values[rows == size] for size in sizes]
-    ax.plot(sizes, [of.mean() for of in groups], label=label, markersize=5, markeredgecolor="white", **look)
-    low, high = [of.min() for of in groups], [of.max() for of in groups]
-    ax.fill_between(sizes, low, high, color=look["color"], alpha=0.15, linewidth=0)

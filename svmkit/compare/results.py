@@ -210,23 +210,18 @@ class Results:
 def with_suboptimality(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the records with `suboptimality` and `lower_bound`, None if no run of the same objective has a bound."""
     bounds: dict[tuple, float] = {}
-    for record in records:
+    same = [(record["set"], record.get("split"), record.get("formulation")) for record in records]
+    for where, record in zip(same, records, strict=True):
         if record.get("dual_objective") is not None:
-            where = _objective(record)
             bounds[where] = max(bounds.get(where, -np.inf), record["dual_objective"])
     done = []
-    for record in records:
-        P, L = record.get("objective"), bounds.get(_objective(record))
+    for where, record in zip(same, records, strict=True):
+        P, L = record.get("objective"), bounds.get(where)
         known = P is not None and L is not None
         size = max(abs(P), abs(L)) if known else 0.0  # type: ignore[arg-type]
         lost = ((P - L) / size if size else 0.0) if known else None  # type: ignore[operator]
         done.append(record | {"lower_bound": L, "suboptimality": lost})
     return done
-
-
-def _objective(record: dict[str, Any]) -> tuple:
-    """Return the key of runs with the same objective: the same rows, kernel, C and formulation."""
-    return record["set"], record.get("split"), record.get("formulation")
 
 
 def _row(where: tuple[str, str, str], cells: list[Cell], by_key: dict[str, dict]) -> Row:
@@ -242,18 +237,15 @@ def _row(where: tuple[str, str, str], cells: list[Cell], by_key: dict[str, dict]
     reasons = [record["reason"] for record in records if "reason" in record]
     reasons += [note for record in records for note in record.get("notes", [])]
     formulation = next((record.get("formulation", "") for record in with_model), "")
-    by_split = {metric: _by_split(with_model, metric) for metric in TESTED}
+    by_split: dict[str, dict[int | None, np.ndarray]] = {}
+    for metric in TESTED:
+        known: dict[int | None, list[float]] = {}
+        for record in with_model:
+            if record.get(metric) is not None:
+                known.setdefault(record.get("split"), []).append(record[metric])
+        by_split[metric] = {split: np.array(of) for split, of in known.items()}
     unique = tuple(dict.fromkeys(reasons))
     return Row(*where, status, len(with_model), len(cells), formulation, values, by_split, unique)
-
-
-def _by_split(records: list[dict[str, Any]], key: str) -> dict[int | None, np.ndarray]:
-    """Return the known values of a metric by the split on which they were measured."""
-    splits: dict[int | None, list[float]] = {}
-    for record in records:
-        if record.get(key) is not None:
-            splits.setdefault(record.get("split"), []).append(record[key])
-    return {split: np.array(of) for split, of in splits.items()}
 
 
 def _data_sets(cells: list[Cell]) -> dict[str, list[str]]:

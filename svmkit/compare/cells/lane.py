@@ -15,9 +15,8 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
 from svmkit.compare.cells import worker
-from svmkit.compare.cells.store import FAILED, TIMEOUT, names
-from svmkit.compare.cells.worker import Tracking
-from svmkit.compare.plan.spec import Cell
+from svmkit.compare.cells.store import FAILED, TIMEOUT
+from svmkit.compare.cells.worker import Job
 from svmkit.plugins import files, load
 from svmkit.runtime import workers
 from svmkit.solver.solution import Status
@@ -37,28 +36,14 @@ class WorkerLost(Exception):
     """A worker process died; the message says how."""
 
 
-def run_cell(lane: Lane, cell: Cell, limit: float, curve: bool, tracking: Tracking | None) -> dict[str, Any]:
-    """Run a cell and return its record, whatever happens to the worker.
-
-    Parameters
-    ----------
-    lane : Lane
-        Where it runs.
-    cell : Cell
-        The cell.
-    limit : float
-        Seconds of fitting.
-    curve : bool
-        Whether test accuracy is measured as the model grows.
-    tracking : Tracking or None
-        Where it is logged.
-    """
-    bare = names(cell) | {"time_limit": limit, "settings": cell.settings}
+def run_cell(lane: Lane, job: Job) -> dict[str, Any]:
+    """Run a cell on a lane and return its record, whatever happens to the worker."""
+    cell, limit, bare = job.cell, job.limit, job.bare
     stoppable = not load("solver", cell.settings["solver"]["solver"]).external
     hard = limit + max(GRACE, limit) if stoppable else limit + 1.0
     try:
         lane.call(AROUND, worker.get_ready, cell, files())
-        record = lane.call(hard, worker.run, cell, limit, curve)
+        record = lane.call(hard, worker.run, cell, limit, job.curve)
     except NotYet:
         lane.renew()
         return bare | {"status": TIMEOUT, "reason": f"stopped after {hard:.0f} s: it did not end on its own"}
@@ -73,7 +58,7 @@ def run_cell(lane: Lane, cell: Cell, limit: float, curve: bool, tracking: Tracki
     if record["status"] == FAILED:
         return record
     try:
-        return lane.call(AROUND, worker.finish, record, cell, tracking)
+        return lane.call(AROUND, worker.finish, record, cell, job.tracking)
     except NotYet:
         lane.renew()
         reason = f"prediction and logging took more than {AROUND:.0f} s"

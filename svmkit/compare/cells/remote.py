@@ -9,18 +9,15 @@ from __future__ import annotations
 import os
 import platform
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from svmkit.cluster import Cluster, Here, WorkerLost, here
 from svmkit.compare.cells import lane as lanes
 from svmkit.compare.cells import worker
-from svmkit.compare.cells.store import names
-from svmkit.compare.cells.worker import Tracking
+from svmkit.compare.cells.worker import CellCallback, Job
 from svmkit.compare.plan.sets import digests
-from svmkit.compare.plan.spec import Cell
 from svmkit.errors import InputError, SvmkitError, one_line
 from svmkit.runtime.workers import may_start_processes
 
@@ -28,25 +25,16 @@ IDLE = 30  # seconds that a worker's process waits for the next cell
 LOOK = 0.1
 
 
-@dataclass(frozen=True)
-class Order:
-    """A cell, and what a worker has to know to run it as it would run here: limits, working folder and machine.
+class Order(NamedTuple):
+    """A cell, the comparison that it belongs to, and the folder and the machine of that.
 
     A process that a worker keeps for another comparison is not used.
     """
 
-    cell: Cell
-    limit: float
-    curve: bool
-    tracking: Tracking | None
+    job: Job
     comparison: str
     folder: str
     host: str
-
-    @property
-    def bare(self) -> dict[str, Any]:
-        """The record of the cell before it has been run."""
-        return names(self.cell) | {"time_limit": self.limit, "settings": self.cell.settings}
 
 
 class Unwanted:
@@ -59,47 +47,33 @@ class Unwanted:
         return not self.at.wanted
 
 
-def run_on(
-    cluster: Cluster,
-    cells: list[Cell],
-    *,
-    limit: float,
-    curve: bool,
-    tracking: Tracking | None,
-    tell: Callable[[Cell, dict[str, Any] | None], None],
-    stop: Any,
-) -> None:
+def run_on(cluster: Cluster, jobs: list[Job], tell: CellCallback, stop: Any) -> None:
     """Run cells on the workers of a cluster.
 
     Raises ClusterLost: the cluster has gone away; the cells that had ended have been told of.
 
     Parameters
     ----------
-    cluster : Cluster
-        The workers, one cell at a time on each.
-    cells : list of Cell
-        The cells.
-    limit, curve, tracking
-        As for `run_cell`.
+    cluster, jobs : Cluster, list of Job
+        The workers, and the cells, one at a time on each worker.
     tell : callable
         Called with a cell and None when it begins, and with its record when it has ended.
     stop : object
         True once the user has interrupted.
     """
-    about = (f"{platform.node()}-{os.getpid()}-{id(cells)}", os.getcwd(), platform.node())
-    orders = [Order(cell, limit, curve, tracking, *about) for cell in cells]
+    about = (f"{platform.node()}-{os.getpid()}-{id(jobs)}", os.getcwd(), platform.node())
     begun: set[int] = set()
 
     def began(k: int, _: str) -> None:
         if k not in begun:  # a second time, if its worker was lost
             begun.add(k)
-            tell(cells[k], None)
+            tell(jobs[k].cell, None)
 
-    for k, ended in cluster.map(run_order, orders, began=began, stop=stop):
+    for k, ended in cluster.map(run_order, [Order(job, *about) for job in jobs], began=began, stop=stop):
         error = ended.exception()
         if error is not None and not isinstance(error, WorkerLost):
             raise error
-        tell(cells[k], ended.result() if error is None else worker.failure(orders[k].bare, error))
+        tell(jobs[k].cell, ended.result() if error is None else worker.failure(jobs[k].bare, error))
 
 
 # --- on the worker
@@ -112,17 +86,17 @@ def run_order(order: Order) -> dict[str, Any]:
     """Run a cell on this worker and return its record, which names the worker."""
     at = here()
     assert at is not None
-    tracking = order.tracking
+    job, tracking = order.job, order.job.tracking
     is_server = tracking is not None and str(tracking.uri).startswith(("http://", "https://"))
     if order.host != platform.node() and not is_server:
-        tracking = None
+        job = job._replace(tracking=None)
     with _lane(order.comparison, at.threads, Unwanted(at)) as lane:
         try:
             lane.call(lanes.AROUND, take_place, order, at.worker)
-            record = lanes.run_cell(lane, order.cell, order.limit, order.curve, tracking)
+            record = lanes.run_cell(lane, job)
         except (SvmkitError, lanes.WorkerLost, TimeoutError) as error:
-            record = worker.failure(order.bare, error)
-    if tracking is not order.tracking:
+            record = worker.failure(job.bare, error)
+    if job.tracking is not tracking:
         note = f"not logged: the store is on another machine than worker {at.worker}: give --tracking-uri http://..."
         record["notes"] = [*record.get("notes", []), note]
     return record | {"worker": at.worker, "worker_threads": at.threads}
@@ -151,7 +125,7 @@ def take_place(order: Order, address: str) -> None:
     """Go to the folder of the comparison, if there is one here, and check that the files of a cell are the same."""
     if os.path.isdir(order.folder):
         os.chdir(order.folder)
-    for name, digest in order.cell.settings["data"]["files"].items():
+    for name, digest in order.job.cell.settings["data"]["files"].items():
         where = f"worker {address} on {platform.node()}"
         try:
             actual = digests({"source": name, "test": None})

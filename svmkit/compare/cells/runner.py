@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from svmkit.cluster import Cluster
 from svmkit.compare.cells.lane import Lane, Stopped, run_cell
 from svmkit.compare.cells.store import Store
-from svmkit.compare.cells.worker import Tracking
+from svmkit.compare.cells.worker import CellCallback, Job, Tracking
 from svmkit.compare.plan.spec import Cell
 from svmkit.errors import InputError, SvmkitError
 from svmkit.runtime import interrupt
 from svmkit.runtime.threads import cores
-
-CellCallback = Callable[[Cell, dict[str, Any] | None], None]
-"""Called with a cell and None when it begins, and with its record when it has ended; from any thread, one at a time."""
 
 
 def run(
@@ -80,7 +76,7 @@ def run(
     total = threads or cores()
     if cluster is None and not 1 <= jobs <= total:
         raise InputError(f"--jobs must be between 1 and the {total} threads that there are, not {jobs}")
-    todo = deque(cell for cell in cells if not store.has(cell, limit))
+    todo = [cell for cell in cells if not store.has(cell, limit)]
     lock = threading.Lock()
     failure: list[SvmkitError] = []
 
@@ -96,13 +92,15 @@ def run(
             data = None
             while not flag and not failure:
                 with lock:
-                    cell = _next(todo, data)
-                if cell is None:
-                    return
+                    if not todo:
+                        return
+                    # the next cell on the data that the lane has loaded, else the first cell
+                    cell = next((cell for cell in todo if cell.settings["data"] == data), todo[0])
+                    todo.remove(cell)
                 data = cell.settings["data"]
                 try:
                     tell(cell, None)
-                    tell(cell, run_cell(at, cell, limit, curve, tracking))
+                    tell(cell, run_cell(at, Job(cell, limit, curve, tracking)))
                 except Stopped:
                     return
                 except SvmkitError as error:
@@ -113,19 +111,10 @@ def run(
         if cluster is not None:
             from svmkit.compare.cells.remote import run_on  # here: it is not needed without a cluster
 
-            run_on(cluster, [*todo], limit=limit, curve=curve, tracking=tracking, tell=tell, stop=flag)
+            run_on(cluster, [Job(cell, limit, curve, tracking) for cell in todo], tell, flag)
             return not flag
         lanes = min(jobs, max(len(todo), 1))
         Parallel(n_jobs=lanes, backend="threading")(delayed(lane)(k) for k in range(lanes))
     if failure:
         raise failure[0]
     return not flag
-
-
-def _next(todo: deque[Cell], data: Any) -> Cell | None:
-    """Return the next cell on the data that a lane has loaded, else the first cell."""
-    if not todo:
-        return None
-    chosen = next((cell for cell in todo if cell.settings["data"] == data), todo[0])
-    todo.remove(chosen)
-    return chosen

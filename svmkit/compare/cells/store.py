@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -80,8 +81,8 @@ class Store:
                 self._warned = True
                 message = f"cannot write {self.path}: {error.strerror}; what is in it is kept, and the cells go on"
                 warnings.warn(message, SvmkitWarning, stacklevel=2)
-            self.failure = f"cannot write {self.path}: {error.strerror}; the results of {len(self._waiting)} cells are "
-            self.failure += "not in it"
+            lost = f"the results of {len(self._waiting)} cells are not in it"
+            self.failure = f"cannot write {self.path}: {error.strerror}; {lost}"
 
     def _append(self, text: str) -> None:
         """Append lines to the file, or leave it as it was."""
@@ -106,15 +107,14 @@ class Store:
 
     def changed_plugins(self, cells: Iterable[Cell]) -> dict[str, int]:
         """Return the plugins whose file was another one when cells were run, and the numbers of these cells."""
-        cells, counts = [cell for cell in cells if "plugins" in cell.settings], dict[str, int]()
+        cells = [cell for cell in cells if "plugins" in cell.settings]
         settings = [record.get("settings", {}) for record in self.records.values()] if cells else []
         before = {_without_plugins(its): its.get("plugins", {}) for its in settings}
+        changed = Counter[str]()
         for cell in cells:
             then = before.get(_without_plugins(cell.settings), {})
-            for name, its in cell.settings["plugins"].items():
-                if then.get(name, its) != its:
-                    counts[name] = counts.get(name, 0) + 1
-        return counts
+            changed.update(name for name, its in cell.settings["plugins"].items() if then.get(name, its) != its)
+        return dict(changed)
 
     def records_of(self, cells: Iterable[Cell]) -> list[dict[str, Any]]:
         """Return the records of the finished cells among the given ones, in order and with the cells' present names."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,9 @@ from svmkit.tasks import task_named
 from svmkit.tracking import RunRecord
 from svmkit.training.settings import Method, resolve
 from svmkit.training.train import train
+
+CellCallback = Callable[[Cell, dict[str, Any] | None], None]
+"""Called with a cell and None when it begins, and with its record when it has ended; from any thread, one at a time."""
 
 WARM_ROWS, WARM_STEPS, WARM_SECONDS = 120, 200, 5.0
 CURVE = 150  # points of a history that are kept, besides those with a measured accuracy
@@ -72,6 +75,20 @@ class Tracking:
     parent: str | None
 
 
+class Job(NamedTuple):
+    """A cell to run, for `limit` seconds of fitting; `curve` measures accuracy as the model grows."""
+
+    cell: Cell
+    limit: float
+    curve: bool = True
+    tracking: Tracking | None = None
+
+    @property
+    def bare(self) -> dict[str, Any]:
+        """The record of the cell before it has been run."""
+        return names(self.cell) | {"time_limit": self.limit, "settings": self.cell.settings}
+
+
 def get_ready(cell: Cell, files: tuple[PluginFile, ...] = ()) -> None:
     """Load the plugin files and the sets, and compile the loops of the fit on a few of their rows."""
     load_files(files)
@@ -97,7 +114,7 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
 
     With `curve`, test accuracy is measured as the model grows. A fit that is refused or fails has status "failed".
     """
-    record = names(cell) | {"time_limit": limit, "svmkit": svmkit.__version__, "settings": cell.settings}
+    record = Job(cell, limit).bare | {"svmkit": svmkit.__version__}
     sets, data = _bench.sets, cell.settings["data"]
     assert sets is not None
     rows = sets.train

@@ -60,7 +60,7 @@ def advice(
     if kernel.name == "linear":
         if m < BY_COLUMNS:
             return None
-        able = _able(kernel, lambda one: _is_linear(_problem(one, kernel, task)) and one.certified)
+        able = _able(kernel, lambda one: one.certified and getattr(_problem(one, kernel, task), "is_linear", False))
         return (
             None
             if not able
@@ -115,10 +115,6 @@ def _problem(solver: Solver, kernel: Kernel, task: str | Task) -> type[Problem] 
     if task_named(task).is_supervised or issubclass(problem, (solver.problem, *solver.further)):
         return problem
     return None
-
-
-def _is_linear(problem: type[Problem] | None) -> bool:
-    return problem is not None and problem.is_linear
 
 
 def _able(kernel: Kernel, fits: Callable[[Solver], bool]) -> str:

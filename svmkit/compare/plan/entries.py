@@ -103,9 +103,17 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
             raise InputError(f"{where}: the same kernel, gamma, C and multiclass come twice ({title}): leave one out")
         # cells of class pairs keep the keys that they had before there were other problems of many classes
         chosen = {"nu": nu, "multiclass": None if mode == "ovo" else mode}
-        problem = common | {"kernel": _with_gamma(where, kernel, gamma), "C": C}
+        if gamma is not None:
+            if "gamma" not in plugins.options(plugins.load("kernel", kernel["name"])):
+                raise InputError(f"{where}: kernel {kernel['name']} has no gamma: leave it out")
+            if {"gamma", "sigma"} & set(kernel):
+                raise InputError(f"{where}: gamma is given twice: leave it out beside the kernel's own")
+            kernel = kernel | {"gamma": gamma}
+        problem, built = common | {"kernel": kernel, "C": C}, build_kernel(where, kernel)
         by_title[title] = problem | {key: value for key, value in chosen.items() if value is not None}
-        _check_problem(where, by_title[title])
+        with fields.located(where):
+            given = {key: by_title[title][key] for key in OPTIONS if key in by_title[title]}
+            resolve(Settings(kernel=built, **given), common.get("task"))
     return by_title
 
 
@@ -121,16 +129,18 @@ def build_kernel(where: str, entry: dict[str, Any], msd: float = 1.0) -> Kernel:
         return plugins.build("kernel", entry["name"], params)
 
 
-def check_pair(name: str, about: dict[str, Any], solver: str, how: dict[str, Any]) -> bool:
-    """Return whether the solver takes the loss that its set gives; raise InputError for all else that does not fit.
+def check_pairs(name: str, about: dict[str, Any], solvers: dict[str, dict]) -> None:
+    """Raise InputError unless each solver can take the problem, and one of them the loss that all share."""
+    chosen = about.get("solvers", solvers)
+    if not chosen or any([_takes_loss(name, about, solver, solvers[solver]) for solver in chosen]):
+        return
+    loss = loss_type(fields.named("loss", about["loss"])["name"])
+    able = ", ".join(plugins.solvers_where(lambda kind: kind.takes_loss(loss)))
+    raise InputError(f"data.{name}: loss={loss.name} is taken by none of {', '.join(chosen)}; with it: {able}")
 
-    Parameters
-    ----------
-    name, solver : str
-        The problem and the solver, as the spec names them.
-    about, how : dict of str to object
-        Their entries.
-    """
+
+def _takes_loss(name: str, about: dict[str, Any], solver: str, how: dict[str, Any]) -> bool:
+    """Return whether the solver takes the loss that its set gives; raise InputError for all else that does not fit."""
     where, used, kernel = (
         f"data.{name}, solvers.{solver}",
         join_solver(about, how),
@@ -169,13 +179,6 @@ def loss_type(name: str) -> type[Loss]:
     if canonical not in known:
         raise InputError(f"loss={name!r} is not known{meant(name, known)}; there are: {', '.join(loss_names())}")
     return plugins.load("loss", canonical)
-
-
-def _check_problem(where: str, entry: dict[str, Any]) -> None:
-    kernel = build_kernel(where, entry["kernel"])
-    with fields.located(where):
-        given = {key: entry[key] for key in OPTIONS if key in entry}
-        resolve(Settings(kernel=kernel, **given), entry.get("task"))
 
 
 def _check_common(where: str, entry: dict[str, Any]) -> None:
@@ -232,14 +235,3 @@ def _kernel(where: str, entry: Any) -> dict[str, Any]:
         where = where.removesuffix(".kernel")
         raise InputError(f"{where}: kernel precomputed takes kernel values, not data: compare it from Python")
     return entry
-
-
-def _with_gamma(where: str, kernel: dict[str, Any], gamma: Any) -> dict[str, Any]:
-    """Return the entry of a kernel with the gamma that stands beside it; None leaves it as it is."""
-    if gamma is None:
-        return dict(kernel)
-    if "gamma" not in plugins.options(plugins.load("kernel", kernel["name"])):
-        raise InputError(f"{where}: kernel {kernel['name']} has no gamma: leave it out")
-    if {"gamma", "sigma"} & set(kernel):
-        raise InputError(f"{where}: gamma is given twice: leave it out beside the kernel's own")
-    return kernel | {"gamma": gamma}

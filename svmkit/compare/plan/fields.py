@@ -108,10 +108,8 @@ def require_keys(where: str, value: Any, must: Iterable[str], may: Iterable[str]
 
     Parameters
     ----------
-    where : str
-        Place of the map, for messages.
-    value : object
-        What should be the map.
+    where, value : str, object
+        The place, for messages, of what should be the map.
     must, may : iterable of str
         Keys that it has to have, and that it may have; None is no others.
     """
@@ -126,20 +124,16 @@ def require_known(where: str, names: Iterable[Any], right: Iterable[Any], what: 
 
     Parameters
     ----------
-    where : str
-        Place of the names, for messages.
+    where, what : str
+        The place of the names, and what they are called, for messages.
     names, right : iterable of object
         The names, and those that there are.
-    what : str, default="name"
-        What they are called in the message.
     """
     right = list(right)
     unknown = [str(name) for name in names if name not in right]
     if unknown:
-        hint = meant(unknown[0], right)
-        raise InputError(
-            f"{where}: unknown {what} {', '.join(unknown)}{hint}; known: {', '.join(map(str, right)) or 'none'}"
-        )
+        known = ", ".join(map(str, right)) or "none"
+        raise InputError(f"{where}: unknown {what} {', '.join(unknown)}{meant(unknown[0], right)}; known: {known}")
 
 
 @contextmanager
@@ -182,10 +176,8 @@ def count(where: str, value: Any, least: int = 1, most: float = math.inf) -> int
 
     Parameters
     ----------
-    where : str
-        Place of the number, for messages.
-    value : object
-        What should be the number.
+    where, value : str, object
+        The place, for messages, of what should be the number.
     least, most : int
         Its bounds.
     """

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,18 +25,10 @@ from svmkit.kernels.gamma import resolve_gamma
 from svmkit.tasks import task_named
 
 
-@dataclass(frozen=True)
-class Sets:
-    """The data of a cell.
+class Sets(NamedTuple):
+    """The data of a cell: rows to train on and to test on, and the kernel, with sigma and "2 * msd" as numbers.
 
-    Attributes
-    ----------
-    train : Dataset
-        Rows to train on.
-    test : Dataset or None
-        Rows to test on; an svmlight file may have features that the training data do not have.
-    kernel : Kernel
-        The kernel, with sigma and "2 * msd" as numbers.
+    An svmlight file of test rows may have features that the training data do not have.
     """
 
     train: Dataset
@@ -79,16 +71,15 @@ def prepare(settings: dict[str, Any]) -> Sets:
 
 def label_of(settings: dict[str, Any]) -> str | None:
     """Return the label column of a table in words; None for data without columns."""
-    place = find(settings["source"])
-    reading = Reading.from_options(settings)
-    kind = None if isinstance(place, str) else kind_of(place, reading.charset)
-    if isinstance(place, str) or kind not in ("table", "parquet"):
+    place, reading = find(settings["source"]), Reading.from_options(settings)
+    if isinstance(place, str) or not task_named(settings.get("task")).is_supervised:
         return None
-    if not task_named(settings.get("task")).is_supervised:
-        return None  # which column is the label, if any, shows when the table is read
+    kind = kind_of(place, reading.charset)
+    if kind not in ("table", "parquet"):
+        return None
     from svmkit.data.tables.readers import label_of  # here: a comparison of svmlight files needs nothing of it
 
-    return label_of(place, str(kind), reading)
+    return label_of(place, kind, reading)
 
 
 def digests(settings: dict[str, Any]) -> dict[str, str]:

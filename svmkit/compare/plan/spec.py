@@ -39,7 +39,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -49,8 +48,6 @@ from svmkit.compare.metrics import METRICS, TESTED, TITLES
 from svmkit.compare.plan import entries, fields, testing
 from svmkit.compare.plan.sets import digests
 from svmkit.errors import InputError
-from svmkit.losses.base import Loss
-from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.selection import by_name
 from svmkit.solver.stopping import Stop, parse_stop
@@ -177,7 +174,7 @@ class Spec:
         fields.require_known("stops", stops or [], self.stop)
         cells = []
         places = [(name, *split) for name in data or self.data for split in testing.splits(self.data[name]["test"])]
-        for (name, split, test), at in product(places, range(max(seeds or 0, *self._counts()))):
+        for (name, split, test), at in product(places, range(max(seeds or 0, most_seeds(self.seeds, self.solvers)))):
             about = self.data[name] | {"test": test}
             for solver, label in product(solvers or self.solvers, stops or self.stop):
                 how = self.solvers[solver]
@@ -187,9 +184,6 @@ class Spec:
                     seed = self.seeds[at] if at < len(self.seeds) else at
                     cells.append(Cell(name, solver, label, seed, self._settings(about, solver, label, seed), split))
         return cells
-
-    def _counts(self) -> list[int]:
-        return [len(self.seeds), *(how.get("repeats", 1) for how in self.solvers.values())]
 
     def _settings(self, about: dict[str, Any], solver: str, label: str, seed: int) -> dict[str, Any]:
         how = entries.join_solver(about, self.solvers[solver])
@@ -228,10 +222,13 @@ def load_spec(path: str | Path, extra: Sequence[str] = ()) -> Spec:
     raw = fields.read_yaml(path)
     if isinstance(raw, dict):
         raw.setdefault("name", Path(path).stem)
-    try:
+    with fields.located(str(path)):
         return read(raw, extra, Path(path).parent)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+
+
+def most_seeds(seeds: list[int], solvers: dict[str, dict]) -> int:
+    """Return the number of seeds of the solver that has the most."""
+    return max(len(seeds), *(how.get("repeats", 1) for how in solvers.values()))
 
 
 def read(raw: Any, extra: Sequence[str] = (), folder: str | Path = ".") -> Spec:
@@ -240,7 +237,10 @@ def read(raw: Any, extra: Sequence[str] = (), folder: str | Path = ".") -> Spec:
     Other parameters and errors are as for `load_spec`.
     """
     fields.require_keys("the spec", raw, {"data", "solvers"}, _TOP | set(extra))
-    plugins.load_files(_plugin_files(raw.get("plugins", []), Path(folder)))
+    files = fields.as_list(raw.get("plugins", []))
+    if not all(isinstance(name, str) for name in files):
+        raise InputError(f"plugins should be Python files, as in [mine.py], not {raw['plugins']!r}")
+    plugins.load_files([Path(folder) / name for name in files])
     solvers = _solvers(raw["solvers"])
     stop = _stops(raw.get("stop", "gap:1e-3"))
     for name, how in solvers.items():
@@ -256,17 +256,12 @@ def read(raw: Any, extra: Sequence[str] = (), folder: str | Path = ".") -> Spec:
         if len(data) > MOST:
             raise InputError(f"there are more than {MOST} problems: split the comparison")
     for name, about in data.items():
-        measured = next(
-            (TITLES[key] for key in metrics or () if key.startswith("test_") and key != "test_metric"), None
-        )
+        measured = [TITLES[key] for key in metrics or () if key.startswith("test_") and key != "test_metric"]
         if measured and about["test"] is None:
-            raise InputError(f"data.{name} has no test split and {measured} is asked for: give test, or leave it out")
-        chosen = about.get("solvers", solvers)
-        takers = {solver: entries.check_pair(name, about, solver, solvers[solver]) for solver in chosen}
-        if takers and not any(takers.values()):
-            loss = entries.loss_type(fields.named("loss", about["loss"])["name"])
-            able = ", ".join(plugins.solvers_where(partial(_takes, loss=loss)))
-            raise InputError(f"data.{name}: loss={loss.name} is taken by none of {', '.join(takers)}; with it: {able}")
+            raise InputError(
+                f"data.{name} has no test split and {measured[0]} is asked for: give test, or leave it out"
+            )
+        entries.check_pairs(name, about, solvers)
     spec = Spec(
         name=str(raw.get("name", "comparison")),
         about=str(raw.get("about", "")).strip(),
@@ -278,26 +273,14 @@ def read(raw: Any, extra: Sequence[str] = (), folder: str | Path = ".") -> Spec:
         metrics=metrics or METRICS,
         extra={key: raw[key] for key in extra if key in raw},
     )
-    fits = len(solvers) * len(stop) * max(spec._counts())
-    asked = fits * sum(len(testing.splits(about["test"])) for about in data.values())
+    splits = sum(len(testing.splits(about["test"])) for about in data.values())
+    asked = splits * len(solvers) * len(stop) * most_seeds(spec.seeds, solvers)
     if asked > MOST:
-        product_of = "sets x splits x solvers x stops x seeds"
-        raise InputError(f"{asked} cells ({product_of}) are more than {MOST}: split the comparison")
+        what = f"{asked} cells (sets x splits x solvers x stops x seeds)"
+        raise InputError(f"{what} are more than {MOST}: split the comparison")
     if not spec.cells():
         raise InputError("there is nothing to compare: no set has a solver and a stop rule")
     return spec
-
-
-def _takes(solver: type[Solver], loss: type[Loss]) -> bool:
-    return solver.takes_loss(loss)
-
-
-def _plugin_files(raw: Any, folder: Path) -> list[Path]:
-    """Return the paths of plugin files, which a spec gives from its own folder."""
-    names = fields.as_list(raw)
-    if not all(isinstance(name, str) for name in names):
-        raise InputError(f"plugins should be Python files, as in [mine.py], not {raw!r}")
-    return [folder / name for name in names]
 
 
 def _as_entries(where: str, value: Any) -> dict[str, Any]:
@@ -307,8 +290,8 @@ def _as_entries(where: str, value: Any) -> dict[str, Any]:
         for name, entry in named.items():
             fields.as_map(f"{where}.{name}", {} if entry is None else entry)
     else:
-        names = [str(name) for name in fields.as_list(value) if not isinstance(name, dict | list) and name is not None]
-        if len(names) < len(fields.as_list(value)):
+        names = [str(name) for name in fields.as_list(value)]
+        if any(isinstance(name, dict | list | None) for name in fields.as_list(value)):
             raise InputError(f"{where} should be names, or a map of names to settings")
         if len(set(names)) < len(names):
             raise InputError(f"{where}: {next(n for n in names if names.count(n) > 1)} comes twice: leave one out")
@@ -341,7 +324,7 @@ def _solvers(raw: Any) -> dict[str, dict]:
 
 
 def _stops(raw: Any) -> dict[str, str]:
-    rules_by_label = {str(k): str(v) for k, v in raw.items()} if isinstance(raw, dict) else {"": str(raw)}
+    rules_by_label = {str(k): str(v) for k, v in (raw if isinstance(raw, dict) else {"": raw}).items()}
     if not rules_by_label:
         raise InputError("stop is empty: give a rule such as gap:1e-3")
     for rules in rules_by_label.values():

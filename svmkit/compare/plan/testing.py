@@ -18,8 +18,18 @@ def test_of(where: str, entry: dict[str, Any], several: dict[str, Any]) -> Any:
 
     The result is the name of a set, {hold_out, seed, stratify} with splits if there are several, {cv, seed}, or None.
     """
+    if len(several) > 1:
+        raise InputError(f"{where} has both splits and cv: leave one out")
+    test = entry.get("test", HOLD_OUT)
+    if "cv" in several:
+        if "test" in entry:
+            raise InputError(f"{where} has both cv and test: the folds are the tests, leave one out")
+        return {"cv": fields.count(f"{where}.cv", several["cv"], least=2, most=MOST), "seed": 0}
+    is_share = isinstance(test, int | float | dict) and not isinstance(test, bool)
     if several:
-        return _splits(where, entry, several)
+        if not is_share:
+            raise InputError(f"{where} has splits and the test set {test!r}: give the share of the rows to hold out")
+        return _held_out(where, test) | {"splits": fields.count(f"{where}.splits", several["splits"], most=MOST)}
     if "test" not in entry:
         beside = f"{entry['source']}.t"
         try:
@@ -27,10 +37,9 @@ def test_of(where: str, entry: dict[str, Any], several: dict[str, Any]) -> Any:
         except InputError:
             return None
         return beside
-    test = entry["test"]
     if test is None or test == "none":
         return None
-    if isinstance(test, int | float | dict) and not isinstance(test, bool):
+    if is_share:
         return _held_out(where, test)
     require_source(f"{where}.test", test)
     return test
@@ -44,20 +53,6 @@ def _held_out(where: str, test: float | dict[str, Any]) -> dict[str, Any]:
         raise InputError(f"{where}.test.hold_out must lie between 0 and 1")
     fields.count(f"{where}.test.seed", test["seed"], least=0)
     return test
-
-
-def _splits(where: str, entry: dict[str, Any], several: dict[str, Any]) -> dict[str, Any]:
-    """Return {hold_out, seed, splits} or {cv, seed}."""
-    if len(several) > 1:
-        raise InputError(f"{where} has both splits and cv: leave one out")
-    if "cv" in several:
-        if "test" in entry:
-            raise InputError(f"{where} has both cv and test: the folds are the tests, leave one out")
-        return {"cv": fields.count(f"{where}.cv", several["cv"], least=2, most=MOST), "seed": 0}
-    test = entry.get("test", HOLD_OUT)
-    if not isinstance(test, int | float | dict) or isinstance(test, bool):
-        raise InputError(f"{where} has splits and the test set {test!r}: give the share of the rows to hold out")
-    return _held_out(where, test) | {"splits": fields.count(f"{where}.splits", several["splits"], most=MOST)}
 
 
 def splits(test: Any) -> list[tuple[int | None, Any]]:
@@ -74,9 +69,7 @@ def require_source(where: str, source: Any) -> None:
     """Raise InputError unless there is a data set of this name or path."""
     if not isinstance(source, str):
         raise InputError(f"{where} should be the name or path of a data set, not {source!r}")
-    try:
+    with fields.located(where):
         place = find(source)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
     if isinstance(place, Path) and not place.is_file():
         raise InputError(f"{where}: {source} is no regular file: name a data file")

@@ -35,8 +35,8 @@ class Curve(NamedTuple):
     """The history of one run: its set and treatment, its seed and split in words, and how it ended.
 
     `end` has the `COLUMNS` at the end, where the gap is that of the certificate, `columns` has them as the run went on,
-    with the solver's own estimate of the gap: none for more than two classes, whose many problems follow each other, and
-    for software that does not report its progress. `measure` says what "accuracy" is: accuracy, or R2 of quantities.
+    with the solver's own estimate of the gap: none for more than two classes, whose many problems follow each other,
+    and for software that does not report its progress. `measure` is what "accuracy" means, R2 of quantities.
     """
 
     set: str
@@ -46,6 +46,11 @@ class Curve(NamedTuple):
     end: dict[str, float | None]
     measure: str
     columns: dict[str, list[float | None]]
+
+    @property
+    def ends(self) -> dict[str, list[float | None]]:
+        """The end as columns of length 1."""
+        return {name: [value] for name, value in self.end.items()}
 
 
 def style(index: int) -> Style:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import subprocess
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,7 +22,9 @@ _ADDRESS = re.compile(r"\b([a-z][a-z0-9+.-]*)://[^\s'\"]*", re.IGNORECASE)
 def describe(command: str = "", threads: int | None = None) -> dict[str, str]:
     """Return facts about the environment in the order of the report; `command` loses its folders and addresses."""
     facts = {"svmkit": svmkit.__version__, "commit": _commit(), "Python": platform.python_version()}
-    facts |= {name: _version(name) for name in _PACKAGES}
+    for name in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            facts[name] = version(name)
     facts |= {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
@@ -36,13 +39,6 @@ def describe(command: str = "", threads: int | None = None) -> dict[str, str]:
 def without_places(text: str) -> str:
     """The text with absolute paths cut to their last name and addresses to their kind: a report is shown to others."""
     return _FOLDERS.sub("", _ADDRESS.sub(r"\1://...", text))
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
 
 
 def _commit() -> str:
@@ -62,11 +58,9 @@ def _commit() -> str:
 
 
 def _processor() -> str:
-    try:
+    with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             name, _, value = line.partition(":")
             if name.strip() == "model name":
                 return value.strip()
-    except OSError:
-        pass
     return platform.processor()

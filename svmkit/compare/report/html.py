@@ -55,7 +55,7 @@ def render(results: Results, *, command: str = "", threads: int | None = None) -
         disagreements=results.disagreements(),
         sets=[(names[name], words.describe_set(results, name)) for name in results.sets],
         tests=[_show(tests, results.treatments) for tests in stats.over_sets(results)],
-        environment=environment.describe(command, threads) | _workers(results) | _other_versions(results),
+        environment=environment.describe(command, threads) | _ran_on(results),
         measure="Accuracy" if measures == {"accuracy"} else " or ".join(sorted(measures)),
         chart=chart_data(results),
         reliability=_inline(pictures.reliability(results)),
@@ -89,20 +89,18 @@ def chart_data(results: Results) -> dict[str, Any]:
     return {"sets": sets, "solvers": solvers}
 
 
-def _other_versions(results: Results) -> dict[str, str]:
-    """Return the versions of svmkit in the records if some records come from another version."""
-    versions = {str(record["svmkit"]) for record in results.records if "svmkit" in record}
-    return {"svmkit of the runs": ", ".join(sorted(versions))} if versions - {svmkit.__version__} else {}
-
-
-def _workers(results: Results) -> dict[str, str]:
-    """Return the workers of a cluster on which cells ran, whose machines may be others than the one of this page."""
+def _ran_on(results: Results) -> dict[str, str]:
+    """Return the workers of a cluster on which cells ran, and other versions of svmkit, as facts of the environment."""
+    facts = {}
     threads = {record["worker"]: record["worker_threads"] for record in results.records if "worker" in record}
-    if not threads:
-        return {}
-    counts = " or ".join(sorted({f"{n} thread{'s' * (n > 1)}" for n in threads.values()}))
-    workers = "a worker" if len(threads) == 1 else f"{len(threads)} workers"
-    return {"threads": f"{counts} a cell, on {workers} of a cluster; the processor is that of this page"}
+    if threads:
+        counts = " or ".join(sorted({f"{n} thread{'s' * (n > 1)}" for n in threads.values()}))
+        workers = "a worker" if len(threads) == 1 else f"{len(threads)} workers"
+        facts["threads"] = f"{counts} a cell, on {workers} of a cluster; the processor is that of this page"
+    versions = {str(record["svmkit"]) for record in results.records if "svmkit" in record}
+    if versions - {svmkit.__version__}:
+        facts["svmkit of the runs"] = ", ".join(sorted(versions))
+    return facts
 
 
 def _inline(figure: Figure | None) -> str:

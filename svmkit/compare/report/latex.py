@@ -81,40 +81,29 @@ def escape(text: str) -> str:
 
 def _block(results: Results, name: str, metrics: list[str]) -> str:
     """Return the lines of a set."""
-    rows = results.rows_of(name)
     best = {metric: results.best(name, metric) for metric in metrics}
-    lines: list[str] = []
-    for row in rows:
-        cells = [_bold(_cell(row, metric), row in best[metric]) for metric in metrics]
-        lines.append(_line(escape(name) if not lines else "", escape(row.treatment), cells))
-    return "\n".join(lines)
+    rows = results.rows_of(name)
+    return _lines(name, [(row.treatment, [(_cell(row, m), row in best[m]) for m in metrics]) for row in rows])
 
 
 def _rank_block(results: Results, metrics: list[str]) -> str:
     """Return the lines of the mean ranks over the sets; "" without a test."""
-    by_metric = {t.metric: t for t in stats.over_sets(results) if t.friedman and t.metric in metrics}
-    ranks = {
-        metric: dict(zip(tests.treatments, tests.friedman.ranks, strict=True))
-        for metric, tests in by_metric.items()
-        if tests.friedman
-    }
-    if not ranks:
-        return ""
-    least = {metric: f"{min(of.values()):.2f}" for metric, of in ranks.items()}
-    lines: list[str] = []
-    for name in results.treatments:
-        shown = {metric: f"{of[name]:.2f}" for metric, of in ranks.items() if name in of}
-        cells = [_bold(f"${shown[m]}$", shown[m] == least[m]) if m in shown else "--" for m in metrics]
-        lines.append(_line("mean rank" if not lines else "", escape(name), cells))
+    ranks = {t.metric: t.shown_ranks for t in stats.over_sets(results) if t.friedman and t.metric in metrics}
+    least = {metric: min(of.values(), key=float) for metric, of in ranks.items()}
+    rows = []
+    for who in results.treatments if ranks else ():
+        known = {m: ranks[m][who] for m in metrics if m in ranks and who in ranks[m]}
+        rows.append((who, [(f"${known[m]}$", known[m] == least[m]) if m in known else ("--", False) for m in metrics]))
+    return _lines("mean rank", rows)
+
+
+def _lines(name: str, rows: list[tuple[str, list[tuple[str, bool]]]]) -> str:
+    """Return lines of the table, each of a treatment and of its cells, of which the best are bold."""
+    lines = []
+    for at, (treatment, cells) in enumerate(rows):
+        shown = [f"{{\\boldmath{cell}}}" if best else cell for cell, best in cells]
+        lines.append(f"    {' & '.join(['' if at else escape(name), escape(treatment), *shown])} \\\\")
     return "\n".join(lines)
-
-
-def _line(name: str, solver: str, cells: list[str]) -> str:
-    return f"    {' & '.join([name, solver, *cells])} \\\\"
-
-
-def _bold(cell: str, best: bool) -> str:
-    return f"{{\\boldmath{cell}}}" if best else cell
 
 
 def _cell(row: Row, metric: str) -> str:
@@ -122,21 +111,14 @@ def _cell(row: Row, metric: str) -> str:
     mean, spread = row.mean(metric), row.spread(metric)
     if mean is None:
         return "--"
-    if metric in ("gap", "suboptimality"):
-        return _power(as_shown(metric, mean))
+    if metric in ("gap", "suboptimality"):  # two digits and a power of ten
+        digits, _, power = f"{as_shown(metric, mean):.1e}".partition("e")
+        return "$0$" if mean == 0.0 else f"${digits} \\cdot 10^{{{int(power)}}}$" if math.isfinite(mean) else "--"
     percent = 100.0 if metric in _PERCENT else 1.0
     digits = 2 if metric in _PERCENT else decimals(mean) if metric == "fit_s" else 4 if metric in TESTED else 0
     text = f"{percent * mean:.{digits}f}"
     wide = metric in ("fit_s", "n_support", *TESTED, *_PERCENT)
     return f"${text} \\pm {percent * spread:.{digits}f}$" if wide and spread is not None else f"${text}$"
-
-
-def _power(value: float) -> str:
-    """Return a small number as a formula with two digits and a power of ten."""
-    if value == 0.0 or not math.isfinite(value):
-        return f"${value:.0f}$" if value == 0.0 else "--"
-    digits, _, power = f"{value:.1e}".partition("e")
-    return f"${digits} \\cdot 10^{{{int(power)}}}$"
 
 
 def _caption(results: Results) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,6 @@ _HOW = {
     "accuracy": "lines on the way, left out far below the results, markers at the end",
 }
 BELOW = 0.1  # accuracies are drawn down to this much below the worst result: early models can be arbitrarily bad
-Points = list[tuple[float, float]]
 
 
 def draw(results: Results, folder: str | Path, stem: str) -> list[Path]:
@@ -64,7 +63,7 @@ def draw(results: Results, folder: str | Path, stem: str) -> list[Path]:
 def panels(results: Results, x: str, y: str) -> Figure | None:
     """Draw a panel for each set, with a line for each run and a marker at its end; None if no run has both columns."""
     at = {name: k for k, name in enumerate(results.treatments)}
-    ended = [curve for curve in curves(results) if _end(curve, x, y)]
+    ended = [curve for curve in curves(results) if len(_points(curve.ends, x, y))]
     sets = [name for name in results.sets if any(curve.set == name for curve in ended)]
     if not sets:
         return None
@@ -142,15 +141,18 @@ def grid(
 
 def _panel(ax: Axes, lines: list[tuple[Curve, Style]], x: str, y: str) -> None:
     """Draw the runs of a set: gaps <= 0 at a place of their own, no accuracies far below the results."""
-    ends = [b for curve, _ in lines for _, b in _end(curve, x, y)]
-    if y == "accuracy":
-        low: float | None = min(ends, default=BELOW) - BELOW
-    else:
-        low = floor(ends + [b for curve, _ in lines for _, b in _line(curve, x, y)])
+    drawn = [(_points(curve.columns, x, y), _points(curve.ends, x, y)) for curve, _ in lines]
+    low: float | None = min((end[0, 1] for _, end in drawn), default=BELOW) - BELOW
+    if y == "gap":
+        low = floor([b for parts in drawn for part in parts for b in part[:, 1]])
     alpha = 0.6 if len({curve.run for curve, _ in lines}) > 1 else 1.0
-    for curve, how in lines:
-        scale = 100.0 if curve.measure == "accuracy" else 1.0
-        line, end = _place(_line(curve, x, y), y, low, scale), _place(_end(curve, x, y), y, low, scale)
+    for (curve, how), (line, end) in zip(lines, drawn, strict=True):
+        for part in (line, end):
+            if y == "accuracy":
+                part[part[:, 1] < low, 1] = np.nan
+                part[:, 1] *= 100.0 if curve.measure == "accuracy" else 1.0
+            elif low is not None:
+                part[part[:, 1] <= 0, 1] = low
         ax.plot(*line.T, **how.look | {"marker": ""}, linewidth=1.3, alpha=alpha)
         ax.plot(*end.T, **how.look | {"linestyle": ""}, markersize=5.5, markeredgecolor="white")
     ax.set_xscale("log")
@@ -180,32 +182,15 @@ def dress(ax: Axes, x: str, y: str) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def _line(curve: Curve, x: str, y: str) -> Points:
-    return _pairs(curve.columns.get(x, []), curve.columns.get(y, []))
-
-
-def _end(curve: Curve, x: str, y: str) -> Points:
-    return _pairs([curve.end[x]], [curve.end[y]])
-
-
-def _pairs(xs: Sequence[float | None], ys: Sequence[float | None]) -> Points:
-    return [(a, b) for a, b in zip(xs, ys, strict=True) if a is not None and b is not None and a > 0]
+def _points(of: Mapping[str, Sequence[float | None]], x: str, y: str) -> np.ndarray:
+    """Return the known points (n, 2) of two columns, with x > 0."""
+    pairs = zip(of.get(x, ()), of.get(y, ()), strict=True)
+    return np.array([(a, b) for a, b in pairs if a is not None and b is not None and a > 0], dtype=float).reshape(-1, 2)
 
 
 def _axis(y: str, measure: str) -> str:
     """Return the title of an axis; accuracies of quantities are R2."""
     return "test R2" if y == "accuracy" and measure == "R2" else _AXES[y]
-
-
-def _place(points: Points, y: str, low: float | None, scale: float) -> np.ndarray:
-    """Return the points as (n, 2): accuracies times `scale`, nan if too low; gaps <= 0 moved to their place."""
-    drawn = np.array(points, dtype=float).reshape(-1, 2)
-    if y == "accuracy":
-        drawn[drawn[:, 1] < low, 1] = np.nan
-        drawn[:, 1] *= scale
-    elif low is not None:
-        drawn[:, 1] = np.where(drawn[:, 1] > 0, drawn[:, 1], low)
-    return drawn
 
 
 def difference_diagram(tests: stats.Tests, treatments: list[str]) -> Figure | None:

@@ -79,7 +79,9 @@ def plot_comparison(
         if name not in TITLES or name not in frame.columns:
             known = ", ".join(name for name in TITLES if COLUMNS[name] == NUMBER or name in _LOG)
             raise InputError(f"{name!r} is no measure of a comparison; known: {known}")
-    frame = frame.assign(treatment=_treatments(frame))
+    several = frame["stop"].nunique() > 1  # a solver with each of its stop rules
+    pairs = zip(frame["solver"], frame["stop"].fillna(""), strict=True)
+    frame = frame.assign(treatment=[f"{who} {stop}".strip() if several else str(who) for who, stop in pairs])
     order, treatments = list(dict.fromkeys(frame["set"])), list(dict.fromkeys(frame["treatment"]))
     if sets is not None:
         sets = [sets] if isinstance(sets, str) else list(sets)
@@ -109,13 +111,6 @@ def title(metric: str) -> str:
     return _AXES.get(metric, TITLES.get(metric, metric))
 
 
-def _treatments(frame: pd.DataFrame) -> list[str]:
-    """Return the solver of each run, with its stop rule where there are several."""
-    several = frame["stop"].nunique() > 1
-    pairs = zip(frame["solver"], frame["stop"].fillna(""), strict=True)
-    return [f"{solver} {stop}".strip() if several else str(solver) for solver, stop in pairs]
-
-
 def numbers(column: pd.Series) -> np.ndarray:
     """Return a column as float64, with nan for missing values."""
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -128,10 +123,11 @@ def _draw_set(ax: Axes, frame: pd.DataFrame, looks: dict[str, Style], x: str, y:
         runs = frame[frame["treatment"] == name]
         if not len(runs):
             continue
-        across, up = numbers(runs[x]), numbers(runs[y])
-        spans = [_span(values) for values in (across, up)]
+        points = np.array([numbers(runs[x]), numbers(runs[y])])
+        means = points.mean(axis=1, keepdims=True)
+        spans = np.maximum([means - points.min(axis=1, keepdims=True), points.max(axis=1, keepdims=True) - means], 0.0)
         look = how.look | {"linestyle": "", "markersize": 7, "markeredgecolor": "white", "elinewidth": 1.0}
-        ax.errorbar([across.mean()], [up.mean()], yerr=spans[1], xerr=spans[0], **look)
+        ax.errorbar(*means, yerr=spans[:, 1], xerr=spans[:, 0], **look)  # rounding may make a span < 0
     for metric, scale in ((x, ax.set_xscale), (y, ax.set_yscale)):
         if metric in _LOG and (numbers(frame[metric]) > 0).all():
             scale("log")
@@ -140,12 +136,6 @@ def _draw_set(ax: Axes, frame: pd.DataFrame, looks: dict[str, Style], x: str, y:
         middle = float(numbers(frame[y])[0])
         ax.set_ylim(middle - 0.01, middle + 0.01)
     dress(ax, title(x), title(y))
-
-
-def _span(values: np.ndarray) -> np.ndarray:
-    """Return the distances (2, 1) of the mean to the least and to the largest value, which rounding may make < 0."""
-    mean = values.mean()
-    return np.maximum([[mean - values.min()], [values.max() - mean]], 0.0)
 
 
 def _ranks(frame: pd.DataFrame, sets: list[str], treatments: list[str], metric: str) -> dict[str, float] | None:

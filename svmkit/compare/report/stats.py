@@ -31,7 +31,7 @@ class Friedman(NamedTuple):
 
 @dataclass(frozen=True)
 class Tests:
-    """The tests of one metric over the sets on which every treatment has a value; the last four are None without a test.
+    """Tests of one metric over the sets on which every treatment has a value; the last four are None without a test.
 
     `values` (n_sets, k) are the means over the problems of a set of the means over their runs. In `friedman` rank 1 is
     the best for every metric, and p at least the smallest value that so few sets can show. `wilcoxon` (k, k) has the
@@ -53,6 +53,12 @@ class Tests:
     def title(self) -> str:
         """The metric in words."""
         return "support vectors" if self.metric == "n_support" else TITLES[self.metric]
+
+    @property
+    def shown_ranks(self) -> dict[str, str]:
+        """The mean rank of each treatment as it is shown."""
+        assert self.friedman is not None
+        return {name: f"{rank:.2f}" for name, rank in zip(self.treatments, self.friedman.ranks, strict=True)}
 
     @property
     def shows_pairs(self) -> bool:

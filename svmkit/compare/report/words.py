@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import NamedTuple
 
 from svmkit.compare.cells.store import FAILED, TIMEOUT
@@ -73,7 +74,8 @@ def summary(results: Results) -> list[str]:
     """Return sentences on how the runs ended and which solver was the best on each set."""
     missing = len(results.cells) - len(results.records)
     ended = [record["status"] for record in results.records]
-    kinds = [f"{ended.count(kind)} {_ENDED.get(kind, kind)}" for kind in dict.fromkeys(sorted(ended, key=_rank))]
+    order = [*map(str, _ENDED), *sorted(ended, key=ended.index)]
+    kinds = [f"{ended.count(kind)} {_ENDED.get(kind, kind)}" for kind in dict.fromkeys(order) if kind in ended]
     kinds += [f"{missing} not run"] if missing else []
     runs, sets, problems = len(results.cells), len(results.data_sets), len(results.sets)
     where = _count(sets, "set") + (f" ({problems} problems)" if problems > sets else "")
@@ -83,20 +85,13 @@ def summary(results: Results) -> list[str]:
     ]
     for metric, what in _WINS.items():
         won = [tuple(row.treatment for row in results.best(name, metric)) for name in results.sets]
-        if any(won):
-            said.append(f"{what}: {_wins([best for best in won if best], 'problem' if problems > sets else 'set')}.")
+        counts = Counter(best for best in won if best)
+        times = {best: _count(n, "problem" if problems > sets else "set") for best, n in counts.most_common()}
+        alone = ", ".join(f"{best[0]} on {n}" for best, n in times.items() if len(best) == 1)
+        ties = [f"{', '.join(best[:-1])} and {best[-1]} tie on {n}" for best, n in times.items() if len(best) > 1]
+        if times:
+            said.append(f"{what}: {'; '.join(filter(None, [alone, *ties]))}.")
     return said
-
-
-def _wins(won: list[tuple[str, ...]], unit: str) -> str:
-    """Return who has won how often, then the ties; a tie is nobody's win."""
-    counts = {best: won.count(best) for best in won}
-    times = sorted(counts, key=lambda best: (len(best) > 1, -counts[best]))
-    alone = [f"{best[0]} on {_count(counts[best], unit)}" for best in times if len(best) == 1]
-    ties = [
-        f"{', '.join(best[:-1])} and {best[-1]} tie on {_count(counts[best], unit)}" for best in times if len(best) > 1
-    ]
-    return "; ".join(filter(None, [", ".join(alone), *ties]))
 
 
 def describe_set(results: Results, name: str) -> Table:
@@ -187,11 +182,6 @@ def ranking(tests: Tests) -> Table:
             entries.append(Entry("", None) if k == other else Entry(p_value(p), p, p < ALPHA))
         body.append(entries)
     return Table(["solver", "mean rank", *short_names([tests.treatments[k] for k in order])], body, [])
-
-
-def _rank(kind: str) -> int:
-    kinds = [str(k) for k in _ENDED]
-    return kinds.index(kind) if kind in kinds else len(kinds)
 
 
 def _count(n: int, what: str) -> str:
