@@ -1,11 +1,10 @@
 from .cells.runner import run
 from .cells.store import Store
-from .frame import results_frame
 from .learning import learning_curve, plot_learning_curve
 from .metrics import METRICS
 from .plan.spec import Cell, Spec, load_spec
 from .report.plots import plot_comparison
-from .results import Results, Row
+from .results import Results, Row, results_frame
 
 __all__ = [
     "METRICS",

@@ -14,12 +14,11 @@ import numpy as np
 
 from svmkit.compare.cells import runner
 from svmkit.compare.cells.store import Store
-from svmkit.compare.frame import results_frame
 from svmkit.compare.plan.sets import prepare
 from svmkit.compare.plan.spec import Cell, Spec, read
 from svmkit.compare.plan.testing import HOLD_OUT
 from svmkit.compare.report.plots import numbers, title
-from svmkit.compare.results import Results
+from svmkit.compare.results import Results, results_frame
 from svmkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -206,8 +205,7 @@ def plot_learning_curve(records: str | Path | Results | pd.DataFrame | Iterable[
     """
     from matplotlib.figure import Figure
 
-    from svmkit.compare.report.curves import style
-    from svmkit.compare.report.pictures import dress
+    from svmkit.compare.report.pictures import dress, style
 
     frame: Any = records if hasattr(records, "columns") else results_frame(records)
     frame = frame[frame["fit_s"].notna()]

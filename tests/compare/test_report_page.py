@@ -14,7 +14,7 @@ from support.report import failure, made
 
 import svmkit
 from svmkit.compare.report import environment, html, pictures, stats, words
-from svmkit.compare.report.curves import COLOURS, curves, floor, style
+from svmkit.compare.report.pictures import COLOURS, curves, floor, style
 from svmkit.errors import SvmkitError
 
 EVIL = "<script>alert(1)</script>"

@@ -10,10 +10,10 @@ from support.report import made
 
 from svmkit import plot_comparison
 from svmkit.compare import learning_curve, plot_learning_curve, results_frame
-from svmkit.compare.frame import COLUMNS
 from svmkit.compare.learning import default_sizes, growth, learning_cells, with_test
 from svmkit.compare.plan.spec import read
 from svmkit.compare.report import latex
+from svmkit.compare.results import COLUMNS
 from svmkit.data import load
 from svmkit.data.splitting import sample
 from svmkit.errors import InputError

@@ -11,10 +11,9 @@ from svmkit.cli.option_table import Options
 from svmkit.cli.progress import cells_shown
 from svmkit.compare.cells import runner
 from svmkit.compare.cells.store import FAILED, Store
-from svmkit.compare.frame import results_frame
 from svmkit.compare.learning import growth, learning_cells, plot_learning_curve, with_test
 from svmkit.compare.report.plots import numbers
-from svmkit.compare.results import as_line
+from svmkit.compare.results import as_line, results_frame
 from svmkit.errors import InputError, SvmkitError
 from svmkit.runtime import files
 

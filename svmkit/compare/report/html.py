@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import svmkit
 from svmkit.compare.report import environment, pictures, stats, words
-from svmkit.compare.report.curves import curves, floor, style
+from svmkit.compare.report.pictures import curves, floor, style
 from svmkit.compare.results import Results
 from svmkit.errors import SvmkitError
 from svmkit.runtime import files

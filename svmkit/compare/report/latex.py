@@ -112,8 +112,8 @@ def _cell(row: Row, metric: str) -> str:
     if mean is None:
         return "--"
     if metric in ("gap", "suboptimality"):  # two digits and a power of ten
-        digits, _, power = f"{as_shown(metric, mean):.1e}".partition("e")
-        return "$0$" if mean == 0.0 else f"${digits} \\cdot 10^{{{int(power)}}}$" if math.isfinite(mean) else "--"
+        factor, _, power = f"{as_shown(metric, mean):.1e}".partition("e")
+        return "$0$" if mean == 0.0 else f"${factor} \\cdot 10^{{{int(power)}}}$" if math.isfinite(mean) else "--"
     percent = 100.0 if metric in _PERCENT else 1.0
     digits = 2 if metric in _PERCENT else decimals(mean) if metric == "fit_s" else 4 if metric in TESTED else 0
     text = f"{percent * mean:.{digits}f}"

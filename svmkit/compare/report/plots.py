@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from svmkit.compare.frame import COLUMNS, NUMBER, results_frame
 from svmkit.compare.metrics import HIGHER, TITLES, as_shown
-from svmkit.compare.results import Results
+from svmkit.compare.results import COLUMNS, NUMBER, Results, results_frame
 from svmkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from svmkit.compare.report.curves import Style
+    from svmkit.compare.report.pictures import Style
 
 NEAR = 0.1  # difference of mean ranks below which markers are drawn one below the other
 RANKS = "mean ranks"  # the title of the last panel
@@ -70,8 +69,7 @@ def plot_comparison(
     >>> figure.axes[0].get_title()
     'iris'
     """
-    from svmkit.compare.report.curves import style
-    from svmkit.compare.report.pictures import grid
+    from svmkit.compare.report.pictures import grid, style
 
     frame: Any = records if hasattr(records, "columns") else results_frame(records)
     y = y or next((name for name in ("test_accuracy", "test_r2") if frame[name].notna().any()), "gap")
@@ -127,7 +125,7 @@ def _draw_set(ax: Axes, frame: pd.DataFrame, looks: dict[str, Style], x: str, y:
         means = points.mean(axis=1, keepdims=True)
         spans = np.maximum([means - points.min(axis=1, keepdims=True), points.max(axis=1, keepdims=True) - means], 0.0)
         look = how.look | {"linestyle": "", "markersize": 7, "markeredgecolor": "white", "elinewidth": 1.0}
-        ax.errorbar(*means, yerr=spans[:, 1], xerr=spans[:, 0], **look)  # rounding may make a span < 0
+        ax.errorbar(means[0], means[1], yerr=spans[:, 1], xerr=spans[:, 0], **look)  # rounding may make a span < 0
     for metric, scale in ((x, ax.set_xscale), (y, ax.set_yscale)):
         if metric in _LOG and (numbers(frame[metric]) > 0).all():
             scale("log")
