@@ -368,19 +368,17 @@ def results_frame(records: str | Path | Results | Iterable[dict[str, Any]]) -> p
         records = read_records(records)
     elif isinstance(records, Results):
         records = records.records
+    rows = []
+    types = {COUNT: int, NUMBER: float, TEXT: str}
     try:
-        runs = with_suboptimality(list(records))
-        rows = [_row(record) for record in runs]
+        for record in with_suboptimality(list(records)):
+            about = record.get("settings", {}).get("data", {})
+            kernel = (record.get("kernel") or about.get("kernel") or {}).get("name")
+            named = {"solver": record["label"], "kernel": kernel, "C": about.get("C")}
+            row = record | named | {"metric": (record.get("metric") or {}).get("name")}
+            rows.append([None if row.get(name) is None else types[kind](row[name]) for name, kind in COLUMNS.items()])
     except (KeyError, TypeError, AttributeError):
         raise InputError("these are no records of a comparison: give the file of --results, or Results") from None
-    return pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in COLUMNS.items()})
-
-
-def _row(record: dict[str, Any]) -> dict[str, Any]:
-    """Return what a record says in the columns of the table."""
-    settings = record.get("settings", {}).get("data", {})
-    kernel = record.get("kernel") or settings.get("kernel") or {}
-    named = {"solver": record["label"], "kernel": kernel.get("name"), "C": settings.get("C")}
-    row = record | named | {"metric": (record.get("metric") or {}).get("name")}
-    types = {COUNT: int, NUMBER: float, TEXT: str}
-    return {name: None if row.get(name) is None else types[kind](row[name]) for name, kind in COLUMNS.items()}
+    columns = zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
+    series = zip(COLUMNS.items(), columns, strict=True)
+    return pd.DataFrame({name: pd.Series(list(values), dtype=kind) for (name, kind), values in series})
