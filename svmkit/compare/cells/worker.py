@@ -19,6 +19,7 @@ from svmkit import tracking
 from svmkit.compare.cells.store import FAILED, names
 from svmkit.compare.metrics import SCORES
 from svmkit.compare.plan import advice
+from svmkit.compare.plan.entries import OBJECTIVE, OPTIONS
 from svmkit.compare.plan.sets import Sets, prepare
 from svmkit.compare.plan.spec import Cell
 from svmkit.data import Dataset
@@ -260,7 +261,7 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
     solver, fitted, method = trained.solver, trained.fitted, _method(cell)
     kernel, settings, data = fitted.model.kernel, cell.settings, sets.train
     about = method.task.about(method, method.settings.C)
-    given = {key: settings["data"].get(key) for key in ("impute", "scale", "memory", "class_weight", "multiclass")}
+    given = {key: settings["data"].get(key) for key in OPTIONS if key not in OBJECTIVE}
     params = tracking.params(
         solver,
         kernel,

@@ -21,7 +21,8 @@ from svmkit.solver.selection import by_name
 from svmkit.tasks import TASKS, task_named
 from svmkit.training.settings import Settings, resolve
 
-OPTIONS = ("C", "nu", "epsilon", "multiclass", "class_weight", "impute", "scale", "memory")
+OBJECTIVE = ("C", "nu", "epsilon")
+OPTIONS = (*OBJECTIVE, "multiclass", "class_weight", "impute", "scale", "memory")
 """The options of training that a set has, by their names in `Settings`."""
 OF_SOLVERS = ("sampler", "calibrate", "loss")
 """The options that a solver has, or else its set."""

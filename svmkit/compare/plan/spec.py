@@ -1,36 +1,7 @@
 """A comparison: data sets, solvers, stop rules and seeds, checked as a whole before anything runs, and its cells.
 
-    name, about : title and introduction of the report
-    data:       NAME, a list of names, or NAME: {source, rows, n_features, label, positive, solvers, sampler, ...}
-    test, splits, cv, strict, kernel, gamma, C, impute, scale, class_weight, memory, label, ...: for all sets or one
-        source : argument of svmkit.load, default NAME; rows : "first 35000"; n_features : columns, where the training
-        file lacks the last columns; label : column of a table; positive : this label against the rest;
-        decimal, encoding, drop, only, categorical : how a table is read, as the options of `svmkit train`;
-        task : classify, where each of many numbers is a class, or regress, where a few numbers are quantities, or
-        outliers, where no labels are learnt from; those of -1 (outliers) and 1, if there are any, are compared with;
-        solvers : the solvers that run on the set, default all; sampler : of solvers that name none themselves;
-        test : a name, a fraction to hold out, {hold_out, seed, stratify}, or none; default NAME.t where there is one;
-        impute : what fills holes, median, most_frequent, indicator or none (default);
-        splits : a number of splits, which hold out this fraction (default 0.25) with seeds of their own, stratified;
-        cv : a number of stratified folds, each of which is held out once; strict : refuse a test set with features that
-        the training set does not have;
-        kernel : a name or {name, gamma | sigma, degree, coef0, ...}, default rbf, or linear where a solver needs it;
-        gamma : a number, scale, auto, msd or "2 * msd"; sigma : for gamma = 1 / (2 sigma^2); C : default 1;
-        loss : a name or {name, tau | delta | ...}, of solvers that name none themselves; default the solver's own;
-        epsilon : half the width of the tube of regression, default 0.1;
-        nu : nu-SVC and nu-SVR, and with task outliers the fraction of outliers at most, default 0.1;
-        multiclass : ovo (default), ovr or crammer_singer, the problems of more than two classes;
-        kernel, gamma, C, nu and multiclass may be lists: each combination is a problem of its own
-        calibrate : sigmoid, isotonic or none (default): probabilities, whose log loss and Brier score are measured
-    plugins     Python files with solvers, kernels or samplers, from the folder of the spec; each runs as code
-    solvers:    names, or NAME: {solver, options, sampler, calibrate, loss, stops, repeats}
-        solver : the plugin, default NAME; stops : labels, default all; repeats : seeds of this solver
-    stop:       a rule as `svmkit train --stop` spells it, several joined by " | ", or LABEL: rule; default gap:1e-3
-    seeds       a number of seeds (default 1), or a list of them
-    time_limit  seconds a cell, default 300
-    metrics     metrics to compare, default all: see METRICS
-
-Every stop rule is a run of its own, as in the papers: it is exact, and each cell can be repeated alone.
+docs/compare.md has the keys of the file. Every stop rule is a run of its own, as in the papers: it is exact, and each
+cell can be repeated alone.
 """
 
 from __future__ import annotations
