@@ -114,7 +114,10 @@ def test_cells_without_labels_and_with_a_solver_of_another_problem(svmkit):
     assert found[0]["test_accuracy"] is None and found[0]["metric"] is None and 0 < found[0]["train_outliers"] < 0.3
     again = svmkit("compare", "bare.csv", "--solvers", "auto", "--task", "outliers", "--test-size", 0.25, "--no-track")
     assert "outliers" in again.out and "accuracy" not in again.out
-    wrong = svmkit("compare", "bare.csv", "--solvers", "smo", "--task", "outliers", "--metric", "f1", "--no-track")
+    bare = ("bare.csv", "--solvers", "smo", "--task", "outliers", "--no-track")
+    done = svmkit("compare", *bare, "--test", ring(), "--json")  # labels of the test rows alone suffice
+    assert json.loads(done.out)["metric"]["name"] == "balanced_accuracy" and json.loads(done.out)["test_metric"] > 0.5
+    wrong = svmkit("compare", *bare, "--test-size", 0.25, "--metric", "f1")
     assert wrong.code == 1 and "metric f1 needs labels" in wrong.out
 
 

@@ -22,7 +22,6 @@ from svmkit.compare.plan import advice
 from svmkit.compare.plan.entries import OBJECTIVE, OPTIONS
 from svmkit.compare.plan.sets import Sets, prepare
 from svmkit.compare.plan.spec import Cell
-from svmkit.data import Dataset
 from svmkit.data.classes import answers
 from svmkit.data.prepare.scaling import standard_note
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning
@@ -121,7 +120,7 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
     rows = sets.train
     try:
         method = _method(cell, stop=cell.training.rules | Seconds(limit))
-        _bench.metric = _metric(method, rows, data.get("metric"))
+        _bench.metric = _metric(method, sets, data.get("metric"))
         validation = sets.test if curve and method.task.is_supervised else None
         with _collect_notes() as notes:
             fitted = train(rows.X, rows.y, method, flags=rows.flags, validation=validation)
@@ -134,12 +133,14 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
     return record | plain(_result(_bench.trained, sets, method)) | ({"notes": notes} if notes else {})
 
 
-def _metric(method: Method, rows: Dataset, name: str | None) -> Metric | None:
+def _metric(method: Method, sets: Sets, name: str | None) -> Metric | None:
     """Return what is measured on the test rows besides accuracy; None where there are no labels to compare with."""
     if method.task.is_supervised:
-        return metric_for(name, *answers(rows), method.settings.class_weight)
-    if rows.y is not None:
-        truth = method.task.encode_truth(rows.y, rows.n_samples)
+        return metric_for(name, *answers(sets.train), method.settings.class_weight)
+    if sets.test is None:
+        return None
+    if sets.test.y is not None:
+        truth = method.task.encode_truth(sets.test.y, sets.test.n_samples)
         return metric_for(name or method.task.metric, truth.classes, truth.codes)
     if name is not None:
         raise InputError(f"metric {name} needs labels of -1 for an outlier and 1 for all others: leave it out")

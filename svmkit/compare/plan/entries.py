@@ -142,11 +142,8 @@ def check_pairs(name: str, about: dict[str, Any], solvers: dict[str, dict]) -> N
 
 def _takes_loss(name: str, about: dict[str, Any], solver: str, how: dict[str, Any]) -> bool:
     """Return whether the solver takes the loss that its set gives; raise InputError for all else that does not fit."""
-    where, used, kernel = (
-        f"data.{name}, solvers.{solver}",
-        join_solver(about, how),
-        build_kernel(f"data.{name}", about["kernel"]),
-    )
+    where, kernel = f"data.{name}, solvers.{solver}", build_kernel(f"data.{name}", about["kernel"])
+    used = join_solver(about, how)
     task, loss = about.get("task"), used.pop("loss", None)
     if "calibrate" in used:
         with fields.located(f"{where}.calibrate"):
@@ -159,10 +156,8 @@ def _takes_loss(name: str, about: dict[str, Any], solver: str, how: dict[str, An
             return True
         settings = training_settings(about, used | {"loss": loss}, kernel=kernel)
         if not task_named(task).is_supervised:
-            if settings.loss_options:
-                raise InputError(
-                    f"loss={settings.loss} has no options for outliers: leave {', '.join(settings.loss_options)} out"
-                )
+            if extra := ", ".join(settings.loss_options or {}):
+                raise InputError(f"loss={settings.loss} has no options for outliers: leave {extra} out")
             resolve(settings, task)
             return True
         name = str(settings.loss)
