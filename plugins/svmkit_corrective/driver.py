@@ -68,7 +68,13 @@ class Corrective(Solver):
 
     @abstractmethod
     def begin(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Rounds:
-        """Return the state at the start (m,), or where a solve without one begins."""
+        """Return the state at the start, or where a solve without one begins.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `svmkit.solver.Solver.init`.
+        """
 
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Rounds:
         state = self.begin(problem, start, draws)
@@ -132,7 +138,17 @@ class Corrective(Solver):
         return info
 
     def meanwhile(self, state: Rounds, steps: int, fell: float) -> StepInfo:
-        """Report what is known between two surveys."""
+        """Report what is known between two surveys.
+
+        Parameters
+        ----------
+        state : Rounds
+            The state, changed in place.
+        steps : int
+            Steps of SMO since the last report.
+        fell : float
+            Change of the objective by them, <= 0.
+        """
         state.value, state.n_iter = state.value + fell, state.n_iter + steps
         state.rescale()
         return state.report(StepInfo(state.value, state.n_support, 0.0, steps=steps))

@@ -67,7 +67,17 @@ class ArrivalState(SimplexState):
         return row
 
     def join(self, point: int, g: float, row: np.ndarray) -> int:
-        """Track the sample if the budget of support vectors allows it; return its position, -1 if it stays out."""
+        """Track a sample if the budget of support vectors allows it; return its position, -1 if it stays out.
+
+        Parameters
+        ----------
+        point : int
+            The sample.
+        g : float
+            The gradient there.
+        row : ndarray of shape (n,)
+            Its values with the points that are tracked.
+        """
         position = oracle.join(self, point, np.full(self.keeps, g), row)
         if position >= 0:
             self._joined[position] = self._at

@@ -46,7 +46,13 @@ class NuQP(Problem):
         return self.decision(d, at) + self.origin[at if at.size else slice(None)]
 
     def image(self, weights: np.ndarray, idx: np.ndarray, dtype=np.float64) -> np.ndarray:
-        """Return the change of v (m,) when the samples `idx` get additional weights, as `BoxQP.image`."""
+        """Return the change of v (m,) when samples get additional weights.
+
+        Parameters
+        ----------
+        weights, idx, dtype
+            As for `svmkit.problems.dual.DualQP.image`.
+        """
         return self.gram.matvec(weights, idx, dtype=dtype)
 
     def value(self, point: np.ndarray, gradient: np.ndarray) -> float:

@@ -114,8 +114,8 @@ def _totals(record, beta, diag, centre):
         most = weight if weight > most else most
         support += weight != 0.0
         widest = diag[i] if diag[i] > widest else widest
-        kink = record.kink_up[i] if record.kink_up[i] > record.kink_down[i] else record.kink_down[i]
-        far = abs(record.target[i] - centre) + kink
+        offset = record.kink_up[i] if record.kink_up[i] > record.kink_down[i] else record.kink_down[i]
+        far = abs(record.target[i] - centre) + offset
         farthest = far if far > farthest else farthest
     return m, support, total, most, widest, farthest
 
@@ -127,9 +127,9 @@ def _error_of_h(support, total, most, bounds):
 
 
 @njit(inline="always")
-def _one_side(residual, error, kink, ridge, limit):
+def _one_side(residual, error, offset, ridge, limit):
     """Return the loss of one side of a sample and a bound on its error, for a residual with an error."""
-    over, last = exact_sum(residual, -kink)
+    over, last = exact_sum(residual, -offset)
     error = (error + abs(last)) * (1.0 + 1e-15)
     loss = moved = 0.0
     if not over <= 0.0:  # a residual that is not a number remains
@@ -160,11 +160,11 @@ def _sums(record, h, beta, centre, bias, of_e, unit):
         if weight != 0.0:
             norm += weight * sign * image
             size += abs(weight * image)
-            kink, ridge = record.kink_up[i], record.ridge_up[i]
+            offset, ridge = record.kink_up[i], record.ridge_up[i]
             if weight < 0.0:
-                kink, ridge = record.kink_down[i], record.ridge_down[i]
-            reach += weight * (sign * target) - kink * abs(weight)
-            reach_size += abs(weight) * (abs(target) + kink)
+                offset, ridge = record.kink_down[i], record.ridge_down[i]
+            reach += weight * (sign * target) - offset * abs(weight)
+            reach_size += abs(weight) * (abs(target) + offset)
             ridged += weight * (weight * ridge)
             balance += sign * weight
     return norm, size, reach, reach_size, ridged, balance, loss, off

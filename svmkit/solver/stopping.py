@@ -243,7 +243,13 @@ class Stop:
         return Goal(gap, self.least(Iterations))
 
     def reached(self, info: StepInfo, n_iter: int, epochs: float, seconds: float) -> list[Criterion]:
-        """Return the criteria that hold, in order; parameters as `Criterion.holds`."""
+        """Return the criteria that hold, in order.
+
+        Parameters
+        ----------
+        info, n_iter, epochs, seconds
+            As for `Criterion.holds`.
+        """
         return [rule for rule in self.criteria if rule.holds(info, n_iter, epochs, seconds)]
 
 

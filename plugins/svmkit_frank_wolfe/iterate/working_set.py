@@ -55,7 +55,17 @@ class WorkingRows:
         return self._kept.row(self.gram, self.idx, p)
 
     def replace(self, p: int, point: int, row: np.ndarray) -> None:
-        """Put `point` in the place of the p-th point; row (n,) are its values with the points of before."""
+        """Put a point in the place of another one.
+
+        Parameters
+        ----------
+        p : int
+            The position.
+        point : int
+            The new point.
+        row : ndarray of shape (n,)
+            Its values with the points of before.
+        """
         self._idx[p] = point
         self._kept.replace(self.n, p, row, self.gram.diag[point])
 

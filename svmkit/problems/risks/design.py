@@ -41,7 +41,19 @@ def row_dot(X, i, w):
 
 
 def row_add(X, i, a, w):
-    """Add a x_i to w in place, over the columns of X."""
+    """Add a x_i to w in place, over the columns of X, in compiled code.
+
+    Parameters
+    ----------
+    X : ndarray or tuple
+        The samples, as in this module.
+    i : int
+        The sample.
+    a : float
+        Its factor.
+    w : ndarray of float64
+        One number a column, changed in place.
+    """
     raise TypeError("row_add is for compiled code")
 
 

@@ -74,6 +74,13 @@ class Risk(Problem):
 
     @classmethod
     def formulation(cls, *, loss: str | Loss = "hinge", bias: float = 1.0, penalty: str = "l2", **terms) -> str:
+        """Return the objective in words, as `Problem.formulation`.
+
+        Parameters
+        ----------
+        loss, bias, penalty
+            Hyperparameters of the problem.
+        """
         words = {0.0: "no bias", 1.0: "regularised bias"}.get(float(bias), f"regularised bias of {bias:g}")
         return f"{make_loss(loss, cls.task).words}, {words}" + ("" if penalty == "l2" else f", {penalty} penalty")
 

@@ -104,7 +104,19 @@ def _width_at(kinks, r):
 
 
 def ridge_at(ridge: np.ndarray, kinks: Any, r: int, is_below: bool) -> float:
-    """Return the ridge of point r for weights above or below 0."""
+    """Return the ridge of a point.
+
+    Parameters
+    ----------
+    ridge : ndarray of float64, shape (n,)
+        As in `Box`.
+    kinks : float, L1Part or None
+        As in this module.
+    r : int
+        The point.
+    is_below : bool
+        Whether its weight is below 0.
+    """
     return kinks.ridge_down[r] if is_below and isinstance(kinks, L1Part) else ridge[r]
 
 

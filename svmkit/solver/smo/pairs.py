@@ -63,7 +63,15 @@ class Room(NamedTuple):
 
     @classmethod
     def make(cls, n: int, rows: np.ndarray, done: np.ndarray) -> Room:
-        """Return the memory for class pairs of at most n samples, with the memory for their kernel rows."""
+        """Return the memory for class pairs.
+
+        Parameters
+        ----------
+        n : int
+            The most samples of a class pair.
+        rows, done : ndarray
+            The attributes.
+        """
         slots, side, trail = np.arange(n), np.empty(n, dtype=np.uint8), np.empty((LINES, 5))
         owners = np.empty(LINES, dtype=np.int64)
         return cls(rows, slots, done, np.empty((7, n)), np.empty_like(slots), side, np.zeros(5), trail, owners)

@@ -68,7 +68,17 @@ def _release(rows, slot):
 
 
 def follow(box, rows, a, b, t, kinks):
-    """Add t (row in slot a - row in slot b) to v, and return the maximal violating pair."""
+    """Add t (row in slot a - row in slot b) to v, and return the maximal violating pair.
+
+    Parameters
+    ----------
+    box, rows, kinks
+        As for `svmkit.solver.smo.steps.take_steps`.
+    a, b : int
+        The slots.
+    t : float
+        Length of the step.
+    """
     return move(box.v, box.side, row_at(rows, a), row_at(rows, b), t, kinks)
 
 
