@@ -64,7 +64,7 @@ def test_the_same_records_which_name_the_worker(pair):
     expected = records(cells)
     assert [[a[k] for k in SAME] for a in found] == [[b[k] for k in SAME] for b in expected]
     assert {record["worker"] for record in found} <= set(pair.workers) and begun and len(begun) == len(cells)
-    assert "1 thread a cell, on 2 workers" in html._workers(SimpleNamespace(records=found))["threads"]
+    assert "1 thread a cell, on 2 workers" in html._ran_on(SimpleNamespace(records=found))["threads"]
     assert {record["worker_threads"] for record in found} == {1} and not any("worker" in record for record in expected)
 
 
