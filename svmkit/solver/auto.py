@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from svmkit import plugins
-from svmkit.kernels.functions import Kernel
+from svmkit.kernels.functions import Kernel, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.losses.base import PIECEWISE, Loss
 from svmkit.problems.base import Problem
@@ -96,7 +96,7 @@ class Auto(Solver):
 
     def _poser(self, kernel: Kernel, task: str = "classify") -> Solver:
         """Return a solver of the problem, to pose it."""
-        return self.solver_for(Task(self.problem_of(kernel, task), kernel, 0, 0))
+        return _poser(self.loss, self.problem_of(kernel, task))
 
     def solver_for(self, task: Task) -> Solver:
         if issubclass(task.problem, SimplexQP):
@@ -137,6 +137,11 @@ class _Chosen(NamedTuple):
 
     solver: Solver
     state: Any
+
+
+@cache  # a small fit asks four times
+def _poser(loss: str | Loss, problem: type[Problem]) -> Solver:
+    return Auto(loss).solver_for(Task(problem, Linear(), 0, 0))  # which kernel it is does not matter then
 
 
 @cache

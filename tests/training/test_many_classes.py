@@ -19,6 +19,7 @@ from svmkit.tracking import RunRecord
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.path import c_path
 from svmkit.training.result import Fit, untrained
+from svmkit.training.subproblems import at_once
 from svmkit.training.train import fit
 
 CLASSES = 40
@@ -72,6 +73,22 @@ def test_no_pair_begins_after_a_signal(signum):
     assert begun == [0, 1, 2, 3, 4]
     assert fitted.status is Status.INTERRUPTED and fitted.n_untrained == len(fitted.solutions) - 5
     assert fitted.solutions[-1].status is Status.INTERRUPTED
+
+
+def test_a_thread_may_end_before_the_first_pair(monkeypatch):
+    X, y = many(4, 80)
+    expected, spread = fit(X, y, kernel=RBF(0.5)), at_once.spread
+
+    def without_the_first(loop, n, work, *args):
+        if hasattr(loop, "__self__"):  # of many pairs in compiled code
+            loop(1, n, *args)
+        else:
+            spread(loop, n, work, *args)
+
+    monkeypatch.setattr(at_once, "spread", without_the_first)
+    fitted = fit(X, y, kernel=RBF(0.5))
+    assert fitted.n_untrained == 0
+    np.testing.assert_allclose(fitted.model.decision_function(X), expected.model.decision_function(X), atol=1e-3)
 
 
 def test_no_pair_begins_after_a_callback_asks_to_stop():

@@ -73,7 +73,7 @@ class AtOnce:
             around = time.perf_counter() - began
             spread(self.train, len(ks), WORK * sum(float(m) * m for m in self.sizes) / len(ks))
         if self.parts:
-            k = self.ks[0]
+            k = next(k for k in self.ks if k in self.parts)  # a signal may have ended the thread of the first one
             first = self.parts[k]
             seconds, values = first.seconds + around, first.kernel_values + values
             self.parts[k] = first._replace(kernel_values=values, seconds=seconds, around=around)
