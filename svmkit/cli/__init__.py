@@ -12,13 +12,7 @@ import sys
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command line and exit.
-
-    Parameters
-    ----------
-    argv : list of str, default=None
-        The arguments; None stands for the arguments of the process. `--debug` shows tracebacks instead of one line.
-    """
+    """Run the command line with these arguments, or those of the process; --debug shows tracebacks, not one line."""
     args = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in args
     sys.exit(_run([a for a in args if a != "--debug"], debug))

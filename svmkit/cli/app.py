@@ -14,12 +14,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from svmkit import plugins as plugin_registry
 from svmkit._version import __version__
-from svmkit.cli import datasets, export, imports, show
-from svmkit.cli.comparing import compare, curve
-from svmkit.cli.evaluating import evaluate, predict
-from svmkit.cli.extending import check, new, plugins, warmup
-from svmkit.cli.training import train
-from svmkit.cli.tuning import tune
+from svmkit.cli import commands, datasets, exchange, show
+from svmkit.cli.extending import new, plugins
 from svmkit.errors import InputError
 
 
@@ -96,22 +92,11 @@ def root(
     """Train, certify and compare support vector machines. Results on stdout, messages on stderr."""
 
 
-for _name, _command in {
-    "train": train.train,
-    "compare": compare.compare,
-    "curve": curve.curve,
-    "evaluate": evaluate.evaluate,
-    "tune": tune.tune,
-    "predict": predict.predict,
-    "show": show.show,
-    "export": export.export,
-    "import": imports.import_model,
-    "plugins": plugins.plugins,
-    "new": new.new,
-    "check": check.check,
-    "warmup": warmup.warmup,
-}.items():
-    app.command(_name)(_command)
+for _command in (
+    *(commands.train, commands.compare, commands.curve, commands.evaluate, commands.tune, commands.predict),
+    *(show.show, exchange.export, exchange.import_model, plugins.plugins, new.new, commands.check, commands.warmup),
+):
+    app.command(_command.__name__.removesuffix("_model"))(_command)
 app.add_typer(datasets.app, name="datasets")
 
 

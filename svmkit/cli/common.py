@@ -1,4 +1,4 @@
-"""Functions that several commands share: messages, JSON, models by file or registry name, labels of a test set."""
+"""Functions that several commands share: messages, JSON, progress on stderr, models by file or registry name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,11 @@ from svmkit.errors import InputError
 if TYPE_CHECKING:
     import numpy as np
 
+    from svmkit.cli.option_table import Options
     from svmkit.data import Dataset
     from svmkit.model.model import SVMModel
+    from svmkit.tracking import Tracker
+    from svmkit.training.callbacks import Display
 
 JSON = typer.Option(False, "--json", help="One JSON object on stdout and nothing else.")
 THREADS = typer.Option(None, "--threads", min=1, help="Threads; default all.")
@@ -73,13 +76,7 @@ def warnings_as_notes() -> Iterator[None]:
 
 
 def require_model_name(name: str) -> str:
-    """Return the name of a model when both the registry and a file can have it.
-
-    Raises
-    ------
-    InputError
-        The name has other characters, or more than 200 bytes.
-    """
+    """Return the name of a model; raise InputError unless both the registry and a file can have it."""
     if not re.fullmatch(r"\w([\w. -]*\w)?", name) or len(name.encode()) > 200:
         raise InputError(
             f"{name[:80]!r} cannot be the name of a model: use letters, digits, '_', '-', '.' and blanks inside, "
@@ -89,21 +86,9 @@ def require_model_name(name: str) -> str:
 
 
 def load_model(source: str, tracking_uri: str | None) -> SVMModel:
-    """Load a model from a file or from the registry.
+    """Load a model from a file, or from the registry by an address such as models:/name@alias.
 
-    Parameters
-    ----------
-    source : str
-        Path of a file, or an address such as models:/name@alias.
-    tracking_uri : str or None
-        The store; None is the tracker's default.
-
-    Raises
-    ------
-    InputError
-        There is no such model, or the file is damaged.
-    SvmkitError
-        The store failed.
+    Raises InputError: there is no such model, or the file is damaged; SvmkitError: the store failed.
     """
     from svmkit.model.model import SVMModel
 
@@ -115,28 +100,19 @@ def load_model(source: str, tracking_uri: str | None) -> SVMModel:
         return SVMModel.load(tracker(tracking_uri).fetch(source, folder))
 
 
-def load_for(model: SVMModel, source: str, *, labelled: bool = True, strict: bool = False) -> Dataset:
-    """Load data in the form that `model` was trained on: its columns, and with holes if it fills them.
+def load_for(model: SVMModel, options: Options, *, labelled: bool = True) -> Dataset:
+    """Load the data of a command in the form that a model was trained on: its columns, with holes if it fills them.
 
-    Parameters
-    ----------
-    model : SVMModel
-        The model.
-    source : str
-        A file, or the name of a set.
-    labelled : bool, default=True
-        Whether labels are required.
-    strict : bool, default=False
-        Refuse an svmlight file with features that the model does not know. Otherwise the data have these features,
-        with a warning, and `SVMModel.widened` gives the model for them.
+    Under --strict, an svmlight file with features that the model does not know is refused; else the data have these
+    features, with a warning, and `SVMModel.widened` gives the model for them.
     """
     from svmkit.data import load
 
     holes = model.preprocessing.takes_holes
     return load(
-        source,
+        options.data,
         n_features=model.n_features,
-        wider=not (strict or holes or model.encoding),
+        wider=not (options.strict or holes or model.encoding),
         encoding=model.encoding,
         labelled=labelled,
         holes=holes,
@@ -147,6 +123,27 @@ def labels_of(data: Dataset) -> np.ndarray:
     """Return the labels of a data set that was loaded with labels."""
     assert data.y is not None
     return data.y
+
+
+def open_tracker(options: Options) -> Tracker:
+    """Return the tracker that the options name, which logs nothing under --no-track."""
+    from svmkit.tracking import Tracker, tracker
+
+    return Tracker() if options.no_track else tracker(options.tracking_uri, options.experiment)
+
+
+@contextmanager
+def closing(run: Tracker) -> Iterator[Tracker]:
+    """Close the run at the end of the block as FINISHED, KILLED (Ctrl-C) or FAILED; a closed run stays as it is."""
+    status = "FAILED"
+    try:
+        yield run
+        status = "FINISHED"
+    except KeyboardInterrupt:
+        status = "KILLED"
+        raise
+    finally:
+        run.end(status)
 
 
 def where(uri: Any) -> str:
@@ -160,3 +157,67 @@ def rows(pairs: list[tuple[str, Any]]) -> None:
     width = max(len(name) for name, _ in shown)
     for name, value in shown:
         print(f"{name:<{width}}  {value}")
+
+
+def align(lines: list[list[str]], left: Collection[int] = ()) -> list[str]:
+    """Return lines of cells as text; the columns in `left` are aligned to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    sides = [str.ljust if k in left else str.rjust for k in range(len(widths))]
+    return ["  ".join(map(lambda side, *cell: side(*cell), sides, line, widths)).rstrip() for line in lines]
+
+
+@contextmanager
+def training_line(n_samples: int, about: str = "") -> Iterator[Display | None]:
+    """Yield callbacks of a training that draw a live line; None when stderr is not a terminal.
+
+    What is said `about` the run stands at the end of the line.
+    """
+    from svmkit.runtime.progress import live
+    from svmkit.training.callbacks import Display
+
+    with live("preparing (the first run compiles)") as show:
+        behind = f"  {about}" if about else ""
+        yield None if show is None else Display(lambda text: show(text + behind), n_samples)
+
+
+@contextmanager
+def cells_shown(todo: int) -> Iterator[Callable[[Any, dict[str, Any] | None], None]]:
+    """Yield a callback of `svmkit.compare.run`: a line for each cell and, on a terminal, a bar with the time left."""
+    if not (sys.stderr.isatty() and todo):
+        yield lambda cell, record: None if record is None else note(cell_line(cell, record))
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+               TextColumn("{task.description}", markup=False))  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task, under_way = bar.add_task("loading, compiling", total=todo), []
+
+        def show_cell(cell: Any, record: dict[str, Any] | None) -> None:
+            if record is None:
+                under_way.append(cell.name)
+            else:
+                under_way.remove(cell.name)
+                bar.console.print(cell_line(cell, record), highlight=False, markup=False)
+                bar.advance(task)
+            bar.update(task, description=", ".join(under_way))
+
+        yield show_cell
+
+
+def cell_line(cell: Any, record: dict[str, Any]) -> str:
+    """Return a finished cell of a comparison in words."""
+    if "fit_s" not in record:
+        return f"{cell.name}: {record['status']}: {record['reason']}"
+    gap = "gap not known" if record["gap"] is None else f"gap {record['gap']:.1e}"
+    tested = "" if record["test_accuracy"] is None else f", {record['test_accuracy']:.2%}"
+    tested += "" if record.get("test_r2") is None else f", R2 {record['test_r2']:.4f}"
+    return f"{cell.name}: {record['status']}, {gap}, {record['fit_s']:.2f} s, {record['n_support']:,} vectors{tested}"

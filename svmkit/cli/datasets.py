@@ -6,14 +6,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from svmkit.cli.common import align, emit, rows
 from svmkit.cli.option_table import Options, argument, option, takes
 
 if TYPE_CHECKING:
     from svmkit.data.places.download import Progress
+
+CLASSES = 20  # so many classes are listed
+WIDE = 40  # characters of a cell
 
 app = typer.Typer(help="Data sets that can be named.", no_args_is_help=True)
 
@@ -22,7 +26,6 @@ app = typer.Typer(help="Data sets that can be named.", no_args_is_help=True)
 @takes("list")
 def list_(options: Options) -> None:
     """Names of the built-in sets, of files in $SVMKIT_DATA and of the download cache, and of what can be fetched."""
-    from svmkit.cli.common import emit
     from svmkit.data import available
     from svmkit.data.places.remote import REMOTE
 
@@ -41,16 +44,13 @@ def list_(options: Options) -> None:
 @takes("info", argument("name", str, "File, or name of a set."))
 def info(options: Options) -> None:
     """Size and classes of a data set; what train takes each column of a table for, and what it would refuse."""
-    from svmkit.cli.columns import report
-    from svmkit.cli.common import emit
-    from svmkit.cli.options import reading
     from svmkit.data.survey import survey
 
-    about = survey(options.name, reading(options))
+    about = survey(options.name, options.reading)
     if options.json:
         emit(about)
     else:
-        report(about)
+        _report(about)
 
 
 @app.command()
@@ -61,7 +61,6 @@ def info(options: Options) -> None:
 )
 def fetch(options: Options) -> None:
     """Download sets into the cache ($SVMKIT_CACHE) and verify them; an interrupted transfer is resumed."""
-    from svmkit.cli.common import emit
     from svmkit.data.places import fetching
 
     wanted = fetching.names_to_fetch(options.names)
@@ -97,3 +96,43 @@ def _bar(name: str) -> Iterator[Progress | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(name, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _report(about: dict[str, Any]) -> None:
+    """Print what `svmkit.data.survey.survey` returned."""
+    size = {key: about[key] for key in ("name", "n_samples", "n_features", "density", "sparse", "dtype")}
+    label, target, classes, words = about["label"], about["target"], about["classes"], None
+    named = label and f"{label['position'] + 1 if label['column'] is None else label['column']} ({label['chosen']})"
+    if target is not None:
+        low, high = target["range"]
+        words = f"a quantity: {target['distinct']:,} values from {low:.6g} to {high:.6g}, mean {target['mean']:.6g}"
+    elif classes is not None:
+        n = sum(classes.values())
+        shown = [f"{label}: {count:,} ({count / n:.1%})" for label, count in list(classes.items())[:CLASSES]]
+        shown += [f"and {len(classes) - CLASSES:,} more"] if len(classes) > CLASSES else []
+        shown += [f"no label: {about['n_samples'] - n:,}"] if n < about["n_samples"] else []
+        classes = ", ".join(shown)
+    rows([*size.items(), ("label", named), ("target", words), ("classes", None if target else classes)])
+    if about["columns"]:
+        print()
+        print("\n".join(_table(about["columns"])))
+    if about["refusal"]:
+        print(f"\ntrain would refuse this: {about['refusal']}")
+
+
+def _table(columns: list[dict[str, Any]]) -> list[str]:
+    """Return the columns as lines: the range of numbers or dates, or the most frequent texts with their rows."""
+    lines = [["column", "taken for", "values", "holes", "range or most frequent", ""]]
+    for column in columns:
+        if column["range"] is not None:
+            spread = " to ".join(end if isinstance(end, str) else f"{end:.6g}" for end in column["range"])
+        else:
+            spread = ", ".join(f"{_cut(text, 20)}: {count:,}" for text, count in (column["most"] or {}).items())
+        numbers = [f"{column[key]:,}" for key in ("distinct", "holes")]
+        lines.append([_cut(column["column"]), column["kind"], *numbers, spread, column["remark"] or ""])
+    return align(lines, left=[0, 1, 4, 5])
+
+
+def _cut(text: str, width: int = WIDE) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= width else f"{text[: width - 3]}..."

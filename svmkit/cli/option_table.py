@@ -10,15 +10,24 @@ import inspect
 from collections.abc import Callable, Iterator
 from functools import wraps
 from types import SimpleNamespace
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from svmkit.cli.common import JSON, PLUGIN, STRICT, THREADS, TRACKING_URI, warnings_as_notes
-from svmkit.cli.options import merge_file
+from svmkit.cli.options import label_column, merge_file
+
+if TYPE_CHECKING:
+    from svmkit.data.prepare.reading import Reading
 
 TOL = 1e-3  # --tol unless it is given
 EPSILON = 0.1  # --epsilon unless it is given; as in LIBSVM and scikit-learn
+OF_MODEL = ("gamma", "degree", "coef0", "epsilon")  # what a grid may name besides C and options of the solver
+LOGGED = (
+    *("tol", "seed", "impute", "scale", "memory", "class_weight", "stop", "max_iter", "max_epochs", "time_limit"),
+    *("max_support", "label", "decimal", "encoding", "multiclass", "calibrate"),
+)
+"""The options that are parameters of a run under their names."""
 GAMMA, SCALE = "scale, auto, msd or a number", "none, standard, minmax or maxabs"
 IMPUTE = (
     "What fills the holes of number columns: median, most_frequent, or indicator (median, and a 0/1 feature for each "
@@ -34,18 +43,10 @@ TEST = "Test set; default DATA.t if any."
 
 
 class Row(NamedTuple):
-    """An option of some commands.
+    """An option of some commands, whose names are separated by blanks.
 
-    Attributes
-    ----------
-    commands : str
-        The commands that have it, separated by blanks.
-    name : str
-        The name of the value; `--` and the name, with `-` for `_`, is the option unless `info` says otherwise.
-    type : type
-        The type of the value.
-    info : typer.models.ParameterInfo
-        The default, the flags, the text of `--help` and its panel.
+    `--` and `name`, with `-` for `_`, is the option unless `info`, which has the default and the text of `--help`, says
+    otherwise.
     """
 
     commands: str
@@ -61,16 +62,12 @@ def option(name: str, kind: Any, default: Any, text: str, *flags: str, **more: A
     ----------
     name : str
         The name of the value.
-    kind : type
-        Its type.
-    default : object
-        The value of an option that is not given.
+    kind, default : type, object
+        Its type, and the value of an option that is not given.
     text : str
         The text of `--help`.
-    *flags : str
-        The options, such as -C, where they are not `--` and the name.
-    **more : object
-        What else typer takes, such as min.
+    *flags, **more
+        The options, such as -C, where they are not `--` and the name; what else typer takes, such as min.
     """
     if default is False and not flags:
         flags = (f"--{name.replace('_', '-')}",)  # without --no-...
@@ -78,18 +75,12 @@ def option(name: str, kind: Any, default: Any, text: str, *flags: str, **more: A
 
 
 def argument(name: str, kind: Any, text: str, default: Any = ...) -> Row:
-    """Return the row of an argument that one command alone has.
+    """Return the row of an argument.
 
     Parameters
     ----------
-    name : str
-        The name of the value.
-    kind : type
-        Its type.
-    text : str
-        The text of `--help`.
-    default : object, default=...
-        The value of an argument that may be left out.
+    name, kind, text, default
+        As for `option`; an argument that has no default must be given.
     """
     return Row("", name, kind, typer.Argument(default, help=text))
 
@@ -97,10 +88,6 @@ def argument(name: str, kind: Any, text: str, default: Any = ...) -> Row:
 def _row(commands: str, *about: Any, **more: Any) -> Row:
     """Return the row of an option of several commands; the rest is as for `option`."""
     return option(*about, **more)._replace(commands=commands)
-
-
-def _argument(commands: str, *about: Any) -> Row:
-    return argument(*about)._replace(commands=commands)
 
 
 def _panel(title: str, *rows: Row) -> Iterator[Row]:
@@ -111,18 +98,13 @@ def _panel(title: str, *rows: Row) -> Iterator[Row]:
 
 
 _PANELLESS = (
-    _argument("train", "data", str, "File, name of a set (svmkit datasets list), or - for a stream; with --scheduler, "
-              "PARTS.", "breast_cancer"),
-    _argument("tune", "data", str, "File, or name of a set (svmkit datasets list).", "breast_cancer"),
-    _argument("compare", "data", list[str], "Files, or names of sets.", None),
-    _argument("curve", "data", str, "A file, or the name of a set.", "breast_cancer"),
     _row("curve", "rows", str, None, "Numbers of training rows joined by commas; default six up to all, in equal "
          "ratios."),
     Row("train tune compare evaluate predict", "strict", bool, STRICT),
     Row("train tune evaluate predict", "threads", int, THREADS),
     _row("train tune", "option", list[str], [], "KEY=VALUE of the solver, such as loss=squared_hinge where it has a "
          "choice; or kernel.KEY=VALUE.", "-o"),
-    _row("curve", "option", list[str], [], "SOLVER.KEY=VALUE, or kernel.KEY=VALUE.", "-o"),
+    _row("curve", "option", list[str], [], "SOLVER.KEY=VALUE, kernel.KEY=VALUE, or KEY=VALUE of --loss.", "-o"),
     Row("train tune compare evaluate predict show export", "tracking_uri", str, TRACKING_URI),
     _row("train", "config", str, None, "YAML file of these options; the command line takes precedence."),
     Row("train tune compare curve evaluate predict show export plugins check warmup", "plugin", list[str], PLUGIN),
@@ -238,8 +220,8 @@ _MODEL = _panel(
     _row("tune", "C", float, None, "Weight of the summed losses where it is not searched; default 1.", "-C"),
     _row("compare", "C", list[float], None, "Weight of the summed losses; several values make several problems.", "-C"),
     _row("curve", "C", float, None, "Weight of the summed losses; default 1.", "-C"),
-    _row("train tune compare", "loss", str, None, "See svmkit plugins --kind loss; its options by -o, as tau=0.9; "
-         "default the solver's."),
+    _row("train tune compare curve", "loss", str, None, "See svmkit plugins --kind loss; its options by -o, as "
+         "tau=0.9; default the solver's."),
     _row("train tune curve", "kernel", str, None, KERNEL),
     _row("compare", "kernel", str, None, "Default rbf, or linear when a solver needs it."),
     _row("train curve", "gamma", str, None, f"{GAMMA}."),
@@ -289,9 +271,13 @@ class Options(SimpleNamespace):
         value = getattr(self, name)
         return value is not False and value not in (None, [], ())
 
-    def replace(self, **changes: Any) -> Self:
-        """Return these options with other values for some."""
-        return type(self)(**(vars(self) | changes))
+    @property
+    def reading(self) -> Reading:
+        """How a table is to be read."""
+        from svmkit.data.prepare.reading import Reading
+
+        columns = (self.drop, self.only, self.categorical)
+        return Reading(label_column(self.label), self.decimal, self.encoding, *columns)
 
 
 def defaults(command: str) -> dict[str, Any]:
@@ -302,14 +288,8 @@ def defaults(command: str) -> dict[str, Any]:
 def takes(command: str, *own: Row) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
     """Give a function the signature of a command, and call it with one object that has the values of all options.
 
-    A command with `config` takes options from that file, too. Warnings of svmkit become lines on stderr.
-
-    Parameters
-    ----------
-    command : str
-        The name of the command in the table.
-    *own : Row
-        The options that it alone has, which come first.
+    The command has the rows of the table that name it, and before them its `own`. One with `config` takes options from
+    that file, too. Warnings of svmkit become lines on stderr.
     """
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter("context", keyword, annotation=typer.Context)]

@@ -1,33 +1,64 @@
-"""Reading of options: a YAML file below the command line, KEY=VALUE lists, class weights, stop rules."""
+"""What options are read as, and what a task, a stream or a cluster refuses."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svmkit.errors import InputError
 
 if TYPE_CHECKING:
-    from svmkit.data.prepare.reading import Reading
-    from svmkit.solver.stopping import Criterion, Stop
+    from svmkit.cli.option_table import Options
+
+OF_A_STREAM = {
+    name: f"--{name.replace('_', '-')} belongs to a stream: svmkit train -" for name in ("classes", "on_error", "block")
+}
+_OF_A_TABLE = ("decimal", "encoding", "drop", "only", "categorical")
+NOT_OF_A_STREAM = {
+    "test_size": "rows cannot be held out of a stream: give --test FILE",
+    "checkpoint": "a stream cannot be taken up again: leave --checkpoint out",
+    "curve": "the accuracy on a stream is measured ahead of learning: leave --curve out",
+    "multiclass": "a stream trains class pairs: leave --multiclass out",
+    "calibrate": "a stream cannot be divided into the folds of a calibration: leave --calibrate out",
+    "impute": "the lines of a stream have no holes: leave --impute out",
+    "label": "the lines of a stream begin with their label: leave --label out",
+    **{name: f"a stream is svmlight and no table: leave --{name} out" for name in _OF_A_TABLE},
+    "sampler": "samples are looked at in the order of the stream: leave --sampler out",
+    "stop": "how far from optimal the model of a stream is cannot be known: leave --stop out",
+    "tol": "how far from optimal the model of a stream is cannot be known: leave --tol out",
+    "nu": "a stream has no fractions to bound: leave --nu out",
+    "max_iter": "a stream ends with its lines: cut it (head -n LINES), or give --time-limit",
+}
+NOT_OF_A_CLUSTER = {
+    "test_size": "rows cannot be held out of parts: give --test FILE, or leave a part out",
+    "curve": "the model on the way is not measured on a cluster: leave --curve out",
+    "max_support": "support vectors are not limited on a cluster: leave --max-support out",
+    "calibrate": "a calibration is not available on a cluster: leave --calibrate out",
+    "impute": "holes are not filled on a cluster: fill them in the parts, and leave --impute out",
+    "nu": "nu-SVC is not available on a cluster: leave --nu out",
+    "n_features": "the columns of all parts are counted: leave --n-features out",
+    "starts_at_model": "training on a cluster cannot start at a model: --resume needs --checkpoint FILE",
+}
+NOT_OF_OUTLIERS = {
+    name: f"--{name.replace('_', '-')} {reason}: leave it out with --task outliers"
+    for name, reason in {
+        "epsilon": "is for quantities",
+        "class_weight": "is for classes",
+        "multiclass": "is for classes",
+        "calibrate": "is for classes",
+        "metric": "needs labels: svmkit evaluate measures a model",
+        "test_size": "holds out labelled rows: give --test FILE",
+        "curve": "needs labelled rows",
+    }.items()
+}
 
 
 def merge_file(context: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of the command line, completed by the YAML file that `config` among them names, if any.
+    """Return the options of the command line, which take precedence, completed by the YAML file of --config.
 
-    Parameters
-    ----------
-    context : typer.Context
-        The context of the command.
-    given : dict of str to object
-        The options of the command line, with defaults; the command line takes precedence over the file.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, or an option or value in it is unknown.
+    Raises InputError: the file cannot be read, or an option or value in it is unknown.
     """
     config = given.get("config")
     if config is None:
@@ -72,54 +103,6 @@ def key_values(items: Iterable[str], what: str) -> dict[str, str]:
     return pairs
 
 
-def options_with_loss(
-    solver: str, values: dict[str, str], loss: str, task: str | None, epsilon: float | None
-) -> dict[str, Any]:
-    """Return the options of a solver with the loss among them, from the options of both.
-
-    Parameters
-    ----------
-    solver : str
-        The name of the solver.
-    values : dict of str to str
-        Its options, and those of the loss, which may begin with "loss.".
-    loss : str
-        The name of the loss.
-    task : {"classify", "regress"} or None
-        What is learnt; None, while it is not known, is the task of the loss.
-    epsilon : float or None
-        The option --epsilon.
-
-    Raises
-    ------
-    InputError
-        The loss is unknown or of another task, the solver does not take it, or an option is of neither, or of both.
-    """
-    from svmkit import plugins
-    from svmkit.losses.by_name import LIBLINEAR_NAMES, canonical_name, loss_names, make_loss
-
-    kind, names = plugins.load("solver", solver), plugins.names("loss")
-    if "loss" in values:
-        raise InputError("give --loss or -o loss, not both")
-    if canonical_name(loss, "regress") not in names and loss not in names:
-        raise InputError(f"--loss {loss!r} is not known; there are: {', '.join(loss_names())}")
-    known = plugins.options(kind)
-    if task is None:
-        task = plugins.load("loss", loss if loss in names else canonical_name(loss, "regress")).task
-    own: dict[str, Any] = {key: value for key, value in values.items() if key in known}
-    of_loss = {key.removeprefix("loss."): value for key, value in values.items() if key not in known}
-    if name := next((name for name in (loss, canonical_name(loss, task)) if name in names), None):
-        for key in own.keys() & plugins.options(plugins.load("loss", name)).keys() - of_loss.keys():
-            raise InputError(
-                f"-o {key} is an option of solver {solver} and of loss {name}: give the loss's as loss.{key}"
-            )
-    made = make_loss(loss, task, of_loss, epsilon=epsilon)
-    if "loss" not in known and made.name not in kind.loss_names(task):
-        kind.loss_option(made.name)  # which raises
-    short = LIBLINEAR_NAMES.get(made.name, made.name)
-    return own | ({"loss": short if short in kind.losses else made} if "loss" in known else {})
-
-
 def seconds(text: str, what: str) -> float:
     """Return the seconds in a text such as "30s", "2m", "500ms", "1h" or "30"; raise InputError, which names `what`."""
     match = re.fullmatch(r"([0-9]*\.?[0-9]+)(ms|s|m|min|h|)", text.strip(), re.ASCII)
@@ -148,63 +131,45 @@ def label_column(text: str | None) -> str | int | None:
     return int(text) if text and text.lstrip("-").isdigit() else text
 
 
-def reading(options: Any) -> Reading:
-    """Return how a table is to be read by the options of a command."""
-    from svmkit.data.prepare.reading import Reading
-
-    columns = (options.drop, options.only, options.categorical)
-    return Reading(label_column(options.label), options.decimal, options.encoding, *columns)
+def flag(name: str) -> str:
+    """Return the option of a name, such as --test-size."""
+    return f"--{name.replace('_', '-')}"
 
 
-def require_task(task: str | None, *tasks: str) -> None:
-    """Raise InputError for a task that a command does not have."""
-    if task not in (None, *tasks):
-        raise InputError(f"--task {task!r} is not known; there are: {', '.join(tasks)}")
+def refuse(options: Options, reasons: Mapping[str, str]) -> None:
+    """Raise InputError, with the reason, for the first of these options that is given."""
+    for name, reason in reasons.items():
+        if options.has(name):
+            raise InputError(reason)
 
 
-def require_calibrate(kind: str | None, task: str | None) -> None:
-    """Raise InputError for a calibration that does not exist, or that the task has no use for."""
-    from svmkit.data.classes import REGRESS
-    from svmkit.model.calibration import KINDS
-
-    if kind not in (None, *KINDS):
-        raise InputError(f"--calibrate {kind!r} is not known; there are: {', '.join(KINDS)}")
-    if kind is not None and task == REGRESS:
-        raise InputError("quantities have no probabilities: leave --calibrate out")
+def refuse_on_cluster(options: Options) -> None:
+    """Raise InputError for an option that training on a cluster does not have."""
+    refuse(options, NOT_OF_A_CLUSTER)
+    if options.multiclass == "crammer_singer":
+        raise InputError("--multiclass crammer_singer is not available on a cluster; there are: ovo, ovr")
 
 
-def require_regression(task: str | None, epsilon: float | None, class_weight: str | None) -> None:
-    """Check the options that only one kind of task has; where the task is not known yet, None, only their values.
+def require_known(options: Options, **known: Iterable[str]) -> None:
+    """Raise InputError for an option whose value is none of those that there are."""
+    for name, values in known.items():
+        value = getattr(options, name)
+        if value is not None and value not in values:
+            raise InputError(f"{flag(name)} {value!r} is not known; there are: {', '.join(values)}")
 
-    Parameters
-    ----------
-    task : {"classify", "regress"} or None
-        What is learnt.
-    epsilon : float or None
-        The option --epsilon.
-    class_weight : str or None
-        The option --class-weight.
 
-    Raises
-    ------
-    InputError
-        The value of epsilon cannot be used, or an option belongs to another task.
-    """
+def require_of_task(options: Any, task: str | None) -> None:
+    """Raise InputError for an option of another task; of an unknown task, None, only values are checked."""
+    from svmkit.tasks import task_named
+
+    epsilon, of = options.epsilon, None if task is None else task_named(task)
     if epsilon is not None and not 0.0 <= epsilon < float("inf"):
         raise InputError(f"--epsilon must be a finite number >= 0, not {epsilon}")
-    if epsilon is not None and task not in (None, "regress"):
+    if of is None:
+        return
+    if epsilon is not None and not of.has_targets:
         raise InputError("--epsilon is for quantities and the labels are classes: leave it out, or give --task regress")
-    if class_weight is not None and task == "regress":
+    if of.has_targets and options.class_weight is not None:
         raise InputError("--class-weight is for classes and the label is a quantity: leave it out")
-
-
-def stop_rules(tol: float, stop: str | None, budgets: dict[str, float | None]) -> Criterion | Stop:
-    """Return the stop rule that these options describe; raise InputError for numbers that are not > 0."""
-    from svmkit.solver.stopping import stop_rules
-
-    if stop is None and not 0 < tol < float("inf"):
-        raise InputError(f"--tol must be a finite number > 0, not {tol}")
-    for name, limit in budgets.items():
-        if limit is not None and not limit > 0:
-            raise InputError(f"--{name.replace('_', '-')} must be > 0, not {limit}")
-    return stop_rules(stop, tol, **budgets)  # type: ignore[arg-type]
+    if task_named(options.task).has_targets and options.calibrate is not None:
+        raise InputError("quantities have no probabilities: leave --calibrate out")

@@ -55,15 +55,9 @@ def show(options: Options) -> None:
 
 
 def describe(model: SVMModel) -> dict[str, Any]:
-    """Return what the header of a model file says, as plain values.
+    """Return what the header of a model file says, as plain values: the keys of `svmkit show --json`.
 
-    Returns
-    -------
-    dict of str to object
-        task, kernel {name, params}, classes, multiclass, n_support {label: vectors}, vectors {n, storage, dtype},
-        n_features,
-        columns [{name, categories or None}] and label (None unless the model was trained on a table), imputing and
-        scaling (their kinds, or None) and about (solver, C, status, gap, accuracies, lineage; whatever the file holds).
+    Columns and label are None unless the model was trained on a table; `about` is whatever the file holds.
     """
     vectors, encoding = model.vectors, model.encoding
     dense = {1: "row numbers of a precomputed kernel", 2: "dense"}

@@ -8,7 +8,7 @@ from sklearn import metrics
 from support.cli import clouds, lopsided, people, svmlight
 from support.problems import write
 
-from svmkit.cli.evaluating import evaluation_table
+from svmkit.cli.evaluating import report
 from svmkit.data import load
 from svmkit.model.model import SVMModel
 
@@ -106,7 +106,6 @@ def test_what_is_drawn(monkeypatch, n_classes, panels):
     """Two classes have curves; many classes have a bar of colours instead of numbers."""
     from matplotlib.figure import Figure
 
-    from svmkit.cli.evaluating import evaluation_picture
     from svmkit.cli.evaluating.evaluation import Evaluation
     from svmkit.scoring.scores import Scores
 
@@ -123,7 +122,7 @@ def test_what_is_drawn(monkeypatch, n_classes, panels):
     model = SVMModel(RBF(1.0), classes, np.zeros((1, 2)), np.ones(1), np.zeros((n_classes - 1, 1)), np.zeros(pairs), 2)
     positive = "1" if n_classes == 2 else None
     found = Evaluation(model, "made up", scores, truth, predicted, decision, positive)
-    assert evaluation_picture.draw(found, "p.png") is None
+    assert report.draw(found, "p.png") is None
     axes = figures[0].axes
     assert len(axes) == panels and (len(axes[0].texts) == n_classes**2) == (n_classes <= 20)
     if n_classes == 2:
@@ -143,8 +142,8 @@ def test_the_tables_of_many_classes_stay_short():
     matrix[5][7] = 4
     shares = {name: 0.9 for name in labels} | {"c5": 0.1}
     result = {"confusion": {"labels": labels}, "precision": shares, "recall": shares, "f1": shares}
-    lines = evaluation_table.by_class(result | {"rows": dict.fromkeys(labels, 10)})
+    lines = report.by_class(result | {"rows": dict.fromkeys(labels, 10)})
     assert len(lines) == 11 and lines[0].startswith("worst of 100 classes") and lines[1].split()[0] == "c5"
-    lines = evaluation_table.confusion(labels, matrix)
+    lines = report.confusion(labels, matrix)
     assert len(lines) == 11 and lines[1].split() == ["c5", "c7", "4", "14"]
-    assert evaluation_table.confusion(labels, (np.eye(100, dtype=int) * 9).tolist()) == ["no row was confused"]
+    assert report.confusion(labels, (np.eye(100, dtype=int) * 9).tolist()) == ["no row was confused"]

@@ -1,5 +1,6 @@
 """`--loss NAME` with its options, refusals that name what fits, and a loss of one's own in a file."""
 
+import json
 import shlex
 from pathlib import Path
 
@@ -36,6 +37,36 @@ def test_the_same_as_the_option_of_the_solver(svmkit):
 )
 def test_what_does_not_fit_is_refused_in_a_line(refused, args, words):
     refused(words, "train", *args, "--no-track")
+
+
+@pytest.mark.parametrize("command", [("compare", "--solvers", "smo,fcsmo", "--no-track"), ("curve", "--solver", "smo")])
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--loss", "nope"), ["loss='nope' is not known", "huber"]),
+        (("--loss", "huber", "--task", "classify"), ["huber is for regression", "smoothed_hinge"]),
+        (("--loss", "quantile", "-o", "tau=2"), ["tau must be", "0 < tau < 1"]),
+        (("--loss", "huber", "-o", "delta=0"), ["delta must be", "> 0"]),
+        (("--loss", "huber", "-o", "tau=0.5"), ["no option 'tau'", "delta", "quantile"]),
+        (("-o", "tau=0.5"), ["-o tau=0.5", "SOLVER.KEY=VALUE"]),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_a_cell_runs(refused, command, args, words):
+    name, *own = command
+    refused(words, name, "diabetes", *own, *args)
+
+
+def test_a_loss_that_a_solver_does_not_take_names_those_that_do(refused):
+    refused(["swap", "huber", "fcsmo"], "compare", "diabetes", "--solvers", "swap", "--loss", "huber", "--no-track")
+
+
+def test_a_comparison_and_a_curve_with_a_loss(svmkit):
+    given = ("diabetes", "--loss", "quantile", "-o", "tau=0.9", "--scale", "standard", "--json")
+    trained = svmkit("train", *given, "--solver", "fcsmo", "--no-track").json
+    (cell,) = map(json.loads, svmkit("compare", *given, "--solvers", "fcsmo", "--no-track").out.splitlines())
+    assert cell["objective"] == trained["objective"]
+    fits = svmkit("curve", *given, "--solver", "fcsmo", "--rows", "50", "--repeat", "1").json["fits"]
+    assert [fit["formulation"] for fit in fits] == [cell["formulation"]] and "0.9" in cell["formulation"]
 
 
 def test_a_loss_of_ones_own(svmkit):

@@ -160,7 +160,7 @@ def test_the_run_has_the_measures_and_the_curve(svmkit, monkeypatch):
         def curve(self, points, prefix="curve/"):
             curves.extend(points)
 
-    monkeypatch.setattr("svmkit.cli.training.tracked.tracker", lambda *args: Recorder())
+    monkeypatch.setattr("svmkit.tracking.tracker", lambda *args: Recorder())
     done = svmkit("train", "diabetes", *SMO, "--test-size", "0.3", "--curve", "--epsilon", "5", "--json")
     found = done.json
     for name in ("r2", "rmse", "mae"):

@@ -74,7 +74,7 @@ def test_the_training_matrix_is_scaled_once(svmkit, monkeypatch):
 
     monkeypatch.setattr(Scaling, "apply", counted)
     monkeypatch.setattr(job, "finish", finished)
-    monkeypatch.setattr("svmkit.cli.training.tracked.tracker", Recorder)
+    monkeypatch.setattr("svmkit.tracking.tracker", Recorder)
     result = svmkit("train", "wine", "--scale", "standard", "--json").json
     assert before == [1] and scaled == [(178, 13)] * 2
     assert params["gamma"] == result["kernel"]["params"]["gamma"] > 0

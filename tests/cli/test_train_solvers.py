@@ -7,7 +7,7 @@ from support.cli import clouds, svmlight
 from support.problems import write
 
 from svmkit import plugins
-from svmkit.cli.extending.solver_table import facts
+from svmkit.cli.extending.plugins import facts
 
 pytestmark = pytest.mark.usefixtures("alone")
 

@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from support.problems import blobs
 
 from svmkit import plugins
-from svmkit.cli.extending.plugins import as_dict, lines, markdown, table
-from svmkit.cli.extending.solver_table import FACTS, facts
+from svmkit.cli.extending.plugins import FACTS, as_dict, facts, lines, markdown, table
 from svmkit.kernels.gram import Gram
 from svmkit.solver.base import Solver
 from svmkit.solver.loop.solve import solve

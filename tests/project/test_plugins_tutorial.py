@@ -8,7 +8,7 @@ import pytest
 from support.plugin import package, unloaded  # noqa: F401  fixtures
 
 from svmkit import plugins
-from svmkit.cli.extending.template import Template
+from svmkit.cli.extending.new import Template
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "examples" / "third_party_plugin"

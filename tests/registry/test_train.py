@@ -90,6 +90,6 @@ def test_an_interrupt_while_registering_keeps_the_model(svmkit, monkeypatch):
 
 
 def test_two_that_keep_their_model_at_once_keep_two(alone):
-    from svmkit.cli.training.lineage import claimed_file
+    from svmkit.cli.training.saving import claimed_file
 
     assert [claimed_file("m") for _ in range(3)] == ["m.svmkit", "m-2.svmkit", "m-3.svmkit"]

@@ -9,7 +9,7 @@ from support.cli import svmlight
 from support.problems import FAMILY, overlapping
 
 from svmkit import SVMClassifier
-from svmkit.cli.evaluating.size_curve import lines
+from svmkit.cli.training.report import curve_lines as lines
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, FromFunction, Linear, Precomputed
 from svmkit.solver.stopping import Gap, Iterations, Support

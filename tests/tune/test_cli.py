@@ -234,7 +234,7 @@ def test_a_store_that_fails_costs_one_warning(svmkit):
 
 
 def test_progress_in_words():
-    from svmkit.cli.tuning.candidates import progress_line
+    from svmkit.cli.tuning.search import progress_line
     from svmkit.scoring.metric import Metric
     from svmkit.tune import Progress
 

@@ -1,4 +1,4 @@
-"""The work of `svmkit compare`: read the spec, run the missing cells, and show, report and log the results."""
+"""The work of `svmkit compare`: its options, the missing cells, and results that are shown, reported and logged."""
 
 from __future__ import annotations
 
@@ -10,82 +10,184 @@ import warnings
 from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
-from svmkit.cli.common import emit, note, where
-from svmkit.cli.comparing.compare_options import CompareOptions
-from svmkit.cli.progress import cells_shown
-from svmkit.cli.training.tracked import closing
-from svmkit.cluster import Cluster, ClusterLost, connect
+from svmkit.cli.common import cells_shown, closing, emit, note, open_tracker, where
+from svmkit.cli.option_table import Options, defaults
+from svmkit.cli.options import class_weights, flag, key_values, label_column, require_known, require_of_task
+from svmkit.cluster import ClusterLost, connect, scheme_of
 from svmkit.compare.cells import runner
 from svmkit.compare.cells.store import FAILED, Store
 from svmkit.compare.cells.worker import Tracking
 from svmkit.compare.plan import advice
+from svmkit.compare.plan.entries import SHARED
 from svmkit.compare.plan.sets import label_of, prepare
-from svmkit.compare.plan.spec import Cell
+from svmkit.compare.plan.spec import Cell, Spec, load_spec, read
 from svmkit.compare.results import Results, as_line
-from svmkit.errors import SvmkitError, SvmkitWarning, one_line
-from svmkit.scoring.metric import title
-from svmkit.tracking import Tracker, tracker
+from svmkit.errors import InputError, SvmkitError, SvmkitWarning, one_line
+from svmkit.model.calibration import KINDS
+from svmkit.runtime import files
+from svmkit.scoring.metric import require_metric, title
+from svmkit.tasks import TASKS
+from svmkit.tracking import Tracker
+
+RESULTS = "svmkit-compare.jsonl"
+_OF_SPEC = ("data", "test_size", *SHARED, "degree", "coef0", "tol", "stop", "option", "metrics")
+_SPELT = {"data": "DATA", "C": "-C", "option": "-o"}
 
 
-class Comparison:
-    """A comparison, whose options are all checked before a cell runs.
+class CompareOptions(Options):
+    """The options of `svmkit compare`, named as on the command line; an option that was not given is None or empty.
 
-    Parameters
-    ----------
-    options : CompareOptions
-        The options of the command.
-
-    Attributes
-    ----------
-    is_whole : bool
-        Whether all cells have been run, without an interruption.
-    failure : SvmkitError or None
-        A file that could not be written: it is raised once the results have been shown.
-
-    Raises
-    ------
-    InputError
-        The spec or the results file cannot be used.
+    Raises InputError: a value cannot be used, or two options contradict each other.
     """
 
-    def __init__(self, options: CompareOptions) -> None:
-        self.options = options
-        self.spec = options.comparison()
-        self.cells = self.spec.cells(solvers=options.names, seeds=options.repeat) if options.spec else self.spec.cells()
-        self.limit = self.spec.time_limit if options.time_limit is None else options.time_limit
-        self.store = Store(options.store)
-        if options.fresh:
-            for cell in self.cells:
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**(defaults("compare") | given))
+        if self.spec:
+            named = [_SPELT.get(name, flag(name)) for name in _OF_SPEC if self.has(name)]
+            if named:
+                raise InputError(f"{', '.join(named)}: write it into {self.spec}, or leave --spec out")
+        else:
+            names = self.names
+            if not self.data or not names:
+                raise InputError("nothing to compare: give DATA... and --solvers a,b,c, or --spec FILE")
+            if self.tol is not None and not 0 < self.tol < float("inf"):
+                raise InputError(f"--tol must be a finite number > 0, not {self.tol}")
+            if self.tol is not None and self.stop:
+                raise InputError("give --tol or --stop, not both")
+            if self.test and (self.test_size is not None or len(self.data) > 1):
+                raise InputError("--test is for a single DATA, without --test-size")
+            if self.cv and (self.test or self.test_size is not None or self.splits):
+                raise InputError("--cv tests on its folds: leave --test, --test-size and --splits out")
+            if self.splits and self.test:
+                raise InputError("--splits holds rows out of DATA: leave --test out, or give --test-size")
+            if len(set(names)) < len(names):
+                raise InputError(
+                    f"--solvers {self.solvers}: a name comes twice; a spec can run one with two sets of options"
+                )
+        if self.scheduler is not None:
+            scheme_of(self.scheduler)
+            if self.jobs != 1 or self.threads is not None:
+                raise InputError("--scheduler runs a cell a worker, with its threads: leave --jobs and --threads out")
+        require_known(self, task=TASKS, calibrate=KINDS)
+        require_of_task(self, self.task)
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise InputError(f"--time-limit must be > 0, not {self.time_limit}")
+        for path in (self.report, self.latex, self.results):
+            if path:
+                files.require_writable(path)
+
+    @property
+    def names(self) -> list[str]:
+        """The names in --solvers."""
+        return _split(self.solvers)
+
+    def comparison(self) -> Spec:
+        """Return the comparison in the file of --spec, or the one that the other options describe.
+
+        Raises InputError: the spec cannot be read, or a name in it does not exist.
+        """
+        if self.spec:
+            return load_spec(self.spec)
+        own: dict[str, dict[str, Any]] = {name: {} for name in self.names}
+        of_kernel = {key: getattr(self, key) for key in ("degree", "coef0") if getattr(self, key) is not None}
+        of_loss: dict[str, Any] = {}
+        places = {"kernel": of_kernel, **({} if self.loss is None else {"": of_loss}), **own}
+        for key, value in key_values(self.option, "-o").items():
+            place, _, name = key.rpartition(".")
+            if place not in places:
+                alone = "" if self.loss is None else ", or KEY of --loss"
+                raise InputError(
+                    f"-o {key}={value}: write SOLVER.KEY=VALUE with one of {', '.join(own)}, or kernel.KEY{alone}"
+                )
+            places[place][name] = value
+        raw = {
+            "name": "comparison",
+            "data": [str(name) for name in self.data or ()],
+            "solvers": {name: {"options": options} for name, options in own.items()},
+            "stop": self.stop or f"gap:{self.tol or 1e-3:g}",
+            "seeds": self.repeat or 1,
+        }
+        shared = {name: getattr(self, name) for name in SHARED} | {
+            "kernel": {"name": self.kernel or "rbf", **of_kernel} if of_kernel else self.kernel,
+            "loss": {"name": self.loss, **of_loss} if of_loss else self.loss,
+            "metric": None if self.metric is None else require_metric(self.metric),
+            "class_weight": class_weights(self.class_weight),
+            "test": self.test if self.test_size is None else self.test_size,
+            "label": label_column(self.label),
+            "strict": self.strict or None,
+        }
+        raw |= {name: value for name, value in shared.items() if value not in (None, [], ())}
+        return read(raw | ({"metrics": _split(self.metrics)} if self.metrics else {}))
+
+
+def _split(text: str | None) -> list[str]:
+    """Return the names in a text of names separated by commas."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+class CellsJob:
+    """The cells of a command and the file of those that are finished.
+
+    The job is whole when all cells have been run, without an interruption; its failure, a file that could not be
+    written, is raised once the results have been shown.
+    """
+
+    noun = "cells"
+
+    def __init__(self, cells: list[Cell], limit: float, file: str | None, *, fresh: bool) -> None:
+        self.cells, self.limit, self.store = cells, limit, Store(file)
+        if fresh:
+            for cell in cells:
                 self.store.records.pop(cell.key, None)
-        self.tracker = Tracker()
         self.is_whole = False
         self.failure: SvmkitError | None = None
 
+    def list_missing(self) -> list[Cell]:
+        """Return the cells that are to be run, and say how many were finished before."""
+        missing = [cell for cell in self.cells if not self.store.has(cell, self.limit)]
+        n = len(self.cells)
+        if len(missing) < n:
+            note(f"{n - len(missing)} of {n} {self.noun} were finished before ({self.store.path})")
+        return missing
+
+    @property
+    def failed(self) -> bool:
+        """Whether a cell failed."""
+        return any(record["status"] == FAILED for record in self.store.records_of(self.cells))
+
+
+class Comparison(CellsJob):
+    """A comparison, whose options are all checked before a cell runs.
+
+    Raises InputError: the spec or the results file cannot be used.
+    """
+
+    def __init__(self, given: Options) -> None:
+        self.options = options = CompareOptions(**vars(given))
+        self.spec = spec = options.comparison()
+        cells = spec.cells(solvers=options.names, seeds=options.repeat) if options.spec else spec.cells()
+        limit = spec.time_limit if options.time_limit is None else options.time_limit
+        file = options.results or (f"{Path(options.spec).stem}.jsonl" if options.spec else RESULTS)
+        super().__init__(cells, limit, file, fresh=options.fresh)
+        self.tracker = Tracker()
+
     def run(self) -> None:
         """Run the missing cells; if the tracker fails, there is a warning and no cell is lost."""
-        options, todo = self.options, [cell for cell in self.cells if not self.store.has(cell, self.limit)]
-        if len(todo) < len(self.cells):
-            note(f"{len(self.cells) - len(todo)} of {len(self.cells)} cells were finished before ({self.store.path})")
+        options, todo = self.options, self.list_missing()
         for name, n in self.store.changed_plugins(todo).items():
             note(f"{n} cells in {self.store.path} are of another version of {name}'s file: they are run again")
-        self._name_labels(todo)
-        self._advise(todo)
+        _name_labels(todo)
+        _advise(todo)
         with ExitStack() as end:
             cluster = None
             if options.scheduler and todo:
-                cluster = end.enter_context(self._cluster(todo))
-            self._run(todo, cluster)
-
-    def _cluster(self, todo: list[Cell]) -> Cluster:
-        assert self.options.scheduler is not None
-        solvers = dict.fromkeys(cell.settings["solver"]["solver"] for cell in todo)
-        return connect(self.options.scheduler, solvers=list(solvers), notify=note)
-
-    def _run(self, todo: list[Cell], cluster: Cluster | None) -> None:
-        options = self.options
-        tracking = self._open_run() if not options.no_track else None
-        with closing(self.tracker), cells_shown(len(todo)) as show:
+                solvers = dict.fromkeys(cell.settings["solver"]["solver"] for cell in todo)
+                cluster = end.enter_context(connect(options.scheduler, solvers=list(solvers), notify=note))
+            tracking = self._open_run()
+            end.enter_context(closing(self.tracker))
+            show = end.enter_context(cells_shown(len(todo)))
             try:
                 self.is_whole = runner.run(
                     self.cells,
@@ -110,50 +212,13 @@ class Comparison:
             if not self.is_whole:
                 self.tracker.end("KILLED")
 
-    @staticmethod
-    def _name_labels(todo: list[Cell]) -> None:
-        """Say which column of each table is the label; a table that does not load fails in its cells."""
-        lines = []
-        for data, _ in groupby(todo, key=lambda cell: cell.settings["data"]):
-            try:
-                label = label_of(data)
-            except SvmkitError:
-                continue
-            lines += [f"{data['source']}: {label}"] if label else []
-        for line in dict.fromkeys(lines):
-            note(line)
-
-    @staticmethod
-    def _advise(todo: list[Cell]) -> None:
-        """Say where a solver is the wrong tool for the size; a set that does not load fails in its cells."""
-        printed: set[str] = set()
-        asked = [cell for cell in todo if not cell.split and advice.may_have(cell)]  # all splits have one size
-        for data, cells in groupby(asked, key=lambda cell: cell.settings["data"]):
-            try:
-                with warnings.catch_warnings():  # the cells tell what the data have to say
-                    warnings.simplefilter("ignore", SvmkitWarning)
-                    sets = prepare(data)
-            except SvmkitError:
-                continue
-            for cell in cells:
-                words = advice.advise(cell, sets)
-                line = f"{cell.solver} on {cell.settings['data']['source']}: {words}"
-                if words and line not in printed:
-                    printed.add(line)
-                    note(line)
-
     def _fail(self, message: str) -> None:
         self.failure = self.failure or SvmkitError(message)
-
-    @property
-    def failed(self) -> bool:
-        """Whether a cell failed."""
-        return any(record["status"] == FAILED for record in self.results.records)
 
     def _open_run(self) -> Tracking | None:
         """Open the run in which cells are nested, or reopen that of the finished cells; None if the store fails."""
         options = self.options
-        self.tracker = tracker(options.tracking_uri, options.experiment)
+        self.tracker = open_tracker(options)
         before = {str(r["parent_run_id"]) for r in self.store.records_of(self.cells) if r.get("parent_run_id")}
         if len(before) != 1 or not self.tracker.reopen(before.pop()):
             params = {
@@ -195,41 +260,65 @@ class Comparison:
         done = [record["status"] for record in self.results.records]
         self.tracker.metrics({"cells/finished": float(len(done)), "cells/failed": float(done.count(FAILED))})
 
-    def show(self, as_json: bool) -> None:
+    def show(self) -> None:
         """Print JSON lines, one for each cell, or tables for a reader."""
         for line in self.results.disagreements():
             note(f"certificates disagree: {line}; please report it")
-        self._tell_metric()
-        if as_json:
-            for record in self.results.records:
-                emit(as_line(record))
-        else:
-            from svmkit.cli.comparing.comparison_table import print_tables
-
-            print_tables(self.results)
-            self._where()
-        if not self.is_whole and not self.failure:
-            note("interrupted: the same command goes on with the cells that are missing")
-
-    def _tell_metric(self) -> None:
-        """Say which metric was taken, and why, where the command did not name one."""
         sets_of: dict[str, list[str]] = {}
-        for record in self.results.records:
+        for record in self.results.records:  # which metric was taken, and why, where the command did not name one
             metric = record.get("metric") or {}
             if metric.get("reason") and record["n_test"]:
                 sets_of.setdefault(f"{title(metric['name'])}, since {metric['reason']}", []).append(record["set"])
         words = [f"{what} ({', '.join(dict.fromkeys(sets))})" for what, sets in sets_of.items()]
         if words:
             note(f"the metric on test rows besides accuracy is {'; '.join(words)}; --metric takes another")
+        if self.options.json:
+            for record in self.results.records:
+                emit(as_line(record))
+        else:
+            from svmkit.cli.comparing.comparison_table import print_tables
 
-    def _where(self) -> None:
-        print(f"results  {self.store.path}")
-        if self.options.report and Path(self.options.report).exists():
-            print(f"report   {self.options.report}")
-        if self.options.latex and Path(self.options.latex).exists():
-            print(f"table    {self.options.latex}")
-        if self.tracker.run_id:
-            print(f"run      {self.tracker.run_id}  ({where(self.tracker.uri)})")
+            print_tables(self.results)
+            print(f"results  {self.store.path}")
+            for what, path in (("report", self.options.report), ("table", self.options.latex)):
+                if path and Path(path).exists():
+                    print(f"{what:<7}  {path}")
+            if self.tracker.run_id:
+                print(f"run      {self.tracker.run_id}  ({where(self.tracker.uri)})")
+        if not self.is_whole and not self.failure:
+            note("interrupted: the same command goes on with the cells that are missing")
+
+
+def _name_labels(todo: list[Cell]) -> None:
+    """Say which column of each table is the label; a table that does not load fails in its cells."""
+    lines = []
+    for data, _ in groupby(todo, key=lambda cell: cell.settings["data"]):
+        try:
+            label = label_of(data)
+        except SvmkitError:
+            continue
+        lines += [f"{data['source']}: {label}"] if label else []
+    for line in dict.fromkeys(lines):
+        note(line)
+
+
+def _advise(todo: list[Cell]) -> None:
+    """Say where a solver is the wrong tool for the size; a set that does not load fails in its cells."""
+    printed: set[str] = set()
+    asked = [cell for cell in todo if not cell.split and advice.may_have(cell)]  # all splits have one size
+    for data, cells in groupby(asked, key=lambda cell: cell.settings["data"]):
+        try:
+            with warnings.catch_warnings():  # the cells tell what the data have to say
+                warnings.simplefilter("ignore", SvmkitWarning)
+                sets = prepare(data)
+        except SvmkitError:
+            continue
+        for cell in cells:
+            words = advice.advise(cell, sets)
+            line = f"{cell.solver} on {cell.settings['data']['source']}: {words}"
+            if words and line not in printed:
+                printed.add(line)
+                note(line)
 
 
 def _command() -> str:

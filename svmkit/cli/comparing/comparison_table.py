@@ -18,29 +18,27 @@ WIDE = 160  # characters in a line if there is no terminal
 GAP = 2  # characters between columns
 PRIORITY = (
     *("fit_s", "gap", "suboptimality", "test_metric", "test_accuracy", "test_r2", "test_rmse", "test_mae"),
-    *(
-        "train_outliers",
-        "test_outliers",
-        "test_log_loss",
-        "test_brier_score",
-        "n_support",
-        "n_iter",
-        "kernel_values",
-        "objective",
-    ),
+    *("train_outliers", "test_outliers", "test_log_loss", "test_brier_score", "n_support", "n_iter", "kernel_values"),
+    "objective",
 )
 
 
 def print_tables(results: Results) -> None:
     """Print all tables on stdout."""
+    console = make_console()
+    for name in results.sets:
+        _one_set(console, results, name)
+    _tests(console, results)
+
+
+def make_console() -> Console:
+    """Return stdout for tables, as wide as a terminal or `WIDE`."""
     from rich.console import Console
 
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = WIDE
-    for name in results.sets:
-        _one_set(console, results, name)
-    _tests(console, results)
+    return console
 
 
 def _one_set(console: Console, results: Results, name: str) -> None:
@@ -92,9 +90,13 @@ def _format(row: Row, metric: str) -> str:
     mean, spread = row.mean(metric), row.spread(metric)
     if mean is None:
         return ""
-    how = BY_NAME[metric]
-    text = f"{mean:.3g}" if metric == "kernel_values" else f"{mean:{how.mean}}" + " s" * (metric == "fit_s")
-    return text if spread is None or not how.spread else f"{text} ±{spread:{how.spread}}"
+    how, text = BY_NAME[metric].spread, format_mean(metric, mean)
+    return text if spread is None or not how else f"{text} ±{spread:{how}}"
+
+
+def format_mean(metric: str, mean: float) -> str:
+    """Return the mean of a metric in digits."""
+    return f"{mean:.3g}" if metric == "kernel_values" else f"{mean:{BY_NAME[metric].mean}}" + " s" * (metric == "fit_s")
 
 
 def _tests(console: Console, results: Results) -> None:

@@ -5,42 +5,62 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from svmkit.cli.evaluating import quality
 from svmkit.data import Dataset
+from svmkit.data.classes import targets_of
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
 from svmkit.model.predictions import predict_with_scores
 from svmkit.scoring.metric import Metric
 from svmkit.scoring.probability_scores import ProbabilityScores, Reliability
+from svmkit.scoring.quantities import QuantityScores
 from svmkit.scoring.scores import Scores
+
+OF_CLASSES = (
+    *("test_accuracy", "majority", "majority_share", "balanced_accuracy", "recall", "precision", "f1", "rows"),
+    *("never_predicted", "unknown_labels", "positive", "roc_auc", "average_precision", "confusion"),
+)
+"""The keys of `svmkit evaluate --json` that are about classes, null for quantities."""
+OF_QUANTITIES = ("test_r2", "test_rmse", "test_mae")
+
+
+def evaluate(model: SVMModel, test: Dataset, n_threads: int | None) -> Evaluation | QuantityEvaluation:
+    """Predict some rows, with probabilities if the model has them; raise InputError if they lack labels to compare."""
+    began = time.perf_counter()
+    if model.regresses:
+        predicted = model.predict(test.X, n_threads=n_threads)
+        return QuantityEvaluation(model, test.name, targets_of(test), predicted, time.perf_counter() - began)
+    if test.y is None:
+        raise InputError(f"{test.name} has no labels to compare predictions with: svmkit predict needs none")
+    predicted, decision = predict_with_scores(model, test.X, n_threads)
+    seconds, probabilities = time.perf_counter() - began, None
+    if model.calibration is not None:
+        predictions = model.predict_proba(test.X, n_threads=n_threads)
+        probabilities = ProbabilityScores.from_predictions(predictions, model.classes, test.y)
+    scores = Scores.from_predictions(predicted, test.y, model.classes)
+    every = Metric("accuracy", scores.classes)
+    of_model = Metric("accuracy", model.classes).codes(test.y)
+    positive = None
+    if len(model.classes) == 2:
+        known = of_model[of_model < 2]
+        positive = Metric.from_name("average_precision", model.classes, np.bincount(known, minlength=2)).positive
+    codes = every.codes(test.y), every.codes(predicted)
+    return Evaluation(model, test.name, scores, *codes, decision, positive, probabilities, seconds)
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """The predictions of a model beside the labels, by class.
 
-    Attributes
-    ----------
-    model : SVMModel
-        The model.
-    data : str
-        The name of the data.
-    scores : Scores
-        The counts by class; their classes are those of the model, and the labels that it does not know.
-    truth, predicted : ndarray of shape (n_samples,), int
-        The class of each row among `scores.classes`, and its prediction.
-    decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
-        The decisions by class of the model (`svmkit.model.predictions`).
-    positive : str or None
-        Of two classes the one that ROC, precision and recall curves are about.
-    probabilities : ProbabilityScores or None, default=None
-        The scores of probabilities on the rows whose label the model knows; None without any.
-    seconds : float, default=0.0
-        The time of the prediction.
+    `truth` and `predicted` are the classes of the rows by their places among `scores.classes`, which are those of the
+    model and the labels that it does not know; `decision` is what `predict_with_scores` returns. `positive` is of two
+    classes the one that ROC, precision and recall curves are about, and `probabilities` are scored on the rows whose
+    label the model knows.
     """
 
     model: SVMModel
@@ -52,42 +72,6 @@ class Evaluation:
     positive: str | None
     probabilities: ProbabilityScores | None = None
     seconds: float = 0.0
-
-    @classmethod
-    def from_model(cls, model: SVMModel, test: Dataset, n_threads: int | None) -> Evaluation:
-        """Predict the labels of some rows, and probabilities if the model has them, beside the true ones.
-
-        Parameters
-        ----------
-        model : SVMModel
-            The model.
-        test : Dataset
-            The rows.
-        n_threads : int or None
-            The number of threads; None uses all.
-
-        Raises
-        ------
-        InputError
-            The data have no labels.
-        """
-        if test.y is None:
-            raise InputError(f"{test.name} has no labels to compare predictions with: svmkit predict needs none")
-        began = time.perf_counter()
-        predicted, decision = predict_with_scores(model, test.X, n_threads)
-        seconds, probabilities = time.perf_counter() - began, None
-        if model.calibration is not None:
-            chances = model.predict_proba(test.X, n_threads=n_threads)
-            probabilities = ProbabilityScores.from_predictions(chances, model.classes, test.y)
-        scores = Scores.from_predictions(predicted, test.y, model.classes)
-        every = Metric("accuracy", scores.classes)
-        of_model = Metric("accuracy", model.classes).codes(test.y)
-        positive = None
-        if len(model.classes) == 2:
-            known = of_model[of_model < 2]
-            positive = Metric.from_name("average_precision", model.classes, np.bincount(known, minlength=2)).positive
-        answers = every.codes(test.y), every.codes(predicted), decision
-        return cls(model, test.name, scores, *answers, positive, probabilities, seconds)
 
     @property
     def labels(self) -> list[str]:
@@ -105,20 +89,17 @@ class Evaluation:
         said = []
         if self.unknown:
             rows = sum(int(self.scores.rows[self.labels.index(label)]) for label in self.unknown)
-            more = " and others" if len(self.unknown) > 3 else ""
-            names = ", ".join(self.unknown[:3]) + more
+            names = ", ".join(self.unknown[:3]) + (" and others" if len(self.unknown) > 3 else "")
             said.append(f"{rows:,} rows have labels that the model does not know ({names}): they count as wrong")
-        doubt = self.doubt
-        return said + ([doubt] if doubt else [])
+        return said + ([self.doubt] if self.doubt else [])
 
-    @property
+    @cached_property
     def doubt(self) -> str | None:
         """Why the model may be no use (`svmkit.cli.evaluating.quality.doubt`); None if nothing speaks against it."""
-        about, n_support = self.model.about, int(self.model.n_support.sum())
+        about, known = self.model.about, self.scores
         n_samples, settings = about.get("n_samples"), about.get("params")
         if not isinstance(n_samples, int) or len(self.model.classes) > 2 or self.model.kernel.name == "linear":
             n_samples = 0
-        known = self.scores
         if self.unknown:  # that they are never predicted has been said
             kept = np.array([label not in self.unknown for label in self.labels])
             known = Scores(known.classes[kept], known.rows[kept], known.predicted[kept], known.hits[kept])
@@ -127,22 +108,16 @@ class Evaluation:
             train=None,
             test=known,
             status=str(about.get("status", "")),
-            share=n_support / n_samples if n_samples else None,
+            share=int(self.model.n_support.sum()) / n_samples if n_samples else None,
             n_samples=n_samples,
             weighted=isinstance(settings, dict) and bool(settings.get("class_weight")),
         )
 
     def one_against_rest(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return which rows are of the positive class and their decisions, for each class where there are many.
+        """Return which rows are of the positive class, and their decisions for it.
 
+        Where there are many classes, both have a column for each class of which there are rows and of the others, too.
         Rows whose label the model does not know are left out.
-
-        Returns
-        -------
-        positive : ndarray of shape (n_rows,) for two classes, else (n_rows, n_columns), bool
-            A column for each class of which there are rows, and of the others, too.
-        decision : ndarray of the same shape
-            The decisions for the class.
         """
         place = {label: k for k, label in enumerate(map(str, self.model.classes))}
         codes = np.array([place.get(label, -1) for label in self.labels])[self.truth]
@@ -177,28 +152,23 @@ class Evaluation:
         place = None if self.positive is None else list(map(str, self.model.classes)).index(self.positive)
         return self.probabilities.reliability(place)
 
-    def _probability_scores(self) -> dict[str, Any]:
-        scores, reliability = self.probabilities, self.reliability()
-        known = {"log_loss": None, "brier_score": None} if scores is None else scores.summary()
-        return {**known, "reliability": None if reliability is None else reliability.plain()}
-
     def confusion(self) -> np.ndarray:
         """Return the number of rows of each class, by row, that were predicted as each class, by column."""
         from sklearn.metrics import confusion_matrix
 
         return confusion_matrix(self.truth, self.predicted, labels=np.arange(len(self.labels)))
 
-    def result(self, model: str) -> dict[str, Any]:
-        """Return the keys and values of `svmkit evaluate --json`; `model` is the model as the command names it."""
+    def result(self) -> dict[str, Any]:
+        """Return the keys and values of `svmkit evaluate --json` that follow the name of the model."""
         from sklearn.metrics import precision_recall_fscore_support
 
-        every = np.arange(len(self.labels))
-        precision, _, f1, rows = precision_recall_fscore_support(
-            self.truth, self.predicted, labels=every, zero_division=np.nan
+        scores, labels, reliability = self.scores, self.labels, self.reliability()
+        of_classes = precision_recall_fscore_support(
+            self.truth, self.predicted, labels=np.arange(len(labels)), zero_division=np.nan
         )
-        scores = self.scores
+        precision, _, f1, rows = (dict(zip(labels, values.tolist(), strict=True)) for values in of_classes)
+        of_probabilities = {"log_loss": None, "brier_score": None}
         return {
-            "model": model,
             "data": self.data,
             "task": self.model.task,
             "n_test": scores.n_samples,
@@ -207,22 +177,53 @@ class Evaluation:
             "majority_share": scores.majority_share,
             "balanced_accuracy": scores.balanced_accuracy,
             "recall": scores.recall,
-            "precision": _by_name(self.labels, precision),
-            "f1": _by_name(self.labels, f1),
-            "rows": dict(zip(self.labels, rows.tolist(), strict=True)),
+            "precision": {label: None if math.isnan(value) else value for label, value in precision.items()},
+            "f1": {label: None if math.isnan(value) else value for label, value in f1.items()},
+            "rows": rows,
             "never_predicted": scores.never_predicted(),
             "unknown_labels": self.unknown,
             "positive": self.positive,
             **self.areas(),
-            **self._probability_scores(),
-            "confusion": {"labels": self.labels, "matrix": self.confusion().tolist()},
-            **dict.fromkeys(("test_r2", "test_rmse", "test_mae")),
+            **(of_probabilities if self.probabilities is None else self.probabilities.summary()),
+            "reliability": None if reliability is None else reliability.plain(),
+            "confusion": {"labels": labels, "matrix": self.confusion().tolist()},
+            **dict.fromkeys(OF_QUANTITIES),
             "warning": self.doubt,
-            "n_support": int(self.model.n_support.sum()),
-            "predict_s": self.seconds,
         }
 
 
-def _by_name(names: list[str], values: np.ndarray) -> dict[str, float | None]:
-    """Return values by class, None for those that are not defined."""
-    return {name: None if math.isnan(value) else value for name, value in zip(names, values.tolist(), strict=True)}
+@dataclass(frozen=True)
+class QuantityEvaluation:
+    """Predicted quantities beside the targets, both float64 arrays of shape (n_samples,)."""
+
+    model: SVMModel
+    data: str
+    targets: np.ndarray
+    predicted: np.ndarray
+    seconds: float = 0.0
+
+    @cached_property
+    def scores(self) -> QuantityScores:
+        """R2, RMSE and MAE."""
+        return QuantityScores.from_predictions(self.predicted, self.targets)
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What has to be said: why the model may be no use."""
+        doubt = quality.doubt(self.model, train=None, test=self.scores, status=str(self.model.about.get("status", "")))
+        return [doubt] if doubt else []
+
+    def result(self) -> dict[str, Any]:
+        """Return the keys and values of `svmkit evaluate --json` that follow the name of the model."""
+        scores, errors = self.scores, self.predicted - self.targets
+        return {
+            "data": self.data,
+            "task": self.model.task,
+            "n_test": scores.n_samples,
+            **dict.fromkeys(OF_CLASSES),
+            **dict(zip(OF_QUANTITIES, (scores.r2, scores.rmse, scores.mae), strict=True)),
+            "mean_rmse": scores.spread,
+            "bias": float(errors.mean()),
+            "largest_error": float(np.abs(errors).max()),
+            "warning": next(iter(self.notes), None),
+        }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from svmkit.cli.option_table import Options, option, takes
@@ -12,8 +13,11 @@ if TYPE_CHECKING:
 
     from svmkit.plugins import Listed
 
+FACTS = ("method", "problem", "regression", "loss", "kernels", "sparse", "streaming", "certificate", "paper")
 _FORMATS = ("text", "markdown")
 _COLUMNS = {"problem": "problem", "loss": "loss", "kernels": "kernels", "certificate": "D", "streaming": "streams"}
+_BRACKETS = re.compile(r"\s*\(((?:[^()]|\([^()]*\))*)\)")
+_SOURCE = re.compile(r"\b(?:19|20)\d\d\b|\bpaper\b")
 
 
 @takes(
@@ -57,17 +61,44 @@ def plugins(options: Options) -> None:
 
 def as_dict(row: Listed) -> dict[str, Any]:
     """Return all facts about a plugin, by name."""
-    from svmkit.cli.extending.solver_table import FACTS
-
     keys = ("kind", "name", "package", "doc", "options", "error", "status")
     nothing = dict.fromkeys(FACTS) if row.kind == "solver" else {}
-    return {key: getattr(row, key) for key in keys} | nothing | _facts(row)
+    return {key: getattr(row, key) for key in keys} | nothing | facts(row)
 
 
-def _facts(row: Listed) -> dict[str, Any]:
-    from svmkit.cli.extending.solver_table import facts
+def facts(row: Listed) -> dict[str, Any]:
+    """Return the `FACTS` of a solver that are known without running it; none of another plugin or a broken one.
 
-    return facts(row) if row.kind == "solver" else {}
+    Names of problems begin with that of the linear kernel, names of losses with the default; the paper is the source,
+    else the citation in the first line of the docstring, which the method is without.
+    """
+    from svmkit.kernels.functions import RBF, Linear
+    from svmkit.losses.by_name import LIBLINEAR_NAMES
+    from svmkit.solver.base import Solver
+    from svmkit.solver.capabilities import LearnsFromStreams
+    from svmkit.solver.requirements import Requires
+    from svmkit.tasks import TASKS
+
+    solver = row.plugin
+    if not (isinstance(solver, type) and issubclass(solver, Solver)):
+        return {}
+    taken = [kernel for kernel in (Linear(), RBF(1.0)) if all(need.holds(kernel) for need in solver.requires)]
+    problems = [solver.problem_for(kernel).name for kernel in taken]
+    regressions = [problem.name for kernel in taken if (problem := solver.regression_for(kernel)) is not None]
+    kernels = {Requires.LINEAR_KERNEL: "linear", Requires.NORMALISED_KERNEL: "normalised"}
+    cited = [inside for inside in _BRACKETS.findall(row.doc) if _SOURCE.search(inside)]
+    names = [name for task in TASKS.values() if task.is_supervised for name in solver.loss_names(task.name)]
+    return {
+        "method": _BRACKETS.sub(lambda match: "" if match[1] in cited else match[0], row.doc).rstrip("."),
+        "problem": list(dict.fromkeys(problems)),
+        "regression": list(dict.fromkeys(regressions)),
+        "loss": list(dict.fromkeys(LIBLINEAR_NAMES.get(name, name) for name in names)),
+        "kernels": next((kernels[need] for need in solver.requires), "any"),
+        "sparse": True,  # rows come through Gram and Design, which hide the storage from every solver
+        "streaming": issubclass(solver, LearnsFromStreams),
+        "certificate": "own dual" if solver.certified else "from core",
+        "paper": solver.paper or "; ".join(cited),
+    }
 
 
 def _by_kind(listed: list[Listed]) -> list[list[Listed]]:
@@ -77,13 +108,12 @@ def _by_kind(listed: list[Listed]) -> list[list[Listed]]:
 def lines(listed: list[Listed]) -> list[str]:
     """Return one line for each plugin, for pipes."""
     width = max((len(row.name) for row in listed), default=0)
-    return [f"{row.kind:<7}  {row.name:<{width}}  {_what(row)}" for row in listed]
-
-
-def _what(row: Listed) -> str:
-    options = f" [{_options(row)}]" if row.options else ""
-    foreign = "" if row.package == "svmkit" else f" ({row.package})"
-    return (_trouble(row) or row.doc + options) + foreign
+    out = []
+    for row in listed:
+        options = f" [{_options(row)}]" if row.options else ""
+        foreign = "" if row.package == "svmkit" else f" ({row.package})"
+        out.append(f"{row.kind:<7}  {row.name:<{width}}  {_trouble(row) or row.doc + options}{foreign}")
+    return out
 
 
 def _trouble(row: Listed) -> str:
@@ -100,20 +130,18 @@ def table(rows: list[Listed], *, detailed: bool) -> Table:
 
     of_solvers = rows[0].kind == "solver"
     columns = dict(list(_COLUMNS.items())[: None if detailed else 3]) if of_solvers else {}
-    shown = Table("id", box=None, padding=(0, 2, 0, 0), title=_plural(rows[0].kind), title_justify="left")
+    kind = rows[0].kind
+    plural = f"{kind}es" if kind.endswith("s") else f"{kind}s"
+    shown = Table("id", box=None, padding=(0, 2, 0, 0), title=plural, title_justify="left")
     shown.columns[0].no_wrap = True
     shown.add_column("method" if of_solvers else "what", ratio=1)
     for header in columns.values():
         shown.add_column(header)
     for row in rows:
-        known = _facts(row)
-        facts = (_cell(known.get(name), "\n") for name in columns)
-        shown.add_row(row.name, _method(row, known, detailed or not of_solvers), *facts)
+        known = facts(row)
+        cells = (_cell(known.get(name), "\n") for name in columns)
+        shown.add_row(row.name, _method(row, known, detailed or not of_solvers), *cells)
     return shown
-
-
-def _plural(kind: str) -> str:
-    return f"{kind}es" if kind.endswith("s") else f"{kind}s"
 
 
 def _method(row: Listed, known: dict[str, Any], detailed: bool) -> Text:
@@ -135,12 +163,10 @@ def _cell(value: Any, between: str = ", ") -> str:
 
 def markdown(rows: list[Listed]) -> str:
     """Return a Markdown table of all facts about plugins of one kind, whether they work here or not."""
-    from svmkit.cli.extending.solver_table import FACTS
-
     names = FACTS if rows[0].kind == "solver" else ("what",)
     out = [("id", *names, "options"), ("---",) * (len(names) + 2)]
     for row in rows:
-        known = _facts(row) or {names[0]: row.doc or _trouble(row)}
+        known = facts(row) or {names[0]: row.doc or _trouble(row)}
         options = ", ".join(f"`{key}={value}`" for key, value in row.options.items())
         out.append((f"`{row.name}`", *(_cell(known.get(name)) for name in names), options))
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in out)

@@ -33,22 +33,10 @@ def data(dtype=np.float64, points: int = POINTS) -> tuple[np.ndarray, np.ndarray
 
 
 def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Yield the steps of a warm-up: each solver once, then every storage and precision.
+    """Yield the steps of a warm-up by name: each solver once, then every storage and precision.
 
-    Parameters
-    ----------
-    solvers : sequence of str, default=()
-        Names of solvers; an empty sequence stands for all solvers that are not other software.
-
-    Yields
-    ------
-    (str, callable)
-        The name of the step, and the function that performs it.
-
-    Raises
-    ------
-    InputError
-        A name is not a solver that works here. The error comes before any work.
+    No names stand for all solvers that are not other software. Raises InputError before any work: a name is not a
+    solver that works here.
     """
     chosen = [
         plugins.build("solver", name) for name in solvers or plugins.solvers_where(lambda kind: not kind.external)
@@ -67,19 +55,9 @@ def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], objec
 
 
 def perform(solvers: Sequence[str] = ()) -> Iterator[tuple[str, float]]:
-    """Perform the steps in as many processes as there are cores, and yield each with its seconds as it ends.
+    """Perform the `steps` in as many processes as there are cores, and yield each with its seconds as it ends.
 
     Steps that share many loops are for one process: the solvers of a family, and the precisions of a storage.
-
-    Parameters
-    ----------
-    solvers : sequence of str, default=()
-        As in `steps`.
-
-    Yields
-    ------
-    (str, float)
-        The name of the step and its seconds.
     """
     from joblib import Parallel, delayed
 
@@ -94,13 +72,10 @@ def perform(solvers: Sequence[str] = ()) -> Iterator[tuple[str, float]]:
     jobs = min(threads.cores(), len(parts))
     with running("loky", jobs, 1):
         work = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="all")
-        for done in work(delayed(_perform)(names, solvers) for names in sorted(parts.values(), key=_length)):
+        # the many loops of sparse rows come first, and the few of dense rows last
+        longest = sorted(parts.values(), key=lambda names: names[0].startswith("dense") - names[0].startswith("sparse"))
+        for done in work(delayed(_perform)(names, solvers) for names in longest):
             yield from done
-
-
-def _length(names: list[str]) -> int:
-    """Return the place of a part: the many loops of sparse rows come first, and the few of dense rows last."""
-    return 0 if names[0].startswith("sparse") else 2 if names[0].startswith("dense") else 1
 
 
 def _perform(names: Sequence[str], solvers: Sequence[str]) -> list[tuple[str, float]]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from svmkit.cli.common import emit, rows
-from svmkit.cli.evaluating import probabilities, quality, size_curve
+from svmkit.cli.evaluating.quality import in_digits, largest, mean_of_targets
 from svmkit.cli.training.finish import Outcome
 from svmkit.problems.certificate import is_rounding
+from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, format_value, title
 from svmkit.tasks import task_named
 
 _SETTINGS = ("C", "epsilon", "tau", "delta", "nu")
+FEW = 5  # classes of which each has its recall shown; of more, the worst three
+LINES = 8  # of a curve
 
 
 def report(outcome: Outcome, as_json: bool) -> None:
@@ -19,40 +22,39 @@ def report(outcome: Outcome, as_json: bool) -> None:
     if as_json:
         emit(result)
         return
-    about = (result["data"], result["n_samples"], result["n_features"], _learn(result), _label(result.get("label")))
+    task, metric = task_named(result["task"]), result["metric"]["name"]
+    about = f"{result['data']}: {result['n_samples']:,} rows, {result['n_features']:,} features, "
+    about += f"{len(result['classes'])} classes" if task.has_classes else "a quantity" if task.has_targets else ""
+    about += "" if task.is_supervised else "no labels used"
+    if label := result.get("label"):  # of a table
+        name = repr(label["column"]) if label["column"] is not None else f"{label['position'] + 1}, counted from 1"
+        about += f", label column {name} ({label['chosen']})"
+    quality = _outliers if not task.is_supervised else _errors if task.has_targets else _accuracies
+    compiling = f", of which {result['compile_s']:.2f} s compiling" if result["compile_s"] >= 0.005 else ""
+    values = "" if outcome.is_linear else f", {result['kernel_values']:,} kernel values"
     run = result["run_id"] and f"{result['run_id']}  ({outcome.where})"
+    cluster = facts = result.get("cluster")
+    if facts is not None:
+        sent, received = (facts[key] / 1e6 for key in ("sent", "received"))
+        cluster = f"{facts['parts']:,} parts on {len(facts['workers'])} workers, {facts['rounds']:,} rounds, "
+        cluster += f"{sent:,.1f} MB sent, {received:,.1f} MB received"
     rows(
         [
-            ("data", "{}: {:,} rows, {:,} features, {}{}".format(*about)),
+            ("data", about),
             ("solver", _solver(result)),
             ("status", _status(result)),
             ("gap", _gap(result)),
             *_optimum(result, outcome.is_linear),
             *((name.replace("_", " "), f"{value:.6g}") for name, value in result["details"].items()),
-            ("time", _seconds(result, outcome.is_linear)),
-            *quality.rows_of(result),
-            *probabilities.rows_of(result["calibration"]),
-            *_curve(result["curve"], result["metric"]["name"]),
-            ("cluster", _cluster(result.get("cluster"))),
+            ("time", f"{result['fit_s']:.2f} s{compiling}{values}"),
+            *quality(result),
+            *_probabilities(result["calibration"]),
+            *(("" if k else "curve", line) for k, line in enumerate(curve_lines(result["curve"] or [], metric))),
+            ("cluster", cluster),
             ("model", result["model"]),
             ("run", run),
         ]
     )
-
-
-def _learn(result: dict[str, Any]) -> str:
-    task = task_named(result["task"])
-    if not task.is_supervised:
-        return "no labels used"
-    return "a quantity" if task.has_targets else f"{len(result['classes'])} classes"
-
-
-def _label(label: dict[str, Any] | None) -> str:
-    """Return the label column of a table and how it was chosen, in words; nothing for data without columns."""
-    if label is None:
-        return ""
-    name = repr(label["column"]) if label["column"] is not None else f"{label['position'] + 1}, counted from 1"
-    return f", label column {name} ({label['chosen']})"
 
 
 def _solver(result: dict[str, Any]) -> str:
@@ -92,35 +94,105 @@ def _gap(result: dict[str, Any]) -> str:
 
 def _optimum(result: dict[str, Any], is_linear: bool) -> list[tuple[str, str]]:
     """Return the rows with the objective and the support; a linear model of a stream keeps no rows."""
-    streamed, found = "skipped" in result, []
+    streamed, shown = "skipped" in result, []
     if not streamed and not result["untrained_pairs"]:
         dual = "" if result["gap"] is None else f"  (dual {result['dual_objective']:.8g})"
-        found.append(("objective", f"{result['objective']:.8g}{dual}"))
+        shown.append(("objective", f"{result['objective']:.8g}{dual}"))
     if not (streamed and is_linear):
         support = f"{result['n_support']:,} " + ("rows have a part in the weights" if is_linear else "vectors")
         if "offset" in result:
             support += f", {result['n_support'] / result['n_samples']:.2%} of the rows"
-        found.append(("support", support))
-    return found + ([("offset", f"{result['offset']:.6g}")] if "offset" in result else [])
+        shown.append(("support", support))
+    return shown + ([("offset", f"{result['offset']:.6g}")] if "offset" in result else [])
 
 
-def _seconds(result: dict[str, Any], is_linear: bool) -> str:
-    """Return the seconds of a fit, with those of compilation if they are a hundredth or more."""
-    compiling = f", of which {result['compile_s']:.2f} s compiling" if result["compile_s"] >= 0.005 else ""
-    return f"{result['fit_s']:.2f} s{compiling}" + ("" if is_linear else f", {result['kernel_values']:,} kernel values")
+def _accuracies(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return rows with the accuracy, the share of the largest class, the balanced accuracy and recall."""
+    ahead, metric = result.get("progressive_accuracy"), result["metric"]
+    said = [] if ahead is None else [f"{ahead:.2%} ahead of learning"]
+    parts = [name for name in ("train", "test") if result[f"{name}_accuracy"] is not None]
+    for name in parts:
+        facts = [f"{result['n_test']:,} rows"] if name == "test" else []
+        facts += [largest(result[f"{name}_scores"])] if name == parts[-1] else []  # the share is about the same in both
+        said.append(f"{result[f'{name}_accuracy']:.2%} {name}" + (f" ({'; '.join(facts)})" if facts else ""))
+    shown = [("accuracy", ", ".join(said))] if said else []
+    if parts and metric["name"] not in COUNTED:
+        values = [f"{format_value(metric['name'], metric[name])} {name}" for name in parts if metric[name] is not None]
+        about = f" (class {metric['positive']})" if metric["positive"] else ""
+        shown.append((title(metric["name"]), ", ".join(values or ["not defined"]) + about))
+    if parts:
+        balanced = [f"{result[f'{name}_scores']['balanced_accuracy']:.2%} {name}" for name in parts]
+        last, recall = parts[-1], list(result[f"{parts[-1]}_scores"]["recall"].items())
+        worst = "" if len(recall) <= FEW else f"worst of {len(recall)} classes: "
+        if worst:
+            recall = sorted(recall, key=lambda item: item[1])[:3]
+        each = ", ".join(f"{label}: {value:.2%}" for label, value in recall)
+        shown.append(("balanced", ", ".join(balanced)))
+        shown.append(("recall", f"{worst}{each}{' (test)' if last == 'test' else ''}"))
+    return shown
 
 
-def _curve(curve: list[dict[str, Any]] | None, metric: str) -> list[tuple[str, str]]:
-    """Return rows with the metric on the test rows at several numbers of support vectors."""
-    return [("" if k else "curve", line) for k, line in enumerate(size_curve.lines(curve, metric) if curve else [])]
+def _errors(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return rows with R2, RMSE and MAE of predicted quantities, and the metric if it is another one."""
+    parts = [name for name in ("train", "test") if result[f"{name}_scores"] is not None]
+    if not parts:
+        return []
+    last, tested = parts[-1], f" ({result['n_test']:,} rows)"
+    shown = []
+    for key, words in (("r2", "R2"), ("rmse", "RMSE"), ("mae", "MAE")):
+        digits = "{:.4f}" if key == "r2" else "{:.6g}"
+        said = [f"{in_digits(digits, result[f'{name}_{key}'])} {name}" for name in parts]
+        said[-1] += tested if key == "r2" and last == "test" else ""
+        if key == "rmse":
+            said[-1] += f" ({mean_of_targets(result[f'{last}_scores'])})"
+        shown.append((words, ", ".join(said)))
+    metric = result["metric"]
+    if metric["name"] not in OF_QUANTITIES:
+        values = [f"{in_digits('{:.6g}', metric[name])} {name}" for name in parts]
+        shown.append((title(metric["name"]), ", ".join(values)))
+    return shown
 
 
-def _cluster(facts: dict[str, Any] | None) -> str | None:
-    """Return what the training on a cluster took; None without a cluster."""
-    if facts is None:
-        return None
-    sent, received = (facts[key] / 1e6 for key in ("sent", "received"))
-    return (
-        f"{facts['parts']:,} parts on {len(facts['workers'])} workers, {facts['rounds']:,} rounds, "
-        f"{sent:,.1f} MB sent, {received:,.1f} MB received"
-    )
+def _outliers(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return rows with the shares of outliers, and the accuracy where the labels are -1 and 1."""
+    said: list[tuple[str, str]] = []
+    for name, words in (("train", "training"), ("test", "test")):
+        share, accuracy = result[f"{name}_outliers"], result[f"{name}_accuracy"]
+        right = "" if accuracy is None else f", accuracy {accuracy:.2%} of the labels -1 and 1"
+        said += [] if share is None else [("" if said else "outliers", f"{share:.2%} of the {words} rows{right}")]
+    return said
+
+
+def _probabilities(calibration: dict[str, Any] | None) -> list[tuple[str, str]]:
+    if calibration is None:
+        return []
+    parts = [(part, calibration[part]) for part in ("train", "test") if calibration[part] is not None]
+    said = [("calibration", f"{calibration['kind']} of {calibration['folds']} folds, {calibration['seconds']:.2f} s")]
+    for name, words in (("log_loss", "log loss"), ("brier_score", "Brier score")) if parts else ():
+        said.append((words, ", ".join(f"{scores[name]:.4f} {part}" for part, scores in parts)))
+    return said
+
+
+def curve_lines(curve: list[dict[str, Any]], metric: str = "accuracy") -> list[str]:
+    """Format the measurements at about 1, 2, 5, 10, 20, ... support vectors and at the end, in at most `LINES` lines.
+
+    A metric other than accuracy stands before it; of quantities it stands alone.
+    """
+    if not curve:
+        return []
+    last = curve[-1]
+    sizes = [digit * 10**power for power in range(10) for digit in (1, 2, 5)]
+    near = [min(curve, key=lambda p: abs(p["n_support"] - size)) for size in sizes if size < last["n_support"]]
+    shown = list({p["n_support"]: p for p in near if p["n_support"] < last["n_support"]}.values())
+    if len(shown) > LINES - 1:  # spread evenly, the smallest and the largest among them
+        shown = [shown[round(k * (len(shown) - 1) / (LINES - 2))] for k in range(LINES - 1)]
+    width = len(f"{last['n_support']:,}")
+
+    def describe(p: dict[str, Any]) -> str:
+        if p.get("score") is None:
+            return f"{p['accuracy']:.2%} test"
+        if p["accuracy"] is None:
+            return f"{format_value(metric, p['score'])} test {title(metric)}"
+        return f"{format_value(metric, p['score'])} test {title(metric)}, {p['accuracy']:.2%} accuracy"
+
+    return [f"{p['n_support']:>{width},} vectors  {describe(p)}" for p in [*shown, last]]

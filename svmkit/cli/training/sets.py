@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from svmkit.cli.common import note
-from svmkit.cli.options import require_regression
+from svmkit.cli.options import require_of_task
 from svmkit.cli.training.train_options import TrainOptions
 from svmkit.data import Dataset, load
 from svmkit.data.classes import with_labels_like, with_task
@@ -20,18 +20,10 @@ from svmkit.tasks import task_named
 
 @dataclass(frozen=True)
 class Sets:
-    """The data that a model is trained on and tested on.
+    """The data that a model is trained on and tested on; of a stream or parts, `train` are the first few rows.
 
-    Attributes
-    ----------
-    train : Dataset
-        The training data; for a stream, its first few rows.
-    test : Dataset or None
-        Held-out rows; an svmlight file may have features that the training data do not have.
-    n_samples, n_features : int
-        The size of all training data.
-    sha256 : str or None
-        The checksum of the contents of `train`; None if it is unknown or no model is kept.
+    The test rows of an svmlight file may have features that training data do not have. `sha256` is the checksum of the
+    contents of `train`, None if it is unknown or no model is kept.
     """
 
     train: Dataset
@@ -42,53 +34,42 @@ class Sets:
 
 
 def read(options: TrainOptions) -> Sets:
-    """Load the data, and load or hold out the test rows.
-
-    Raises
-    ------
-    InputError
-        A set cannot be found or read, or it cannot be split as asked.
-    """
+    """Load the data, and load or hold out the test rows; raise InputError if that cannot be done."""
     holes, supervised = options.impute is not None, task_named(options.task).is_supervised
     reading = {"reading": options.reading, "n_features": options.n_features}
     train = load(options.data, **reading, labelled=supervised, holes=holes)
     train = with_task(train, options.task) if supervised else replace(train, task=options.task)
-    require_regression(train.task, options.epsilon, options.class_weight)
+    require_of_task(options, train.task)
     test: Dataset | None = None
     if options.test:
-        test = load(
-            options.test,
-            n_features=train.n_features,
-            wider=not (options.strict or holes or train.encoding),
-            encoding=train.encoding,
-            labelled=supervised,
-            holes=holes,
-        )
-        test = with_labels_like(test, train)
-        if is_same(train, test):
+        test = load_test(options, train, holes=holes)
+        if train.X.shape == test.X.shape and train.fingerprint() == test.fingerprint():
             note(f"--test {options.test} has the rows of {options.data}: the test says nothing about new rows")
     elif options.test_size:
         is_stratified = not task_named(train.task).has_targets
         train, test = split(train, options.test_size, options.seed, stratify=is_stratified)
     if holes:
         require_values(train.X, train.encoding.feature_names if train.encoding else None)
-    tell(train)
+    encoding = train.encoding  # a label that nobody named is told of, once
+    label = encoding.label_in_words if encoding is not None and encoding.label_chosen == LAST else None
+    is_in_notes = any(label is not None and line.startswith(label) for line in train.notes)
+    for line in filter(None, (None if is_in_notes else label, *train.notes)):
+        note(f"{train.name}: {line}")
     sha256 = train.fingerprint() if options.is_kept else None
     return Sets(train, test, train.n_samples, train.n_features, sha256)
 
 
-def tell(data: Dataset) -> None:
-    """Print on stderr what a user should know of the columns of a table, and its label if nobody named it."""
-    encoding = data.encoding
-    label = encoding.label_in_words if encoding is not None and encoding.label_chosen == LAST else None
-    told = any(label is not None and line.startswith(label) for line in data.notes)
-    for line in filter(None, (None if told else label, *data.notes)):
-        note(f"{data.name}: {line}")
-
-
-def is_same(train: Dataset, test: Dataset) -> bool:
-    """Return whether two data sets hold the same rows and labels in the same order."""
-    return train.X.shape == test.X.shape and train.fingerprint() == test.fingerprint()
+def load_test(options: TrainOptions, train: Dataset, *, holes: bool = False) -> Dataset:
+    """Return the set of --test with the columns and labels of the training data."""
+    test = load(
+        options.test,
+        n_features=train.n_features,
+        wider=not (options.strict or holes or train.encoding),
+        encoding=train.encoding,
+        labelled=task_named(train.task).is_supervised,
+        holes=holes,
+    )
+    return with_labels_like(test, train)
 
 
 def advise_scaling(X: Any, options: TrainOptions, kernel: Kernel) -> None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import IO, Any
 
 import numpy as np
 
 from svmkit import tracking
-from svmkit.cli import progress
-from svmkit.cli.common import note
+from svmkit.cli.common import closing, note, open_tracker
 from svmkit.cli.training.finish import Job, Outcome, finish
+from svmkit.cli.training.saving import run_params
 from svmkit.cli.training.sets import Sets, advise_scaling
-from svmkit.cli.training.tracked import run_params, tracked
 from svmkit.cli.training.train_options import TrainOptions
 from svmkit.data import Dataset, load
 from svmkit.data.formats.layout import densify, integral
@@ -26,7 +24,7 @@ from svmkit.data.prepare.features import pad_or_refuse_columns
 from svmkit.errors import InputError, SvmkitError
 from svmkit.model.model import SVMModel
 from svmkit.runtime import interrupt
-from svmkit.runtime.interrupt import Flag
+from svmkit.runtime.progress import live
 from svmkit.scoring.metric import Metric
 from svmkit.solver.history import HistoryPoint
 from svmkit.solver.sampler import Cyclic
@@ -44,16 +42,8 @@ CURVE_EVERY = 5.0  # seconds between two writes of the curve to the tracker
 class StreamJob:
     """One pass over standard input; as much as possible is checked before anything is read.
 
-    Parameters
-    ----------
-    options : TrainOptions
-        Its `classes` are by default those of the first block, which settles gamma and the scaling too; `on_error` is
-        "stop" by default, and `block` 1024 samples.
-
-    Raises
-    ------
-    InputError
-        The method cannot learn from a stream, or an option cannot be used.
+    The classes are by default those of the first block, which settles gamma and the scaling too. Raises InputError: the
+    method cannot learn from a stream, or an option cannot be used.
     """
 
     def __init__(self, options: TrainOptions) -> None:
@@ -75,8 +65,9 @@ class StreamJob:
             raise InputError("--resume goes on with the scaling of the model: leave --scale out")
         self.method = replace(method, sampler=Cyclic(1))
         self.block = options.block or BLOCK
-        announced = _labels(options.classes) if options.classes else None
-        self.classes = self.start.classes if self.start is not None and announced is None else announced
+        self.classes = _labels(options.classes) if options.classes else None
+        if self.start is not None and self.classes is None:
+            self.classes = self.start.classes
         self.stream = SvmlightStream(
             _standard_input(),
             name=NAME,
@@ -86,24 +77,32 @@ class StreamJob:
         )
         self.ending: Status | None = None  # why reading ended before the stream did
         self.failure: InputError | None = None  # an error of the input, raised once the model has been reported
-        self.logged, self.log_at = 0, 0.0  # points of the curve logged so far, and the time of the next logging
+        self.logged = 0  # points of the curve that have been logged
 
     def run(self) -> Outcome:
         """Learn until the stream ends; then save, measure and log the model."""
-        with interrupt.catching() as flag, progress.live("waiting for the first samples") as show:
-            until = self._until(flag)
-            self._begin(*self._first(until))
-            title = f"{self.method.solver.name} {NAME}"
-            with tracked(self.options, title, self._params(), tracking.tags(self.method.solver)) as tracker:
+        with interrupt.catching() as self.flag, live("waiting for the first samples") as show:
+            self.began = time.monotonic()
+            self._begin(*self._first())
+            # the number of samples is unknown, and there is no tolerance
+            params = run_params(self.options, self.method, self.few)
+            params |= {"n": "stream", "d": self.online.input.n_features, "block": self.block}
+            params.pop("tol", None)
+            with closing(open_tracker(self.options)) as tracker:
+                solver, log_at = self.method.solver, 0.0
+                tracker.start(f"{solver.name} {NAME}", params, tracking.tags(solver))
                 try:
-                    for X, y in self.stream.blocks(self.block, until=until):
-                        self._learn(X, y, until)
-                        self._log_curve(tracker)
+                    for X, y in self.stream.blocks(self.block, until=self._is_over):
+                        X = X.toarray() if self.dense and not isinstance(X, np.ndarray) else X
+                        self.online.update(X, y, until=self._is_over)
+                        points, now = self._new_points(), time.monotonic()
+                        if points and now >= log_at:
+                            tracker.curve(points)
+                            self.logged, log_at = self.logged + len(points), now + CURVE_EVERY
                         if show:
                             show(self._line())
                 except InputError as error:
                     self.failure = error
-                self._require_two_classes()
                 outcome = self._finish(tracker)
         if self.stream.first_skipped:
             note(f"skipped {self.stream.skipped:,} lines, the first: {self.stream.first_skipped}")
@@ -112,6 +111,13 @@ class StreamJob:
     def _finish(self, tracker: Tracker) -> Outcome:
         """Return the outcome, with the facts that only a stream has."""
         online, stream = self.online, self.stream
+        seen, classes = online.seen > 0, online.classes
+        if seen.sum() < 2:
+            raise self.failure or self._none(
+                f"all {online.samples:,} samples are of class {', '.join(map(str, classes[seen]))}"
+            )
+        if not seen.all():
+            note(f"no sample of class {', '.join(map(str, classes[~seen]))} has arrived")
         status = self.ending or (Status.INTERRUPTED if self.failure else Status.MAX_ITER)
         test = self._test()
         fitted = online.fitted(status)
@@ -123,7 +129,7 @@ class StreamJob:
             Job(self.options, self.method, sets, metric),
             tracker,
             fitted,
-            points=_measure(online.history[self.logged :]),
+            points=self._new_points(),
             more={"dual_objective": fitted.dual_objective} | {f"stream/{key}": fact for key, fact in facts.items()},
         )
         of_stream = {"progressive_accuracy": online.accuracy, "skipped": stream.skipped}
@@ -132,22 +138,17 @@ class StreamJob:
             outcome, result=outcome.result | {"params": params} | of_stream, failure=self.failure or outcome.failure
         )
 
-    def _until(self, flag: Flag) -> Callable[[], bool]:
-        self.began = time.monotonic()
-        limit = self.options.time_limit or math.inf
+    def _is_over(self) -> bool:
+        """Return whether reading has to end before the stream does."""
+        if self.flag:
+            self.ending = Status.INTERRUPTED
+        elif time.monotonic() - self.began >= (self.options.time_limit or math.inf):
+            self.ending = Status.TIME_LIMIT
+        return self.ending is not None
 
-        def until() -> bool:
-            if flag:
-                self.ending = Status.INTERRUPTED
-            elif time.monotonic() - self.began >= limit:
-                self.ending = Status.TIME_LIMIT
-            return self.ending is not None
-
-        return until
-
-    def _first(self, until: Callable[[], bool]) -> tuple[Any, np.ndarray]:
+    def _first(self) -> tuple[Any, np.ndarray]:
         """Return the first block, full however slowly it arrives: gamma and scaling must not depend on timing."""
-        block = next(self.stream.blocks(self.block, until=until, patience=math.inf), None)
+        block = next(self.stream.blocks(self.block, until=self._is_over, patience=math.inf), None)
         if block is None:
             lines, skipped = self.stream.lines, self.stream.first_skipped
             raise self._none("no sample" + (f" in {lines:,} lines; {skipped}" if skipped else ""))
@@ -155,7 +156,7 @@ class StreamJob:
         if self.classes is None:
             self.classes = integral(np.unique(y))
             if len(self.classes) < 2:
-                self._raise_pending()
+                next(self.stream.blocks(1, until=lambda: True), None)  # raises the error of a line that ended the block
                 raise self._none(
                     f"the first {len(y):,} samples are all of class {self.classes[0]}: announce the classes "
                     "(--classes), or take more samples together (--block)"
@@ -172,34 +173,20 @@ class StreamJob:
         self.dense = isinstance(X, np.ndarray)
         if self.start is None:
             advise_scaling(X, options, method.kernel)
-        weights = method.settings.class_weight
-        assert not isinstance(weights, str)
-        self.online = Online(
-            self.classes,
-            solver=method.solver,
-            kernel=method.kernel,
-            C=method.settings.C,
-            class_weight=weights,
-            scale=options.scale,
-            memory=options.memory,
-            seed=options.seed,
-            max_support=options.max_support,
-            n_threads=options.threads,
-            start=self.start,
-        )
+        shared = ("C", "class_weight", "scale", "memory", "seed", "n_threads")
+        given = {name: getattr(method.settings, name) for name in shared}
+        given |= {"solver": method.solver, "kernel": method.kernel, "max_support": options.max_support}
+        self.online = Online(self.classes, **given, start=self.start)
         Metric.from_name(options.metric, self.online.classes, self.online.seen + 1)  # it may not suit
-        self._learn(X, y)
+        self.online.update(X, y, until=lambda: False)
         self.method = replace(method, kernel=self.online.input.kernel)
         self.few = Dataset(X[:5], y[:5], NAME)
 
-    def _learn(self, X: Any, y: np.ndarray, until: Callable[[], bool] = lambda: False) -> None:
-        self.online.update(X.toarray() if self.dense and not isinstance(X, np.ndarray) else X, y, until=until)
-
-    def _log_curve(self, tracker: Tracker) -> None:
-        points, now = self.online.history[self.logged :], time.monotonic()
-        if points and now >= self.log_at:
-            tracker.curve(_measure(points))
-            self.logged, self.log_at = self.logged + len(points), now + CURVE_EVERY
+    def _new_points(self) -> list[HistoryPoint]:
+        """Return the points that are not logged, unknown objectives as None, which trackers leave out."""
+        unknown: dict[str, Any] = {"objective": None}
+        points = self.online.history[self.logged :]
+        return [point._replace(**unknown) if math.isnan(point.objective) else point for point in points]
 
     def _line(self) -> str:
         online, rate = self.online, self.stream.lines / max(time.monotonic() - self.began, 1e-9)
@@ -207,24 +194,11 @@ class StreamJob:
         kept = f"  working set {online.n_working:,}" if online.n_working else ""
         return f"{self.stream.lines:,} lines  {rate:,.0f}/s{kept}{ahead}"
 
-    def _require_two_classes(self) -> None:
-        seen, classes = self.online.seen > 0, self.online.classes
-        if seen.sum() < 2:
-            if self.failure:
-                raise self.failure
-            raise self._none(f"all {self.online.samples:,} samples are of class {', '.join(map(str, classes[seen]))}")
-        if not seen.all():
-            note(f"no sample of class {', '.join(map(str, classes[~seen]))} has arrived")
-
     def _none(self, what: str) -> SvmkitError:
         """Return the error for a run without a model: the stream had too few samples, or reading ended too early."""
         if self.ending:
             return SvmkitError(f"{NAME}: {self.ending} with {what}: there is no model yet")
         return InputError(f"{NAME}: {what}: training needs samples of two classes")
-
-    def _raise_pending(self) -> None:
-        """Raise the error of the line that ended the first block, if there is one."""
-        next(self.stream.blocks(1, until=lambda: True), None)
 
     def _test(self) -> Dataset | None:
         """Return the test set with the columns of the stream; an unusable one becomes the `failure` of the job."""
@@ -240,18 +214,6 @@ class StreamJob:
         except InputError as error:
             self.failure = self.failure or error
             return None
-
-    def _params(self) -> dict[str, Any]:
-        """Return the parameters of the run; the number of samples is unknown, and there is no tolerance."""
-        params = run_params(self.options, self.method, self.method.kernel, self.few)
-        params |= {"n": "stream", "d": self.online.input.n_features, "block": self.block}
-        return {key: value for key, value in params.items() if key != "tol"}
-
-
-def _measure(points: list[HistoryPoint]) -> list[HistoryPoint]:
-    """Replace unknown objectives by None, which trackers leave out."""
-    unknown = {"objective": None}
-    return [point._replace(**unknown) if math.isnan(point.objective) else point for point in points]  # type: ignore[arg-type]
 
 
 def _standard_input() -> IO[bytes]:

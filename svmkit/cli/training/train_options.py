@@ -3,64 +3,36 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from svmkit import plugins
+from svmkit.cli import options
 from svmkit.cli.common import require_model_name
-from svmkit.cli.option_table import EPSILON, TOL, Options, defaults
-from svmkit.cli.options import (
-    class_weights,
-    key_values,
-    options_with_loss,
-    reading,
-    require_calibrate,
-    require_regression,
-    require_task,
-    seconds,
-    stop_rules,
-)
+from svmkit.cli.option_table import TOL, Options, defaults
+from svmkit.cli.options import class_weights, flag, key_values, seconds
 from svmkit.data.prepare import imputing, scaling
-from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError
 from svmkit.kernels.gram import parse_bytes
+from svmkit.losses.by_name import LIBLINEAR_NAMES, canonical_name, loss_names, make_loss
+from svmkit.model.calibration import KINDS
 from svmkit.model.one_vs_rest import MODES
 from svmkit.runtime import files, threads
 from svmkit.scoring.metric import require_metric
+from svmkit.solver.stopping import stop_rules
 from svmkit.tasks import TASKS, task_named
 from svmkit.training.checkpoint import EVERY, Checkpoint
 from svmkit.training.settings import Method, Settings, resolve
 
 STREAM = "-"  # the DATA argument for standard input
-
-_OF_A_STREAM = ("classes", "on_error", "block")
-_OF_A_TABLE = ("decimal", "encoding", "drop", "only", "categorical")
-_NOT_OF_A_STREAM = {
-    "test_size": "rows cannot be held out of a stream: give --test FILE",
-    "checkpoint": "a stream cannot be taken up again: leave --checkpoint out",
-    "curve": "the accuracy on a stream is measured ahead of learning: leave --curve out",
-    "multiclass": "a stream trains class pairs: leave --multiclass out",
-    "calibrate": "a stream cannot be divided into the folds of a calibration: leave --calibrate out",
-    "impute": "the lines of a stream have no holes: leave --impute out",
-    "label": "the lines of a stream begin with their label: leave --label out",
-    **{name: f"a stream is svmlight and no table: leave --{name} out" for name in _OF_A_TABLE},
-    "sampler": "samples are looked at in the order of the stream: leave --sampler out",
-    "stop": "how far from optimal the model of a stream is cannot be known: leave --stop out",
-    "tol": "how far from optimal the model of a stream is cannot be known: leave --tol out",
-    "nu": "a stream has no fractions to bound: leave --nu out",
-    "max_iter": "a stream ends with its lines: cut it (head -n LINES), or give --time-limit",
-}
+_SETTINGS = {field.name for field in fields(Settings)}
 
 
 class TrainOptions(Options):
     """The options of `svmkit train`, named as on the command line; an option that was not given is None.
 
-    `svmkit tune` has most of these options, too; the others keep their defaults.
-
-    Raises
-    ------
-    InputError
-        A value cannot be used, or two options contradict each other.
+    `svmkit tune` has most of these options, too; the others keep their defaults. Raises InputError: a value cannot be
+    used, or two options contradict each other.
     """
 
     tol: float
@@ -68,14 +40,14 @@ class TrainOptions(Options):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**(defaults("train") | given))
-        require_task(self.task, *TASKS)
+        options.require_known(self, task=TASKS)
         _ = self.reading  # refuses what cannot be used
         if self.is_stream:
-            self._require_of_a_stream()
+            options.refuse(self, options.NOT_OF_A_STREAM)
+            if self.max_epochs not in (None, 1):
+                raise InputError("a stream is looked at once: leave --max-epochs out")
         else:
-            for name in _OF_A_STREAM:
-                if getattr(self, name) is not None:
-                    raise InputError(f"--{name.replace('_', '-')} belongs to a stream: svmkit train {STREAM}")
+            options.refuse(self, options.OF_A_STREAM)
         if self.tol is None:  # not given: a stream refuses a tolerance, also the default one
             self.tol = TOL
         if self.test and self.test_size is not None:
@@ -92,36 +64,23 @@ class TrainOptions(Options):
             raise InputError("--curve needs --test or --test-size to measure on")
         if not (self.C > 0 and math.isfinite(self.C)):
             raise InputError(f"-C must be a finite number > 0, not {self.C}")
-        require_regression(self.task, self.epsilon, self.class_weight)
-        kinds = ("none", *scaling.KINDS)
-        if self.scale not in kinds:
-            raise InputError(f"--scale {self.scale!r} is not known; there are: {', '.join(kinds)}")
-        if self.impute is not None and self.impute not in imputing.KINDS:
-            raise InputError(f"--impute {self.impute!r} is not known; there are: {', '.join(imputing.KINDS)}")
-        if self.register is not None and self.no_track:
-            raise InputError("--register needs the tracker: leave --no-track out")
+        options.require_of_task(self, self.task)
+        options.require_known(
+            self, scale=("none", *scaling.KINDS), impute=imputing.KINDS, calibrate=KINDS, multiclass=MODES
+        )
         if self.register is not None:
+            if self.no_track:
+                raise InputError("--register needs the tracker: leave --no-track out")
             require_model_name(self.register)
         if self.metric is not None:
             self.metric = require_metric(self.metric, probabilities=self.calibrate is not None)
-        require_calibrate(self.calibrate, self.task)
         parse_bytes(self.memory)
         with threads.using(self.threads):
             pass
-        if self.multiclass not in (None, *MODES):
-            raise InputError(f"--multiclass {self.multiclass!r} is not known; there are: {', '.join(MODES)}")
         if self.force and not self.out:
             raise InputError("--force needs --out FILE, which it replaces")
-        for path in (self.out, self.checkpoint):
-            if path:
-                files.require_writable(path)
-
-    def _require_of_a_stream(self) -> None:
-        for name, reason in _NOT_OF_A_STREAM.items():
-            if self.has(name):
-                raise InputError(reason)
-        if self.max_epochs not in (None, 1):
-            raise InputError("a stream is looked at once: leave --max-epochs out")
+        for path in filter(None, (self.out, self.checkpoint)):
+            files.require_writable(path)
 
     @property
     def is_stream(self) -> bool:
@@ -138,52 +97,64 @@ class TrainOptions(Options):
         """Whether training starts at the model in `out`; a checkpoint takes precedence."""
         return self.resume and not self.checkpoint
 
-    @property
-    def interval(self) -> float:
-        """The seconds between two writes of the checkpoint."""
-        return EVERY if self.every is None else seconds(self.every, "--every")
-
     def saver(self) -> Checkpoint | None:
         """Return what keeps the progress; None without --checkpoint."""
         if not self.checkpoint:
             return None
-        return Checkpoint(self.checkpoint, resume=self.resume, every=self.interval)
-
-    @property
-    def budgets(self) -> dict[str, float | None]:
-        """The limits that end a training early, by name; None where there is none."""
-        return {key: getattr(self, key) for key in ("max_iter", "max_epochs", "time_limit", "max_support")}
-
-    @property
-    def reading(self) -> Reading:
-        """How a table is to be read."""
-        return reading(self)
+        every = EVERY if self.every is None else seconds(self.every, "--every")
+        return Checkpoint(self.checkpoint, resume=self.resume, every=every)
 
     def settings(self, task: str | None = None) -> Settings:
         """Return what training needs to know besides the data of this task."""
         values = {k: v for k, v in key_values(self.option, "-o").items() if not k.startswith("kernel.")}
         supervised = task_named(task).is_supervised
         if self.loss is not None and supervised:
-            values = options_with_loss(self.solver, values, self.loss, task, self.epsilon)
-        return Settings(
-            solver=self.solver,
-            solver_options=values,
-            loss=None if supervised else self.loss,
-            kernel=None if self.kernel is None else plugins.build("kernel", self.kernel, self.kernel_params),
-            C=self.C,
-            nu=self.nu,
-            epsilon=EPSILON if self.epsilon is None else self.epsilon,
-            multiclass=self.multiclass or "ovo",
-            class_weight=class_weights(self.class_weight),
-            impute=self.impute,
-            scale=self.scale,
-            memory=self.memory,
-            calibration=self.calibrate,
-            stop=stop_rules(self.tol, self.stop, self.budgets),
-            sampler=self.sampler,
-            seed=self.seed,
-            n_threads=self.threads,
-        )
+            values = self._solver_options(values, task)
+        budgets = {key: getattr(self, key) for key in ("max_iter", "max_epochs", "time_limit", "max_support")}
+        if self.stop is None and not 0 < self.tol < float("inf"):
+            raise InputError(f"--tol must be a finite number > 0, not {self.tol}")
+        for name, limit in budgets.items():
+            if limit is not None and not limit > 0:
+                raise InputError(f"{flag(name)} must be > 0, not {limit}")
+        given = {name: value for name, value in vars(self).items() if name in _SETTINGS and value is not None}
+        return Settings(**given | {
+            "solver_options": values,
+            "loss": None if supervised else self.loss,
+            "kernel": None if self.kernel is None else plugins.build("kernel", self.kernel, self.kernel_params),
+            "class_weight": class_weights(self.class_weight),
+            "calibration": self.calibrate,
+            "stop": stop_rules(self.stop, self.tol, **budgets),
+            "n_threads": self.threads,
+        })  # fmt: skip
+
+    def _solver_options(self, values: dict[str, str], task: str | None) -> dict[str, Any]:
+        """Return the options of the solver with the loss among them; raise InputError if they do not go together.
+
+        While the task is not known, None, it is that of the loss. The values are those of both; names of options of the
+        loss may begin with "loss.".
+        """
+        kind, names, loss = plugins.load("solver", self.solver), plugins.names("loss"), self.loss
+        if "loss" in values:
+            raise InputError("give --loss or -o loss, not both")
+        if canonical_name(loss, "regress") not in names and loss not in names:
+            raise InputError(f"--loss {loss!r} is not known; there are: {', '.join(loss_names())}")
+        known = plugins.options(kind)
+        if task is None:
+            task = plugins.load("loss", loss if loss in names else canonical_name(loss, "regress")).task
+        own: dict[str, Any] = {key: value for key, value in values.items() if key in known}
+        of_loss = {key.removeprefix("loss."): value for key, value in values.items() if key not in known}
+        if name := next((name for name in (loss, canonical_name(loss, task)) if name in names), None):
+            for key in own.keys() & plugins.options(plugins.load("loss", name)).keys() - of_loss.keys():
+                raise InputError(
+                    f"-o {key} is an option of solver {self.solver} and of loss {name}: give the loss's as loss.{key}"
+                )
+        made = make_loss(loss, task, of_loss, epsilon=self.epsilon)
+        if "loss" in known:
+            short = LIBLINEAR_NAMES.get(made.name, made.name)
+            own["loss"] = short if short in kind.losses else made
+        elif made.name not in kind.loss_names(task):
+            kind.loss_option(made.name)  # which raises
+        return own
 
     @property
     def kernel_params(self) -> dict[str, Any]:
@@ -195,10 +166,7 @@ class TrainOptions(Options):
     def method(self, task: str | None = None) -> Method:
         """Return the solver, the kernel and all else that the options name, for data of this task.
 
-        Raises
-        ------
-        InputError
-            A name or value is unknown, or the solver cannot take the kernel.
+        Raises InputError: a name or value is unknown, or the solver cannot take the kernel.
         """
         task = task or self.task
         method = resolve(self.settings(task), task)

@@ -11,55 +11,47 @@ from pathlib import Path
 from typing import Any
 
 from svmkit import plugins, tracking, tune
-from svmkit.cli import progress
-from svmkit.cli.common import labels_of, note
-from svmkit.cli.option_table import Options
+from svmkit.cli.common import align, closing, emit, labels_of, note, open_tracker
+from svmkit.cli.option_table import LOGGED, OF_MODEL, Options
+from svmkit.cli.options import flag
 from svmkit.cli.training.finish import Job, Outcome
 from svmkit.cli.training.job import fit_and_finish, prepare
+from svmkit.cli.training.report import report
+from svmkit.cli.training.saving import tube
 from svmkit.cli.training.sets import advise_scaling, read
-from svmkit.cli.training.tracked import tracked
 from svmkit.cli.training.train_options import TrainOptions
-from svmkit.cli.tuning.candidates import SCORES, numbers, progress_line, row, text
 from svmkit.cluster import connect, scheme_of
 from svmkit.errors import InputError, SvmkitError, one_line
 from svmkit.runtime import files
+from svmkit.runtime.progress import live
+from svmkit.scoring.metric import Metric
 from svmkit.scoring.quantities import metric_for
 from svmkit.tasks import task_named
 from svmkit.tracking import Tracker
 from svmkit.tune import backends, grids, picture
 
+SCORES = ("mean_accuracy", "std_accuracy", "mean_score", "std_score")
+SHOWN = 10  # candidates in the table
+
 
 class TuneJob:
-    """A search, whose options are all checked before any data is read.
-
-    Parameters
-    ----------
-    options : Options
-        The options of the command.
-
-    Raises
-    ------
-    InputError
-        An option or a value of the grid cannot be used.
-    """
+    """A search, whose options and grid are all checked before any data is read."""
 
     def __init__(self, options: Options) -> None:
-        C, grid, search, n_iter, factor = options.C, options.grid, options.search, options.n_iter, options.factor
+        C, search, self.given, self.cv, self.plot = options.C, options.search, options, options.cv, options.plot
         self.options = TrainOptions(**vars(options) | {"C": 1.0 if C is None else C, "scheduler": None})
         self.method = self.options.method()
-        if n_iter is not None and search != "random":
-            raise InputError(f"--n-iter is for --search random: leave it out of --search {search}")
-        if factor is not None and search != "halving":
-            raise InputError(f"--factor is for --search halving: leave it out of --search {search}")
-        self.search, self.cv, self.jobs, self.plot = search, options.cv, options.jobs, options.plot
-        self.factor, self.scheduler, self.backend = factor or 3, options.scheduler, options.backend
-        if self.scheduler is not None:
-            scheme_of(self.scheduler)
-            if self.jobs != 1 or self.backend != "loky":
+        for name, its_search in (("n_iter", "random"), ("factor", "halving")):
+            if options.has(name) and search != its_search:
+                raise InputError(f"{flag(name)} is for --search {its_search}: leave it out of --search {search}")
+        if options.scheduler is not None:
+            scheme_of(options.scheduler)
+            if options.jobs != 1 or options.backend != "loky":
                 raise InputError("--scheduler runs a fit a worker, with its threads: leave --jobs and --backend out")
-        fixed = self._fix(C)
-        of_kernel, drawn = self.method.kernel.params, search == "random"
-        self.grids = grid or grids.defaults(of_kernel, fixed, drawn=drawn, task=options.task)
+        fixed = {key for key in ("C", *OF_MODEL) if options.has(key)}
+        fixed |= {text.partition("=")[0].strip().removeprefix("kernel.") for text in options.option}
+        drawn = search == "random"
+        self.grids = options.grid or grids.defaults(self.method.kernel.params, fixed, drawn=drawn, task=options.task)
         parsed = grids.parse(self.grids)
         self.searched = {name.removeprefix("kernel.") for name in parsed}
         for name in self.searched & fixed:
@@ -70,20 +62,14 @@ class TuneJob:
             parsed,
             C=self.method.settings.C,
             search=search,
-            n_iter=n_iter or 20,
+            n_iter=options.n_iter or 20,
             seed=self.options.seed,
             task=options.task,
         )
-        backends.require(self.backend)
+        backends.require(options.backend)
         if self.plot:
             picture.require_drawable(self.plot, self.paths)
             files.require_writable(self.plot)
-
-    def _fix(self, C: float | None) -> set[str]:
-        """Return the names that have a value on the command line."""
-        named = {key for key in ("gamma", "degree", "coef0", "epsilon") if getattr(self.options, key) is not None}
-        listed = {text.partition("=")[0].strip().removeprefix("kernel.") for text in self.options.option}
-        return named | listed | ({"C"} if C is not None else set())
 
     @property
     def n_candidates(self) -> int:
@@ -101,20 +87,19 @@ class TuneJob:
         self.metric = metric_for(metric, truth.classes, truth.codes, self.method.settings.class_weight)
         if self.metric.note:
             note(self.metric.note)
-        with tracked(
-            self.options, f"tune {solver.name} {name}", self._params(), tracking.tags(solver), self.sets.train
-        ) as tracker:
+        with closing(open_tracker(self.options)) as tracker:
+            tracker.start(f"tune {solver.name} {name}", self._params(), tracking.tags(solver), self.sets.train)
             try:
                 self._search()
             except tune.Interrupted:
                 tracker.end("KILLED")
                 raise
             data, seconds = prepare(self.method, self.sets)
-            job = Job(self.options, self.method, self.sets, self.metric, search="another --grid")
-            outcome = fit_and_finish(job, data, seconds, tracker)
+            job = Job(self.options, self.method, self.sets, self.metric, search="another --grid", seconds=seconds)
+            outcome = fit_and_finish(job, data, tracker)
             if self.plot:
                 try:
-                    picture.draw(self.found.candidates, self.plot, self._caption(), self.metric)
+                    picture.draw(self.result.candidates, self.plot, self._caption(), self.metric)
                 except InputError as error:  # the search and the model are not lost with the picture
                     self.plot, outcome = None, replace(outcome, failure=outcome.failure or SvmkitError(str(error)))
             if tracker.run_id:
@@ -125,31 +110,34 @@ class TuneJob:
         return outcome
 
     def _search(self) -> None:
-        method = self.method
+        method, data, given = self.method, self.sets.train, self.given
+        shared = {field.name: getattr(method.settings, field.name) for field in fields(method.settings)}
+        for name in ("solver", "solver_options", "kernel", "kernel_params", "C", "calibration"):
+            del shared[name]  # what a candidate has of its own
         with ExitStack() as end:
             cluster = None
-            if self.scheduler:
+            if given.scheduler:
                 solvers = {path.solver.name for path in self.paths}
-                cluster = end.enter_context(connect(self.scheduler, solvers=sorted(solvers), notify=note))
-            show = end.enter_context(progress.live("searching (the first run compiles)"))
-            self.found = tune.run(
+                cluster = end.enter_context(connect(given.scheduler, solvers=sorted(solvers), notify=note))
+            show = end.enter_context(live("searching (the first run compiles)"))
+            self.result = tune.run(
                 self.paths,
-                self.sets.train.X,
-                labels_of(self.sets.train),
-                search=self.search,
-                factor=self.factor,
+                data.X,
+                labels_of(data),
+                search=given.search,
+                factor=given.factor or 3,
                 cv=self.cv,
-                task=self.sets.train.task or "classify",
+                task=data.task or "classify",
                 metric=self.metric,
-                flags=self.sets.train.flags,
-                **self._shared_settings(),
-                jobs=self.jobs,
-                backend=self.backend,
+                flags=data.flags,
+                **shared | {"sampler": method.sampler},
+                jobs=given.jobs,
+                backend=given.backend,
                 cluster=cluster,
                 report=(lambda at: show(progress_line(at, self.metric))) if show else None,
             )
-        tried, best = self.found.candidates, self.found.best
-        if self.found.interrupted:
+        tried, best = self.result.candidates, self.result.best
+        if self.result.interrupted:
             note(f"interrupted: {len(tried)} of {self.n_candidates} candidates are whole; refitting the best")
         failed = [c for c in tried if c.failed]
         if failed:
@@ -158,99 +146,148 @@ class TuneJob:
         if slow:
             note(f"{slow} of {len(tried)} candidates did not converge in every fold: give more time or a larger --tol")
         own: dict[str, Any] = {"solver": best.solver, "solver_options": None, "kernel": best.kernel, "C": best.C}
-        own |= {name: best.params[name] for name in ("epsilon", "nu") if name in best.params}
-        settings = replace(method.settings, **own)
-        self.method = replace(method, settings=settings, solver=best.solver, kernel=best.kernel)
-
-    def _shared_settings(self) -> dict[str, Any]:
-        """Return the settings of every fit, by name, but for what a candidate has of its own."""
-        settings = self.method.settings
-        own = ("solver", "solver_options", "kernel", "kernel_params", "C", "calibration")
-        shared = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in own}
-        return shared | {"sampler": self.method.sampler}
+        own |= {key: best.params[key] for key in (*OF_MODEL, "nu") if key in best.params and key in shared}
+        self.method = replace(method, settings=replace(method.settings, **own), solver=best.solver, kernel=best.kernel)
 
     def _caption(self) -> str:
         return f"{self.sets.train.name}: {self.method.solver.name}, {self.method.kernel.name} kernel, {self.cv} folds"
 
     def _params(self) -> dict[str, Any]:
         """Return the parameters of the search, without those that are searched."""
-        method, data = self.method, self.sets.train
-        given = ("tol", "seed", "impute", "scale", "memory", "class_weight")
-        shown = (*given, "multiclass", "calibrate", "stop", "max_iter", "max_epochs", "time_limit")
-        found = {"solver": method.solver.name, "kernel": method.kernel.name, "search": self.search, "cv": self.cv}
-        found["metric"] = self.metric.name
-        found |= {"grid": " ".join(self.grids), "n_candidates": self.n_candidates, "sampler": str(method.sampler)}
-        found |= {key: value for key in shown if (value := getattr(self.options, key)) is not None}
-        fixed = {"C": method.settings.C} | method.kernel.params
-        if task_named(data.task).has_targets and "epsilon" not in self.searched and hasattr(method.loss, "epsilon"):
-            found["epsilon"] = method.settings.epsilon
-        found |= {key: value for key, value in fixed.items() if key not in self.searched}
-        return found | {"data": data.name, "n": data.n_samples, "d": data.n_features}
+        method, data, given = self.method, self.sets.train, self.given
+        params = {"solver": method.solver.name, "kernel": method.kernel.name, "search": given.search, "cv": given.cv}
+        params |= {"metric": self.metric.name, "grid": " ".join(self.grids), "n_candidates": self.n_candidates}
+        params["sampler"] = str(method.sampler)
+        logged = (name for name in LOGGED if name not in ("label", "decimal", "encoding"))
+        params |= {name: value for name in logged if (value := getattr(self.options, name)) is not None}
+        fixed = tube(method) | {"C": method.settings.C} | method.kernel.params
+        params |= {key: value for key, value in fixed.items() if key not in self.searched}
+        return params | {"data": data.name, "n": data.n_samples, "d": data.n_features}
 
     def _log_search(self, tracker: Tracker, fit_s: float) -> None:
         """Log the best candidate, the picture and a list of all candidates, and each candidate as a nested run."""
-        best = self.found.best
+        best = self.result.best
         place = {"C": best.C, "log10_C": math.log10(best.C)}
         if best.gamma is not None:
             place |= {"gamma": best.gamma, "log10_gamma": math.log10(best.gamma)}
-        of_best = {f"best/{name}": value for name, value in place.items()} | numbers(best, self.metric)
-        tracker.metrics(tracking.scalars(of_best | {"search_s": self.found.seconds, "fit_s": fit_s}))
+        of_best = {f"best/{name}": value for name, value in place.items()} | _numbers(best, self.metric)
+        tracker.metrics(tracking.scalars(of_best | {"search_s": self.result.seconds, "fit_s": fit_s}))
         with tempfile.TemporaryDirectory() as folder:
-            table = Path(folder) / "candidates.json"
-            table.write_text(json.dumps([row(c, self.search) for c in self.found.candidates], indent=1))
-            tracker.artifact(table)
+            candidates = Path(folder) / "candidates.json"
+            candidates.write_text(json.dumps([_row(c, self.given.search) for c in self.result.candidates], indent=1))
+            tracker.artifact(candidates)
             drawn = Path(self.plot or Path(folder) / "accuracy.png")
-            if not self.plot and picture.axes_of([c for c in self.found.candidates if not c.failed]):
-                picture.draw(self.found.candidates, drawn, self._caption(), self.metric)
+            if not self.plot and picture.axes_of([c for c in self.result.candidates if not c.failed]):
+                picture.draw(self.result.candidates, drawn, self._caption(), self.metric)
             if drawn.exists():
                 tracker.artifact(drawn)
         assert tracker.run_id is not None
         self._log_candidates(tracker.run_id)
 
     def _log_candidates(self, parent: str) -> None:
-        options, candidates = self.options, self.found.candidates
-        with progress.live("logging the candidates") as show:
+        """Log each candidate; stop when the store fails, so that it does not warn again for each of the others."""
+        options, candidates = self.options, self.result.candidates
+        with live("logging the candidates") as show:
             for k, c in enumerate(candidates):
                 if show:
                     show(f"logging candidate {k + 1:,} of {len(candidates):,}")
-                if not self._log_candidate(c, tracking.tracker(options.tracking_uri, options.experiment), parent):
+                kernel = plugins.build(
+                    "kernel", c.kernel.name, c.kernel.params | ({"gamma": c.gamma} if c.gamma else {})
+                )
+                own = {"tol": options.tol, "seed": options.seed, "cv": self.cv}
+                # searched options are logged even if they have their default values
+                params = c.params | tracking.params(c.solver, kernel, c.C, self.sets.train, **own)
+                tags = tracking.tags(c.solver) | ({"svmkit.reason": c.reason} if c.reason else {})
+                tracker = tracking.tracker(options.tracking_uri, options.experiment)
+                tracker.start(", ".join(f"{k}={_text(v)}" for k, v in c.params.items()), params, tags, parent=parent)
+                if tracker.run_id is None:
                     return
+                tracker.metrics(tracking.scalars(_numbers(c, self.metric)))
+                tracker.end("FAILED" if c.failed else "FINISHED")
 
-    def _log_candidate(self, c: tune.Candidate, tracker: Tracker, parent: str) -> bool:
-        """Log a candidate; return False if the store failed, so that it does not warn again for each of the others."""
-        kernel = plugins.build("kernel", c.kernel.name, c.kernel.params | ({"gamma": c.gamma} if c.gamma else {}))
-        options, reason = self.options, {"svmkit.reason": c.reason} if c.reason else {}
-        params = tracking.params(c.solver, kernel, c.C, self.sets.train, tol=options.tol, seed=options.seed, cv=self.cv)
-        params = c.params | params  # searched options are logged even if they have their default values
-        name = ", ".join(f"{k}={text(v)}" for k, v in c.params.items())
-        tracker.start(name, params, tracking.tags(c.solver) | reason, parent=parent)
-        if tracker.run_id is None:
-            return False
-        tracker.metrics(tracking.scalars(numbers(c, self.metric)))
-        tracker.end("FAILED" if c.failed else "FINISHED")
-        return True
+    def show(self, outcome: Outcome) -> None:
+        """Print the best candidates and the model of the best one, or one JSON object."""
+        if self.given.json:
+            emit(self._summary(outcome.result))
+            return
+        result, given = self.result, self.given
+        print(
+            f"{given.search} search over {', '.join(result.best.params)}: {len(result.candidates):,} candidates, "
+            f"{given.cv} folds, {result.n_fits:,} fits in {result.seconds:.2f} s, by {self.metric.title}"
+        )
+        print("\n".join(_table(result, SHOWN)))
+        if self.plot:
+            print(f"picture: {self.plot}")
+        print()
+        report(outcome, False)
 
-    def summary(self, refit: dict[str, Any]) -> dict[str, Any]:
+    def _summary(self, refit: dict[str, Any]) -> dict[str, Any]:
         """Return the keys and values of `svmkit tune --json`; `refit` is the result of the best candidate."""
-        found = self.found
+        result, given = self.result, self.given
+        kernel = {k: v for k, v in refit["kernel"]["params"].items() if k not in self.searched}
+        candidates = [_row(c, given.search) for c in result.candidates]
+        best = _row(result.best, given.search)
         return {
             "data": self.sets.train.name,
             "solver": self.method.solver.name,
-            "kernel": {
-                "name": self.method.kernel.name,
-                "params": {k: v for k, v in refit["kernel"]["params"].items() if k not in self.searched},
-            },
-            "search": self.search,
-            "cv": self.cv,
+            "kernel": {"name": self.method.kernel.name, "params": kernel},
+            "search": given.search,
+            "cv": given.cv,
             "metric": self.metric.about(),
-            "n_candidates": len(found.candidates),
-            "n_fits": found.n_fits,
-            "seconds": found.seconds,
-            "interrupted": found.interrupted,
-            "best": {key: row(found.best, self.search)[key] for key in ("params", *SCORES)},
-            "candidates": [row(c, self.search) for c in found.candidates],
+            "n_candidates": len(candidates),
+            "n_fits": result.n_fits,
+            "seconds": result.seconds,
+            "interrupted": result.interrupted,
+            "best": {key: best[key] for key in ("params", *SCORES)},
+            "candidates": candidates,
             "plot": self.plot,
             "model": refit["model"],
             "run_id": refit["run_id"],
             "refit": refit,
         }
+
+
+def _table(result: tune.Result, most: int) -> list[str]:
+    """Return the best candidates as lines of aligned columns, best first."""
+    names = list(result.best.params)
+    halved = len({c.n_rows for c in result.candidates}) > 1
+    metric = result.metric
+    other = [] if metric.name == "accuracy" or math.isnan(result.best.mean_accuracy) else ["accuracy"]
+    head = ["", *names, metric.title, *other, *(["rows"] if halved else []), "support", "fit"]
+    lines = [head]
+    for k, c in enumerate(c for c in result.candidates[:most] if not c.failed):
+        spread = f"{100 * c.std_score:.2f}" if metric.is_share else f"{c.std_score:.4f}"
+        score = [f"{metric.format(c.mean_score)} ± {spread}", *(f"{c.mean_accuracy:.2%}" for _ in other)]
+        rest = [*([f"{c.n_rows:,}"] if halved else []), f"{c.n_support:,.0f}", f"{c.fit_s:.2f} s"]
+        lines.append([str(k + 1), *(_text(c.params[name]) for name in names), *score, *rest])
+    return align(lines)
+
+
+def _row(c: tune.Candidate, search: str) -> dict[str, Any]:
+    number = {key: None if c.failed else getattr(c, key) for key in SCORES}
+    resources = {"n_resources": c.n_rows} if search == "halving" else {}
+    seconds = {"fit_s": None if c.failed else c.fit_s}
+    return {"params": c.params, **number, **resources, **seconds} | ({"reason": c.reason} if c.reason else {})
+
+
+def _numbers(c: tune.Candidate, metric: Metric) -> dict[str, float]:
+    """Return the numbers that are logged for a candidate, by the names of `tracking.METRICS`, or the full names."""
+    values = {key: getattr(c, key) for key in ("mean_accuracy", "std_accuracy", "fit_s", "n_support", "n_rows")}
+    if metric.name != "accuracy":
+        values |= {f"cv/mean_{metric.name}": c.mean_score, f"cv/std_{metric.name}": c.std_score}
+    return values
+
+
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def progress_line(at: tune.Progress, metric: Metric) -> str:
+    """Return the progress of the search in words."""
+    if at.fits == 0:
+        return "searching (the first run compiles)"
+    best = "" if math.isnan(at.best) else f"  best so far {metric.format(at.best)}"
+    if at.of is None:
+        return f"{at.fits:,} fits{best}"
+    left = at.seconds / at.fits * (at.of - at.fits)
+    return f"{at.fits:,} of {at.of:,} fits{best}  about {left:,.0f} s left"

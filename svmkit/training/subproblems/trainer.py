@@ -162,7 +162,7 @@ class Trainer:
         began = time.perf_counter()
         data, method = self.data, self.method
         known = [part for part in parts if part is not None]
-        chosen = choices(method.solver, self.one.tasks, data.has_class_pairs)
+        chosen = choices(method.solver, self.one.tasks, data.has_class_pairs or not data.task.has_classes)
         about = {"solver": method.solver.name} | data.task.about(method, C)
         about |= {"choice": in_words(chosen)} if chosen else {}
         if data.task.is_supervised:

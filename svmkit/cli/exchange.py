@@ -1,10 +1,13 @@
-"""svmkit export: a model as a file for other software."""
+"""svmkit export and svmkit import: models in the files of other software."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from svmkit.cli.common import emit, load_model, note, rows
 from svmkit.cli.option_table import Options, argument, option, takes
+from svmkit.errors import InputError
 
 if TYPE_CHECKING:
     from svmkit.model.model import SVMModel
@@ -20,9 +23,6 @@ if TYPE_CHECKING:
 )
 def export(options: Options) -> None:
     """Write MODEL as ONNX, for onnxruntime and others, or as a text model of LIBSVM or LIBLINEAR."""
-    from svmkit.cli.common import load_model
-    from svmkit.errors import InputError
-
     if sum(map(bool, (options.onnx, options.libsvm, options.liblinear))) != 1:
         raise InputError("give one of --onnx FILE, --libsvm FILE and --liblinear FILE")
     if options.dtype is not None and not options.onnx:
@@ -32,7 +32,6 @@ def export(options: Options) -> None:
 
 
 def _write_onnx(model: SVMModel, options: Options) -> None:
-    from svmkit.cli.common import emit, note, rows
     from svmkit.model.onnx import export as onnx_export
 
     onnx, dtype = options.onnx, options.dtype or "float64"
@@ -56,7 +55,6 @@ def _write_onnx(model: SVMModel, options: Options) -> None:
 
 
 def _write_text(model: SVMModel, options: Options) -> None:
-    from svmkit.cli.common import emit, note, rows
     from svmkit.model.exchange import liblinear, libsvm
 
     software, writer = ("libsvm", libsvm) if options.libsvm else ("liblinear", liblinear)
@@ -72,3 +70,45 @@ def _write_text(model: SVMModel, options: Options) -> None:
 
 def _size(model: SVMModel) -> list[tuple[str, Any]]:
     return [("kernel", model.kernel.name), ("support", f"{int(model.n_support.sum()):,} vectors")]
+
+
+@takes(
+    "import",
+    argument("file", str, "Text model of LIBSVM or LIBLINEAR, plain or compressed."),
+    option("out", str, None, "Write the model here; default FILE.svmkit.", metavar="MODEL"),
+    option("n_features", int, None, "Columns of the data; default the most that FILE mentions.", min=1),
+    option("no_proba", bool, False, "No probabilities: labels by the decisions alone."),
+    option("force", bool, False, "Keep no FILE.bak of a model that is replaced."),
+)
+def import_model(options: Options) -> None:
+    """Read FILE, a model of LIBSVM or LIBLINEAR, and write it as a model file for predict, show, export and models."""
+    from dataclasses import replace
+
+    from svmkit.cli.show import describe
+    from svmkit.model.exchange.reading import read_text_model
+    from svmkit.runtime import files
+
+    file = options.file
+    target = options.out or f"{Path(file).stem}.svmkit"
+    files.require_writable(target)
+    model = read_text_model(file, options.n_features)
+    if options.no_proba:
+        model = replace(model, calibration=None)
+    if not options.force and (kept := files.keep_old(target)):
+        note(f"{target} was there: the old file is kept as {kept} (--force keeps none)")
+    model.save(target)
+    if options.json:
+        emit({"file": file, "model": target} | describe(model))
+        return
+    about = model.about
+    rows(
+        [
+            ("read", f"{file}: {about['imported_from']} {about.get('svm_type') or about['solver_type']}"),
+            ("model", target),
+            ("kernel", model.kernel.name),
+            ("classes", f"{len(model.classes):,}" if len(model.classes) else None),
+            ("probabilities", "yes" if model.calibration is not None else None),
+            ("support", f"{model.vectors.shape[0]:,} vectors"),
+            ("features", f"{model.n_features:,}"),
+        ]
+    )

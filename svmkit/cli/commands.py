@@ -1,0 +1,242 @@
+"""The commands whose work lies in folders: what they take, and the calls of what they do."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import typer
+
+from svmkit.cli.common import emit, load_for, load_model, note
+from svmkit.cli.option_table import Options, argument, option, takes
+from svmkit.errors import InputError
+
+
+@takes(
+    "train",
+    argument(
+        "data",
+        str,
+        "File, name of a set (svmkit datasets list), or - for a stream; with --scheduler, PARTS.",
+        "breast_cancer",
+    ),
+)
+def train(options: Options) -> None:
+    """Train a classifier or a regression, certify how far from optimal it is, log it, and save it.
+
+    Ctrl-C (or SIGTERM) ends training with the best model so far. With - for DATA, svmlight lines are read from standard
+    input and learned from once, as they arrive, by a solver that learns from streams (sfw, sgd, ...).
+    """
+    from svmkit.cli.training import job
+    from svmkit.cli.training.report import report
+    from svmkit.cli.training.train_options import TrainOptions
+
+    wanted = TrainOptions(**vars(options))
+    if wanted.scheduler is not None:
+        from svmkit.cli.training import cluster
+
+        outcome = cluster.run(wanted)
+    elif wanted.is_stream:
+        from svmkit.cli.training.stream import StreamJob
+
+        outcome = StreamJob(wanted).run()
+    else:
+        outcome = job.run(wanted)
+    report(outcome, options.json)
+    if outcome.failure:
+        raise outcome.failure
+
+
+@takes("tune", argument("data", str, "File, or name of a set (svmkit datasets list).", "breast_cancer"))
+def tune(options: Options) -> None:
+    """Search for C, gamma and solver options by cross-validation; refit the best on all rows, certify and save it.
+
+    The values of C of one setting are fitted on shared kernel rows, each from the last solution. Among equal metrics
+    the smallest C wins, then the smallest gamma. Ctrl-C (or SIGTERM) ends the search: the candidates that were tried in
+    all folds count.
+    """
+    from svmkit.cli.tuning.search import TuneJob
+
+    job = TuneJob(options)
+    outcome = job.run()
+    job.show(outcome)
+    if outcome.failure:
+        raise outcome.failure
+
+
+@takes("compare", argument("data", list[str], "Files, or names of sets.", None))
+def compare(options: Options) -> None:
+    """Compare solvers: time, certified gap, suboptimality, accuracy or R2, and whether differences are significant.
+
+    Each solver runs on each set in a process of its own; compilation is off the clock. Ctrl-C ends with the
+    finished cells; the same command goes on from there. Exit 1 when a cell failed.
+    """
+    from svmkit.cli.comparing.comparison import Comparison
+
+    _run(Comparison(options))
+
+
+@takes("curve", argument("data", str, "A file, or the name of a set.", "breast_cancer"))
+def curve(options: Options) -> None:
+    """Learning curves: accuracy, time and gap of solvers against the number of training rows.
+
+    Says how fast the time of each solver grows. Test rows are the same for all. Fits run in a process of their own,
+    compilation off the clock. Ctrl-C ends with the finished fits. (train --curve: the size of one model as it grows.)
+    """
+    from svmkit.cli.comparing.learning import Learning
+
+    _run(Learning(options))
+
+
+@takes("warmup", argument("solvers", list[str], "Only these solvers; default all.", None))
+def warmup(options: Options) -> None:
+    """Compile every loop for dense and sparse data in both precisions (a minute for all, once per installation)."""
+    from svmkit.cli.extending.warming import perform, steps
+
+    solvers, began = options.solvers or (), time.perf_counter()
+    order = [name for name, _ in steps(solvers)]
+    done = []
+    for name, seconds in perform(solvers):
+        done.append({"step": name, "seconds": seconds})
+        if sys.stderr.isatty():
+            note(f"{name}: {seconds:.1f} s")
+    done.sort(key=lambda step: order.index(str(step["step"])))
+    seconds = time.perf_counter() - began
+    if options.json:
+        emit({"seconds": seconds, "steps": done})
+    else:
+        print(f"compiled and cached in {seconds:.1f} s")
+
+
+@takes(
+    "evaluate",
+    argument("model", str, "Model file, or models:/name@alias."),
+    argument("data", str, "Labelled data: file, or name of a set."),
+    option(
+        "plot",
+        str,
+        None,
+        "Picture of the confusion matrix and, for two classes, the ROC and precision-recall curves; how reliable "
+        "probabilities are; of quantities, predicted over true values and residuals.",
+    ),
+)
+def evaluate(options: Options) -> None:
+    """Accuracy, precision, recall, F1, ROC AUC and the confusion matrix of MODEL on DATA; R2, RMSE and MAE.
+
+    Of a model with a calibration the log loss and the Brier score, too.
+    """
+    from svmkit.cli.evaluating import evaluation, report
+
+    plot = options.plot
+    if plot:
+        report.require_drawable(plot)
+    model = load_model(options.model, options.tracking_uri)
+    test = load_for(model, options)
+    model = model.widened(test.n_features)
+    evaluated = evaluation.evaluate(model, test, options.threads)
+    for line in evaluated.notes:
+        note(line)
+    failure = report.draw(evaluated, plot) if plot else None
+    result = {"model": options.model, **evaluated.result(), "n_support": int(model.n_support.sum())}
+    result |= {"predict_s": evaluated.seconds, "plot": None if failure else plot}
+    if options.json:
+        emit(result)
+    else:
+        report.show(result)
+    if failure:
+        raise failure
+
+
+@takes(
+    "predict",
+    argument("model", str, "Model file, or models:/name@alias."),
+    argument("data", str, "Data, with labels or without: file, or name of a set."),
+    option("out", str, None, "Write here instead of stdout."),
+    option("decision", bool, False, "Margins, tab-separated, instead of labels; of quantities the same."),
+    option("proba", bool, False, "Probabilities of the classes, tab-separated, of a model with a calibration."),
+)
+def predict(options: Options) -> None:
+    """Predict DATA with MODEL: one label or number a line, as CSV, so that a label with a comma is in quotes."""
+    from svmkit.runtime import files
+
+    decision, proba, out = options.decision, options.proba, options.out
+    if decision and proba:
+        raise InputError("give --decision or --proba, not both")
+    model = load_model(options.model, options.tracking_uri)
+    if proba:
+        model.require_calibration()
+    rows = load_for(model, options, labelled=False)
+    model = model.widened(rows.n_features)
+    predict = model.predict_proba if proba else model.decision_function if decision else model.predict
+    values = predict(rows.X, n_threads=options.threads)
+    values = values.reshape(len(values), -1) if decision else values
+    if options.json:
+        named = "probabilities" if proba else "decision" if decision else "values" if model.regresses else "labels"
+        classes = {"classes": model.classes} if proba else {}
+        emit({"model": options.model, "data": rows.name, "n": rows.n_samples, named: values} | classes)
+        if out is None:
+            return
+    if proba and not options.json:
+        note(f"probabilities of the classes {', '.join(map(str, model.classes.tolist()))}, in this order")
+    lines = (
+        ("\t".join(map(repr, row)) for row in values.tolist()) if decision or proba else map(_field, values.tolist())
+    )
+    text = "".join(f"{line}\n" for line in lines)
+    if out is None:
+        sys.stdout.write(text)
+        return
+    files.write(out, text.encode())
+    if not options.json:
+        note(f"{rows.n_samples:,} predictions in {out}")
+
+
+def _field(label: object) -> str:
+    """Return a label as one field of a CSV record, in quotes where a reader would take it for more, or for less."""
+    text = str(label)
+    if text and text == text.strip() and not any(mark in text for mark in ',;\t"\r\n'):
+        return text
+    return '"' + text.replace('"', '""') + '"'
+
+
+@takes(
+    "check",
+    argument("name", str, "Name of a plugin; default all in the files of --plugin.", None),
+    option("kind", str, None, "solver, kernel, loss, sampler or engine, where the name alone is not clear."),
+)
+def check(options: Options) -> None:
+    """Run the conformance suite on a plugin; exit 1 when a check fails.
+
+    Below a check that fails: what was found, what was expected, and where the contract says so.
+    """
+    from svmkit.conformance import check_plugin, report
+    from svmkit.plugins import plugin_file
+
+    done: list[dict[str, Any]] = []
+    kind, files = options.kind, options.plugin
+    if options.name is None and not files:
+        raise InputError("name a solver, kernel, loss, sampler or engine to check, or your own file: --plugin FILE.py")
+    brought = [pair for file in files for pair in plugin_file.brought_by(file) if kind in (None, pair[1])]
+    if options.name is None and not brought:
+        raise InputError(f"{', '.join(files)}: there is no {kind} in it")
+    for one, its_kind in dict.fromkeys(brought) if options.name is None else [(options.name, kind)]:
+        results = check_plugin(one, its_kind)
+        passed = not any(r.problem for r in results)
+        done.append({"name": one, "passed": passed, "checks": [r._asdict() for r in results]})
+        if not options.json:
+            print("\n".join(map(report, results)))
+            print(f"{one}: {sum(not r.problem for r in results)} of {len(results)} checks hold")
+    if options.json:
+        emit(done[0] if len(done) == 1 else {"passed": all(d["passed"] for d in done), "plugins": done})
+    if not all(d["passed"] for d in done):
+        raise typer.Exit(1)
+
+
+def _run(job: Any) -> None:
+    """Run cells and show their results, also where a file could not be written; exit 1 when a cell failed."""
+    job.run()
+    job.show()
+    if job.failure:
+        raise job.failure
+    if job.failed:
+        raise typer.Exit(1)
