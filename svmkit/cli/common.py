@@ -18,7 +18,6 @@ from svmkit.errors import InputError
 if TYPE_CHECKING:
     import numpy as np
 
-    from svmkit.cli.option_table import Options
     from svmkit.data import Dataset
     from svmkit.model.model import SVMModel
     from svmkit.tracking import Tracker
@@ -100,7 +99,7 @@ def load_model(source: str, tracking_uri: str | None) -> SVMModel:
         return SVMModel.load(tracker(tracking_uri).fetch(source, folder))
 
 
-def load_for(model: SVMModel, options: Options, *, labelled: bool = True) -> Dataset:
+def load_for(model: SVMModel, options: Any, *, labelled: bool = True) -> Dataset:
     """Load the data of a command in the form that a model was trained on: its columns, with holes if it fills them.
 
     Under --strict, an svmlight file with features that the model does not know is refused; else the data have these
@@ -125,7 +124,7 @@ def labels_of(data: Dataset) -> np.ndarray:
     return data.y
 
 
-def open_tracker(options: Options) -> Tracker:
+def open_tracker(options: Any) -> Tracker:
     """Return the tracker that the options name, which logs nothing under --no-track."""
     from svmkit.tracking import Tracker, tracker
 

@@ -9,16 +9,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from functools import wraps
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import typer
 
 from svmkit.cli.common import JSON, PLUGIN, STRICT, THREADS, TRACKING_URI, warnings_as_notes
-from svmkit.cli.options import label_column, merge_file
-
-if TYPE_CHECKING:
-    from svmkit.data.prepare.reading import Reading
+from svmkit.cli.options import Options, merge_file
 
 TOL = 1e-3  # --tol unless it is given
 EPSILON = 0.1  # --epsilon unless it is given; as in LIBSVM and scikit-learn
@@ -261,23 +257,6 @@ _CELLS = _panel(
     _row("compare", "memory", str, None, "Budget of a row cache; default 1GB."),
 )
 TABLE = (*_PANELLESS, *_WHAT, *_SOLVING, *_SEARCH, *_RUN, *_MODEL, *_STREAMS, *_CELLS)
-
-
-class Options(SimpleNamespace):
-    """The options of a command by name; one that was not given has its default, which is None for most."""
-
-    def has(self, name: str) -> bool:
-        """Return whether an option was given whose default is None, False or an empty list."""
-        value = getattr(self, name)
-        return value is not False and value not in (None, [], ())
-
-    @property
-    def reading(self) -> Reading:
-        """How a table is to be read."""
-        from svmkit.data.prepare.reading import Reading
-
-        columns = (self.drop, self.only, self.categorical)
-        return Reading(label_column(self.label), self.decimal, self.encoding, *columns)
 
 
 def defaults(command: str) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from svmkit.errors import InputError
 
 if TYPE_CHECKING:
-    from svmkit.cli.option_table import Options
+    from svmkit.data.prepare.reading import Reading
 
 OF_A_STREAM = {
     name: f"--{name.replace('_', '-')} belongs to a stream: svmkit train -" for name in ("classes", "on_error", "block")
@@ -53,6 +54,23 @@ NOT_OF_OUTLIERS = {
         "curve": "needs labelled rows",
     }.items()
 }
+
+
+class Options(SimpleNamespace):
+    """The options of a command by name; one that was not given has its default, which is None for most."""
+
+    def has(self, name: str) -> bool:
+        """Return whether an option was given whose default is None, False or an empty list."""
+        value = getattr(self, name)
+        return value is not False and value not in (None, [], ())
+
+    @property
+    def reading(self) -> Reading:
+        """How a table is to be read."""
+        from svmkit.data.prepare.reading import Reading
+
+        columns = (self.drop, self.only, self.categorical)
+        return Reading(label_column(self.label), self.decimal, self.encoding, *columns)
 
 
 def merge_file(context: Any, given: dict[str, Any]) -> dict[str, Any]:
