@@ -15,9 +15,8 @@ _FORMS = "models:/NAME@ALIAS, models:/NAME/VERSION, models:/NAME/latest, models:
 
 
 def fetch_file(client: Any, uri: str, folder: str) -> str:
-    """Download the model.svmkit behind models:/... or runs:/... to a folder, and return its path.
-
-    Raises InputError: the model, alias, version or run is unknown, or svmkit did not log the model.
+    """Download the model.svmkit behind models:/... or runs:/... to a folder, and return its path. Raises InputError:
+    the model, alias, version or run is unknown, or svmkit did not log the model.
     """
     from mlflow.artifacts import download_artifacts, list_artifacts
 

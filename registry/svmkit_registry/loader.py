@@ -26,10 +26,8 @@ class Predictor:
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> np.ndarray:
         """Predict labels (n,), or probabilities (n, n_classes) where `params` is {"proba": True}; raise Refused for bad
-        input.
-
-        A DataFrame that has all columns of the training table is taken by name, its text encoded as in training; any
-        other, an ndarray, a CSR matrix or a list is taken in order.
+        input. A DataFrame that has all columns of the training table is taken by name, its text encoded as in training;
+        any other, an ndarray, a CSR matrix or a list is taken in order.
         """
         proba = bool((params or {}).get(PROBA))
         try:

@@ -57,17 +57,14 @@ def show_model(name: str, uri: str | None = None) -> dict[str, Any]:
 
 
 def register(file: str, name: str, uri: str | None = None, experiment: str | None = None) -> dict[str, Any]:
-    """Register a model file as the next version of a model, in a run of its own with the lineage of the model.
-
-    Returns name, version, uri (models:/NAME/VERSION) and run_id. Raises InputError for a file that is no model or a
-    name that cannot be taken, SvmkitError if the store failed.
+    """Register a model file as the next version of a model, in a run of its own with the lineage of the model. Returns
+    name, version, uri (models:/NAME/VERSION) and run_id. Raises InputError for a file that is no model or a name that
+    cannot be taken, SvmkitError if the store failed.
 
     Parameters
     ----------
-    file, name : str
-        Path of the model file, and name in the registry.
-    uri, experiment : str, default=None
-        Store and experiment; None is the tracker's default.
+    file, name : str, path of the model file, and name in the registry
+    uri, experiment : str, store and experiment; None is the tracker's default
     """
     require_model_name(name)
     model = SVMModel.load(file)
@@ -96,14 +93,10 @@ def promote(
 
     Parameters
     ----------
-    name, version, alias : str
-        The model, a number of a version or "latest", and the alias.
-    force : bool, default=False
-        Do it in spite of an objection; the tag svmkit.forced.ALIAS of the version keeps who did it, when and why.
-    uri : str, default=None
-        The store.
-    metric : str, default=None
-        By what the versions are compared; None is the candidate's own metric if both have it, else accuracy or R2.
+    name, version, alias : str, the model, a number of a version or "latest", and the alias
+    force : bool, do it in spite of an objection; the tag svmkit.forced.ALIAS of the version keeps who, when and why
+    uri : str, the store
+    metric : str, to compare by; None is the candidate's own metric if both have it, else accuracy or R2
     """
     if not re.fullmatch(r"[\w-]{1,255}", alias) or re.fullmatch(r"(?i)latest|v\d+", alias):
         raise InputError(
@@ -134,17 +127,14 @@ def promote(
 
 
 def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) -> dict[str, Any]:
-    """Download a model from the registry to a file, which is written whole or not at all; return source, out and
-    lineage.
+    """Download a model to a file, which is written whole or not at all; return source, out and lineage.
 
     Parameters
     ----------
-    source, out : str
-        models:/NAME@ALIAS, models:/NAME/VERSION or runs:/..., and the file.
-    force : bool, default=False
-        Replace an existing file; a link is replaced, not followed.
-    uri : str, default=None
-        The store.
+    source : str, models:/NAME@ALIAS, models:/NAME/VERSION or runs:/...
+    out : str, the file
+    force : bool, replace an existing file; a link is replaced, not followed
+    uri : str, the store
     """
     if os.path.lexists(out) and not force:
         raise InputError(f"{out} is there already: give another --out, or --force to replace it")
@@ -159,10 +149,8 @@ def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) 
 
 
 def deletable(name: str, version: str | None = None, uri: str | None = None) -> dict[str, Any]:
-    """Return what `delete` would remove: name, versions and the aliases {alias: version} that point to them.
-
-    `version` is a number or "latest"; None stands for the model with all of its versions. InputError for an unknown
-    name.
+    """Return what `delete` would remove: name, versions and the aliases {alias: version} that point to them. `version`
+    is a number or "latest"; None stands for the model with all of its versions. InputError for an unknown name.
     """
     with store.session(store.tracking_uri(uri), f"{name} is not deleted") as client:
         model = fetching.registered_model(client, name)

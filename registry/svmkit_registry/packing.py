@@ -23,10 +23,9 @@ EXAMPLE_ROWS = 5
 
 
 def write_folder(folder: str | Path, model: SVMModel, example: Any, **meta: Any) -> None:
-    """Write the folder that mlflow.pyfunc.load_model reads; it does not exist yet.
-
-    The first five rows of `example` are stored; `meta` are fields of mlflow.models.Model: model_id, run_id, ... Raises
-    InputError: the kernel of the model is not registered by a name.
+    """Write the folder that mlflow.pyfunc.load_model reads, which does not exist yet, with the first five rows of
+    `example`; `meta` are fields of mlflow.models.Model: model_id, run_id, ... Raises InputError: the kernel of the
+    model is not registered by a name.
     """
     import mlflow.pyfunc
     from mlflow.models import Model
@@ -92,10 +91,7 @@ def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
 
 
 def as_table(encoding: Encoding, dense: np.ndarray) -> Any:
-    """Decode rows of shape (n, n_features) to the DataFrame that they came from.
-
-    Unknown categories become "", as do the holes of dates; those of numbers stay NaN.
-    """
+    """Decode rows (n, n_features) to the DataFrame they came from; unknown categories and holes of dates are ""."""
     import pandas as pd
 
     columns: dict[str, Any] = {}

@@ -10,9 +10,8 @@ _ERRORS = {RMSE: "test_rmse", MAE: "test_mae"}  # greater is better: a metric is
 
 
 def metric_of(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
-    """Return the metric by which two versions are compared: the candidate's own if both were measured by it.
-
-    Otherwise it is accuracy, or R2 for a candidate that predicts quantities, which every version has that was tested.
+    """Return the metric to compare two versions by: the candidate's own if both were measured by it; else that of every
+    tested version, accuracy, or R2 for a candidate that predicts quantities.
     """
     own = ours.get("metric")
     if own and None not in (value_of(ours, own), value_of(theirs, own)):
@@ -35,12 +34,9 @@ def objection(ours: dict[str, Any], theirs: dict[str, Any], we: str, they: str, 
 
     Parameters
     ----------
-    ours, theirs : dict of str to object
-        Lineage of the candidate and of that version.
-    we, they : str
-        The names of the two in the message.
-    metric : str, default="accuracy"
-        By what they are compared.
+    ours, theirs : dict of str to object, the lineage of the candidate and of that version
+    we, they : str, the names of the two in the message
+    metric : str, by what they are compared
     """
     mine, other = value_of(ours, metric), value_of(theirs, metric)
     name = f"test {title(metric)}"

@@ -47,9 +47,8 @@ def prepare() -> None:
 
 
 def tracking_uri(uri: str | None = None) -> str:
-    """The store's URI: `uri`, else $MLFLOW_TRACKING_URI, else sqlite in ./mlflow.db; sqlite paths made absolute.
-
-    A bare path that ends in .db is a sqlite file.
+    """The store's URI, sqlite paths made absolute: `uri` (a bare path that ends in .db is a sqlite file), else
+    $MLFLOW_TRACKING_URI, else sqlite in ./mlflow.db.
     """
     chosen = uri or os.environ.get("MLFLOW_TRACKING_URI") or DATABASE
     if "://" not in chosen and chosen.endswith(".db"):
@@ -79,10 +78,9 @@ def artifact_root(uri: str) -> Path | None:
 
 
 def open_client(uri: str) -> Any:
-    """An MlflowClient on a store; a sqlite store that does not exist yet is created first.
-
-    The model registry is the same store unless $MLFLOW_REGISTRY_URI names another. Raises OSError, TimeoutError,
-    MlflowException: the store cannot be reached.
+    """An MlflowClient on a store; a sqlite store that does not exist yet is created first. The model registry is the
+    same store unless $MLFLOW_REGISTRY_URI names another. Raises OSError, TimeoutError, MlflowException: the store
+    cannot be reached.
     """
     from mlflow import MlflowClient
 
@@ -94,10 +92,9 @@ def open_client(uri: str) -> Any:
 
 @contextmanager
 def session(uri: str, what: str, *, create: bool = False) -> Iterator[Any]:
-    """Yield a client on the store of a `tracking_uri`, with mlflow's own messages held back.
-
-    `create` makes a missing sqlite store. Raises InputError: there is no store. Raises SvmkitError: the block failed;
-    the message is one line that begins with `what`.
+    """Yield a client on the store of a `tracking_uri`, with mlflow's own messages held back; `create` makes a missing
+    sqlite store. Raises InputError: there is no store. Raises SvmkitError: the block failed; the message is one line
+    that begins with `what`.
     """
     path = sqlite_path(uri)
     if path and not path.is_file() and not create:
@@ -122,10 +119,8 @@ def reason(error: BaseException) -> str:
 
 
 def experiment_id(client: Any, name: str | None = None) -> str:
-    """Return the id of an experiment, which is created when missing, also when several processes ask at once.
-
-    Without a name it is $MLFLOW_EXPERIMENT_NAME, else "svmkit". Raises InputError: an experiment of that name was
-    deleted.
+    """Return the id of an experiment, created when missing, also when several processes ask at once. Without a name it
+    is $MLFLOW_EXPERIMENT_NAME, else "svmkit". Raises InputError: an experiment of that name was deleted.
     """
     from mlflow.exceptions import MlflowException
 
@@ -203,9 +198,8 @@ def _is_there(path: Path) -> bool:
 
 
 def _create(path: Path) -> None:
-    """Create the database under a lock, in a file of its own that is renamed at the end.
-
-    Other processes see no database or a complete one, even after a kill half-way through the migrations.
+    """Create the database under a lock, in a file that is renamed at the end, so that others see none or a complete
+    one, even after a kill half-way through the migrations.
     """
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 

@@ -56,17 +56,14 @@ def _guard(method: Callable) -> Callable:
 class MLflowTracker(Tracker):
     """One run in MLflow; several may be open in one process.
 
-    When the store fails there is one SvmkitWarning, and all later calls do nothing; only `fetch` raises.
+    When the store fails there is one SvmkitWarning, and all later calls do nothing; only `fetch` raises. Artifacts of
+    the default store are in ./mlruns.
 
     Parameters
     ----------
-    uri : str, default=None
-        The store; None is $MLFLOW_TRACKING_URI, else sqlite in ./mlflow.db (created when missing; artifacts are in
-        ./mlruns).
-    experiment : str, default=None
-        Created when missing; None is $MLFLOW_EXPERIMENT_NAME, else "svmkit".
-    strict : bool, default=False
-        Raise the errors of the store instead.
+    uri : str, the store; None is $MLFLOW_TRACKING_URI, else sqlite in ./mlflow.db (created when missing)
+    experiment : str, created when missing; None is $MLFLOW_EXPERIMENT_NAME, else "svmkit"
+    strict : bool, raise the errors of the store instead
     """
 
     def __init__(self, uri: str | None = None, experiment: str | None = None, *, strict: bool = False) -> None:

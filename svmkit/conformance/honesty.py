@@ -67,10 +67,7 @@ def ordinary(solver: Solver, task: str = "classify") -> dict[str, dict[str, Any]
 
 
 def false_claim(solver: Solver, cases: dict[str, dict[str, Any]], task: str = "classify") -> str | None:
-    """Return a claim of a run on some of the `ordinary` data that the judge finds false, or None.
-
-    What a solver refuses in one line is left out.
-    """
+    """Return a claim of a run on some of the `ordinary` data that is false, or None; one-line refusals are left out."""
     for name, given in cases.items():
         X, y, kernel = given.pop("X"), given.pop("y"), given.pop("kernel")
         stop, verdicts = Gap(TOL) | Iterations(2000) | Seconds(0.3), list[Verdict]()

@@ -19,19 +19,15 @@ TRIED = -1.0, 0.0, 1.0, 2.0, math.inf, math.nan, "wide"  # values of a numeric o
 
 
 class Points(NamedTuple):
-    """Samples at which a loss is looked at: targets, decision values h, costs and residuals e = target - h.
-
-    `values` are the losses by their definition, costs included, and `noise` is what rounding leaves open in a value.
-    All arrays are (m,).
-    """
+    """Samples at which a loss is looked at; all arrays are (m,)."""
 
     target: np.ndarray
-    h: np.ndarray
+    h: np.ndarray  # decision values
     C: np.ndarray
     terms: Terms
-    e: np.ndarray
-    values: np.ndarray
-    noise: np.ndarray
+    e: np.ndarray  # residuals, target - h
+    values: np.ndarray  # the losses by their definition, costs included
+    noise: np.ndarray  # what rounding leaves open in a value
 
 
 def points(loss: Loss, m: int = 300, seed: int = 0) -> Points:

@@ -38,9 +38,8 @@ def tolerance(solver: Solver) -> float:
 
 
 def toy(seed: int = 0, m: int = 90, share: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
-    """Make two overlapping classes in three dimensions, with duplicate rows and a constant feature.
-
-    Returns X (m, 3) and y (m,), +1 first, with this share and at least two samples, and then -1.
+    """Make X (m, 3), with duplicate rows and a constant feature, and y (m,) of two overlapping classes: first +1, with
+    this share and at least two samples, and then -1.
     """
     rng = np.random.default_rng(seed)
     y = np.where(np.arange(m) < max(2, round(share * m)), 1.0, -1.0)
@@ -68,7 +67,6 @@ def regresses(solver: Solver) -> bool:
 
 def with_losses(solver: Solver, task: str) -> dict[str, Solver]:
     """Return the solver with each loss of a task that it takes, by name: first its own, then those of other names.
-
     Losses with options have others than their defaults; a solver whose loss is no option is alone.
     """
     variants = {solver.loss_for(kernel_for(solver), task).name: solver}

@@ -38,12 +38,9 @@ class Extent:
 
         Parameters
         ----------
-        kernel : Kernel
-            The kernel, resolved. One without a `Form` has no use for the extent, and gets an empty one.
-        X : ndarray or CSR, shape (n, d)
-            Not copied as a whole.
-        rows : ndarray of int, optional
-            Rows of X that take part; all by default.
+        kernel : Kernel, resolved; one without a `Form` has no use for the extent, and gets an empty one
+        X : ndarray or CSR of shape (n, d), not copied as a whole
+        rows : ndarray of int, the rows of X that take part; None is all
         """
         if kernel.form is None:
             return cls(NOWHERE, 0.0)

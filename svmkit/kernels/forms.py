@@ -38,13 +38,9 @@ class Argument(Enum):
 
 
 class Scalars(NamedTuple):
-    """The parameters of a kernel that has a form, as compiled loops take them; 1.0, 0.0 and 3 where its formula has
-    none.
+    """The parameters of a kernel as compiled loops take them; 1.0, 0.0 and 3 where its formula has none."""
 
-    `form` is the number of the form, `NO_FORM` for a kernel without one.
-    """
-
-    form: int
+    form: int  # the number of the form; `NO_FORM` for a kernel without one
     gamma: float
     coef0: float
     degree: int
@@ -126,9 +122,8 @@ def form_of(number: int) -> Form:
 
 
 def difference_error(scalars: Scalars, n: int) -> float:
-    """Return the bound of `value_error` for a kernel of x - z whose distances are sums over n differences.
-
-    A distance t is off by at most (n + 3) u t, wherever the data lie, and t exp(-t) <= 1/e.
+    """Return the bound of `value_error` for a kernel of x - z whose distances are sums over n differences. A distance t
+    is off by at most (n + 3) u t, wherever the data lie, and t exp(-t) <= 1/e.
     """
     off = (n + 3) * U
     return min(1.0, off / (math.e * (1.0 - off)) + scalars.gamma * n * TINY + EXP)

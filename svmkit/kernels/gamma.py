@@ -86,17 +86,14 @@ def resolve_gamma(gamma: str | float, X) -> float:
 def gamma_of_moments(
     gamma: str, n: int, mean: np.ndarray, var: np.ndarray, is_constant: Callable[[bool], bool]
 ) -> float:
-    """Return the number that `gamma` stands for on data of these means and variances; raise InputError as
-    `resolve_gamma`.
+    """Return the number that `gamma` stands for on data of these moments; raise InputError as `resolve_gamma`.
 
     Parameters
     ----------
-    gamma, n : {"scale", "auto", "msd"}, int
-        As for `resolve_gamma`, and the number of samples.
-    mean, var : ndarray of float64, shape (n_features,)
-        The mean and the variance of each column.
-    is_constant : callable
-        Says whether all entries of the data are equal or, given True, the entries of each column.
+    gamma : {"scale", "auto", "msd"}
+    n : int, the number of samples
+    mean, var : ndarray of float64, shape (n_features,), the mean and the variance of each column
+    is_constant : callable, whether all entries of the data are equal or, given True, those of each column
     """
     d = len(mean)
     if gamma == "auto":

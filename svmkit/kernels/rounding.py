@@ -14,19 +14,15 @@ MEMO = 10 * U  # relative difference of coefficients that `Gram.matvec` takes fo
 
 
 def value_error(kernel: Kernel, n: int, reach: float, l1: float | None = None) -> float:
-    """Return a bound on |computed - exact| for float64 values of a kernel that has a `Form`; it may be inf.
+    """Return a bound on |computed - exact| for float64 values of a kernel that has a `Form`; it may be inf. Distances
+    are sums of |x - z|, whose error is relative to the distance, unless `l1` is given.
 
     Parameters
     ----------
-    kernel : Kernel
-        The kernel, resolved.
-    n : int
-        The largest number of entries of a vector that take part in its sums: d if dense, the stored ones if sparse.
-    reach : float
-        Largest |x|^2 of the vectors, as computed in float64.
-    l1 : float, optional
-        Largest |x|_1 of the vectors, for a Laplacian kernel whose distances are summed up from |z|_1; by default its
-        distances are sums of |x - z|, whose error is relative to the distance.
+    kernel : Kernel, resolved
+    n : int, the most entries of a vector that take part in its sums: d if dense, the stored ones if sparse
+    reach : float, the largest |x|^2 of the vectors, as computed in float64
+    l1 : float, their largest |x|_1, for a Laplacian kernel whose distances are summed up from |z|_1
     """
     assert kernel.form is not None
     return kernel.form.error(kernel.scalars, n, _above(n, reach), l1)
@@ -44,18 +40,15 @@ def _above(n: int, reach: float) -> float:
 
 
 def product_error(value: float, largest: float, panel: int, n: int, size: float) -> float:
-    """Return a bound on the error of a sum of n products of a kernel value and a coefficient; it may be inf.
-
-    The bound covers coefficients that `Gram.matvec` takes for equal to those of its last product.
+    """Return a bound on the error of a sum of n products of a kernel value and a coefficient; it may be inf. It covers
+    coefficients that `Gram.matvec` takes for equal to those of its last product.
 
     Parameters
     ----------
-    value, largest : float
-        Bounds on the error and on the absolute value of a kernel value.
-    panel, n : int
-        Number of products that are summed before their sum is added to those of the panels before, and of all products.
-    size : float
-        Sum of the absolute values of the coefficients.
+    value, largest : float, bounds on the error and on the absolute value of a kernel value
+    panel : int, how many products are summed before their sum is added to those of the panels before
+    n : int, the number of all products
+    size : float, the sum of the absolute values of the coefficients
     """
     if size == 0.0:
         return 0.0

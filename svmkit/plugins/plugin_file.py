@@ -90,17 +90,9 @@ def loaded_files() -> tuple[PluginFile, ...]:
 
 @dataclass(frozen=True)
 class PluginFile:
-    """A plugin file as it was read. It can be pickled, so that a worker process loads the same text, from memory.
+    """A plugin file as it was read. It can be pickled, so that a worker process loads the same text, from memory."""
 
-    Parameters
-    ----------
-    path : str
-        Its absolute path, without symbolic links.
-    source : bytes
-        Its contents.
-    """
-
-    path: str
+    path: str  # absolute, without symbolic links
     source: bytes = field(repr=False)
 
     @classmethod
@@ -184,9 +176,8 @@ class PluginFile:
         return module
 
     def _place(self) -> str:
-        """Return its path, or a name that is no path if another text is there by now.
-
-        numba's `cache=True` takes the date of the file for that of the code, and would keep this code as the new one's.
+        """Return its path, or a name that is no path if another text is there by now: numba's `cache=True` takes the
+        date of the file for that of the code, and would keep this code as the new one's.
         """
         try:
             return self.path if Path(self.path).read_bytes() == self.source else f"<{self.path}, as it was>"

@@ -56,7 +56,6 @@ def _replace(target: Path, parts: Iterable[bytes]) -> int:
 
 def keep_old(path: str | os.PathLike) -> Path | None:
     """Keep the content of a file that is about to be replaced in FILE.bak; there is a whole file at each name always.
-
     Returns FILE.bak, which is replaced if it was there; None for a file that is not there, is empty or is not regular.
     Raises InputError if FILE.bak cannot be written.
     """

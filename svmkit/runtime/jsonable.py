@@ -7,10 +7,7 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """Return `value` in types of JSON.
-
-    Arrays and tuples become lists, numpy scalars Python numbers, keys text, and NaN and infinity None.
-    """
+    """Return JSON types: arrays and tuples become lists, numpy scalars numbers, keys text, NaN and infinity None."""
     if isinstance(value, dict):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

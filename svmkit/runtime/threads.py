@@ -80,22 +80,14 @@ def using(threads: int | None = None) -> Iterator[int]:
 def spread(loop: Callable[..., object], n: int, work: float, *args: Any) -> None:
     """Call loop(first, last, *args) for ranges that cover the items 0 to n - 1, each once, on the caller's threads.
 
-    Little work is done in the calling thread by one call. A call from within a loop is of this kind, whatever its work.
-    What an item computes must not depend on the range in which it is computed, so that results do not depend on the
-    number of threads: cut work into items, tiles of rows for instance, and keep sums over all items out of the loop.
-    The first exception of a call, or KeyboardInterrupt, is raised once no call is running any more.
+    `loop` is compiled with `@njit(nogil=True, cache=True)`. It may be called for several ranges at once, from several
+    threads, and for none if `n` is 0. What an item computes must not depend on the range in which it is computed, so
+    that results do not depend on the number of threads: cut work into items, tiles of rows for instance, and keep sums
+    over all items out of the loop. The first exception of a call, or KeyboardInterrupt, is raised once no call is
+    running any more.
 
-    Parameters
-    ----------
-    loop : callable
-        A function compiled with `@njit(nogil=True, cache=True)` whose first arguments are `first` and `last`. It may be
-        called for several ranges at once, from several threads, and for none if `n` is 0.
-    n : int
-        Number of items.
-    work : float
-        Nanoseconds that an item takes on one core, roughly: it decides how many threads are worth waking up.
-    *args
-        The other arguments of `loop`.
+    `work` is the nanoseconds that an item takes on one core, roughly: it decides how many threads are worth waking up.
+    Little work is done in the calling thread by one call, and so is that of a call from within a loop.
     """
     if n <= 0:
         return

@@ -33,9 +33,8 @@ def end_with(parent: int) -> None:
 
 
 def may_start_processes() -> None:
-    """Let this process start processes, though it is a daemonic one of `multiprocessing`, as workers of Dask are.
-
-    The rule keeps processes from being orphaned, which `end_with` sees to.
+    """Let this process start processes, though it is a daemonic one of `multiprocessing`, as workers of Dask are. The
+    rule keeps processes from being orphaned, which `end_with` sees to.
     """
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
 

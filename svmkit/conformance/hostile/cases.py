@@ -30,10 +30,9 @@ def clouds(m: int = 60, d: int = 3, *, share: float = 0.5, shift: float = 0.7) -
 
     Parameters
     ----------
-    m, d : int
-        Numbers of samples and columns.
-    share, shift : float
-        Share of the positive class, of which there is at least one sample; the means, plus and minus, in each column.
+    m, d : int, the numbers of samples and columns
+    share : float, that of the positive class, of which there is at least one sample
+    shift : float, the means of the classes, plus and minus, in each column
     """
     rng = np.random.default_rng(0)
     y = np.where(np.arange(m) < max(1, round(share * m)), 1, -1)
@@ -124,21 +123,16 @@ def three(offset: float = 0.0) -> Data:
 
 @dataclass(frozen=True)
 class Case:
-    """One hostile case: what makes the data, and the options of `fit`.
-
-    The linear kernel takes the place of `kernel` for the solvers of that kernel, unless `linear` says that the case is
-    not meant for them. A solver is run with each of its losses if `every_loss`, else with its default. The task is
-    "classify" or "one-class".
-    """
+    """One hostile case: what makes the data, and the options of `fit`."""
 
     name: str
     make: Callable[[], Data]
     kernel: Kernel = RBF(0.5)  # noqa: RUF009  kernels are frozen
     C: float = 1.0
     class_weight: Any = None
-    linear: bool = True
-    task: str = "classify"
-    every_loss: bool = False
+    linear: bool = True  # whether solvers of the linear kernel are run, too, with that kernel
+    task: str = "classify"  # or "one-class"
+    every_loss: bool = False  # whether a solver is run with each of its losses, or with its default
     group: str = ""
 
 

@@ -31,27 +31,22 @@ OUTCOMES = ("converged", "honest", "refused", "wrong", "traceback", "over")
 
 @dataclass
 class Trial:
-    """What came of one solver with one loss on one case.
-
-    The outcome is "converged" and true; "honest": not converged, and what it claims is true; "refused" with one line;
-    "wrong": a claim is false; "traceback": another exception, or the process died; "over" the limit by more than a
-    second. `seconds` is the time of training, `true` has [P, D, gap] of each class pair as the judge found them,
-    `objective` says what was minimised, for the comparison of bounds with the models of other solvers, and `said` has
-    the false claims or the message of the exception.
-    """
+    """What came of one solver with one loss on one case."""
 
     case: str
     solver: str
     loss: str
+    # "converged" and true; "honest": not converged, and what it claims is true; "refused" with one line; "wrong": a
+    # claim is false; "traceback": another exception, or the process died; "over" the limit by more than a second
     outcome: str = "traceback"
-    seconds: float = 0.0
+    seconds: float = 0.0  # of training
     status: str | None = None
     primal: float | None = None
     dual: float | None = None
     gap: float | None = None
-    true: list[list[float]] = field(default_factory=list)
-    objective: str = ""
-    said: str = ""
+    true: list[list[float]] = field(default_factory=list)  # [P, D, gap] of each class pair as the judge found them
+    objective: str = ""  # what was minimised, for the comparison of bounds with the models of other solvers
+    said: str = ""  # the false claims or the message of the exception
 
 
 def trials() -> list[tuple[str, str, str]]:

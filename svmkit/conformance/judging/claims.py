@@ -53,17 +53,15 @@ class Verdict:
 
 
 def judge_claims(given: Subproblem, objective: Objective, solution: Any, tol: float | None = None) -> Verdict:
-    """Compare the claims of a solution, its status and certificate, with the true numbers.
-
-    P and D hold if they are right up to the larger of `TINY` and the claimed gap, and D only if it is below P.
+    """Compare the claims of a solution, its status and certificate, with the true numbers. P and D hold if they are
+    right up to the larger of `TINY` and the claimed gap, and D only if it is below P.
 
     Parameters
     ----------
-    given, objective : Subproblem, Objective
-        The problem with its model, and what is minimised.
-    solution, tol : Solution, float or None
-        The claims, whose dual weights may prove D, and the gap that "converged" stands for, None if the solve had
-        another rule.
+    given : Subproblem, the problem with its model
+    objective : Objective
+    solution : Solution, whose dual weights may prove D
+    tol : float or None, the gap that "converged" stands for; None if the solve had another rule
     """
     claim = solution.certificate
     P, h, size = given.primal(objective)
@@ -91,11 +89,10 @@ def compare_numbers(verdict: Verdict, claim: Certificate, status: Status, tol: f
 
     Parameters
     ----------
-    verdict, claim, status : Verdict, Certificate, Status
-        The true numbers, and the claimed ones.
-    tol, free : float or None, float
-        The gap that "converged" stands for, None if the solve had another rule; by how much P may be off, relatively,
-        where no gap is claimed.
+    verdict : Verdict, with the true numbers
+    claim, status : Certificate, Status, what is claimed
+    tol : float or None, as for `judge_claims`
+    free : float, by how much P may be off, relatively, where no gap is claimed
     """
     P, D, gap, false = verdict.primal, verdict.dual, verdict.gap, verdict.false
     if any(math.isnan(x) for x in (claim.primal, claim.dual, claim.gap) if x is not None):

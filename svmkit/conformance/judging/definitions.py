@@ -75,7 +75,6 @@ class Values:
 
 def is_indefinite(K: np.ndarray, centred: bool) -> bool:
     """Return whether K (m, m) has an eigenvalue below 0 by more than rounding, so that no dual value is a bound.
-
     `centred` says that only weights that sum to 0 count, as where the bias is free.
     """
     largest = np.abs(K).max(initial=0.0)

@@ -12,15 +12,11 @@ from svmkit.losses.base import Loss
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimised: 1/2 |w|^2 + sum_i C_i loss_i, the bias free, part of w, or absent.
-
-    `bias` is the value of the column of the bias: 0 for no bias, None for a free one. With `l1` the penalty is |w|_1
-    instead of 1/2 |w|^2.
-    """
+    """What is minimised: 1/2 |w|^2 + sum_i C_i loss_i, the bias free, part of w, or absent."""
 
     loss: Definition
-    bias: float | None
-    l1: bool = False
+    bias: float | None  # the value of the column of the bias: 0 for no bias, None for a free one
+    l1: bool = False  # whether the penalty is |w|_1 instead of 1/2 |w|^2
 
     @classmethod
     def from_words(cls, formulation: str, loss: Loss) -> Objective | None:
@@ -36,18 +32,14 @@ class Objective:
 
 @dataclass(frozen=True)
 class Subproblem:
-    """One problem over some rows of the data, and the model that was found for it.
-
-    The rows (m,) of `values` take part, with labels -1 or +1 or targets `t` (m,) and costs `C` (m,), in long double.
-    The model is its coefficients `coef` (m,), or the weights `w` of all columns, and the intercept.
-    """
+    """One problem over some rows of the data, and the model that was found for it, in long double."""
 
     values: Values
-    rows: np.ndarray
-    t: np.ndarray
-    C: np.ndarray
-    coef: np.ndarray | None
-    w: np.ndarray | None
+    rows: np.ndarray  # (m,): those of `values` that take part
+    t: np.ndarray  # (m,): labels -1 or +1, or targets
+    C: np.ndarray  # (m,): costs
+    coef: np.ndarray | None  # (m,): coefficients of the model, which is these
+    w: np.ndarray | None  # or the weights of all columns
     intercept: np.longdouble
 
     def norm(self, coef: np.ndarray) -> np.longdouble:

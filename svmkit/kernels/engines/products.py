@@ -240,9 +240,8 @@ class CSREngine(_Products):
 
     @cached_property
     def columns(self) -> Any:
-        """A copy of X by columns, if a single kernel row is computed faster from them; else None.
-
-        By columns, only the entries of X in the columns of z are read: sum_c count_c^2 / n of them on average.
+        """A copy of X by columns, if a single kernel row is computed faster from them; else None. By columns, only the
+        entries of X in the columns of z are read: sum_c count_c^2 / n of them on average.
         """
         X, counts = self.X, np.bincount(self.X.indices, minlength=self.X.shape[1])
         size = X.nnz * (X.data.itemsize + X.indices.itemsize)

@@ -27,16 +27,12 @@ class Vectors:
 
 
 class Columns(NamedTuple):
-    """The points of a class whose values are asked for, and the columns of the block for these values.
+    """The points of a class whose values are asked for, and the columns of the block for these values."""
 
-    `of` has the numbers of the `width` points, empty for all, and `at` their columns, empty for `first` and those that
-    follow it.
-    """
-
-    of: np.ndarray
-    width: int
+    of: np.ndarray  # the numbers of the points; empty for all
+    width: int  # how many points there are
     first: int
-    at: np.ndarray
+    at: np.ndarray  # their columns; empty for `first` and those that follow it
 
     def parts(self, step: int) -> list[Columns]:
         """Return the columns in parts of at most `step`."""
@@ -82,13 +78,10 @@ class Pool:
 
 
 class Segments:
-    """Kernel values of points of one class with all n points of the class, in chunks.
-
-    `place` (n,) is the position of each point's segment, counted over all chunks; -1 if there is none.
-    """
+    """Kernel values of points of one class with all n points of the class, in chunks."""
 
     def __init__(self, pool: Pool, n: int, dtype: np.dtype) -> None:
-        self.place = np.full(n, -1, dtype=np.int64)
+        self.place = np.full(n, -1, dtype=np.int64)  # of each point's segment, counted over all chunks; -1 for none
         self.chunks: list[np.ndarray] = []
         self._pool, self._n, self._dtype = pool, n, dtype
         self._rows = int(np.clip(min(CHUNK, pool.memory // 8) // (n * dtype.itemsize), 1, n))  # of a chunk
@@ -124,15 +117,13 @@ class Segments:
             columns.copy((self.chunks[k], slots[here]), (out, rows[here]))
 
     def product(self, points: np.ndarray, coef: np.ndarray, of: np.ndarray) -> np.ndarray:
-        """Return values of points `of` (n,), or all, with points that have a segment, times coefficients: float64, (n,
-        p).
+        """Return values of points with all of the class, or with points `of`, times coefficients: float64, (n, p).
 
         Parameters
         ----------
-        points, coef : ndarray of int64, shape (q,), ndarray of shape (q, p)
-            The points with a segment and their coefficients.
-        of : ndarray of int64, shape (n,)
-            Points of the result; empty for all of the class.
+        points : ndarray of int64, shape (q,), points that have a segment
+        coef : ndarray of shape (q, p), their coefficients
+        of : ndarray of int64, shape (n,), points of the result; empty for all of the class
         """
         out = np.zeros((of.size or self._n, coef.shape[1]))
         chunks, slots = np.divmod(self.place[points], self._rows)

@@ -40,23 +40,13 @@ def has_room(n: int, memory: int) -> bool:
 
 
 class CompleteKernel:
-    """Samples X (n, d) sorted by class, and the kernel rows of their class pairs; of a precomputed kernel the values
-    (n, n).
+    """Samples X (n, d) sorted by class, and the kernel rows of their class pairs; of a precomputed kernel X is (n, n).
 
     Parameters
     ----------
-    kernel, X, members, memory
-        As for `SharedKernel`.
-    one : bool, default=False
-        Whether there is one group of samples, all of which take part in several problems: their kernel values are
-        computed at once wherever they fit.
-    known : CompleteKernel, default=None
-        The kernel rows of these samples and others, whose matrix this one is a part of, if it is there.
-
-    Attributes
-    ----------
-    whole, by_row : bool
-        Whether the values of all samples are computed at once, in one matrix; whether loops can compute single rows.
+    kernel, X, members, memory : as for `SharedKernel`
+    one : bool, whether one group of samples takes part in several problems: its values are computed at once if they fit
+    known : CompleteKernel, of these samples and others, of whose matrix this one is a part, if it is there
     """
 
     def __init__(
@@ -86,6 +76,7 @@ class CompleteKernel:
         self.entries = X.nnz / max(self.m, 1) if sp.issparse(X) else X.shape[1]
         fits = 8 * self.m * self.m <= memory // OF_ALL
         products = kernel.form is not None and kernel.form.argument is not Argument.L1
+        # whether loops can compute single rows; whether the values of all samples are computed at once, in one matrix
         self.by_row = products and isinstance(self.engine, DenseEngine) and not self.engine.cancels
         self.whole = fits and not (not one and self.by_row and self.entries < (WIDE if two else WIDER * WIDE))
         self.known = known if known is not None and self.whole and "matrix" in vars(known) else None
@@ -146,10 +137,7 @@ class CompleteKernel:
         return T.ravel()
 
     def where(self, a: int, b: int) -> tuple[int, int, int, int]:
-        """Return the first sample of each of the classes a < b and their number.
-
-        Where there are no other classes, all samples count as those of the first.
-        """
+        """Return first sample and size of each of the classes a < b; of the first those of all, if it is the only one."""
         if len(self.sizes) <= 2:
             return 0, self.m, 0, 0
         return int(self.starts[a]), int(self.sizes[a]), int(self.starts[b]), int(self.sizes[b])

@@ -19,17 +19,15 @@ RowFunction = Callable[[np.ndarray], np.ndarray]
 
 
 class MatrixEngine(Engine):
-    """Base of the engines over a symmetric matrix A with this diagonal, for which `Z` holds row numbers.
-
-    `asked` counts the rows of A that were requested from the row function so far.
-    """
+    """Base of the engines over a symmetric matrix A with this diagonal, for which `Z` holds row numbers."""
 
     panel = 1  # rows come in any groups
     error = 0.0  # the values are exact as they are given
 
     def __init__(self, diag: np.ndarray) -> None:
         self.kernel: Kernel = Precomputed()
-        self.n, self._diag, self.asked = len(diag), diag, 0
+        self.n, self._diag = len(diag), diag
+        self.asked = 0  # rows of A that were requested from the row function so far
 
     @property
     def X(self) -> np.ndarray:
@@ -194,7 +192,6 @@ def require_mirrored(both: tuple[np.ndarray, np.ndarray], at: tuple[np.ndarray, 
 
 def require_curvature(curvature: np.ndarray, origin: str, slack: float) -> None:
     """Raise InputError when x'A x < 0 for an x = `origin` e_j of sum zero, since no certificate exists then.
-
     `curvature` (m,) has x'A x for each j, and `slack` is the rounding error of a value of A.
     """
     j = int(curvature.argmin())

@@ -86,10 +86,9 @@ class RowCache:
 
         Parameters
         ----------
-        i, compute : int, Compute
-            The row, and what is called if it is not cached.
-        likely : Likely, optional
-            Names rows that are computed along with row i if it is missing.
+        i : int
+        compute : Compute, what is called if the row is not cached
+        likely : Likely, names rows that are computed along with row i if it is missing
         """
         row = self.get(i)
         if row is not None:
@@ -135,9 +134,7 @@ class RowCache:
         return self.slab[slot]
 
     def restrict(self, among: np.ndarray) -> None:
-        """Restrict the matrix to rows and columns `among`, ascending, numbered from 0 afterwards, so that more rows
-        fit.
-        """
+        """Restrict the matrix to rows and columns `among`, ascending, then numbered from 0, so that more rows fit."""
         from svmkit.kernels.loops.row_loops import gather
 
         slot_of, used = self.table.slot_of[among], self.table.used

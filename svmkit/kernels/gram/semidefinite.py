@@ -20,20 +20,14 @@ COPIES = 3  # of the matrix, while it is examined
 
 
 class Definiteness(NamedTuple):
-    """What is known about a kernel matrix K: K + shift I is positive semidefinite, a shift of the size of rounding
-    errors.
+    """What is known about a kernel matrix K."""
 
-    `flaw` says why K cannot count as positive semidefinite; None if it can.
-    """
-
-    shift: float = 0.0
-    flaw: str | None = None
+    shift: float = 0.0  # of the size of rounding errors: K + shift I is positive semidefinite
+    flaw: str | None = None  # why K cannot count as positive semidefinite
 
 
 def examine(engine: Engine, diag: np.ndarray, budget: int) -> Definiteness:
-    """Examine the kernel matrix of an engine with this diagonal, unless its kernel is known to be positive
-    semidefinite.
-    """
+    """Examine a kernel matrix with this diagonal, unless its kernel is known to be positive semidefinite."""
     known, name, m = engine.kernel.semidefinite, engine.kernel.name, engine.n
     if known:
         return Definiteness()

@@ -17,30 +17,23 @@ SQUARE = 32  # rows and columns that are copied together
 
 
 class FromMatrix(NamedTuple):
-    """The rows of a class pair as parts of the rows of a matrix K (m, m) of all samples, sorted by class.
-
-    a, n_a and b, n_b are the first sample of each of the two classes and their number.
-    """
+    """The rows of a class pair as parts of the rows of a matrix K (m, m) of all samples, sorted by class."""
 
     K: np.ndarray
-    a: int
+    a: int  # the first sample of each of the two classes, and their number
     n_a: int
     b: int
     n_b: int
 
 
 class FromDense(NamedTuple):
-    """The rows of a class pair, computed from dense samples, sorted by class; a, n_a, b, n_b as in `FromMatrix`.
+    """The rows of a class pair, computed from dense samples, sorted by class; a, n_a, b, n_b as in `FromMatrix`."""
 
-    `T` (d' * m,) has the columns of X less the origin one after the other, and columns of 0 that make their number d' a
-    multiple of 8; `sq` and `diag` (m,) have |x|^2 and k(x, x) of each sample; form, gamma, coef0, degree as in
-    `Scalars`.
-    """
-
+    # (d' * m,): the columns of X less the origin one after the other, and columns of 0 that make d' a multiple of 8
     T: np.ndarray
-    sq: np.ndarray
+    sq: np.ndarray  # (m,): |x|^2 and k(x, x) of each sample
     diag: np.ndarray
-    form: int
+    form: int  # as in `Scalars`, with those below
     gamma: float
     coef0: float
     degree: int
@@ -51,15 +44,11 @@ class FromDense(NamedTuple):
 
 
 class Slab(NamedTuple):
-    """The kernel rows (n, n) of n samples in the order in which they were computed; `slot_of` is -1 for those not
-    there.
-
-    `done` (2,) has the number of rows that are there, and of kernel values that were computed for them.
-    """
+    """The kernel rows (n, n) of n samples in the order in which they were computed."""
 
     rows: np.ndarray
-    slot_of: np.ndarray
-    done: np.ndarray
+    slot_of: np.ndarray  # -1 for rows that are not there
+    done: np.ndarray  # (2,): the number of rows that are there, and of kernel values that were computed for them
 
 
 def _compute(source, i, out):

@@ -40,10 +40,8 @@ def product(X, sel: np.ndarray, Z, coef: np.ndarray, scalars: Scalars, out) -> N
 
     Parameters
     ----------
-    X, sel, Z, scalars
-        As for `block`.
-    coef, out : ndarray of float64, shapes (q, p) and (m, p)
-        Coefficients of Z, and the sums.
+    X, sel, Z, scalars : as for `block`
+    coef, out : ndarray of float64, shapes (q, p) and (m, p), the coefficients of Z, and the sums
     """
     spread(_product, *_work(X, Z, out.shape[0]), X, sel, Z, _squares(scalars), scalars.gamma, coef, out)
 

@@ -10,9 +10,7 @@ CHUNK = 1 << 17  # entries of X that are moved at a time
 
 def square_norms(X, origin: np.ndarray | None = None) -> np.ndarray:
     """Return |x|^2 of each row as float64 (n,), for dense and CSR storage of either precision; X is not copied as a
-    whole.
-
-    For a dense X an origin (d,) says where norms are measured from, if it is not 0.
+    whole. For a dense X an origin (d,) says where norms are measured from, if it is not 0.
     """
     if origin is not None and origin.size:
         norms = np.empty(X.shape[0])

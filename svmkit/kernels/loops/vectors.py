@@ -85,10 +85,9 @@ def dense_dots(typing, rows, first, panel, out):
 
     Parameters
     ----------
-    rows, first : array of shape (n, d), int
-        The rows, whose last one stands for those beyond it, and the first of them.
-    panel, out : array of shape (d, width), array
-        The panel, and an array for the products, with room for the rows beyond the last one.
+    rows : array of shape (n, d), whose last row stands for those beyond it
+    first : int
+    panel, out : array of shape (d, width), and one for the products, with room for the rows beyond the last one
     """
 
     def _generate(context, builder, signature, args):
