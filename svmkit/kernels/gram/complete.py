@@ -137,7 +137,7 @@ class CompleteKernel:
         return T.ravel()
 
     def where(self, a: int, b: int) -> tuple[int, int, int, int]:
-        """Return first sample and size of each of the classes a < b; of the first those of all, if it is the only one."""
+        """Return first sample and size of each of the classes a < b; of the first those of all, if there is one."""
         if len(self.sizes) <= 2:
             return 0, self.m, 0, 0
         return int(self.starts[a]), int(self.sizes[a]), int(self.starts[b]), int(self.sizes[b])
