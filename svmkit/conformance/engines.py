@@ -75,7 +75,7 @@ def samples() -> np.ndarray:
 
 
 def store(X: np.ndarray, storage: str, dtype: str) -> Any:
-    """Return X read-only in one of `Engine.storages` and `dtypes`; "wide" is CSR with int64 indices and stored zeros."""
+    """Return X read-only in one of `Engine.storages` and `dtypes`; "wide" is CSR with int64 indices and stored 0s."""
     typed, (n, d) = X.astype(DTYPES[dtype]), X.shape
     if storage == "wide":
         every = np.arange(n * d, dtype=np.int64) % d, np.arange(n + 1, dtype=np.int64) * d

@@ -77,8 +77,8 @@ def _serve() -> None:
 
 
 def run_all(jobs: list[tuple[str, str, str]], path: Path, lanes: int = 1) -> list[dict[str, Any]]:
-    """Run the trials (case, solver, loss) that a file of rows, if there is one, lacks, in so many processes; return
-    all.
+    """Run the trials (case, solver, loss) that a file of rows does not hold yet, in so many processes; return all rows.
+    The file is made if it is missing.
     """
     rows = {_key(row): row for row in map(json.loads, path.read_text().splitlines())} if path.exists() else {}
     _run_lanes([job for job in jobs if job not in rows], path, rows, lanes)
