@@ -56,7 +56,6 @@ def _as_they_look(data: Dataset) -> Dataset:
 
 def with_labels_like(data: Dataset, train: Dataset) -> Dataset:
     """Return test data whose labels are what those of training are: classes as text, other classes, or quantities.
-
     Raises InputError: the training labels are quantities, and these are text.
     """
     y = data.y
@@ -68,9 +67,8 @@ def with_labels_like(data: Dataset, train: Dataset) -> Dataset:
 
 
 def answers(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted classes and the code of each row; for quantities no classes and codes of 0.
-
-    Raises InputError: the labels are of a single class.
+    """Return the sorted classes and the code of each row; for quantities no classes and codes of 0. Raises InputError:
+    the labels are of a single class.
     """
     if data.has_targets:
         return np.empty(0), np.zeros(data.n_samples, dtype=np.int64)
@@ -122,10 +120,7 @@ def _is_single(counts: np.ndarray) -> bool:
 
 
 def targets_of(data: Dataset) -> np.ndarray:
-    """Return the labels of a data set as float64, (n_samples,).
-
-    Raises InputError: there are no labels, or they are text, NaN or infinite.
-    """
+    """Return the labels as float64, (n_samples,); raise InputError if there are none, or text, NaN or infinite ones."""
     if data.y is None:
         raise InputError(f"{data.name} has no labels to compare predictions with: svmkit predict needs none")
     y = data.y

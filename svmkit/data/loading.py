@@ -136,9 +136,8 @@ def _fit_columns(X: Any, n_features: int | None, source: str | Path) -> Any:
 
 
 def _without_empty(X: Any, n_features: int, name: str) -> Any:
-    """Return X without its columns beyond those of training if they are all zeros, else X, with a warning.
-
-    In the svmlight format, columns that training data do not have are all zeros there.
+    """Return X without its columns beyond those of training if they are all zeros, else X, with a warning. In the
+    svmlight format, columns that training data do not have are all zeros there.
     """
     if X.shape[1] == n_features:
         return X

@@ -69,7 +69,6 @@ def fold(data: Dataset, number: int, n_folds: int, seed: int, *, stratify: bool 
 
 def sample(data: Dataset, n_rows: int, seed: int) -> Dataset:
     """Return random rows, in the order of the data: the smaller one of two samples of one seed is part of the larger.
-
     Classes have about their shares, and at least one row each as soon as there are as many rows as classes.
     """
     rng = np.random.default_rng(seed)

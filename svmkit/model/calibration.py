@@ -84,17 +84,15 @@ class Sigmoid(Calibration):
 
 @dataclass(frozen=True)
 class Isotonic(Calibration):
-    """The probability is linear between knots, of which each decision has its own, and constant beyond them.
-
-    The knots of all columns stand one column after the other, and column k ends before `ends[k]` (n_columns,): their
-    `decisions` (n_knots,) ascend within each column, and their probabilities `shares` (n_knots,) never fall.
+    """The probability is linear between knots, of which each decision has its own, and constant beyond them. The knots
+    of all columns stand one column after the other.
     """
 
     kind: ClassVar[str] = "isotonic"
 
-    decisions: np.ndarray
-    shares: np.ndarray
-    ends: np.ndarray
+    decisions: np.ndarray  # (n_knots,), ascending within each column
+    shares: np.ndarray  # (n_knots,): their probabilities, which never fall within a column
+    ends: np.ndarray  # (n_columns,): the knots of column k end before `ends[k]`
 
     @property
     def n_columns(self) -> int:
@@ -141,9 +139,8 @@ def require_kind(kind: Any) -> str:
 
 
 def from_file(header: dict[str, Any], arrays: dict[str, np.ndarray], n_columns: int) -> Calibration | None:
-    """Return the calibration in a model file, None if there is none.
-
-    Raises ValueError, KeyError or TypeError: the file is damaged, or not one of svmkit's.
+    """Return the calibration in a model file, None if there is none. Raises ValueError, KeyError or TypeError: the file
+    is damaged, or not one of svmkit's.
     """
     name = header.get("calibration")
     if name is None:

@@ -31,17 +31,13 @@ from svmkit.tasks import task_named
 
 
 class Samples(NamedTuple):
-    """Rows of data on which a model is certified.
+    """Rows of data on which a model is certified."""
 
-    X (n_samples, width) is preprocessed, or the kernel values with the training samples; `codes` are classes, 0 in
-    regression and 1 for outliers; `targets` those of regression, else none; C > 0 the cost of a unit of loss of each
-    row; `dual` (n_samples, n_decisions) signed dual weights, where they are known otherwise than from the coefficients.
-    """
-
-    X: Any
-    codes: np.ndarray
-    targets: np.ndarray
-    C: np.ndarray
+    X: Any  # (n_samples, width): preprocessed, or the kernel values with the training samples
+    codes: np.ndarray  # classes; 0 in regression, 1 for outliers
+    targets: np.ndarray  # of regression, else none
+    C: np.ndarray  # > 0: the cost of a unit of loss of each row
+    # (n_samples, n_decisions): signed dual weights, where they are known otherwise than from the coefficients
     dual: np.ndarray | None = None
 
 
@@ -197,9 +193,8 @@ def _feasible(terms: Terms, beta: np.ndarray, free: bool) -> np.ndarray:
 def _dual_value(
     terms: Terms, beta: np.ndarray, norm: float, of_norm: float, column: float | None
 ) -> tuple[float, float]:
-    """Return D at feasible weights with |w|^2 = norm, and a bound on its error.
-
-    With a free bias targets count from the median; with another one a factor <= 1 makes D as large as possible.
+    """Return D at feasible weights with |w|^2 = norm, and a bound on its error. With a free bias targets count from the
+    median; with another one a factor <= 1 makes D as large as possible.
     """
     if column is None:
         terms = terms._replace(target=terms.target - np.median(terms.target))

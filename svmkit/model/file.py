@@ -53,9 +53,8 @@ def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[s
 
 
 def read(path: str | os.PathLike, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return arrays and header of a file of this kind that `write` made; raise InputError for any other file.
-
-    A file whose checksum does not fit its contents is refused; a file of an earlier version, without one, is not.
+    """Return arrays and header of a file of this kind that `write` made; raise InputError for any other file. A file
+    whose checksum does not fit its contents is refused; a file of an earlier version, without one, is not.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -93,9 +92,8 @@ def checksum(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> str:
 
 
 def save_model(path: str | os.PathLike, parts: dict[str, Any]) -> None:
-    """Write a model, given by the attributes of `SVMModel`, atomically.
-
-    Raises InputError: the kernel is not registered by name, or the file cannot be written.
+    """Write a model, given by the attributes of `SVMModel`, atomically. Raises InputError: the kernel is not registered
+    by name, or the file cannot be written.
     """
     kernel, classes, vectors = (parts[name] for name in ("kernel", "classes", "vectors"))
     calibration: Calibration | None = parts["calibration"]
@@ -134,9 +132,8 @@ def save_model(path: str | os.PathLike, parts: dict[str, Any]) -> None:
 
 
 def load_model(path: str | os.PathLike) -> dict[str, Any]:
-    """Read and validate a model that `save_model` wrote; return the attributes of an `SVMModel` by name.
-
-    Raises InputError: the file is not a model, it is damaged, or its kernel is not installed.
+    """Read and validate a model that `save_model` wrote; return the attributes of an `SVMModel` by name. Raises
+    InputError: the file is not a model, it is damaged, or its kernel is not installed.
     """
     arrays, header = read(path, "model")
     try:

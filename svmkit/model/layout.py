@@ -18,18 +18,14 @@ FEW_CLASSES = 4096
 
 
 class Sorted(NamedTuple):
-    """A one-versus-one machine with its classes in sorted order.
-
-    `rows` are the vectors of the unsorted machine, by class, and `coef` their coefficients; `columns` are its class
-    pairs in our order, and `signs` -1.0 where our decision is LIBSVM's times -1, else 1.0.
-    """
+    """A one-versus-one machine with its classes in sorted order."""
 
     classes: np.ndarray
-    rows: np.ndarray
+    rows: np.ndarray  # the vectors of the unsorted machine, by class
     n_support: np.ndarray
-    coef: np.ndarray
-    columns: np.ndarray
-    signs: np.ndarray
+    coef: np.ndarray  # their coefficients
+    columns: np.ndarray  # its class pairs in our order
+    signs: np.ndarray  # -1.0 where our decision is LIBSVM's times -1, else 1.0
 
 
 def regression_parts(n_sv: int) -> dict[str, Any]:

@@ -34,9 +34,8 @@ FEW = 1 << 18  # coefficients times rows up to which one product with zeros is f
 
 @dataclass(frozen=True, eq=False)
 class Machine(ABC):
-    """The decision functions of a model. The attributes are those of `SVMModel`.
-
-    Decisions of which only `trained` ones are given, (n_samples, len(trained)), are called known.
+    """The decision functions of a model. The attributes are those of `SVMModel`. Decisions of which only `trained` ones
+    are given, (n_samples, len(trained)), are called known.
     """
 
     vectors: Any
@@ -131,9 +130,8 @@ class ClassFunctions(Machine):
 
     @cached_property
     def _sparse(self) -> sp.csc_array | None:
-        """The coefficients of the trained classes as a sparse matrix; None where it would save little.
-
-        Of many classes each has few support vectors of its own among the vectors of all.
+        """The coefficients of the trained classes as a sparse matrix; None where it would save little. Of many classes
+        each has few support vectors of its own among the vectors of all.
         """
         coef = self.coef[self.trained]
         is_dense = coef.size < VALUES // 64 or np.count_nonzero(coef) > DENSE * coef.size

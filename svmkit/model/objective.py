@@ -16,14 +16,11 @@ LIBSVM = ("SVC", "NuSVC", "SVR", "NuSVR")  # estimators of scikit-learn with LIB
 
 
 class Objective(NamedTuple):
-    """What is minimised: a penalty on w, |w|_1 if `l1` else 1/2 |w|^2, and the losses of all samples.
-
-    `bias` is the value of the column of the bias, which is part of w; 0.0 for no bias, None for a free one.
-    """
+    """What is minimised: a penalty on w, and the losses of all samples."""
 
     loss: Loss
-    bias: float | None
-    l1: bool = False
+    bias: float | None  # the value of its column, which is part of w; 0.0 for no bias, None for a free one
+    l1: bool = False  # whether the penalty is |w|_1, or else 1/2 |w|^2
 
 
 def describe_objective(loss: Loss, words: str) -> dict[str, Any]:

@@ -133,7 +133,6 @@ def merge_support(
 
 def weight_coefficients(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return n_support (n_classes,) and coef (n_classes - 1, n_pairs) of a linear model, whose vectors are weights.
-
     Those of the pair (a, b), a < b, count as a vector of class a, with the coefficient 1 against class b.
     """
     a, b = pair_classes(n_classes)
@@ -143,9 +142,8 @@ def weight_coefficients(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def vote_signs(n_classes: int) -> np.ndarray:
-    """Return the class that each decision votes for among more than two classes, (n_pairs, n_classes).
-
-    It has 1.0 for the class that a positive decision speaks for, -1.0 for the other one of the class pair, else 0.0.
+    """Return the class that each decision votes for among more than two classes, (n_pairs, n_classes): 1.0 for the
+    class that a positive decision speaks for, -1.0 for the other one of the class pair, else 0.0.
     """
     a, b = pair_classes(n_classes)
     sides = np.zeros((len(a), n_classes))

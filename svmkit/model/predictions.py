@@ -12,10 +12,8 @@ VALUES = 1 << 22  # decisions of class pairs that are held at a time
 
 
 def predict_with_scores(model: SVMModel, X: Any, n_threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Predict labels with the decisions behind them.
-
-    These are (n_samples,) for two classes, else (n_samples, n_classes): the larger, the more they speak for
-    `classes[1]`, or for the class of the column (`SVMModel.scores`).
+    """Predict labels with the decisions behind them, (n_samples,) for two classes, else (n_samples, n_classes): the
+    larger, the more they speak for `classes[1]`, or for the class of the column (`SVMModel.scores`).
     """
     if len(model.classes) == 2:
         decision = model.decision_function(X, n_threads=n_threads)

@@ -13,9 +13,8 @@ def comparable(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def accuracy(predicted: np.ndarray, labels: np.ndarray) -> float:
-    """Compute the fraction of predictions that equal their labels.
-
-    They are compared as numbers, so that 1 equals 1.0, and as text where either array holds text, so that 1 equals "1".
+    """Compute the fraction of predictions that equal their labels, as numbers, so that 1 equals 1.0, and as text where
+    either array holds text, so that 1 equals "1".
     """
     predicted, labels = comparable(predicted, labels)
     return float((predicted == labels).mean())

@@ -70,16 +70,12 @@ def measures_quantities(name: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """A metric of the predictions for some classes; greater is better.
+    """A metric of the predictions for some classes; greater is better."""
 
-    `name` is that of scikit-learn's scorer, `positive` the class that a metric of two classes is about, None where it
-    treats all classes alike, and `reason` why this metric was taken, or this class, in words.
-    """
-
-    name: str
+    name: str  # of scikit-learn's scorer
     classes: np.ndarray
-    positive: str | None = None
-    reason: str = ""
+    positive: str | None = None  # what a metric of two classes is about; None where it treats all classes alike
+    reason: str = ""  # why this metric was taken, or this class, in words
 
     @classmethod
     def from_name(
@@ -266,15 +262,11 @@ def _wrong_number(name: str, n_classes: int, failure: Exception) -> str:
 
 
 class Probe(NamedTuple):
-    """What a scorer does with a few made-up predictions.
+    """What a scorer does with a few made-up predictions."""
 
-    Why it cannot be taken, whether predicted labels do not suffice, and whether it changes when two classes change
-    places.
-    """
-
-    failure: Exception | None = None
-    needs_decisions: bool = False
-    takes_sides: bool = False
+    failure: Exception | None = None  # why it cannot be taken
+    needs_decisions: bool = False  # whether predicted labels do not suffice
+    takes_sides: bool = False  # whether it changes when two classes change places
 
 
 @lru_cache

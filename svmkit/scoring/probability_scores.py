@@ -15,14 +15,10 @@ BINS = 10
 
 
 class Reliability(NamedTuple):
-    """How often what was predicted came true, for predictions of about the same probability.
+    """How often what was predicted came true, for predictions of about the same probability, bin by bin."""
 
-    For each bin the mean of the `predicted` probabilities, the share `observed` of them that came true, and their
-    number.
-    """
-
-    predicted: np.ndarray
-    observed: np.ndarray
+    predicted: np.ndarray  # the mean of the predicted probabilities
+    observed: np.ndarray  # the share of the predictions that came true, and their number
     rows: np.ndarray
 
     @classmethod

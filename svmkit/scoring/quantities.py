@@ -18,18 +18,15 @@ LEAST = 5e-5  # R2 of a model that is better than the mean: less is shown as 0.0
 
 @dataclass(frozen=True)
 class QuantityScores:
-    """The errors of predicted quantities.
-
-    `r2` is 1 - sum (t - h)^2 / sum (t - mean t)^2 for targets t and predictions h: 1 is exact, 0 as good as the mean of
-    these targets; nan where all targets are the same. `rmse`, `mae` and `spread`, the RMSE of predicting the mean of
-    these targets, are in units of the targets.
-    """
+    """The errors of predicted quantities; `rmse`, `mae` and `spread` are in units of the targets."""
 
     n_samples: int
+    # 1 - sum (t - h)^2 / sum (t - mean t)^2 for targets t and predictions h: 1 is exact, 0 as good as the mean of these
+    # targets; nan where all targets are the same
     r2: float
     rmse: float
     mae: float
-    spread: float
+    spread: float  # the RMSE of predicting the mean of these targets
 
     @classmethod
     def from_predictions(cls, predicted: np.ndarray, targets: np.ndarray) -> QuantityScores:
@@ -63,10 +60,7 @@ class QuantityMetric(Metric):
 
     @classmethod
     def from_scorer(cls, name: str | None = None) -> QuantityMetric:
-        """Return the metric with the name of a scorer; None is R2.
-
-        Raises InputError: there is no such scorer, or it measures classes.
-        """
+        """Return the metric of a scorer, by default R2; raise InputError if there is none, or it measures classes."""
         name = R2 if name is None else require_metric(name)
         if not measures_quantities(name):
             raise InputError(f"metric {name} measures classes, not quantities: give one of {', '.join(OF_QUANTITIES)}")

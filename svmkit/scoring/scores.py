@@ -14,15 +14,11 @@ from svmkit.scoring.accuracy import comparable
 
 @dataclass(frozen=True)
 class Scores:
-    """The counts of labels and predictions by class, and the measures that follow from them.
+    """The counts of labels and predictions by class, int64, and the measures that follow from them."""
 
-    `classes` are those of the model and any others among the labels, in sorted order; text where labels or predictions
-    are. For each, int64: `rows` whose label it is, rows `predicted` as it, and the `hits` that are both.
-    """
-
-    classes: np.ndarray
-    rows: np.ndarray
-    predicted: np.ndarray
+    classes: np.ndarray  # of the model and among the labels, in sorted order; text where labels or predictions are
+    rows: np.ndarray  # of each class, those whose label it is
+    predicted: np.ndarray  # those that are predicted as it, and those that are both
     hits: np.ndarray
 
     @classmethod

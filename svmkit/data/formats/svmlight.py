@@ -59,9 +59,8 @@ def _parse(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def read_blocks(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield data, indices, counts of entries and labels of an svmlight file, some 8 MiB of text at a time.
-
-    Indices stay as they are written, from 0 or from 1. Raises InputError if a line is wrong, ``FILE:LINE: ...``.
+    """Yield data, indices, counts of entries and labels of an svmlight file, some 8 MiB of text at a time. Indices stay
+    as they are written, from 0 or from 1. Raises InputError if a line is wrong, ``FILE:LINE: ...``.
     """
     from sklearn.datasets import load_svmlight_file
 

@@ -36,9 +36,8 @@ class Fetched:
 
 
 def names_to_fetch(names: Iterable[str]) -> list[str]:
-    """Return the sets to fetch: each name, followed by its test set NAME.t if there is one, without repetitions.
-
-    Raises InputError if a name cannot be fetched; the message offers similar names.
+    """Return the sets to fetch: each name, followed by its test set NAME.t if there is one, without repetitions. Raises
+    InputError if a name cannot be fetched; the message offers similar names.
     """
     halves = [half for name in names for half in (_remote(name).name, f"{name}.t") if half in REMOTE]
     return list(dict.fromkeys(halves))

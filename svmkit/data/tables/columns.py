@@ -34,21 +34,15 @@ class Trouble(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column of a table as features: its `position` in the table, and what it holds.
+    """A column of a table as features. Training refuses it for its `trouble`, if it has one."""
 
-    `values` (n_samples,) are numbers as float64, NaN for a hole; days since 1970-01-01 with the `order` of dates
-    ("ymd", "dmy", "mdy"); or with `categories`, the texts in sorted order, their codes as int32, -1 for none of them.
-    `trouble` is why training refuses the column, `slip` the error for the cell that does not fit the others, and
-    `example` a cell that shows the trouble; for too many texts that are mostly numbers, a text that is none.
-    """
-
-    position: int
-    values: np.ndarray
-    categories: tuple[str, ...] | None = None
-    order: str | None = None
+    position: int  # in the table
+    values: np.ndarray  # (n_samples,): float64, NaN for a hole, of dates in days since 1970-01-01; int32 codes of texts
+    categories: tuple[str, ...] | None = None  # the texts in sorted order, whose codes are -1 for none of them
+    order: str | None = None  # "ymd", "dmy" or "mdy" for dates
     trouble: Trouble | None = None
-    slip: InputError | None = None
-    example: str = ""
+    slip: InputError | None = None  # for the cell that does not fit the others
+    example: str = ""  # a cell that shows the trouble; for too many texts that are mostly numbers, a text that is none
 
     @property
     def width(self) -> int:

@@ -59,9 +59,8 @@ def apply(
 
 
 def assemble(parts: Sequence[Column], rows: int) -> Any:
-    """Return one matrix, in which NaN is a stored entry.
-
-    It is dense if it has few columns or is at least half full, else CSR without a dense intermediate.
+    """Return one matrix, with NaN as stored entries: dense if it has few columns or is at least half full, else CSR
+    without a dense intermediate.
     """
     starts = np.concatenate([[0], np.cumsum([column.width for column in parts])])
     width = int(starts[-1])

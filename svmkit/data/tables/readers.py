@@ -23,15 +23,12 @@ from svmkit.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
-    """A training table with its cells, the columns that become features, and those that are left out as empty.
-
-    `label` and `chosen` are the position of the label column and how it was chosen.
-    """
+    """A training table with its cells, the columns that become features, and those that are left out as empty."""
 
     table: Table
     columns: tuple[Column, ...]
     empty: tuple[Column, ...]
-    label: int | None
+    label: int | None  # the position of the label column, and how it was chosen
     chosen: str | None
     reading: Reading
 

@@ -14,17 +14,14 @@ from svmkit.errors import InputError
 
 @dataclass(frozen=True)
 class Table:
-    """A table: a DataFrame with columns 0, 1, ... (None until it is read), their names, and the file.
-
-    `first` is the row of the file with which the frame begins, if it is a piece of a larger table.
-    """
+    """A table: a DataFrame with columns 0, 1, ... (None until it is read), their names, and the file."""
 
     path: Path
     frame: Any
     names: tuple[str, ...]
     has_header: bool
     layout: Dialect | None  # None for Parquet, which has no lines
-    first: int = 0
+    first: int = 0  # the row of the file with which the frame begins, if it is a piece of a larger table
 
     def with_frame(self, frame: Any, first: int = 0) -> Table:
         """Return the table with other cells, which begin in this row of the file."""

@@ -39,10 +39,9 @@ def folds(model: SVMModel) -> bool:
 
 
 def without_scaling(model: SVMModel) -> SVMModel:
-    """Return a model that `folds` without its scaling, which moves into vectors and intercept.
-
-    k((x - center) / scale, z) of the linear kernel is x'(z / scale) less a constant, which the intercept takes; of the
-    other kernels of x'z, that is so for a center of 0.
+    """Return a model that `folds` without its scaling, which moves into vectors and intercept. k((x - center) / scale,
+    z) of the linear kernel is x'(z / scale) less a constant, which the intercept takes; of the other kernels of x'z,
+    that is so for a center of 0.
     """
     scaling = model.scaling
     if scaling is None:

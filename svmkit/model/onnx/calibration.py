@@ -64,9 +64,8 @@ def _shares(graph: Graph, values: str, k: int) -> str:
 
 
 def _couple(graph: Graph, positive: str, k: int) -> str:
-    """Add the solution (n, k) of the system of `svmkit.model.machines.couple`, by elimination without pivots.
-
-    The matrix is positive definite and well conditioned.
+    """Add the solution (n, k) of the system of `svmkit.model.machines.couple`, by elimination without pivots: the
+    matrix is positive definite and well conditioned.
     """
     first, second = pair_classes(k)
     n_pairs, helper = len(first), graph.onnx.helper

@@ -29,10 +29,7 @@ class Graph:
         return out
 
     def constant(self, value: Any, dtype: Any = None) -> str:
-        """Add a constant, of the graph's dtype unless one is given.
-
-        Raises InputError: a value is not finite in this type.
-        """
+        """Add a constant, by default of the graph's dtype; raise InputError if a value is not finite in this type."""
         with np.errstate(over="ignore"):
             array = np.asarray(value).astype(dtype or self.dtype, order="C")
         if array.dtype.kind == "f" and not np.isfinite(array).all():
