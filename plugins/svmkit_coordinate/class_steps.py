@@ -93,10 +93,8 @@ def visit(X, bias, sq, C, order, first, last, kept, alpha, W, active, sizes, shr
 
     Parameters
     ----------
-    X : ndarray of shape (m, d) or CSR
-        The samples, as in `Design.rows`.
-    bias : float
-        Value of the bias column; 0.0 for none.
+    X, bias : ndarray of shape (m, d) or CSR, float
+        The samples, as in `Design.rows`, and the value of the bias column; 0.0 for none.
     sq, C : ndarray of float64, shape (m,)
         Squared norms of the samples, bias included, and costs.
     order : ndarray of int64
@@ -107,10 +105,9 @@ def visit(X, bias, sq, C, order, first, last, kept, alpha, W, active, sizes, shr
         The dual weights, in place.
     W : ndarray of float64, shape (k, width), or (width, k) for CSR
         sum_i alpha_ic x_i of each class, in place.
-    active : ndarray of int32, shape (m, k)
-        The classes of each sample: its own first, then those that take part, then those that are left out.
-    sizes : ndarray of int32, shape (m,)
-        Number of classes of each sample that take part, its own included.
+    active, sizes : ndarray of int32, shape (m, k) and (m,)
+        The classes of each sample: its own first, then those that take part, then those that are left out; and the
+        number of those that take part, its own included.
     shrinking : bool
         Whether classes and samples are left out whose weights are at a bound and would stay there.
     room : ndarray of float64, shape (3, k)

@@ -69,13 +69,6 @@ class ClassDescent(Solver):
 
     An iteration is a pass over the samples that take part. Each sample's dual weights of all classes are minimised
     together, exactly. A long pass takes several steps, so that signals and limits in seconds are heeded.
-
-    Parameters
-    ----------
-    bias : float, default=1.0
-        Value of the column added for the bias, which is regularised; 0 for no bias.
-    shrinking : bool, default=True
-        Whether samples and classes are left out while their weights stay at a bound.
     """
 
     name = "dcd"
@@ -88,8 +81,8 @@ class ClassDescent(Solver):
     recheck: ClassVar[int] = 1
     paper = "Keerthi et al. 2008"
 
-    bias: float = 1.0
-    shrinking: bool = True
+    bias: float = 1.0  # value of the column added for the bias, which is regularised; 0 for no bias
+    shrinking: bool = True  # whether samples and classes are left out while their weights stay at a bound
 
     def crammer_singer(self) -> Solver:
         return self

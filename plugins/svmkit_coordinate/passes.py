@@ -16,11 +16,9 @@ def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room
     ----------
     X, bias, points, order, n, beta, v, below
         As for `coordinate_pass`.
-    thresholds : ndarray of shape (2,)
+    thresholds, shrinking : ndarray of shape (2,), bool
         high and low of `coordinate_pass`. With `shrinking` they are replaced by the largest and the smallest projected
         gradient of each pass for the next pass (Hsieh et al. 2008, section 3.2).
-    shrinking : bool
-        Whether the thresholds change.
     seed : uint64
         Seed of a fresh order for each pass, 0 to keep `order`.
     room, most : int

@@ -73,14 +73,10 @@ def shared_passes(design, order, n, beta, v, thresholds, shrinking, limits, shar
 
     Parameters
     ----------
-    design : Design
-        The samples.
-    order, n, beta, v, thresholds, shrinking
-        As for `passes`.
-    limits : tuple of int
-        `room` and `most` of `passes`.
-    shared : Shared
-        The memory of the workers, whose seeds the caller has set.
+    design, order, n, beta, v, thresholds, shrinking
+        The samples, as a `Design`; the others as for `passes`.
+    limits, shared
+        `room` and `most` of `passes`, and the memory of the workers, whose seeds the caller has set.
     """
     shared.sums[:], shared.counters[:] = 0.0, 0
     _cut(n, shared)

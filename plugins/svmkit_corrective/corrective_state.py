@@ -39,17 +39,11 @@ class StandardForm(NamedTuple):
 class CorrectiveState(Rounds):
     """The iterate of a solve under one equality: of a DualQP with a free bias, where a subclass does not differ.
 
-    `box` is SMO's state over all m points: `box.beta` is the iterate at the last survey, or at the end of the last
-    working set that was solved, and `box.v` belongs to it in phase GROWING only. `inner` is SMO's state over the
-    working set in phase SOLVING, otherwise None; where the form has a bias penalty, the origin of the feature space is
-    its last entry. `pairs` (1, 2) is its maximal violating pair, as slots; -1 where a point does not exist.
-
-    Parameters
-    ----------
-    problem, form : DualQP or SimplexQP, StandardForm
-        The problem to solve, twice.
-    point, rng : ndarray of shape (m,), numpy.random.Generator
-        A feasible point to start from, an array that the state owns and changes; draws the first working set.
+    It begins at a feasible `point` (m,), an array that it owns and changes; `rng` draws the first working set. `box` is
+    SMO's state over all m points: `box.beta` is the iterate at the last survey, or at the end of the last working set
+    that was solved, and `box.v` belongs to it in phase GROWING only. `inner` is SMO's state over the working set in
+    phase SOLVING, otherwise None; where the form has a bias penalty, the origin of the feature space is its last entry.
+    `pairs` (1, 2) is its maximal violating pair, as slots; -1 where a point does not exist.
     """
 
     def __init__(self, problem: Any, form: StandardForm, point: np.ndarray, rng: np.random.Generator) -> None:

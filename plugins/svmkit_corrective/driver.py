@@ -142,12 +142,8 @@ class Corrective(Solver):
 
         Parameters
         ----------
-        state : Rounds
-            The state, changed in place.
-        steps : int
-            Steps of SMO since the last report.
-        fell : float
-            Change of the objective by them, <= 0.
+        state, steps, fell
+            The state, changed in place, SMO steps since the last report, and the objective's change by them, <= 0.
         """
         state.value, state.n_iter = state.value + fell, state.n_iter + steps
         state.rescale()

@@ -43,13 +43,10 @@ def solve_dual(method: str, K: np.ndarray, b: np.ndarray, alpha: np.ndarray, pri
 
     Parameters
     ----------
-    method : str
-        "face" or the name of a SimplexQP solver.
-    K : ndarray of shape (n, n) or larger
-        C-contiguous; the first n rows and columns count.
-    b, alpha : ndarray of shape (n,)
-        Linear term, and the weights to start from.
-    primal, share : float
+    method, K, b, alpha
+        "face" or the name of a SimplexQP solver; an array that is C-contiguous, whose first n rows and columns count;
+        the linear term (n,); and the weights (n,) to start from.
+    primal, share
         Primal objective of the best point so far, and the share of the gap, in (0, 1).
     """
     n = len(b)

@@ -59,16 +59,13 @@ class Decomposition(Solver):
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
         """Make up to `most` iterations, until the violation is <= target.
 
+        Return the iterations made, the change of the objective, and whether no iteration is left for another call:
+        where a kernel row is missing it is fetched, and the others are left.
+
         Parameters
         ----------
         state, most, target
             The state, changed in place, and when to end.
-
-        Returns
-        -------
-        count, change, complete : int, float, bool
-            Iterations made, the change of the objective, and whether no iteration is left for another call: where a
-            kernel row is missing it is fetched, and the others are left.
         """
 
     def solution(self, state: SolveState) -> np.ndarray:

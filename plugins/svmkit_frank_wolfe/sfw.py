@@ -71,12 +71,8 @@ class ArrivalState(SimplexState):
 
         Parameters
         ----------
-        point : int
-            The sample.
-        g : float
-            The gradient there.
-        row : ndarray of shape (n,)
-            Its values with the points that are tracked.
+        point, g, row
+            The sample, the gradient there, and its values (n,) with the points that are tracked.
         """
         position = oracle.join(self, point, np.full(self.keeps, g), row)
         if position >= 0:

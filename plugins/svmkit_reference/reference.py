@@ -57,11 +57,6 @@ class Reference(Solver):
     eps : float, default=0.001
         Tolerance of the first fit, in the software's own terms.
 
-    Attributes
-    ----------
-    module : str
-        Module with the software's estimators.
-
     Raises
     ------
     InputError
@@ -69,7 +64,8 @@ class Reference(Solver):
     """
 
     external: ClassVar[bool] = True
-    module: ClassVar[str] = "sklearn.svm"  # imported when a solver is made, so that the clock of a run does not see it
+    # with the software's estimators; imported when a solver is made, so that the clock of a run does not see it
+    module: ClassVar[str] = "sklearn.svm"
 
     eps: float = 1e-3
 
@@ -97,14 +93,9 @@ class Reference(Solver):
 
         Parameters
         ----------
-        problem : Problem
-            The problem to solve.
-        eps : float
-            Tolerance of this fit, in the software's own terms.
-        seed : int
-            Seed of the software's random choices.
-        over : callable
-            Whether the solve has to end.
+        problem, eps, seed, over
+            The problem, the tolerance of this fit in the software's own terms, the seed of the software's random
+            choices, and whether the solve has to end.
         """
 
     def init(self, problem: Problem, start: np.ndarray | None, draws: Draws) -> State:

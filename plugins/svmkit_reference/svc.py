@@ -24,21 +24,13 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class SVC(Reference):
-    """Base of the adapters of software with the interface of scikit-learn's SVC and SVR.
-
-    Parameters
-    ----------
-    eps : float, default=0.001
-        As for `Reference`.
-    shrinking : bool, default=True
-        Whether points are left out for as long as their weights seem to stay at a bound.
-    """
+    """Base of the adapters of software with the interface of scikit-learn's SVC and SVR."""
 
     problem: ClassVar[type[Problem]] = BoxQP
     regression: ClassVar[type[Problem] | None] = TubeQP
     losses = ("hinge",)
 
-    shrinking: bool = True
+    shrinking: bool = True  # whether points are left out for as long as their weights seem to stay at a bound
 
     def patience(self, m: int) -> int:
         """Return the limit of iterations that LIBSVM uses."""

@@ -27,24 +27,12 @@ PLACED, MOVED = 1.0, 0.3  # nanoseconds to place a value in its row and its colu
 
 
 class Square:
-    """Q without its ridge among the points of a working set: y_i y_j (k_ij + bias), or k_ij where `signs` is None.
+    """Q without its ridge among the points of a working set: y_i y_j (k_ij + bias), or k_ij without `signs`, y (m,).
 
-    Values are kept in 16 bits where the kernel is normalised and the Gram's values are float32, which halves the memory
-    and the time that a step waits for it. A set is then solved approximately; `make_finer` gives the Gram's precision.
-
-    Parameters
-    ----------
-    gram, signs, bias
-        The Gram, whose budget holds for the matrix, the labels y (m,), and what is added to each kernel value.
-    coarse : bool, default=True
-        Whether 16 bits may be used.
-    origin : bool, default=False
-        Whether one more row and column of zeros, those of the origin of the feature space, follow the points'.
-
-    Attributes
-    ----------
-    most, at_once, idx : int, int, ndarray of shape (n,)
-        Number of points that it has room for, and of points that may join in a round; its points, by slot.
+    Values are kept in 16 bits where `coarse` allows it, the kernel is normalised and the Gram's values are float32,
+    which halves the memory and the time that a step waits for it. A set is then solved approximately; `make_finer`
+    gives the Gram's precision. The Gram's budget holds for the matrix. With `origin`, one more row and column of zeros,
+    those of the origin of the feature space, follow the points'.
     """
 
     full = lossy = False
@@ -62,10 +50,11 @@ class Square:
         self.coarse = coarse and gram.kernel.normalised and gram.dtype == np.float32
         self.quantum = float(np.abs(gram.diag).max() + abs(bias)) / WHOLE if self.coarse else 0.0
         dtype = np.dtype(np.int16) if self.coarse else gram.dtype
+        # points that it has room for, and points that may join in a round
         self.most = self.at_once = min(gram.m, max(FEWEST, math.isqrt(int(ROOM * gram.budget) // dtype.itemsize)))
         self._memory = np.empty(math.prod(self._shape(self.most)), dtype)  # it takes memory where it is written to
         self._slab = self._memory[:0].reshape(0, 0)
-        self.idx = np.empty(0, dtype=np.int64)
+        self.idx = np.empty(0, dtype=np.int64)  # its points (n,), by slot
 
     @property
     def rows(self) -> RowTable:

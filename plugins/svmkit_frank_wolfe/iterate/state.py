@@ -41,20 +41,9 @@ class SimplexState:
 
     alpha = scales[0] w, so that a toward step need not touch all of alpha (Ouyang, Gray 2010, end of section 3.2).
     `keeps` iterates are kept, the current one in row 0 of `weights` and `gs` (keeps, n), earlier ones below it; w and g
-    are its rows. Vertices are positions among the tracked points: i is the toward vertex, as the oracle chose it.
-
-    Parameters
-    ----------
-    problem : SimplexQP
-        The problem to solve.
-    point : ndarray of shape (m,)
-        The point of the simplex to start from.
-    draws : Draws
-        Source of the samples that an oracle looks at.
-    keeps : int
-        Number of iterates whose alpha and g are kept.
-    everything : bool
-        Whether all points are tracked from the start, instead of those with weight in `point`.
+    are its rows. Vertices are positions among the tracked points: i is the toward vertex, as the oracle chose it. A
+    solve begins at `point` (m,) of the simplex, and `draws` gives the samples that an oracle looks at. `everything`
+    says whether all points are tracked from the start, instead of those with weight in `point`.
     """
 
     def __init__(self, problem: SimplexQP, point: np.ndarray, draws: Draws, keeps: int, everything: bool) -> None:
@@ -65,17 +54,13 @@ class SimplexState:
         self.track(None if everything else np.flatnonzero(point), point)
 
     def track(self, idx: np.ndarray | None, point: np.ndarray, g: np.ndarray | None = None) -> None:
-        """Track the rows `idx` of X, which hold all weight of `point` (m,), or all rows for None, and forget earlier
-        iterates.
+        """Track the rows `idx` of X, which hold all weight of `point`, or all rows for None; forget earlier iterates.
 
         Parameters
         ----------
-        idx : ndarray of shape (n,) or None
-            The rows.
-        point : ndarray of shape (m,)
-            The iterate.
-        g : ndarray of shape (n,), default=None
-            Gradient of the tracked points at `point`; None computes it from scratch.
+        idx, point, g
+            The rows (n,), the iterate (m,), and the gradient (n,) of the tracked points there; None computes it from
+            scratch.
         """
         self.tracked = TrackedPoints(self.problem, idx)
         self.fixed: tuple[np.ndarray, ...] | None = None  # copies of y, A_ii, ridge and linear term for compiled steps
@@ -272,12 +257,9 @@ class SimplexState:
 
         Parameters
         ----------
-        point : int
-            Row of the problem's X, not tracked yet.
-        gs : ndarray of shape (keeps,)
-            Gradients of the point at the kept iterates.
-        row : ndarray of shape (n,), default=None
-            Kernel values of the point with the tracked points; None computes them.
+        point, gs, row
+            Row of the problem's X, not tracked yet, its gradients (keeps,) at the kept iterates, and its kernel values
+            (n,) with the tracked points; None computes them.
         """
         n = self.tracked.append(point, row)
         more = self.tracked.room - self._weights.shape[1]
@@ -292,12 +274,9 @@ class SimplexState:
 
         Parameters
         ----------
-        p, point : int
-            Position of the tracked point, and row of the problem's X.
-        g : float
-            Gradient of `point` before the exchange.
-        row : ndarray of shape (n,)
-            Kernel values of `point` with the tracked points before the exchange.
+        p, point, g, row
+            Position of the tracked point, row of the problem's X, and before the exchange the gradient of `point` and
+            its kernel values (n,) with the tracked points.
         """
         tracked, bias = self.tracked, self.problem.bias
         weight, y, y_p, out = self.weight(p), self.problem.y[point], tracked.y[p], self.row(p)

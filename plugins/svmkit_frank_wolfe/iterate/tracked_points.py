@@ -95,10 +95,9 @@ class TrackedPoints:
 
         Parameters
         ----------
-        p, point : int
-            The position, and the row of X, not tracked yet.
-        row : ndarray of shape (n,)
-            Kernel values of `point` with the tracked points before the exchange.
+        p, point, row
+            The position, the row of X, not tracked yet, and its kernel values (n,) with the points tracked before the
+            exchange.
         """
         assert self.working is not None
         self.position[self.working.idx[p]] = -1

@@ -59,12 +59,8 @@ class WorkingRows:
 
         Parameters
         ----------
-        p : int
-            The position.
-        point : int
-            The new point.
-        row : ndarray of shape (n,)
-            Its values with the points of before.
+        p, point, row
+            The position, the new point, and its values (n,) with the points of before.
         """
         self._idx[p] = point
         self._kept.replace(self.n, p, row, self.gram.diag[point])

@@ -132,16 +132,12 @@ def take_steps(rule, p, sums, i, rows, bias, most, target):
 
     Parameters
     ----------
-    rule : Rule
-        How a step chooses its direction.
+    rule, i : Rule, int
+        How a step chooses its direction, and the toward vertex of the first step; each later one goes to argmin of g.
     p, sums : Points, Sums
         The iterate, changed in place, and its numbers.
-    i : int
-        The toward vertex of the first step; each later one goes to argmin of g.
-    rows : svmkit.kernels.loops.row_table.RowTable
-        Kernel rows that are at hand.
-    bias : float
-        The number that is added to every kernel value.
+    rows, bias : svmkit.kernels.loops.row_table.RowTable, float
+        Kernel rows that are at hand, and the number that is added to every kernel value.
     most, target : int, float
         Largest number of steps, and the relative gap at which to end.
 
@@ -149,10 +145,9 @@ def take_steps(rule, p, sums, i, rows, bias, most, target):
     -------
     steps, sums, i : int, Sums, int
         Steps taken, of which the last one may have had a length of 0, which ends the run; numbers and toward vertex.
-    moved : bool
-        Whether the last step had a length > 0.
-    missing : int
-        The point whose kernel row is not at hand, so that the run ended early; -1 if none was missing.
+    moved, missing : bool, int
+        Whether the last step had a length > 0, and the point whose kernel row is not at hand, so that the run ended
+        early; -1 if none was missing.
     """
     s, steps = sums, 0
     j = loops.away_vertex(p.g, p.w)

@@ -74,21 +74,13 @@ def among(state: SimplexState, sample: np.ndarray) -> tuple[int, np.ndarray]:
 def join(state: SimplexState, point: int, gs: np.ndarray, row: np.ndarray | None = None) -> int:
     """Track one more point, in exchange for an active one if the budget of support vectors is spent.
 
+    Return its position; -1 if no exchange lowers f, so that the point stays out.
+
     Parameters
     ----------
-    state : SimplexState
-        The state that tracks a working set.
-    point : int
-        Row of the problem's X, not tracked yet.
-    gs : ndarray of shape (keeps,)
-        Gradients of the point at the kept iterates.
-    row : ndarray of shape (n,), optional
-        Kernel values of the point with the tracked points; None computes them.
-
-    Returns
-    -------
-    int
-        Position of the point; -1 if no exchange lowers f, so that the point stays out.
+    state, point, gs, row
+        The state that tracks a working set, the row of the problem's X, not tracked yet, its gradients (keeps,) at the
+        kept iterates, and its kernel values (n,) with the tracked points; None computes them.
     """
     if state.active < state.budget:
         return state.append(point, gs, row)
@@ -102,17 +94,13 @@ def join(state: SimplexState, point: int, gs: np.ndarray, row: np.ndarray | None
 
 
 def exchange(state: SimplexState, row: np.ndarray, g_i: float, a_ii: float, y_i: float) -> int:
-    """Return which active point had best hand all its weight to a point outside the support; -1 if no exchange lowers
-    f.
+    """Return which active point had best hand all its weight to one outside the support; -1 if no exchange lowers f.
 
     Parameters
     ----------
-    state : SimplexState
-        The current iterate.
-    row : ndarray of shape (n,)
-        Kernel values of the point with the tracked points.
-    g_i, a_ii, y_i : float
-        Its gradient, A_ii and label.
+    state, row, g_i, a_ii, y_i
+        The current iterate, and of the point outside the kernel values (n,) with the tracked points, the gradient, A_ii
+        and the label.
     """
     bias, scale, tracked = state.problem.bias, state.scales[0], state.tracked
     j, change = loops.exchange(state.g, state.w, tracked.y, tracked.diag, row, bias, scale, g_i, a_ii, y_i)

@@ -27,25 +27,15 @@ from svmkit_frank_wolfe.steps.oracle import Choice
 
 @dataclass(frozen=True)
 class FrankWolfe(LimitsSupport):
-    """Base of the family: a variant overrides the direction, the vertices it chooses from, or what follows the step.
-
-    Attributes
-    ----------
-    keeps : int
-        Number of iterates whose alpha and g are kept.
-    tracks_all : bool
-        Whether all points are tracked as soon as the gradient of all is known; otherwise only those chosen so far.
-    state_class : type
-        Class of the states that `init` makes.
-    rule : Rule or None
-        The compiled form of `direction`, by which a call of `step` takes many steps where it can; None for none.
-    """
+    """Base of the family: a variant overrides the direction, the vertices it chooses from, or what follows the step."""
 
     monotone: ClassVar[bool] = True
     reads: ClassVar[Reads | None] = Reads.ROWS
-    keeps: ClassVar[int] = 1
+    keeps: ClassVar[int] = 1  # number of iterates whose alpha and g are kept
+    # whether all points are tracked as soon as the gradient of all is known; otherwise only those chosen so far
     tracks_all: ClassVar[bool] = True
-    state_class: ClassVar[type[SimplexState]] = SimplexState
+    state_class: ClassVar[type[SimplexState]] = SimplexState  # of the states that `init` makes
+    # the compiled form of `direction`, by which a call of `step` takes many steps where it can; None for none
     rule: ClassVar[Rule | None] = None
 
     def init(self, problem: SimplexQP, start: np.ndarray | None, draws: Draws) -> SimplexState:

@@ -36,10 +36,8 @@ def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0, be
 
     Parameters
     ----------
-    X : ndarray of shape (m, d) or CSR
-        The samples, as in `Design.rows`.
-    bias : float
-        Value of the bias column; 0.0 for none.
+    X, bias : ndarray of shape (m, d) or CSR, float
+        The samples, as in `Design.rows`, and the value of the bias column; 0.0 for none.
     points, below : ndarray and tuple or None
         `Points` of the terms of the loss, made with the same sigma.
     order, n : ndarray of int64, int

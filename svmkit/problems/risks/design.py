@@ -45,14 +45,8 @@ def row_add(X, i, a, w):
 
     Parameters
     ----------
-    X : ndarray or tuple
-        The samples, as in this module.
-    i : int
-        The sample.
-    a : float
-        Its factor.
-    w : ndarray of float64
-        One number a column, changed in place.
+    X, i, a, w
+        The samples, as in this module, the sample, its factor, and float64 numbers, one a column.
     """
     raise TypeError("row_add is for compiled code")
 

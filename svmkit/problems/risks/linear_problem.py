@@ -29,8 +29,7 @@ class LinearProblem(Risk):
         self.design = Design(gram, self.bias)
 
     def descend(self, order: np.ndarray, beta: np.ndarray, v: np.ndarray, high: float, low: float) -> Pass:
-        """Make a pass of coordinate descent over the samples `order` (n,), all arrays in place, as `coordinate_pass`
-        does.
+        """Make a `coordinate_pass` over the samples `order` (n,), all arrays in place.
 
         Parameters
         ----------

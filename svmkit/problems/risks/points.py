@@ -18,20 +18,14 @@ TINY = 1e-200  # curvature of a row of zeros
 
 
 class Points(NamedTuple):
-    """The terms of m samples for compiled loops.
+    """The terms of m samples for loops, which are compiled for each of the three kinds of `below`."""
 
-    Attributes
-    ----------
-    rows : ndarray of float64, shape (m, 4), (m, 5) or (m, 9)
-        With one sign of a sample's weight and no kinks: target, ridge, 1 / curvature of the dual, and the bound that is
-        not 0, with its sign. With two signs: target, and ridge, 1 / curvature, bound and kink of weights >= 0, then
-        those of weights <= 0 unless they are the same; here bounds are >= 0.
-    below : tuple of int, or None
-        None where a sample's weight has one sign; else () or (5,), the column at which the numbers of weights <= 0
-        begin if they have their own. Loops are compiled for each of the three.
-    """
-
+    # float64 (m, 4), (m, 5) or (m, 9). With one sign of a sample's weight and no kinks: target, ridge, 1 / curvature of
+    # the dual, and the bound that is not 0, with its sign. With two signs: target, and ridge, 1 / curvature, bound and
+    # kink of weights >= 0, then those of weights <= 0 unless they are the same; here bounds are >= 0.
     rows: np.ndarray
+    # None where a sample's weight has one sign; else () or (5,), the column at which the numbers of weights <= 0 begin
+    # if they have their own
     below: tuple[int, ...] | None
 
 
@@ -46,16 +40,8 @@ class Side(NamedTuple):
 
 
 def make_points(terms: Terms, sq: np.ndarray, sigma: float = 1.0) -> Points:
-    """Return terms of m samples in the form that compiled loops read.
-
-    Parameters
-    ----------
-    terms : Terms
-        The terms.
-    sq : ndarray of float64, shape (m,)
-        Squared norms of the samples, bias included.
-    sigma : float, default=1.0
-        Factor of the squared norms, as for `coordinate_pass`.
+    """Return terms in the form that compiled loops read; sq (m,) are squared norms of the samples, bias included, and
+    `sigma` is a factor of them, as for `coordinate_pass`.
     """
     sides: list[tuple[np.ndarray, ...]]
     below: tuple[int, ...] | None = None

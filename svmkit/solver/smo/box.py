@@ -108,14 +108,8 @@ def ridge_at(ridge: np.ndarray, kinks: Any, r: int, is_below: bool) -> float:
 
     Parameters
     ----------
-    ridge : ndarray of float64, shape (n,)
-        As in `Box`.
-    kinks : float, L1Part or None
-        As in this module.
-    r : int
-        The point.
-    is_below : bool
-        Whether its weight is below 0.
+    ridge, kinks, r, is_below
+        As in `Box`, as in this module, the point, and whether its weight is below 0.
     """
     return kinks.ridge_down[r] if is_below and isinstance(kinks, L1Part) else ridge[r]
 

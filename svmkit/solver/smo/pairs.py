@@ -67,10 +67,8 @@ class Room(NamedTuple):
 
         Parameters
         ----------
-        n : int
-            The most samples of a class pair.
-        rows, done : ndarray
-            The attributes.
+        n, rows, done
+            The most samples of a class pair, and the attributes.
         """
         slots, side, trail = np.arange(n), np.empty(n, dtype=np.uint8), np.empty((LINES, 5))
         owners = np.empty(LINES, dtype=np.int64)
@@ -85,21 +83,17 @@ class SolvesPairs(Protocol):
     ) -> tuple[int, int]:
         """Solve class pairs from number `at` on until the budget is spent, and release the GIL meanwhile.
 
+        Return the class pair with which to continue, and the number of lines of `room.trail` that were written.
+
         Parameters
         ----------
-        pairs, bounds : Pairs, Bounds
-            The class pairs, and what the rounding errors of certificates depend on.
-        answers, room : Answers, Room
-            Where results go; memory, and the state of the class pair that is under way.
-        at, budget : int, float
+        pairs, bounds, answers, room
+            The class pairs, what the rounding errors of certificates depend on, where results go, and the memory, with
+            the state of the class pair that is under way.
+        at, budget
             The class pair to begin or to continue with; kernel values and entries of vectors that may be computed and
             read, roughly, before the call ends.
-        hurry : bool
+        hurry
             Whether the class pair that is under way ends where it is, and no other one begins.
-
-        Returns
-        -------
-        at, lines : int
-            The class pair with which to continue, and the number of lines of `room.trail` that were written.
         """
         ...

@@ -72,12 +72,8 @@ def follow(box, rows, a, b, t, kinks):
 
     Parameters
     ----------
-    box, rows, kinks
-        As for `svmkit.solver.smo.steps.take_steps`.
-    a, b : int
-        The slots.
-    t : float
-        Length of the step.
+    box, rows, a, b, t, kinks
+        As for `svmkit.solver.smo.steps.take_steps`, the slots, and the length of the step.
     """
     return move(box.v, box.side, row_at(rows, a), row_at(rows, b), t, kinks)
 
