@@ -81,10 +81,6 @@ class Loss(ABC):
         ----------
         target, C : ndarray of float64, shape (m,)
             Targets as in `value`, and costs > 0.
-
-        Returns
-        -------
-        Terms
         """
 
     def _require(self, option: str, words: str, holds: Callable[[float], bool]) -> None:

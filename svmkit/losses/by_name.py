@@ -65,10 +65,6 @@ def make_loss(
     epsilon : float, default=None
         The option epsilon where the loss has one and `values` does not give it.
 
-    Returns
-    -------
-    Loss
-
     Raises
     ------
     InputError

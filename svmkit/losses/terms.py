@@ -56,10 +56,6 @@ class Terms(NamedTuple):
             The targets.
         lower, upper, kink_up, kink_down, ridge_up, ridge_down : float or ndarray of shape (m,)
             As the attributes; a kink or a ridge that is left out is 0.
-
-        Returns
-        -------
-        Terms
         """
         m = len(target)
         up, ridge = _column(kink_up, m), _column(ridge_up, m)

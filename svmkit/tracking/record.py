@@ -76,10 +76,6 @@ def params(solver: Solver, kernel: Kernel, C: float, data: Dataset, **settings: 
         Further parameters; those that are None are left out. Where the solver, the kernel or the sampler comes from
         a plugin file, plugin and plugin_sha256 are included.
 
-    Returns
-    -------
-    dict of str to object
-
     Notes
     -----
     MLflow's comparison page opens on the first three parameters that differ. With the options of every solver, which no

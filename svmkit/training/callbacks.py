@@ -27,24 +27,18 @@ BeforeSolve = Callable[[int, int, str], Sequence[Callback]]
 
 
 class Callbacks:
-    """What is called during a training. This one does nothing; a derived class says what it does.
+    """What is called during a training. This one does nothing; a derived class says what it does."""
 
-    It is `passive` if it only looks: training takes the same course with it as without, and problems may run side by
-    side. It `sees_models` if `on_iterate` and `on_end` are to be called.
-    """
-
-    passive: bool = True
-    sees_models: ClassVar[bool] = False
+    passive: bool = True  # it only looks: training takes the same course without it, and problems may run side by side
+    sees_models: ClassVar[bool] = False  # whether `on_iterate` and `on_end` are to be called
 
     def on_begin(self, k: int, n_problems: int, name: str) -> Sequence[Callback]:
         """Note that a subproblem begins; return the callbacks of its solve.
 
         Parameters
         ----------
-        k, n_problems : int
-            The number of the subproblem, from 0, and that of all of them.
-        name : str
-            Its name, such as "a vs b".
+        k, n_problems, name : int, int, str
+            The number of the subproblem, from 0, that of all of them, and its name, such as "a vs b".
         """
         return ()
 

@@ -23,14 +23,11 @@ REST = -1  # stands for the code of a class in `Subproblem`, for all other class
 
 
 class Subproblem(NamedTuple):
-    """One of the problems that data are divided into, for every C: rows of X with their answers and weights (m,).
-
-    `a` and `b` are the codes of the two classes, where b may be `REST`; both are `REST` for all classes, and 0 without.
-    """
+    """One of the problems that data are divided into, for every C: rows of X with their answers and weights (m,)."""
 
     k: int  # from 0
     name: str  # "a vs b", with the labels, or "a vs rest"; "all classes", "regression", "outliers"
-    a: int
+    a: int  # the codes of the two classes, where b may be `REST`; both are `REST` for all classes, and 0 without
     b: int
     rows: np.ndarray
     y: np.ndarray  # the labels -1.0 and +1.0, the codes of all classes, or the targets
@@ -42,12 +39,8 @@ class Subproblem(NamedTuple):
 
         Parameters
         ----------
-        method : Method
-            The method, which has chosen the solver.
-        solver : Solver
-            The solver.
-        C : float
-            The weight of the summed losses.
+        method, solver, C : Method, Solver, float
+            The method, the solver that it has chosen, and the weight of the summed losses.
         """
         try:
             return method.pose(solver, self.gram, self.y, C * self.weights)
@@ -56,14 +49,10 @@ class Subproblem(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """The arrays of a model, as in `SVMModel`.
+    """The arrays of a model, as in `SVMModel`."""
 
-    `support` are the rows of the data that are support vectors of at least one subproblem, sorted by class. They are
-    the vectors of the model, unless it has `weights` (n_sv, width) of the columns.
-    """
-
-    support: np.ndarray
-    weights: np.ndarray | None
+    support: np.ndarray  # rows of the data that are support vectors of at least one subproblem, sorted by class
+    weights: np.ndarray | None  # (n_sv, width): of the columns, in place of the support vectors as the model's vectors
     n_support: np.ndarray
     coef: np.ndarray
     intercept: np.ndarray
@@ -91,12 +80,8 @@ class Division(ABC):
 
         Parameters
         ----------
-        answers : Answers
-            What is to be learnt of all rows.
-        rows : ndarray of shape (m,), int
-            The rows.
-        k : int
-            The number of the subproblem.
+        answers, rows, k : Answers, ndarray of shape (m,), int
+            What is to be learnt of all rows, the rows, and the number of the subproblem.
         """
 
     def takes_part(self, codes: np.ndarray, k: int) -> np.ndarray:
@@ -118,10 +103,8 @@ class Division(ABC):
         ----------
         decisions : sequence of DecisionFunction
             One for each subproblem, in order, with `rows`.
-        codes : ndarray of shape (n,), int
-            The class of each row of the data.
-        width : int
-            The number of columns of the data.
+        codes, width : ndarray of shape (n,), int
+            The class of each row of the data, and the number of their columns.
         """
         rows, values = [d.rows for d in decisions if d.rows is not None], [d.coef for d in decisions]
         support, n_support, coef = self._merge(rows, values, codes)

@@ -94,12 +94,8 @@ def path_prepared(
 
     Parameters
     ----------
-    data : TrainingData
-        The data.
-    Cs : sequence of float
-        The values of C, in any order.
-    method : Method
-        The solver and the settings, whose C has no effect.
+    data, Cs, method : TrainingData, sequence of float, Method
+        The data, the values of C, in any order, and the solver and the settings, whose C has no effect.
     start, validation, callbacks : optional
         As for `svmkit.training.train.fit_prepared`.
     """

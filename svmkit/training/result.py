@@ -29,17 +29,13 @@ _FROM_BEST_TO_WORST = [
 
 @dataclass(frozen=True)
 class Choice:
-    """The class pairs that one solver trains.
-
-    There are `n_pairs` of them, the largest of `n_samples` samples; `why` is the reason in words, and `what` says what
-    these problems are.
-    """
+    """The class pairs that one solver trains."""
 
     solver: str
-    why: str
+    why: str  # the reason in words
     n_pairs: int
-    n_samples: int
-    what: str = "class pairs"
+    n_samples: int  # of the largest of them
+    what: str = "class pairs"  # what these problems are
 
     def __str__(self) -> str:
         if self.n_pairs == 1:

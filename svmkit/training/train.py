@@ -195,14 +195,10 @@ def train(
 
     Parameters
     ----------
-    X, y, sample_weight, flags, verbose : optional
-        As for `fit`.
-    method : Method
-        The task, the solver, the kernel and the settings.
-    callbacks : callable or Callbacks, default=None
-        As `watch` of `fit`.
-    **options
-        As for `fit_prepared`: start, validation, metric, checkpoint.
+    X, y, sample_weight, flags, verbose, callbacks : optional
+        As for `fit`, where callbacks are `watch`.
+    method, **options : Method, object
+        The task, the solver, the kernel and the settings; start, validation, metric, checkpoint of `fit_prepared`.
     """
     began = time.perf_counter()
     with displayed(verbose) as display:
@@ -235,12 +231,10 @@ def fit_prepared(
         Features, what is to be learnt, weights and the resolved kernel.
     method : Method or Settings
         The solver and the settings; settings are resolved.
-    start, validation, checkpoint : optional
-        As for `fit`.
+    start, validation, checkpoint, callbacks : optional
+        As for `fit`, where callbacks are `watch`.
     metric : Metric, default=None
         What is measured on the validation set besides accuracy.
-    callbacks : callable or Callbacks, default=None
-        As `watch` of `fit`.
     """
     began = time.perf_counter()
     if isinstance(method, Settings):

@@ -53,21 +53,15 @@ class Interrupted(SvmkitError):
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """How candidates are tried.
-
-    By halving, paths compete with their best C for the samples, a single path is divided into its values of C, and 1 /
-    `factor` of the candidates go on to the next round. `cv` folds are shuffled, of classes stratified; `jobs` fits run
-    at a time on a `backend`, or one on each worker of a `cluster`, with the worker's threads and with a row cache of
-    `memory`. `report` is called now and then with the `Progress`, in a thread of its own.
-    """
+    """How candidates are tried; by halving, paths compete for the samples with their best C, or the Cs of one path."""
 
     search: str = "grid"
-    factor: int = 3
-    cv: int = 5
-    jobs: int = 1
+    factor: int = 3  # by halving, 1 / `factor` of the candidates go on to the next round, with more samples
+    cv: int = 5  # folds, shuffled, of classes stratified
+    jobs: int = 1  # fits that run at a time on the backend
     backend: str = "loky"
-    cluster: Cluster | None = None
-    report: Report | None = None
+    cluster: Cluster | None = None  # a fit at a time on each worker, with its threads and a row cache of `memory`
+    report: Report | None = None  # called now and then with the `Progress`, in a thread of its own
 
     def __post_init__(self) -> None:
         backends.require(self.backend)
@@ -189,10 +183,6 @@ def run(
         The fields of `Search`, and settings as for `svmkit.fit`, of which memory and n_threads are those of all jobs
         together. Imputing, scaling and weights are determined in each fold anew.
 
-    Returns
-    -------
-    Result
-
     Raises
     ------
     InputError
@@ -288,19 +278,13 @@ def _searcher(
     shared: dict[str, Any] = {"param_grid": {"path": paths}, "scoring": score, "cv": folds, "refit": False}
     if not how.halves:
         return GridSearchCV(estimator, **shared)
-    factor, rows = how.factor, _fewest_rows(len(paths), codes, how)
-    return _Halving(estimator, **shared, factor=factor, min_resources=rows, random_state=seed, return_train_score=False)
-
-
-def _fewest_rows(n_paths: int, codes: np.ndarray, how: Search) -> int:
-    """Return the number of samples of the first round of halving, such that the last round has all samples.
-
-    Unlike scikit-learn's "exhaust", it ensures that the first round has some samples of each class.
-    """
-    n, counts = len(codes), np.bincount(codes)
-    rounds = math.floor(math.log(n_paths, how.factor) + 1e-9)
+    # the samples of the first round, such that the last one has all; unlike by scikit-learn's "exhaust", some of them
+    # are of each class
+    n, counts, factor = len(codes), np.bincount(codes), how.factor
+    rounds = math.floor(math.log(len(paths), factor) + 1e-9)
     needed = math.ceil(FEWEST * n / counts.min() * how.cv / (how.cv - 1))
-    return min(n, max(n // how.factor**rounds, needed, 2 * how.cv * len(counts)))
+    rows = min(n, max(n // factor**rounds, needed, 2 * how.cv * len(counts)))
+    return _Halving(estimator, **shared, factor=factor, min_resources=rows, random_state=seed, return_train_score=False)
 
 
 def _require_folds(cv: int, classes: np.ndarray, codes: np.ndarray) -> None:

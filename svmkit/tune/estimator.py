@@ -34,18 +34,14 @@ QUIET = np.errstate(all="ignore")  # an overflow is refused with a reason; a war
 
 @dataclass(frozen=True)
 class Training:
-    """The settings that all candidates share.
+    """The settings that all candidates share."""
 
-    `width` is the most values of C of a path, `folder` that of the `Records`; the solver and the kernel of `settings`
-    are those of a path, and `flags` are as for `svmkit.fit`.
-    """
-
-    width: int
-    folder: str
+    width: int  # the most values of C of a path
+    folder: str  # that of the `Records`
     metric: Metric
-    settings: Settings
+    settings: Settings  # the solver and the kernel are those of a path
     task: Task
-    flags: np.ndarray | None
+    flags: np.ndarray | None  # as for `svmkit.fit`
 
     @property
     def threads(self) -> int:

@@ -57,10 +57,8 @@ def defaults(kernel_options: dict[str, Any], fixed: set[str], drawn: bool, task:
 
     Parameters
     ----------
-    kernel_options : dict of str to object
-        Parameters of the kernel.
-    fixed : set of str
-        Names that have a value of their own.
+    kernel_options, fixed : dict of str to object, set of str
+        Parameters of the kernel, and the names that have a value of their own.
     drawn : bool
         Ranges to draw from instead of steps.
     task : {"classify", "regress", "outliers"}, default=None

@@ -57,10 +57,8 @@ def draw(candidates: Sequence[Candidate], path: str | Path, title: str, metric: 
     ----------
     candidates : sequence of Candidate
         Best first; at least one number differs among them (see `axes_of`).
-    path : str or Path
-        The file, whose ending gives the format.
-    title : str
-        Title of the picture.
+    path, title : str or Path, str
+        The file, whose ending gives the format, and the title of the picture.
     metric : Metric
         By what the candidates were compared; a share is drawn in per cent.
     """

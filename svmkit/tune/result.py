@@ -120,14 +120,11 @@ class Result:
 
 
 class Tried(NamedTuple):
-    """The scores of a path, by its number, in all folds, which were made of `n_rows` samples.
+    """The scores of a path in all folds."""
 
-    `scores` has one value a fold under each key ``FACT_i``, such as ``accuracy_0``: a fact for the i-th C of the path.
-    """
-
-    path: int
-    n_rows: int
-    scores: dict[str, np.ndarray]
+    path: int  # its number
+    n_rows: int  # the samples of which the folds were made
+    scores: dict[str, np.ndarray]  # a value a fold of ``FACT_i``, such as ``accuracy_0``: a fact for the path's i-th C
 
 
 def from_results(results: dict[str, Any], cv: int, n_rows: int) -> list[Tried]:
@@ -186,10 +183,8 @@ def rank(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int
 
     Parameters
     ----------
-    paths : sequence of Path
-        The paths of the search.
-    tried : sequence of Tried
-        Their scores. Of a path that was tried several times, the scores on the most samples count.
+    paths, tried : sequence of Path, sequence of Tried
+        The paths of the search, and their scores; of a path that was tried several times those on the most samples.
     why : dict of (int, int) to str
         Reasons of failures, as `reasons` returns them.
     X : ndarray or CSR of shape (n_samples, n_features)

@@ -26,19 +26,19 @@ def fitted_calibration(
     ----------
     kind : {"sigmoid", "isotonic"}
         The method.
-    decision : ndarray of shape (n,), float64
-        The decisions of all columns, one column after the other.
-    positive : ndarray of shape (n,), bool
-        Which samples are of the positive side.
-    weights : ndarray of shape (n,), float64
-        The weights of the samples, > 0.
+    decision, positive, weights : ndarray of shape (n,), float64, bool, float64
+        The decisions of all columns, one column after the other, which samples are of the positive side, and their
+        weights, > 0.
     ends : ndarray of shape (n_columns,), int
         Where the samples of each column end. A column without samples gets the chance 1/2.
     """
     n_columns, sizes = len(ends), np.diff(ends, prepend=0)
     known = np.flatnonzero(sizes)
     starts = (ends - sizes)[known]
-    targets = _targets(positive, weights, starts, sizes[known])
+    pro = np.add.reduceat(np.where(positive, weights, 0.0), starts)
+    con = np.add.reduceat(np.where(positive, 0.0, weights), starts)
+    above, below = (pro + 1.0) / (pro + 2.0), 1.0 / (con + 2.0)
+    targets = np.where(positive, np.repeat(above, sizes[known]), np.repeat(below, sizes[known]))
     if kind == "sigmoid":
         A, B = np.zeros(n_columns), np.zeros(n_columns)
         A[known], B[known] = _sigmoids(decision, targets, weights, starts, sizes[known])
@@ -53,13 +53,6 @@ def fitted_calibration(
         np.concatenate([share for _, share in knots]),
         np.cumsum([len(x) for x, _ in knots], dtype=np.int64),
     )
-
-
-def _targets(positive: np.ndarray, weights: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return Platt's target of each sample."""
-    pro = np.add.reduceat(np.where(positive, weights, 0.0), starts)
-    con = np.add.reduceat(np.where(positive, 0.0, weights), starts)
-    return np.where(positive, np.repeat((pro + 1.0) / (pro + 2.0), sizes), np.repeat(1.0 / (con + 2.0), sizes))
 
 
 def _sigmoids(

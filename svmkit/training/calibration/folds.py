@@ -71,10 +71,8 @@ def calibrated(whole: Train, train: Train, data: TrainingData, method: Method, k
 
     Parameters
     ----------
-    whole : callable
-        Called as whole(method): trains the model of all samples.
-    train : callable
-        Called as train(data, method, start=): trains the model of the samples of weight > 0.
+    whole, train : callable
+        whole(method) trains the model of all samples, train(data, method, start=) that of the samples of weight > 0.
     data : TrainingData
         All samples; InputError is raised if they cannot be divided into folds.
     method : Method
@@ -106,11 +104,7 @@ def calibrated(whole: Train, train: Train, data: TrainingData, method: Method, k
 
 
 class _OutOfFold:
-    """The decisions on the samples of each fold by the model of all others.
-
-    `decisions` has the samples (n,) of each finished fold and their decisions (n, n_columns); where class pairs of more
-    than two classes decide, those of a sample's own class, in the order of `columns_of` (n, n_classes - 1).
-    """
+    """The decisions on the samples of each fold by the model of all others."""
 
     def __init__(self, folds: Folds, train: Train, start: SVMModel, method: Method, seconds: float) -> None:
         data = folds.data
@@ -118,6 +112,8 @@ class _OutOfFold:
         # compiled code trains many small class pairs at once, and Crammer and Singer's problem, from nothing
         cold = isinstance(data.division, AllClasses) or (len(data.pairs) > 1 and all(data.is_complete))
         self.start = None if cold else start
+        # of each finished fold its samples (n,) and their decisions (n, n_columns); where class pairs of more than two
+        # classes decide, those of a sample's own class, in the order of `columns_of` (n, n_classes - 1)
         self.decisions: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.kernel_values, self.interrupted = 0, False
         self.by_pairs = len(data.classes) > 2 and data.has_class_pairs

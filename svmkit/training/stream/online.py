@@ -122,7 +122,10 @@ class Online:
         settings = Settings(solver=self.solver, kernel=kernel, **given)
         self.method = Method(settings, self.task, self.solver, kernel, None)
         require_streamable(self.method, max_support)
-        self.classes = _announced(classes) if self.task.has_classes else np.empty(0)
+        announced = np.unique(as_labels(classes, n_samples=np.size(classes))) if self.task.has_classes else np.empty(0)
+        if len(announced) == 1:
+            raise InputError(f"classes must announce two labels or more, not {announced[0]} only")
+        self.classes = announced
         training_weights(np.empty(0, dtype=np.int64), self.classes, settings.class_weight, None)
         self.input = StreamInput(kernel, settings.scale) if start is None else StreamInput.of_model(start)
         n_classes = len(self.classes)
@@ -362,14 +365,6 @@ class Online:
         about = {"solver": self.solver.name, "C": float(settings.C), "minimised": objective}
         model, support = data.model(decisions, about)
         return replace(model, about=model.about | {"n_samples": self.before + self.samples}), rows.ids[support]
-
-
-def _announced(classes: Any) -> np.ndarray:
-    """Return the announced labels, sorted."""
-    announced = np.unique(as_labels(classes, n_samples=np.size(classes)))
-    if len(announced) < 2:
-        raise InputError(f"classes must announce two labels or more, not {announced[0]} only")
-    return announced
 
 
 class OnlineRegression(Online):

@@ -118,10 +118,8 @@ class OnlinePair:
 
         Parameters
         ----------
-        new : Rows
-            The new samples. They wait as long as there is no sample of the other class.
-        kernel : Kernel
-            The resolved kernel.
+        new, kernel : Rows, Kernel
+            The new samples, which wait as long as there is no sample of the other class, and the resolved kernel.
         until : callable
             The steps end once it returns True, but not before the first samples of both classes were learned from: with
             fewer there would be no model.
@@ -148,14 +146,10 @@ class OnlinePair:
 
         Parameters
         ----------
-        rows : Rows
-            The support vectors.
-        coef : ndarray of shape (n,), float64
-            Their coefficients.
-        kernel : Kernel
-            The resolved kernel.
-        seen : int
-            The number of samples that the model was trained on.
+        rows, coef : Rows, ndarray of shape (n,), float64
+            The support vectors, and their coefficients.
+        kernel, seen : Kernel, int
+            The resolved kernel, and the number of samples that the model was trained on.
         """
         self.seen = max(seen, len(rows.y))
         if self._lacks_class(rows):

@@ -155,14 +155,11 @@ def at_once(
         Trains one class pair at a time: those that are not certified at the gap that is asked for.
     ks : list of int
         The class pairs, all of which keep their kernel rows (`SubproblemTrainer.is_complete`).
-    C : float
-        The weight of the summed losses.
-    budget : TimeBudget
-        The seconds that are left: a limit is left to other code.
+    C, budget, flag : float, TimeBudget, Flag
+        The weight of the summed losses; the seconds that are left (a limit is left to other code); whether a signal
+        asks to end.
     parts : list of Part or None
         Where the results go; None stays where a class pair did not begin.
-    flag : Flag
-        Whether a signal asks to end.
     """
     data, stop = trainer.data, Stop(()) | (trainer.stop or Gap(1e-3))
     goal, members = stop.goal, data.grams.complete.sizes if ks else np.zeros(1)
@@ -194,10 +191,8 @@ def side_by_side(
 
     Parameters
     ----------
-    trainer, ks, C, parts, flag : object
-        As for `at_once`.
-    budget : TimeBudget
-        The seconds that are left.
+    trainer, ks, C, budget, parts, flag : object
+        As for `at_once`, but a limit in seconds is kept to.
     """
     if not ks:
         return

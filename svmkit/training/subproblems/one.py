@@ -117,10 +117,8 @@ class SubproblemTrainer:
 
         Parameters
         ----------
-        pair : Subproblem
-            The subproblem.
-        C : float
-            The weight of the summed losses, > 0.
+        pair, C : Subproblem, float
+            The subproblem, and the weight of the summed losses, > 0.
         budget : TimeBudget, default=None
             The stop rules, with a limit in seconds that is shared. None is all of the time that the rules give.
         seconds : float, default=inf
