@@ -67,12 +67,8 @@ class Bundle:
 
         Parameters
         ----------
-        method : str
-            "face" or the name of a SimplexQP solver.
-        primal : float
-            P of the best point so far.
-        share : float
-            Share of primal - D, in (0, 1).
+        method, primal, share
+            "face" or the name of a SimplexQP solver, P of the best point so far, and a share in (0, 1).
         """
         self.alpha = dual.solve_dual(method, self._K, self.b, self.alpha, primal, share)
         self.idle = np.where(self.alpha > 0.0, 0, self.idle + 1)

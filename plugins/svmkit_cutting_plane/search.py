@@ -56,8 +56,7 @@ def _add_ramps(side, e, change, out, n):
 
 
 def line_search(ramps: Ramps, along: float, square: float) -> float:
-    """Return the exact argmin over t >= 0 of along t + 1/2 square t^2 + the losses, whose slopes are the ramps; square
-    > 0.
+    """Return the exact argmin over t >= 0 of along t + 1/2 square t^2 + the losses, of slopes `ramps`; square > 0.
 
     The slope of a ramp by t is const_i + rate_i t while its slack is positive, otherwise 0. The search takes O(n log n)
     operations (Franc, Sonnenburg 2008, for the hinge).

@@ -26,7 +26,6 @@ OFTEN = 8  # the gap is looked at after so many steps, and after an eighth of th
 
 @njit(inline="always")
 def n_support(beta):
-    """Return the number of weights that are not 0."""
     count = 0
     for r in range(beta.size):
         count += beta[r] != 0.0
@@ -125,7 +124,6 @@ class CompleteState(SolveState):
         return self.box.beta.copy()
 
     def step(self, method: Any) -> StepInfo:
-        """Take a slice of steps and report on it."""
         most = 1 + self.n_iter // 16
         if self.goal is not None:
             most = int(max(1.0, min(MOST, self.goal.iterations - self.n_iter)))

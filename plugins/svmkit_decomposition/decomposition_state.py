@@ -90,7 +90,6 @@ class BoxState(SolveState):
 
     @property
     def n_support(self) -> int:
-        """Number of weights that are not 0."""
         return int(np.count_nonzero(self.box.beta)) + self.outside
 
     @property

@@ -39,18 +39,13 @@ def fit(
 
     Parameters
     ----------
-    module, name : str
-        The module and the class of the estimator.
-    params : dict of str to object
-        Its parameters, values that JSON can hold.
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-        The samples.
-    y, weights : ndarray of shape (n_samples,)
-        Labels and sample weights.
-    wanted : sequence of str
-        The attributes of the fitted estimator to return.
-    over : callable
-        Asked again and again; once it returns True the process is killed.
+    module, name, params
+        The module and the class of the estimator, and its parameters, values that JSON can hold.
+    X, y, weights
+        The samples, dense or CSR (n_samples, n_features), their labels and their weights (n_samples,).
+    wanted, over
+        The attributes of the fitted estimator to return; what is asked again and again, until it returns True: the
+        process is killed then.
     """
     header = {"module": module, "name": name, "params": params, "wanted": list(wanted), "shape": list(X.shape)}
     parts = {k: getattr(X, k) for k in ("data", "indices", "indptr")} if sp.issparse(X) else {"X": X}

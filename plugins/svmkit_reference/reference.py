@@ -118,9 +118,7 @@ class Reference(Solver):
 
 
 def features(gram: Gram) -> Any:
-    """Return the X of a Gram in the storage that scikit-learn accepts: dense, or CSR with int32 indices, else
-    InputError.
-    """
+    """Return a Gram's X in the storage that scikit-learn accepts, dense or CSR with int32 indices, else InputError."""
     X = gram.engine.X
     if sp.issparse(X) and X.indices.dtype != np.int32:
         raise InputError(f"{X.nnz:,} stored values are more than the int32 indices of this software can count")

@@ -33,7 +33,6 @@ class SVC(Reference):
     shrinking: bool = True  # whether points are left out for as long as their weights seem to stay at a bound
 
     def patience(self, m: int) -> int:
-        """Return the limit of iterations that LIBSVM uses."""
         return libsvm_patience(m)
 
     def zero(self, problem: BoxQP | TubeQP) -> np.ndarray:

@@ -31,19 +31,13 @@ class DualQP(Problem):
     phi_i, the bounds and the target are `svmkit.losses.Terms` of a loss, of which phi_i is the conjugate. The primal is
     1/2 |w|^2 + sum_i L_i(target_i - w'phi(x_i) - b) + total b. With a regularised bias there is no equality, K + 1
     stands for K, and b^2 / 2 joins the primal. A point (m,) holds signs times beta: the weights of a loss of the margin
-    are >= 0, as C-SVC has them.
-
-    Parameters
-    ----------
-    gram, y : Gram, ndarray of shape (m,)
-        The kernel matrix of the m samples; labels, -1.0 or +1.0, which samplers may use.
-    C, terms : ndarray of shape (m,), Terms
-        Costs of a unit of loss, and the losses.
-    total, centre : float, default=0.0; float, default=None
-        What beta sums to where the bias is free; the attribute, for which None takes the median.
+    are >= 0, as C-SVC has them. The arguments are `y` as for `Problem`, the costs C (m,) of a unit of loss, the `terms`
+    of the losses, and the attribute `centre`, for which None takes the median.
 
     Attributes
     ----------
+    total : float
+        What beta sums to where the bias is free.
     record : Record
         The losses, for weights that are turned by the signs.
     signs, lower, upper : ndarray of float64, shape (m,)
@@ -188,7 +182,6 @@ class DualQP(Problem):
         return Certificate.from_values(values.primal, values.dual, gradient, bias, errors=errors, flaw=flaw)
 
     def _bounds(self) -> Bounds:
-        """Return what the rounding errors of a certificate depend on."""
         from svmkit.problems.sums import Bounds  # here: it needs numba
 
         engine = self.gram.engine

@@ -303,7 +303,6 @@ def parse_stop(text: str) -> Criterion | Stop:
 
 
 def _parse_rule(text: str) -> Criterion:
-    """Read one rule."""
     name, _, number = text.partition(":")
     try:
         kind, limit = RULES[name], float(number)

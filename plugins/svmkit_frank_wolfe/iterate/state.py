@@ -302,8 +302,7 @@ class SimplexState:
         self._forget()
 
     def resync(self, certificate: Certificate, everything: bool) -> None:
-        """Take over the certificate's exact g, and `everything` tracks all points from now on, since their gradient is
-        known.
+        """Take over the certificate's exact g; `everything` tracks all points from now on, as their gradient is known.
 
         Float64 kernel rows replace float32 rows that limit the solve.
         """

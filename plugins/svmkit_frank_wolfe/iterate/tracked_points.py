@@ -76,9 +76,7 @@ class TrackedPoints:
         return self.working.row(p)
 
     def append(self, point: int, row: np.ndarray | None = None) -> int:
-        """Track one more row of X, possible unless all are tracked; `row` (n,) are its kernel values with the tracked
-        points.
-        """
+        """Track one more row of X, possible unless all are; `row` (n,) are its values with the tracked points."""
         assert self.working is not None
         p = self.n
         if p == self.room:

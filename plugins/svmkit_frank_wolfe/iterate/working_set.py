@@ -15,9 +15,7 @@ LATE = 64  # columns written together at most: this touches one page of memory a
 
 
 class WorkingRows:
-    """Kernel rows among the points `idx` (n,) of a Gram, a square matrix while it fits the budget, then the rows used
-    last.
-    """
+    """Kernel rows among points `idx` (n,) of a Gram, a square matrix while it fits the budget, then those used last."""
 
     def __init__(self, gram: Gram, idx: np.ndarray) -> None:
         self.gram, self.n = gram, len(idx)

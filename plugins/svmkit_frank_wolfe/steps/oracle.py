@@ -108,8 +108,7 @@ def exchange(state: SimplexState, row: np.ndarray, g_i: float, a_ii: float, y_i:
 
 
 def report_within(state: SimplexState, choice: Choice, moved: bool) -> StepInfo:
-    """Aim at the oracle's choice and report, within the budget of support vectors, after a step that `moved` the
-    iterate.
+    """Aim at the oracle's choice and report, within the support budget, after a step that `moved` the iterate.
 
     With a full support and a vertex outside it, the vertex takes the place of an active point if that lowers f;
     otherwise the state aims at the best vertex inside the support, and the report is `full`.

@@ -40,8 +40,8 @@ class Side(NamedTuple):
 
 
 def make_points(terms: Terms, sq: np.ndarray, sigma: float = 1.0) -> Points:
-    """Return terms in the form that compiled loops read; sq (m,) are squared norms of the samples, bias included, and
-    `sigma` is a factor of them, as for `coordinate_pass`.
+    """Return the terms as compiled loops read them, for samples of squared norms sq (m,), bias included, times `sigma`,
+    as for `coordinate_pass`.
     """
     sides: list[tuple[np.ndarray, ...]]
     below: tuple[int, ...] | None = None

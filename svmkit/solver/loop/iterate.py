@@ -69,7 +69,6 @@ class Iterate:
         return self.solver.init(self.problem, start, self._draws)
 
     def step(self) -> StepInfo:
-        """Take one step of the solver."""
         self.measured = None
         info = self.solver.step(self.state)
         self.n_iter += info.steps

@@ -146,7 +146,6 @@ def minimize_simplex(
 
 
 def _gram(A: Any, diag: Any, budget: int) -> Gram:
-    """Return the Gram that serves the values of A."""
     if diag is not None and (isinstance(A, Gram) or not callable(A)):
         raise InputError("diag belongs to a function of A's rows: leave it out for an array, a kernel or a Gram")
     if isinstance(A, Gram):
@@ -189,7 +188,6 @@ def _array(A: Any, budget: int) -> MatrixEngine:
 
 
 def _require_symmetric_csr(A: Any) -> None:
-    """Raise InputError if a sparse A is not symmetric."""
     difference = abs(A - A.T).tocoo()
     if difference.nnz and difference.data.max() > np.sqrt(np.finfo(A.dtype).eps) * np.abs(A.data).max():
         at = int(difference.data.argmax())
