@@ -40,10 +40,9 @@ def list_models(uri: str | None = None) -> list[dict[str, Any]]:
 
 
 def show_model(name: str, uri: str | None = None) -> dict[str, Any]:
-    """Return one registered model with the lineage of its versions; InputError lists the known names.
-
-    name, aliases {alias: version} and versions, newest first. Each version has version, aliases, created (ISO 8601,
-    UTC), run_id, forced {alias: who, when, from} and the `lineage.FIELDS`, None where they are not known.
+    """Return one registered model with the lineage of its versions; InputError lists the known names. name, aliases
+    {alias: version} and versions, newest first. Each version has version, aliases, created (ISO 8601, UTC), run_id,
+    forced {alias: who, when, from} and the `lineage.FIELDS`, None where they are not known.
     """
     address = store.tracking_uri(uri)
     with store.session(address, f"model {name!r}") as client:

@@ -17,9 +17,8 @@ def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -
 
     Parameters
     ----------
-    data : Dataset
+    data, seed : Dataset, int
     fraction : float, the share of the samples to hold out
-    seed : int
     stratify : bool, whether it is the share of each class, at least one sample of which is kept
     """
     rng = np.random.default_rng(seed)

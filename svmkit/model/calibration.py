@@ -15,10 +15,9 @@ FOLDS = 5  # out-of-fold decisions come from so many models
 
 @dataclass(frozen=True)
 class Calibration(ABC):
-    """The probability of the positive side of each decision, which grows with the decision.
-
-    A decision of two classes has `classes[1]` on its positive side, that of a class pair among more classes the first
-    class of the pair, and that of a class against the rest this class. `kind` is the name of the method.
+    """The probability of the positive side of each decision, which grows with the decision. A decision of two classes
+    has `classes[1]` on its positive side, that of a class pair among more classes the first class of the pair, and that
+    of a class against the rest this class. `kind` is the name of the method.
     """
 
     kind: ClassVar[str]
@@ -49,14 +48,11 @@ class Calibration(ABC):
 
 @dataclass(frozen=True)
 class Sigmoid(Calibration):
-    """The probability is 1 / (1 + exp(A h + B)) at the decision h (Platt 1999); A <= 0 where it grows with h.
-
-    A and B are (n_columns,), float64.
-    """
+    """The probability is 1 / (1 + exp(A h + B)) at the decision h (Platt 1999); A <= 0 where it grows with h."""
 
     kind: ClassVar[str] = "sigmoid"
 
-    A: np.ndarray
+    A: np.ndarray  # (n_columns,), float64, as is B
     B: np.ndarray
 
     @property

@@ -12,7 +12,6 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel, Linear, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
-from svmkit.losses.base import Loss
 from svmkit.losses.residual import EpsilonInsensitive
 from svmkit.losses.terms import Terms
 from svmkit.model.machines import ClassFunctions, Machine, OneFunction
@@ -42,16 +41,13 @@ class Samples(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """One decision function over points, with a coefficient each, of which those at `at` are the samples.
-
-    `is_dual` says whether all coefficients are those of samples, which may be dual weights then.
-    """
+    """One decision function over points, with a coefficient each."""
 
     gram: Gram
     coef: np.ndarray
-    at: np.ndarray
+    at: np.ndarray  # which points are the samples
     intercept: float
-    is_dual: bool
+    is_dual: bool  # whether all coefficients are those of samples, which may be dual weights then
 
 
 def certify(kernel: Kernel, machine: Machine, samples: Samples, objective: Objective, nu: bool) -> list[Certificate]:
@@ -62,10 +58,7 @@ def certify(kernel: Kernel, machine: Machine, samples: Samples, objective: Objec
 
     Parameters
     ----------
-    kernel : Kernel
-    machine : Machine
-    samples : Samples
-    objective : Objective
+    kernel, machine, samples, objective : Kernel, Machine, Samples, Objective
     nu : bool, whether nu has settled C, or the tube in regression, so that they follow from the coefficients
     """
     support, every = _match(machine, samples), np.arange(len(samples.C))
@@ -85,8 +78,10 @@ def certify(kernel: Kernel, machine: Machine, samples: Samples, objective: Objec
         if nu and not is_regression:
             C = C * float(np.abs(expansion.coef[expansion.at] / C).max())
         h, errors = _sums(expansion.gram, expansion.coef)
-        if nu and is_regression:
-            loss = _settle_tube(np.abs(target - h[expansion.at] - expansion.intercept), expansion, C)
+        if nu and is_regression:  # the tube has the width w that minimises sum C max(0, |e| - w) + w |beta|_1
+            size, outside = np.abs(target - h[expansion.at] - expansion.intercept), np.abs(expansion.coef).sum()
+            width = -weighted_quantile(-size, C, min(float(outside), float(C.sum())))
+            loss = EpsilonInsensitive(max(width, 0.0))
         out.append(_certify_expansion(expansion, (h, errors), target, C, objective._replace(loss=loss), given))
     return out
 
@@ -135,12 +130,6 @@ def _sums(gram: Gram, coef: np.ndarray) -> tuple[np.ndarray, float]:
     used = np.flatnonzero(coef)
     shift = gram.definiteness.shift * float(np.abs(coef).max(initial=0.0))
     return gram.matvec(coef[used], used), gram.product_error(coef[used]) + shift
-
-
-def _settle_tube(size: np.ndarray, expansion: Expansion, C: np.ndarray) -> Loss:
-    """Return the loss of nu-SVR, for the width w that minimises sum C max(0, |e| - w) + w |beta|_1."""
-    outside = float(np.abs(expansion.coef).sum())
-    return EpsilonInsensitive(max(-weighted_quantile(-size, C, min(outside, float(C.sum()))), 0.0))
 
 
 def _certify_expansion(
@@ -255,10 +244,7 @@ def certify_one_class(kernel: Kernel, machine: Machine, samples: Samples, nu: fl
 
     Parameters
     ----------
-    kernel : Kernel
-    machine : Machine
-    samples : Samples
-    nu : float
+    kernel, machine, samples, nu : Kernel, Machine, Samples, float
     loss : {"hinge", "squared_hinge"}, of the slacks
     """
     support, every = _match(machine, samples), np.arange(len(samples.C))

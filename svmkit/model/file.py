@@ -143,7 +143,10 @@ def load_model(path: str | os.PathLike) -> dict[str, Any]:
         raise InputError(f"{path} is a damaged model file (no kernel: {error}): write it anew") from None
     if name not in plugins.names("kernel"):
         raise InputError(f"{path} needs the kernel {name!r}, which is not installed: {_how_to_install(kernel)}")
-    _compare_file(path, kernel)
+    then, now = kernel.get("file"), plugins.files_of(kernel=name)
+    if isinstance(then, dict) and now and then.get("sha256") != now[0].sha256:
+        what = f"{now[0].name}, which brings the kernel {name!r}: its predictions may differ"
+        warnings.warn(f"{path} was trained with another version of {what}", SvmkitWarning, stacklevel=3)
     try:
         preprocessing = Preprocessing.from_file(header, arrays, header["n_features"])
         parts = {
@@ -251,14 +254,6 @@ def _how_to_install(kernel: dict[str, Any]) -> str:
     else:
         how = "install the package that brings it"
     return f"{how}; installed: {', '.join(plugins.names('kernel'))}"
-
-
-def _compare_file(path: str | os.PathLike, kernel: dict[str, Any]) -> None:
-    """Warn if the kernel comes from a plugin file that was another one when the model was trained."""
-    then, now = kernel.get("file"), plugins.files_of(kernel=kernel["name"])
-    if isinstance(then, dict) and now and then.get("sha256") != now[0].sha256:
-        what = f"{now[0].name}, which brings the kernel {kernel['name']!r}: its predictions may differ"
-        warnings.warn(f"{path} was trained with another version of {what}", SvmkitWarning, stacklevel=4)
 
 
 def _vectors(arrays: dict[str, np.ndarray], width: int) -> Any:

@@ -67,10 +67,9 @@ def store_weights(w: np.ndarray) -> Any:
 
 
 def sort_classes(labels: np.ndarray, n_support: np.ndarray, coef: np.ndarray) -> Sorted:
-    """Return a machine of LIBSVM with its classes in sorted order and the signs of our decisions.
-
-    `labels` are all different, in LIBSVM's order, in which the vectors stand, too; there are `n_support` of each class,
-    and their coefficients are `coef` (n_classes - 1, n_sv).
+    """Return a machine of LIBSVM with its classes in sorted order and the signs of our decisions. `labels` are all
+    different, in LIBSVM's order, in which the vectors stand, too; there are `n_support` of each class, and their
+    coefficients are `coef` (n_classes - 1, n_sv).
     """
     k, order = len(labels), np.argsort(labels, kind="stable")
     at, all_classes = class_slices(n_support), np.arange(k)

@@ -118,7 +118,7 @@ def _label_axes(items: Any, labels: str | Sequence[str] | None) -> tuple[list[_R
     keys: list[str] | None = None
     if isinstance(items, Mapping):
         keys, items = [str(key) for key in items], list(items.values())
-    elif isinstance(items, str) or not isinstance(items, Iterable) or _is_one(items):
+    elif isinstance(items, str | History) or not isinstance(items, Iterable) or hasattr(items, "columns"):
         items = [items]
     runs = [_run(item) for item in items]
     if not runs:
@@ -128,11 +128,6 @@ def _label_axes(items: Any, labels: str | Sequence[str] | None) -> tuple[list[_R
         if len(keys) != len(runs):
             raise InputError(f"labels must be one for each of the {len(runs)} items, not {len(keys)}")
     return runs, _distinct(keys or _solvers(runs))
-
-
-def _is_one(item: Any) -> bool:
-    """Whether an iterable is a single item."""
-    return isinstance(item, History) or hasattr(item, "columns")
 
 
 def _run(item: Any) -> _Run:

@@ -12,10 +12,9 @@ from svmkit.errors import InputError
 
 
 def write(path: str | os.PathLike, content: bytes) -> None:
-    """Write a file atomically: a reader sees either the complete old file or the complete new one.
-
-    A symbolic link is replaced, not followed; a device or a pipe, such as /dev/stdout, is written to. Raises InputError
-    if the folder is missing or cannot be written to.
+    """Write a file atomically: a reader sees either the complete old file or the complete new one. A symbolic link is
+    replaced, not followed; a device or a pipe, such as /dev/stdout, is written to. Raises InputError if the folder is
+    missing or cannot be written to.
     """
     write_parts(path, [content])
 

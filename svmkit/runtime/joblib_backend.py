@@ -10,9 +10,8 @@ from joblib.parallel import ParallelBackendBase
 
 
 class FutureBackend(ParallelBackendBase):
-    """Runs the tasks of a parallel loop by `submit`, which returns the Future of a function that is called elsewhere.
-
-    A Future can be cancelled at any time. `width` returns the number of functions that are called at a time.
+    """Runs the tasks of a parallel loop by `submit`, which returns the Future of a function that is called elsewhere. A
+    Future can be cancelled at any time. `width` returns the number of functions that are called at a time.
     """
 
     supports_retrieve_callback = True

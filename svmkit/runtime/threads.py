@@ -102,7 +102,6 @@ def spread(loop: Callable[..., object], n: int, work: float, *args: Any) -> None
 
 def _share(loop: Callable[..., object], n: int, parts: int, args: list[Any], threads: int) -> None:
     """Have so many threads at most, the calling one among them, take the ranges of a loop; return when none is running.
-
     `args` is empty afterwards, so that a thread of the pool that comes late keeps no array alive.
     """
     ranges, errors = count(), list[BaseException]()  # `next` gives each number to one thread alone

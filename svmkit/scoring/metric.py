@@ -32,7 +32,6 @@ _USUAL = "accuracy, balanced_accuracy, f1, f1_macro, precision, recall, roc_auc,
 
 def require_metric(name: str, *, probabilities: bool = False) -> str:
     """Return the name of a metric that predictions and decisions of some classes, or predicted quantities, suffice for.
-
     Short for scikit-learn's names are rmse, mae and mse. The log loss and the Brier score are known where there are
     `probabilities`. Raises InputError: scikit-learn has no such scorer, or it needs probabilities.
     """

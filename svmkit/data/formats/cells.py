@@ -37,10 +37,9 @@ def is_number(text: str) -> bool:
 
 
 def number(text: str, decimal: str | None) -> float | None:
-    """Return the number in a cell: 0 or 1 for a truth value, NaN for an empty cell, None for any other text.
-
-    Beside the mark `decimal`, the other one may stand between groups of three digits; None is a point and no groups,
-    since 1,234 could be either.
+    """Return the number in a cell: 0 or 1 for a truth value, NaN for an empty cell, None for any other text. Beside the
+    mark `decimal`, the other one may stand between groups of three digits; None is a point and no groups, since 1,234
+    could be either.
     """
     if text in _TRUTH:
         return _TRUTH[text]

@@ -37,10 +37,9 @@ def _strip(name: str, endings: tuple[str, ...]) -> tuple[str, str]:
 
 @contextmanager
 def open_data(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading its decompressed bytes. Any failure to read them becomes one InputError.
-
-    The compression is known by the ending (.gz, .bz2, .xz) or else by the first bytes. The file is read as a stream and
-    refused when it has more than 64 MiB and 200 times its size: data never expand so much, decompression bombs do.
+    """Open a file for reading its decompressed bytes. Any failure to read them becomes one InputError. The compression
+    is known by the ending (.gz, .bz2, .xz) or else by the first bytes. The file is read as a stream and refused when it
+    has more than 64 MiB and 200 times its size: data never expand so much, decompression bombs do.
     """
     try:
         raw = open(path, "rb")  # noqa: SIM115 - closed by the `with` below, but opened under its own error message

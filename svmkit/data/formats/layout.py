@@ -27,7 +27,6 @@ def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[
 
 def require_sound(X: Any) -> None:
     """Raise ValueError unless the indices of a CSR, CSC or BSR array are in bounds, since compiled loops trust them.
-
     scipy's `check_format` is not enough for an untrusted file: it skips arrays whose last pointer is 0, and differences
     of pointers may overflow.
     """

@@ -21,10 +21,9 @@ BUILTIN = (*_CLASSES, "diabetes")
 
 
 def load_builtin(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the features and labels of a built-in set, equal to those of scikit-learn's own loader.
-
-    That loader is used if the file is not where it has been since 2010. Labels are names of classes, digits as int64,
-    or the float64 targets of diabetes.
+    """Return the features and labels of a built-in set, equal to those of scikit-learn's own loader. That loader is
+    used if the file is not where it has been since 2010. Labels are names of classes, digits as int64, or the float64
+    targets of diabetes.
     """
     if name == "diabetes":
         return _diabetes()

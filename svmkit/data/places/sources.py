@@ -66,11 +66,9 @@ def find_cached(name: str) -> Path | None:
 
 
 def find(source: str | os.PathLike[str]) -> str | Path:
-    """Return the name of a built-in set or the path of a file.
-
-    A source is a path (any Path, or text with a folder in it), or a bare name: a file of the working directory, a
-    built-in set, a file of $SVMKIT_DATA or of the cache. In the last two, endings for format and compression may be
-    left out. Raises InputError if nothing has that name.
+    """Return the name of a built-in set or the path of a file. A source is a path (any Path, or text with a folder in
+    it), or a bare name: a file of the working directory, a built-in set, a file of $SVMKIT_DATA or of the cache. In the
+    last two, endings for format and compression may be left out. Raises InputError if nothing has that name.
     """
     text = os.fspath(source)
     if not text or "\x00" in text:

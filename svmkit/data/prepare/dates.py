@@ -26,10 +26,9 @@ _PATTERNS = {
 
 
 def days(text: str, order: str) -> float | None:
-    """Return a date in days since 1970-01-01, a time as a fraction of the day; None for any other text.
-
-    A date is written as 2024-12-31 ("ymd"), 31.12.2024 ("dmy") or 12/31/2024 ("mdy"), followed by a time perhaps. With
-    a time zone it is converted to UTC; without one it is taken as it stands.
+    """Return a date in days since 1970-01-01, a time as a fraction of the day; None for any other text. A date is
+    written as 2024-12-31 ("ymd"), 31.12.2024 ("dmy") or 12/31/2024 ("mdy"), followed by a time perhaps. With a time
+    zone it is converted to UTC; without one it is taken as it stands.
     """
     match = _PATTERNS[order].fullmatch(text)
     if match is None:
@@ -47,7 +46,10 @@ def days(text: str, order: str) -> float | None:
         hour = hour % 12 + 12 * (match["half"] in "Pp")
     if hour > 23 or minute > 59 or second >= 61.0:  # 60 is a leap second
         return None
-    return day + (3600 * hour + 60 * minute + second - _offset(match["zone"])) / 86400.0
+    zone, ahead = match["zone"], 0  # seconds by which the time zone is ahead of UTC
+    if zone not in (None, "Z", "UTC"):
+        ahead = (-1 if zone[0] == "-" else 1) * (3600 * int(zone[1:3]) + 60 * int(zone[-2:]))
+    return day + (3600 * hour + 60 * minute + second - ahead) / 86400.0
 
 
 def text_of(value: float, order: str) -> str:
@@ -84,11 +86,3 @@ def days_of(series: Any) -> np.ndarray:
     if series.dt.tz is not None:
         series = series.dt.tz_convert("UTC").dt.tz_localize(None)
     return (series.to_numpy() - np.datetime64(0, "D")) / np.timedelta64(1, "D")
-
-
-def _offset(zone: str | None) -> int:
-    """Return the seconds by which a time zone is ahead of UTC."""
-    if zone is None or zone in ("Z", "UTC"):
-        return 0
-    sign = -1 if zone[0] == "-" else 1
-    return sign * (3600 * int(zone[1:3]) + 60 * int(zone[-2:]))

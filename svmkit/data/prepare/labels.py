@@ -119,10 +119,8 @@ def _require_discrete(labels: np.ndarray) -> None:
 
 
 def as_targets(y: Any, *, n_samples: int, varied: bool = True) -> np.ndarray:
-    """Return the targets of regression as float64, one for each of `n_samples`.
-
-    Raises InputError: y is missing, no list of numbers, of another length, not finite, or (`varied`) the same number
-    everywhere.
+    """Return the targets of regression as float64, one for each of `n_samples`. Raises InputError: y is missing, no
+    list of numbers, of another length, not finite, or (`varied`) the same number everywhere.
     """
     if y is None:
         raise InputError("regression requires y to be passed, but the target y is None: pass one number a sample")

@@ -190,11 +190,9 @@ class Scaling:
 
 
 def scale_hint(X: Any) -> str | None:
-    """Return one line of advice if the scales of the features differ 100-fold, else None.
-
-    A CSR is not made dense. Constant features do not count; holes (NaN) count as the median. The ranges must differ as
-    well, 10-fold: standard deviations also differ because features are rare (0/1 columns), and scaling changes nothing
-    then.
+    """Return one line of advice if the scales of the features differ 100-fold, else None. A CSR is not made dense.
+    Constant features do not count; holes (NaN) count as the median. The ranges must differ as well, 10-fold: standard
+    deviations also differ because features are rare (0/1 columns), and scaling changes nothing then.
     """
     sparse = is_sparse(X)
     with np.errstate(all="ignore"):  # opposite infinite sums only cost an imputing that does nothing

@@ -78,8 +78,7 @@ def learn(table: Table, position: int, *, decimal: str | None, as_categories: bo
 
     Parameters
     ----------
-    table : Table, with its cells
-    position : int
+    table, position : Table with its cells, int
     decimal : {".", ","} or None, the decimal mark of numbers in text
     as_categories : bool, whether each value becomes a category, whatever it is
     """
@@ -160,8 +159,7 @@ def apply(
 
     Parameters
     ----------
-    table : Table, with its cells
-    position : int
+    table, position : Table with its cells, int
     categories : tuple of str or None, the texts that training saw; None for numbers and dates
     order : {"ymd", "dmy", "mdy"} or None, what comes first in dates
     decimal : {".", ","} or None, the decimal mark of numbers in text

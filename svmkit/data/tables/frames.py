@@ -23,8 +23,7 @@ def csv_frames(
 
     Parameters
     ----------
-    path : Path
-    layout : Dialect
+    path, layout : Path, Dialect
     at : int or None, the label column, in which "NA" is no hole
     texts : sequence of int, columns that stay text whatever they contain
     decimal : {".", ","} or None

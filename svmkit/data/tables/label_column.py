@@ -53,8 +53,7 @@ def choose(
 
     Parameters
     ----------
-    table : Table
-    reading : Reading
+    table, reading : Table, Reading
     dropped : sequence of int, the columns that are left out
     labelled : bool, whether the last column is the label if no other is
     n_features : int or None, the number of features that a model expects

@@ -20,10 +20,9 @@ def values(rows: np.ndarray, sq_rows: np.ndarray, Z: np.ndarray, sq_z: np.ndarra
 
     Parameters
     ----------
-    rows, sq_rows, Z, sq_z : ndarray of float64, shapes (n, d), (n,), (q, d) and (q,)
-        The vectors, less the engine's origin, and their |x|^2.
-    form, scalars : Form, Scalars
-        Those of the kernel.
+    rows, Z : ndarray of float64, shapes (n, d) and (q, d), the vectors less the engine's origin
+    sq_rows, sq_z : ndarray of float64, shapes (n,) and (q,), their |x|^2
+    form, scalars : Form, Scalars, those of the kernel
     """
     with np.errstate(all="ignore"):  # as the compiled loops do: whoever uses the values looks at them
         dots = Z @ rows.T

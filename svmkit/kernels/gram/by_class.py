@@ -27,10 +27,9 @@ SMALL = 1 << 19  # up to so many values, those of two classes or of one with its
 
 
 class SharedKernel:
-    """Kernel values of X (n, d), grouped by class; the kernel is resolved and not precomputed.
-
-    `members` has the rows of X of each class, ascending, which are copied when its values are first asked for. `memory`
-    is that for kernel rows in bytes, of the pool and the row cache of one class pair together.
+    """Kernel values of X (n, d), grouped by class; the kernel is resolved and not precomputed. `members` has the rows
+    of X of each class, ascending, which are copied when its values are first asked for. `memory` is that for kernel
+    rows in bytes, of the pool and the row cache of one class pair together.
     """
 
     def __init__(self, kernel: Kernel, X, members: list[np.ndarray], memory: int) -> None:
@@ -63,9 +62,8 @@ class SharedKernel:
 
 
 class SharedGram(Gram):
-    """The Gram of two classes of a SharedKernel. `kernel_values` counts only the values that are computed for it.
-
-    The type of its kernel rows is that of a Gram that has all of the memory.
+    """The Gram of two classes of a SharedKernel. `kernel_values` counts only the values that are computed for it. The
+    type of its kernel rows is that of a Gram that has all of the memory.
     """
 
     engine: ClassPairEngine
@@ -87,7 +85,6 @@ class SharedGram(Gram):
 
 class ClassPairEngine(Engine):
     """The engine of the points of two classes, those of class a before those of class b. `Z` holds numbers of points.
-
     `spared` is the number of values that were asked for and known already, minus those computed without being asked
     for, and `between` the size in bytes of the table that keeps values of class a with class b.
     """

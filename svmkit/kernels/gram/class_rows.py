@@ -54,11 +54,9 @@ class Columns(NamedTuple):
 
 
 class Pool:
-    """The segments of all classes, in at most `memory` bytes.
-
-    No segment is evicted to make room. The class pairs come class by class, so that a class is needed again only after
-    all others, and a pool that evicts by last use would have lost it by then. Instead a class is released after its
-    last pair, and the segments of later classes take its room.
+    """The segments of all classes, in at most `memory` bytes. No segment is evicted to make room. The class pairs come
+    class by class, so that a class is needed again only after all others, and a pool that evicts by last use would have
+    lost it by then. Instead a class is released after its last pair, and the segments of later classes take its room.
     """
 
     def __init__(self, memory: int) -> None:

@@ -109,9 +109,8 @@ def epilogue(dots, sq_rows, sq_panel, form, gamma, coef0, degree, out):
 
 @njit(fastmath={"contract", "nsz", "arcp"}, cache=True, error_model="numpy")
 def evaluate(dots, sq_rows, sq_panel, form, gamma, coef0, degree):
-    """Set dots[a, b] to its kernel value, in its precision; rows on axis 0, panel on axis 1.
-
-    With an array of their own for the values, LLVM would not use vectors where the two are the same.
+    """Set dots[a, b] to its kernel value, in its precision; rows on axis 0, panel on axis 1. With an array of their own
+    for the values, LLVM would not use vectors where the two are the same.
     """
     widest()
     n, q = dots.shape

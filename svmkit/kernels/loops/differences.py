@@ -27,10 +27,9 @@ def block(X, sel: np.ndarray, Z, scalars: Scalars, out: np.ndarray) -> None:
 
     Parameters
     ----------
-    X, sel, Z : ndarray of shapes (n, d), (m,) and (q, d)
-        The vectors, or the arrays of two CSR matrices, and rows of X.
-    scalars, out : Scalars, ndarray of shape (q, m)
-        Those of the kernel, and an array for the values.
+    X, sel, Z : ndarray of shapes (n, d), (m,) and (q, d); X and Z may be the arrays of two CSR matrices
+    scalars : Scalars, those of the kernel
+    out : ndarray of shape (q, m)
     """
     spread(_block, *_work(X, Z, out.shape[1]), X, sel, Z, _squares(scalars), scalars.gamma, out)
 

@@ -57,10 +57,9 @@ def panel_of(rows, width):
 
 @njit(fastmath={"contract", "nsz"}, cache=True)
 def csr_dots(data, indices, indptr, sq, sel, lo, panel, l1_z, form, dots, sq_rows):
-    """Set dots[a, b] to row lo + a of sel . panel[:, b], or to their l1 distance, and sq_rows[a] to |row|^2.
-
-    Sums run over the stored entries in order for any width of the panel, so that the values of a kernel row do not
-    depend on the rows it was computed with. A single column reads indices as unsigned, which saves a test of the sign.
+    """Set dots[a, b] to row lo + a of sel . panel[:, b], or to their l1 distance, and sq_rows[a] to |row|^2. Sums run
+    over the stored entries in order for any width of the panel, so that the values of a kernel row do not depend on the
+    rows it was computed with. A single column reads indices as unsigned, which saves a test of the sign.
     """
     q = panel.shape[1]
     for a in range(dots.shape[0]):

@@ -45,7 +45,6 @@ def n_tiles(m: int) -> int:
 
 def tile_work(row: float, shape: tuple[int, int], form: Form) -> float:
     """Return the nanoseconds of a tile with a panel of q points and p columns of coefficients, `shape`, for `spread`.
-
     `row` is the time of one dot product; a single point reads X from memory. An unknown form raises here, before the
     loops, in which the mere possibility of that error would take up to a seventh of the speed.
     """
@@ -112,10 +111,8 @@ def csr_block(first, last, data, indices, indptr, sq, sel, panel, sq_z, l1_z, fo
 
 @njit(nogil=True, cache=True)
 def csc_row(first, last, step, data, indices, indptr, sq, columns, values, sq_z, form, gamma, coef0, degree, out):
-    """Set out[0, r] to k(x_r, z) for X by columns and one sparse z, of which `columns` ascend.
-
-    Only entries of X in the columns of z are read, in the order in which `csr_block` adds them, so that the values are
-    the same.
+    """Set out[0, r] to k(x_r, z) for X by columns and one sparse z, of which `columns` ascend. Only entries of X in the
+    columns of z are read, in the order in which `csr_block` adds them, so that the values are the same.
     """
     m = out.shape[1]
     for t in range(first, last):
@@ -132,10 +129,9 @@ def csc_row(first, last, step, data, indices, indptr, sq, columns, values, sq_z,
 
 @njit(nogil=True, cache=True)
 def dense_product(first, last, X, origin, sq, sel, Z, panel, sq_z, coef, form, gamma, coef0, degree, out, own, back):
-    """Add sum_b k(x_a, Z[b]) coef[b] to out[a], as `dense_block`; `panel` is Z by features, or empty.
-
-    Unless `back` (tiles, width, p) is empty, sum_a k(x_a, Z[b]) own[a] over the rows of tile t is added to back[t, b];
-    the width is q or a multiple of `LANES` above it.
+    """Add sum_b k(x_a, Z[b]) coef[b] to out[a], as `dense_block`; `panel` is Z by features, or empty. Unless `back`
+    (tiles, width, p) is empty, sum_a k(x_a, Z[b]) own[a] over the rows of tile t is added to back[t, b]; the width is q
+    or a multiple of `LANES` above it.
     """
     m, deep = out.shape[0], panel.size == 0
     step = TILE if deep else STRIP

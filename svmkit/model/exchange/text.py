@@ -24,10 +24,9 @@ _WHOLE = re.compile(rb"[+-]?\d{1,18}")
 
 
 class Header:
-    """The header of a text model: lines of a word and its values, up to the word `end`, which stands alone.
-
-    The stream is left where the rows begin, and `line` is the number of the line that was read last. Each of the
-    `known` words may occur once, in any order; raises InputError otherwise, or if the header does not end.
+    """The header of a text model: lines of a word and its values, up to the word `end`, which stands alone. The stream
+    is left where the rows begin, and `line` is the number of the line that was read last. Each of the `known` words may
+    occur once, in any order; raises InputError otherwise, or if the header does not end.
     """
 
     def __init__(self, path: Path, stream: IO[bytes], known: Collection[str], end: str) -> None:

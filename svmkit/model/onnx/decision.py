@@ -106,8 +106,7 @@ def kernel_values(graph: Graph, kernel: Kernel, X: str, Z: np.ndarray, *, differ
 
     Parameters
     ----------
-    graph : Graph
-    kernel : Kernel, with a form
+    graph, kernel : Graph, Kernel, which has a form
     X : str, the name of X (n, d), preprocessed
     Z : ndarray of shape (n_sv, d), the vectors
     differences : bool, whether distances come from differences, or from products

@@ -10,10 +10,9 @@ from svmkit.errors import InputError
 
 
 class Graph:
-    """An ONNX graph under construction; each method that adds a node or constant returns the name of its result.
-
-    `onnx` is the package, which the caller imports; `dtype` the type of X, and of constants without a type of their
-    own, and `element` its ONNX element type.
+    """An ONNX graph under construction; each method that adds a node or constant returns the name of its result. `onnx`
+    is the package, which the caller imports; `dtype` the type of X, and of constants without a type of their own, and
+    `element` its ONNX element type.
     """
 
     def __init__(self, onnx: Any, dtype: np.dtype) -> None:
