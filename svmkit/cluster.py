@@ -54,12 +54,9 @@ class Needs:
 
 
 class Cluster(ABC):
-    """Workers that call functions, one call at a time each; a context manager that lets go of them at its end.
+    """Workers that call functions, one call at a time each; a context manager that lets go of them at its end."""
 
-    `schemes` are the kinds of addresses that a class opens: "tcp" for tcp://..., "local" for local:N, "file" for the
-    path of a scheduler file.
-    """
-
+    # the kinds of addresses that it opens: "tcp" for tcp://..., "local" for local:N, "file" for that of a scheduler
     schemes: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
@@ -214,7 +211,7 @@ def connect(
     wait: float = WAIT,
     notify: Callable[[str], Any] | None = None,
 ) -> Cluster:
-    """Connect to a cluster, or start one on this machine.
+    """Connect to a cluster, or start one on this machine; its workers have been found to have svmkit in this version.
 
     Parameters
     ----------
@@ -223,11 +220,6 @@ def connect(
         worker processes with one thread each on this machine; they end with the cluster, and with this process.
     solvers, memory, wait, notify
         As for `Needs`.
-
-    Returns
-    -------
-    Cluster
-        A context manager; its workers have been found to have svmkit in this version.
 
     Raises
     ------

@@ -74,11 +74,7 @@ def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
 
 
 def features_to_predict(estimator: Any, X: Any) -> Features:
-    """Return the features of X for a prediction.
-
-    Raises NotFittedError before `fit`, InputError for another number of columns, and ValueError for other names of
-    them.
-    """
+    """Return X's features; raise NotFittedError, InputError for another width, ValueError for other column names."""
     if not hasattr(estimator, "model_"):
         from sklearn.utils.validation import check_is_fitted
 

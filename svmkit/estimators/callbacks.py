@@ -22,15 +22,14 @@ class FitTasks(Callbacks):
     """The tasks of a fit: one for each iterate that is looked at, or for each problem if there are several.
 
     X, y and sample_weight are what the estimator is fitted to, as the caller gave it. `with_models` says whether
-    callbacks get a fitted estimator for each task: a model on the way has no calibration yet. `stopped` says whether a
-    callback has asked to end the training.
+    callbacks get a fitted estimator for each task: a model on the way has no calibration yet.
     """
 
     passive = False
     sees_models: ClassVar[bool] = True
 
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any, with_models: bool) -> None:
-        self.stopped = False
+        self.stopped = False  # whether a callback has asked to end the training
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         self._about = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
         self._estimator, self._with_models = estimator, with_models

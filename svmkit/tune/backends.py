@@ -75,10 +75,7 @@ def _begin(parent: int, files: tuple[plugins.PluginFile, ...]) -> None:
 
 @contextmanager
 def running_on(cluster: Cluster, records: Records, *data: Any) -> Iterator[None]:
-    """Run the parallel loops of the block on a cluster's workers, to each of which the `data` are sent once.
-
-    `records` takes the records that the fits send.
-    """
+    """Run the parallel loops of the block on a cluster's workers, which get the `data` once and send the `records`."""
     with cluster.sharing(*data), cluster.parallel_backend(sent=records.add):
         yield
 

@@ -51,10 +51,7 @@ class Training:
 
 
 class PathEstimator(BaseEstimator):
-    """A fit for each C of a path (`fits_`), given the settings that all candidates share.
-
-    Where the training for a C fails, the fit is None, and `reasons_` has the reason by the position of C.
-    """
+    """A fit for each C of a path, given the settings that all candidates share."""
 
     def __init__(self, path: Path | None = None, training: Training | None = None) -> None:
         self.path = path
@@ -64,8 +61,8 @@ class PathEstimator(BaseEstimator):
     def fit(self, X, y) -> PathEstimator:
         """Train on X (n_samples, n_features) and y (n_samples,); raises KeyboardInterrupt once the search has ended."""
         assert self.path is not None and self.training is not None
-        self.reasons_: dict[int, str] = {}
-        self.fits_: list[Fit | None] = []
+        self.fits_: list[Fit | None] = []  # None for a C whose training fails
+        self.reasons_: dict[int, str] = {}  # why, by the position of C
         try:
             self.fits_ += self._fits(X, y, self.path.Cs)
         except Exception:  # one C may be the cause: each C is fitted alone

@@ -74,10 +74,7 @@ def defaults(kernel_options: dict[str, Any], fixed: set[str], drawn: bool, task:
 
 
 def parse(texts: Sequence[str]) -> dict[str, Values]:
-    """Parse texts NAME=VALUES into values by name; raise InputError if a text cannot be read or a name is given twice.
-
-    Members of a list stay text, except that powers such as 2^-5 become numbers.
-    """
+    """Parse texts NAME=VALUES into values by name; raise InputError if one cannot be read or a name is given twice."""
     found: dict[str, Values] = {}
     for text in texts:
         name, equals, spelt = (part.strip() for part in text.partition("="))
@@ -95,7 +92,7 @@ def _values(what: str, spelt: str) -> Values:
         items = [item.strip() for item in spelt.split(",")]
         if not all(items):
             raise InputError(f"{what}: a value is missing between commas")
-        return [_power(what, item) if "^" in item else item for item in items]
+        return [_power(what, item) if "^" in item else item for item in items]  # others than 2^-5 stay text
     if len(parts) > 3 or not all(parts):
         raise InputError(f"{what}: cannot be read; values are {SPELLINGS}")
     if len(parts) == 2:

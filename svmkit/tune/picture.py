@@ -145,10 +145,7 @@ def _lines(axes: Any, tried: Sequence[Candidate], name: str, metric: Metric) -> 
 
 
 def _axis(axes: Any, tried: Sequence[Candidate], name: str, k: int) -> Callable[[Any], float]:
-    """Label the k-th axis, and return the function from a value to its place on the axis.
-
-    On log axes the places are log10 of the values, marked 10^k: contours are then straight between neighbours.
-    """
+    """Label the k-th axis, and return the function from a value to its place on the axis."""
     values = [value(c, name) or 0.0 for c in tried]
     logarithmic = min(values) > 0 and (name in ("C", "gamma") or max(values) / min(values) > WIDE)
     axis = (axes.xaxis, axes.yaxis)[k]
@@ -158,6 +155,7 @@ def _axis(axes: Any, tried: Sequence[Candidate], name: str, k: int) -> Callable[
     if not logarithmic:
         axis.set_major_locator(MaxNLocator(8, integer=all(at == round(at) for at in values)))
         return float
+    # places on log axes are log10 of the values, marked 10^k: contours are then straight between neighbours
     low, high = math.log10(min(values)), math.log10(max(values))
     marks = [math.log10(m) + k for k in range(math.floor(low) - 1, math.ceil(high) + 1) for m in range(1, 10)]
     axis.set_minor_locator(FixedLocator(marks))

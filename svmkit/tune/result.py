@@ -146,16 +146,13 @@ def from_results(results: dict[str, Any], cv: int, n_rows: int) -> list[Tried]:
 
 
 def from_records(records: Sequence[dict[str, Any]], cv: int) -> list[Tried]:
-    """Return the paths that a search under way or interrupted has tried in all folds, from `Records`, in any order.
-
-    In a halving search, there is one entry for each round. The rounds differ in their numbers of samples, which grow.
-    """
+    """Return the paths that a search under way or interrupted has tried in all folds, from `Records`, in any order."""
     by_path = defaultdict(list)
     for record in records:
         by_path[record["path"]].append(record)
     tried = []
     for number, found in sorted(by_path.items()):
-        found.sort(key=lambda record: record["n_rows"])
+        found.sort(key=lambda record: record["n_rows"])  # of halving: each round, an entry of its own, has more rows
         for lo in range(0, len(found) - cv + 1, cv):
             folds = found[lo : lo + cv]
             scores = {fact: np.array([fold["scores"][fact] for fold in folds]) for fact in folds[0]["scores"]}
@@ -164,10 +161,8 @@ def from_records(records: Sequence[dict[str, Any]], cv: int) -> list[Tried]:
 
 
 def reasons(records: Sequence[dict[str, Any]]) -> dict[tuple[int, int], str]:
-    """Return why fits failed, by number of the path and position of C in the path.
-
-    Of several reasons it is that on the fewest samples, then the first in alphabetical order.
-    """
+    """Return why fits failed, by number of the path and position of C in the path."""
+    # of several reasons it is that on the fewest samples, then the first in alphabetical order
     found: dict[tuple[int, int], str] = {}
     for record in sorted(records, key=lambda record: (record["n_rows"], sorted(record["reasons"].items()))):
         for i, text in record["reasons"].items():

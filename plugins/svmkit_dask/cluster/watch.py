@@ -68,16 +68,15 @@ class Packed(NamedTuple):
 class Watch:
     """The workers as the scheduler sees them, and their tasks; all but `wait` is done in the loop of the client.
 
-    `needs` is what each worker must have; None takes every worker as it is. `workers` are those that have it, by
-    address. `on_loss` is called with the address of each worker that has left. `answered` is when the scheduler last
+    `needs` is what each worker must have; None takes every worker as it is. `answered` is when the scheduler last
     answered, by `time.monotonic`. `name` is that of no other watch, and the topic of the values that functions send.
     """
 
     def __init__(self, client: Client, address: str = "", needs: Needs | None = None) -> None:
         self.client, self.address, self.needs = client, address, needs
-        self.workers: dict[str, Sight] = {}
+        self.workers: dict[str, Sight] = {}  # those that have what is needed, by address
         self.answered = self._empty_since = time.monotonic()
-        self.on_loss: Callable[[str], Any] = lambda worker: None
+        self.on_loss: Callable[[str], Any] = lambda worker: None  # called with the address of each that has left
         self._asked, self._refused, self._followers = -LOOK, set[str](), 0
         self._following: asyncio.Task | None = None
         self.name, self._keys, self._spent = f"svmkit-{uuid.uuid4().hex}", count(), list[Task]()
@@ -161,10 +160,7 @@ class Watch:
             self.on_loss(worker)
 
     def usable(self, silence: float | None) -> dict[str, int]:
-        """Return the workers that take work and had a heartbeat in so many seconds, and their numbers of threads.
-
-        None takes all workers that are there.
-        """
+        """Return the threads of the workers that take work and had a heartbeat in so many seconds; None takes all."""
         return {
             worker: sight.threads
             for worker, sight in self.workers.items()

@@ -184,10 +184,8 @@ class Held:
 
 
 def work(call: Call, held: Held, change: Change | None) -> Reply:
-    """Do on a worker what a call asks its parts for; `change` is what is for all parts, and large.
-
-    Several threads may do so at once: a dictionary's own methods are atomic, and each cell has a lock.
-    """
+    """Do on a worker what a call asks its parts for; `change` is what is for all parts, and large."""
+    # several threads may do so at once: a dictionary's own methods are atomic, and each cell has a lock
     began = time.perf_counter()
     for key in list(held.rows):
         if key[0] not in call.open:

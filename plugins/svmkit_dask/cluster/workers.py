@@ -144,10 +144,7 @@ class Delivery(ABC):
         """Return the answers, by part, in what a group has returned; a part that is left out is worked on again."""
 
     def send(self) -> dict[int, Any]:
-        """Have all parts worked on, and return the answer of each.
-
-        Gone is raised once a bound is passed, InputError or SvmkitError if the work on a part failed.
-        """
+        """Return the answer of each part; raise Gone past a bound, InputError or SvmkitError if work on one failed."""
         return self.watch.wait(self._run())
 
     async def _run(self) -> dict[int, Any]:
@@ -344,14 +341,11 @@ class _Asking(Delivery):
         return reply.answers
 
     def _carrier(self, to: list[str]) -> list[Task]:
-        """Return the task that brings a large change to workers, which pass it on to each other; none for small ones.
-
-        Unlike data that are scattered, it is made again by Dask if the worker that holds it is lost.
-        """
+        """Return the task that brings workers a large change, which they pass on to each other; none for small ones."""
         watch, body = self.watch, self._body
         if len(body) <= INSIDE:
             return []
-        with dask.config.set({WARNING: "100 GB"}):
+        with dask.config.set({WARNING: "100 GB"}):  # unlike scattered data, Dask makes it again if its worker is lost
             self.carriers.append(watch.submit(watch.key("svmkit-change"), to, pickle.loads, body))
         self.sent += len(body) * len(to)
         return self.carriers[-1:]

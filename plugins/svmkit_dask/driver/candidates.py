@@ -70,10 +70,7 @@ class CandidateSet:
         self._index()
 
     def slots(self, numbers: np.ndarray) -> np.ndarray:
-        """Return where the rows with these numbers (n,) stand, and fetch those that are not known; -1 for no row.
-
-        A number may belong to a row that takes no part in the problem.
-        """
+        """Return where rows with these numbers (n,) stand, fetched if unknown; -1 for those not in the problem."""
         session, offsets = self.session, self.session.workers.offsets
         unknown = np.array(sorted({r for r in numbers.tolist() if r not in self._slot}), dtype=np.int64)
         if len(unknown):
@@ -115,17 +112,14 @@ class CandidateSet:
 
 
 class CandidateGram:
-    """What the loop asks of a Gram of all rows, and the kernel among the candidates in the form that a `Square` takes.
-
-    `m` is the number of samples of the problem, beyond which no working set grows, and `diag` holds the largest k(x,
-    x). `kernel_values` are those of rounds; those of certificates are not counted.
-    """
+    """What the loop asks of a Gram of all rows, and the kernel among the candidates as a `Square` takes it."""
 
     def __init__(self, candidates: CandidateSet, budget: int) -> None:
         session = candidates.session
         self.candidates, self.kernel, self.budget = candidates, session.workers.space.kernel, budget
-        self.dtype, self.m, self.diag = np.dtype(session.spec.dtype), session.m, np.array([session.widest])
-        self.kernel_values = 0
+        self.dtype, self.diag = np.dtype(session.spec.dtype), np.array([session.widest])  # the largest k(x, x)
+        self.m = session.m  # samples of the problem, beyond which no working set grows
+        self.kernel_values = 0  # of rounds; those of certificates are not counted
         self._gram: Gram | None = None
 
     @contextmanager
@@ -197,8 +191,3 @@ class CandidateWorkingSet(WorkingSet):
     def widen(self, n: int) -> None:
         """Make room for the candidates of n rows."""
         self.slot_of = np.append(self.slot_of, np.full(n - len(self.slot_of), -1, dtype=np.int64))
-
-    def renumber(self, kept: np.ndarray) -> None:
-        """Follow the candidates of which only `kept`, ascending, remain; the rows of the set are among them."""
-        self.slot_of = self.slot_of[kept]
-        self.square.idx = np.searchsorted(kept, self.square.idx)

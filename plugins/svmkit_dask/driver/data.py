@@ -103,12 +103,9 @@ def make_training_data(
 
 
 class ScatteredPair:
-    """Problem k of scattered data, for every C; a `svmkit.training.division.Subproblem` without its rows.
+    """Problem k of scattered data, for every C; a `svmkit.training.division.Subproblem` without its rows."""
 
-    `rows` is empty: a decision function on a cluster knows its rows.
-    """
-
-    rows, weights = np.empty(0, dtype=np.int64), np.empty(0)
+    rows, weights = np.empty(0, dtype=np.int64), np.empty(0)  # a decision function on a cluster knows its rows
     kernel_values = 0
 
     def __init__(self, data: ScatteredData, k: int) -> None:

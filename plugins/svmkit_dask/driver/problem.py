@@ -69,13 +69,11 @@ def least_loss(
 
 
 def _lower_bound(x: np.ndarray, f: np.ndarray, lo: int, hi: int) -> float:
-    """Return what a convex function with the values f (k,) at x, ascending, is at least between x[lo] and x[hi].
-
-    Left of each pair of neighbours, and right of it, the function is above the line through them.
-    """
+    """Return what a convex function with the values f (k,) at x, ascending, is at least between x[lo] and x[hi]."""
     if lo == 0 or hi == len(x) - 1:
         return -np.inf
-    into = (f[lo] - f[lo - 1]) / (x[lo] - x[lo - 1])  # slopes of the lines that enclose the minimum
+    # slopes of the lines that enclose the minimum: outside of two neighbours, it is above the line through them
+    into = (f[lo] - f[lo - 1]) / (x[lo] - x[lo - 1])
     out = (f[hi + 1] - f[hi]) / (x[hi + 1] - x[hi])
     if not (into < 0.0 < out):
         return -np.inf
@@ -99,13 +97,12 @@ class ScatteredQP(Problem):
 
     A point is an array (n, 2) of float64, the ascending numbers of the rows that have weights, and the weights, so that
     neither a point nor a message grows with the rows. `candidates` are the rows that the driver knows, and `budget` the
-    bytes for the matrix of its working set. `estimate` is what the last round says of P and of the best bias; it proves
-    nothing.
+    bytes for the matrix of its working set.
     """
 
     whole: ClassVar[type[DualQP]] = BoxQP  # the problem of rows in one place
     name: ClassVar[str] = whole.name
-    estimate: tuple[float, float] | None = None
+    estimate: tuple[float, float] | None = None  # what the last round says of P and the best bias; it proves nothing
     _mark, _last_bias = 0, 0.0
 
     def __init__(self, session: Session, budget: int) -> None:
@@ -143,13 +140,10 @@ class ScatteredQP(Problem):
         return math.nan if dual is None else -dual
 
     def certificate(self, point: np.ndarray) -> Certificate:
-        """Return the certificate; the parts compute the decision values anew, and only sums come back.
-
-        Once the workers are gone, the values are the estimates of the last round, and nothing is proven.
-        """
+        """Return the certificate; the parts compute the decision values anew, and only sums come back."""
         session, centre = self.session, self.session.spec.centre
         if session.gone is not None and self.estimate is not None:
-            primal, bias = self.estimate
+            primal, bias = self.estimate  # of the last round: nothing is proven
             return Certificate(primal, None, None, bias=bias, flaw=str(session.gone))
         self._mark = mark = self._mark + 1
         own, change = self.candidates.weights(self.beta(point))

@@ -84,26 +84,22 @@ class LocalWorkers(Workers):
 
 
 class Session:
-    """One problem on workers.
-
-    `parts` are those that have rows in the problem, `counts` the rows of each part with the labels +1 and -1, int64
-    (n_parts, 2), `widest` is the largest k(x, x), and `bounds` are the largest error and size of a kernel value, and
-    the panel of the sums. `stamp` is the state that the parts are in; `gone` says why the workers answer no more.
-    """
+    """One problem on workers."""
 
     def __init__(self, workers: Workers, spec: Spec) -> None:
         self.workers, self.spec = workers, spec
-        self.stamp = self.kernel_values = 0
-        self.gone: Gone | None = None
+        self.stamp = self.kernel_values = 0  # stamp: the state that the parts are in
+        self.gone: Gone | None = None  # why the workers answer no more
         self.parts = list(range(len(workers.names)))
         self._problem = workers.open(spec)
         counted = self.ask(Message("count"))
-        self.counts = np.array([replies[:2] for replies in counted], dtype=np.int64)
+        self.counts = np.array([replies[:2] for replies in counted], dtype=np.int64)  # (n_parts, 2): labels +1 and -1
         self.m = int(self.counts.sum())
-        self.widest = max(replies[2] for replies in counted)
+        self.widest = max(replies[2] for replies in counted)  # the largest k(x, x)
         errors, sizes, panels = zip(*(replies[3] for replies in counted), strict=True)
+        # the largest error and size of a kernel value, and the panel of the sums
         self.bounds = max(errors), max(sizes), max(panels)
-        self.parts = np.flatnonzero(self.counts.sum(axis=1)).tolist()
+        self.parts = np.flatnonzero(self.counts.sum(axis=1)).tolist()  # those that have rows in the problem
 
     def close(self) -> None:
         """Let the parts forget their rows."""

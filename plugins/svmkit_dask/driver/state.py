@@ -22,9 +22,7 @@ BEYOND = 0.9  # a change is followed in part once its curvature, times this, exc
 class ClusterState(CorrectiveState):
     """The iterate of a corrective solve over parts, from the weights beta of its candidates.
 
-    `box` holds the candidates only. All other rows have no weight, and what they ask for is in `seen`, the sums of the
-    last survey of all parts. `joining` are the rows of each part of the session that the next working set gets, by
-    position.
+    `joining` are the rows of each part of the session that the next working set gets, by position.
     """
 
     def __init__(
@@ -37,12 +35,12 @@ class ClusterState(CorrectiveState):
         self.problem, self.gram, self.candidates, self.rng = problem, gram, gram.candidates, rng
         self.session = gram.candidates.session
         self.working: CandidateWorkingSet = CandidateWorkingSet(self.gram)
-        self.box = Box(*(np.empty(0) for _ in range(7)), np.empty(0, np.uint8))
+        self.box = Box(*(np.empty(0) for _ in range(7)), np.empty(0, np.uint8))  # the candidates; others have no weight
         self.inner = self.inner_l1 = None
         self.pairs = np.full((1, 2), -1)
         self.complete = self.imprecise = self.alone = False
         self.fell, self.valued, self.pause, self.paused = [0.0, 0.0], 0.0, 1, 0
-        self.seen: Survey | None = None
+        self.seen: Survey | None = None  # the sums of the last survey of all parts: what all other rows ask for
         self.wanted = self._counted = 0
         self.admit(beta, np.zeros(len(beta)))
         self.changed, self.change, self.done = np.flatnonzero(beta), beta[beta != 0.0], 0
@@ -234,7 +232,8 @@ class ClusterState(CorrectiveState):
         kept = np.flatnonzero(used)
         self.candidates.keep(kept)
         self.gram.renew()
-        self.working.renumber(kept)
+        working = self.working  # whose rows are among those that are kept
+        working.slot_of, working.square.idx = working.slot_of[kept], np.searchsorted(kept, working.square.idx)
         self.box = Box(*(values[kept] for values in self.box))
         self.admit(np.empty(0), np.empty(0))
         self.changed, self.change = self.changed[:0], self.change[:0]

@@ -97,13 +97,10 @@ class Features:
         return max(error), max(largest), max(panel)
 
     def _cut(self, at: np.ndarray) -> Iterator[tuple[slice, Engine, np.ndarray]]:
-        """Yield, for each block with rows of `at`, their positions in `at`, the engine, and the rows within the block.
-
-        An engine takes an empty selection for all of its rows.
-        """
+        """Yield, for each block with rows of `at`, their positions in `at`, the engine, and their rows in the block."""
         for first, engine in self.engines():
             lo, hi = np.searchsorted(at, [first, first + engine.n])
-            if hi > lo:
+            if hi > lo:  # an engine takes an empty selection for all of its rows
                 yield slice(lo, hi), engine, at[lo:hi] - first
 
 
@@ -166,23 +163,19 @@ class Change(NamedTuple):
 
 
 class Rows:
-    """The rows of one part, with their answers and weights, that take part in one problem.
-
-    `at` are these rows of the part, int64 (n,), ascending; all other arrays follow their order. `box` is SMO's state,
-    whose v is y times the gradient at its weights. `stamp` is the number of changes of the weights so far: a message
-    says to which state it belongs.
-    """
+    """The rows of one part, with their answers and weights, that take part in one problem."""
 
     def __init__(self, portion: Portion, spec: Spec) -> None:
         self.features, answers, weights = portion
-        self.spec, self.at = spec, spec.choose(answers, weights)
+        self.spec = spec
+        self.at = spec.choose(answers, weights)  # int64 (n,): rows of the part, ascending; all arrays have this order
         self.answers = answers[self.at]
         self.codes = spec.codes(self.answers)
         C = spec.C * spec.class_weights[self.codes] * weights[self.at]
         self.qp = qp = SampleQP(spec, self.answers, C, self.features.diag(self.at))
-        self.box = smo_box.box_of(qp, np.zeros(len(self.at)), qp.origin)
+        self.box = smo_box.box_of(qp, np.zeros(len(self.at)), qp.origin)  # its v is y times the gradient at its weights
         smo_box.take_sides(self.box, qp.l1)
-        self.stamp = 0
+        self.stamp = 0  # the number of changes of the weights so far: a message says to which state it belongs
         # what a proposed change adds to v; without that of its ridges if these differ above and below 0
         self.ahead: np.ndarray | None = None
         # of the last certificate: its number, the decision values without the bias, and the weights

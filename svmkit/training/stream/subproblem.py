@@ -58,16 +58,14 @@ class Arriving(Sampler):
 
 
 class OnlinePair:
-    """The state of the solver of one class pair, or of a regression, and its current problem.
-
-    Samples of the class `plus` have the label +1, those of `minus` -1; in regression all have the code `plus`. `memory`
-    is the budget of kernel rows in bytes, `max_support` the limit on support vectors, if there is one.
-    """
+    """The state of the solver of one class pair, or of a regression, and its current problem."""
 
     def __init__(self, plus: int, minus: int, method: Method, *, memory: int, max_support: int | None) -> None:
+        # samples of the class `plus` have the label +1, those of `minus` -1; in regression all have the code `plus`
         self.plus, self.minus, self.method = plus, minus, method
         self.solver: Any = method.solver
-        self.memory, self.max_support, self.has_classes = memory, max_support, method.task.has_classes
+        self.memory, self.max_support = memory, max_support  # bytes of kernel rows, limit on support vectors if any
+        self.has_classes = method.task.has_classes
         self.rng = np.random.default_rng(method.settings.seed)
         self.state: Any = None
         self.problem: Problem | None = None
@@ -208,11 +206,8 @@ class OnlinePair:
         return point, self.problem.bound(objective)
 
     def decision_function(self) -> tuple[Rows | None, DecisionFunction]:
-        """Return the support vectors, None as long as there is no problem, and the decision function over them.
-
-        As long as samples of one class only have arrived, it is a constant that decides for this class.
-        """
-        if self.problem is None or self.rows is None:
+        """Return the support vectors, None as long as there is no problem, and the decision function over them."""
+        if self.problem is None or self.rows is None:  # samples of one class only have arrived: it gets all decisions
             constant = DecisionFunction(np.empty(0), 0.0 if self.waiting is None else float(self.waiting.y[0]))
             return None, self.start or constant
         decision = self.problem.decision_function(*self.solution()).restrict(np.arange(self.problem.m))

@@ -61,13 +61,7 @@ class Part(NamedTuple):
 
 
 class SubproblemTrainer:
-    """Trains any of the subproblems of data, for any C; the options are those of `svmkit.training.train.fit_prepared`.
-
-    `tasks` has the facts about each subproblem on which a choice of its solver may depend, `solvers` the solvers that
-    `method.solver` chooses; `limited` says whether the stop rules limit the number of support vectors. `measuring` are
-    the seconds that went into the accuracy on held-out rows, `interrupted` says whether a signal or a callback has
-    ended the training, and `parts` are the results of the run under way, of which models on the way are made.
-    """
+    """Trains any of the subproblems of data, for any C; options as for `svmkit.training.train.fit_prepared`."""
 
     def __init__(
         self,
@@ -80,15 +74,16 @@ class SubproblemTrainer:
         callbacks: Callbacks | None = None,
     ) -> None:
         self.data, self.method, self.callbacks = data, method, callbacks or Callbacks()
-        self.stop, self.limited = method.settings.stop, is_limited(method.settings.stop)
+        self.stop = method.settings.stop
+        self.limited = is_limited(self.stop)  # whether they limit the number of support vectors
         self._is_linear = method.problem_type(data.kernel).is_linear
-        self.tasks = solver_tasks(method, data)
-        self.solvers = [method.solver.solver_for(task) for task in self.tasks]
+        self.tasks = solver_tasks(method, data)  # the facts about each subproblem on which a choice may depend
+        self.solvers = [method.solver.solver_for(task) for task in self.tasks]  # that `method.solver` chooses
         self.start = ModelStart(start, data, self._is_linear) if isinstance(start, SVMModel) else start
         self.validation = Validation(validation, data, metric) if validation is not None else None
-        self.measuring = 0.0
-        self.interrupted = False
-        self.parts: list[Part | None] = []
+        self.measuring = 0.0  # seconds that went into the accuracy on held-out rows
+        self.interrupted = False  # whether a signal or a callback has ended the training
+        self.parts: list[Part | None] = []  # results of the run under way, of which models on the way are made
 
     def is_complete(self, k: int) -> bool:
         """Return whether subproblem k gets all of its kernel rows in compiled code (`CompleteGram`)."""
