@@ -39,16 +39,12 @@ TEST = "Test set; default DATA.t if any."
 
 
 class Row(NamedTuple):
-    """An option of some commands, whose names are separated by blanks.
+    """An option of some commands."""
 
-    `--` and `name`, with `-` for `_`, is the option unless `info`, which has the default and the text of `--help`, says
-    otherwise.
-    """
-
-    commands: str
-    name: str
+    commands: str  # their names, separated by blanks
+    name: str  # `--` and the name, with `-` for `_`, is the option unless `info` says otherwise
     type: Any
-    info: Any
+    info: Any  # has the default and the text of `--help`
 
 
 def option(name: str, kind: Any, default: Any, text: str, *flags: str, **more: Any) -> Row:
@@ -56,12 +52,8 @@ def option(name: str, kind: Any, default: Any, text: str, *flags: str, **more: A
 
     Parameters
     ----------
-    name : str
-        The name of the value.
-    kind, default : type, object
-        Its type, and the value of an option that is not given.
-    text : str
-        The text of `--help`.
+    name, kind, default, text : str, type, object, str
+        The name of the value, its type, the value of an option that is not given, and the text of `--help`.
     *flags, **more
         The options, such as -C, where they are not `--` and the name; what else typer takes, such as min.
     """

@@ -161,13 +161,6 @@ def refuse(options: Options, reasons: Mapping[str, str]) -> None:
             raise InputError(reason)
 
 
-def refuse_on_cluster(options: Options) -> None:
-    """Raise InputError for an option that training on a cluster does not have."""
-    refuse(options, NOT_OF_A_CLUSTER)
-    if options.multiclass == "crammer_singer":
-        raise InputError("--multiclass crammer_singer is not available on a cluster; there are: ovo, ovr")
-
-
 def require_known(options: Options, **known: Iterable[str]) -> None:
     """Raise InputError for an option whose value is none of those that there are."""
     for name, values in known.items():

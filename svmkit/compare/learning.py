@@ -33,18 +33,15 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Growth:
-    """How fast the training time of a solver grows: time ~ rows^exponent.
-
-    The exponent is the slope of log(time) over log(rows), by least squares over the runs that converged, with the
-    interval of 95% by Student's t. Of the numbers of rows those count that have a mean time of `SLOW` seconds and more,
-    if they are three at least (`is_slow`); otherwise constant costs make the exponent too small.
-    """
+    """How fast the training time of a solver grows: time ~ rows^exponent."""
 
     solver: str
-    exponent: float
-    low: float
+    exponent: float  # the slope of log(time) over log(rows), by least squares over the runs that converged
+    low: float  # its interval of 95% by Student's t
     high: float
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # the numbers of rows that count
+    # whether only sizes with a mean time of `SLOW` seconds and more count, which they do if they are three at least;
+    # otherwise constant costs make the exponent too small
     is_slow: bool
 
     def __str__(self) -> str:

@@ -7,17 +7,14 @@ from typing import NamedTuple
 
 
 class Metric(NamedTuple):
-    """How a metric is shown: its title, the formats of a mean and of a standard deviation, "" where none is shown.
-
-    Values are equal as shown if so many significant `digits` are, or where these are 0 so many `decimals`.
-    """
+    """How a metric is shown."""
 
     title: str
-    mean: str = ",.0f"
-    spread: str = ""
-    digits: int = 0
-    decimals: int = 0
-    higher: bool = False
+    mean: str = ",.0f"  # format of a mean
+    spread: str = ""  # format of a standard deviation; "" where none is shown
+    digits: int = 0  # values are equal as shown if so many significant digits are,
+    decimals: int = 0  # or where `digits` is 0 so many decimals
+    higher: bool = False  # whether larger values are better
 
 
 BY_NAME = {

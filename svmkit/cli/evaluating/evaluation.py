@@ -55,22 +55,16 @@ def evaluate(model: SVMModel, test: Dataset, n_threads: int | None) -> Evaluatio
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The predictions of a model beside the labels, by class.
-
-    `truth` and `predicted` are the classes of the rows by their places among `scores.classes`, which are those of the
-    model and the labels that it does not know; `decision` is what `predict_with_scores` returns. `positive` is of two
-    classes the one that ROC, precision and recall curves are about, and `probabilities` are scored on the rows whose
-    label the model knows.
-    """
+    """The predictions of a model beside the labels, by class."""
 
     model: SVMModel
     data: str
-    scores: Scores
-    truth: np.ndarray
-    predicted: np.ndarray
-    decision: np.ndarray
-    positive: str | None
-    probabilities: ProbabilityScores | None = None
+    scores: Scores  # its classes are those of the model and the labels that it does not know
+    truth: np.ndarray  # the classes of the rows, by their places among `scores.classes`
+    predicted: np.ndarray  # in the same way
+    decision: np.ndarray  # what `predict_with_scores` returns
+    positive: str | None  # of two classes the one that ROC, precision and recall curves are about
+    probabilities: ProbabilityScores | None = None  # on the rows whose label the model knows
     seconds: float = 0.0
 
     @property

@@ -31,17 +31,13 @@ UNFINISHED = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.MAX_ITER)  # what su
 
 @dataclass(frozen=True)
 class Measurement:
-    """What the predictions of a model are worth on some rows.
+    """What the predictions of a model are worth on some rows."""
 
-    `scores` are None where the rows have no labels that the model knows, `value`, the metric, where it is not defined,
-    `seconds` where predicting was not timed, and `probabilities` without a calibration; `outliers` is a share of rows.
-    """
-
-    scores: Scores | QuantityScores | None = None
-    value: float | None = None
-    seconds: float | None = None
-    probabilities: ProbabilityScores | None = None
-    outliers: float | None = None
+    scores: Scores | QuantityScores | None = None  # None where the rows have no labels that the model knows
+    value: float | None = None  # of the metric, None where it is not defined
+    seconds: float | None = None  # None where predicting was not timed
+    probabilities: ProbabilityScores | None = None  # None without a calibration
+    outliers: float | None = None  # a share of the rows
 
 
 def measure(model: SVMModel, data: Dataset, metric: Metric, n_threads: int | None) -> Measurement:
@@ -49,12 +45,8 @@ def measure(model: SVMModel, data: Dataset, metric: Metric, n_threads: int | Non
 
     Parameters
     ----------
-    model : SVMModel
-        The model.
-    data : Dataset
-        The rows; only a model of outliers does without labels.
-    metric : Metric
-        What is measured besides the scores.
+    model, data, metric : SVMModel, Dataset, Metric
+        The model; the rows (only a model of outliers does without labels); what is measured besides the scores.
     n_threads : int or None
         The number of threads; None uses all.
     """
@@ -117,16 +109,12 @@ def doubt(
 
     Parameters
     ----------
-    model : SVMModel
-        The model.
-    train, test : Scores, QuantityScores or None
-        The scores on the training rows and on the test rows.
+    model, train, test : SVMModel, Scores or QuantityScores or None
+        The model, and its scores on the training rows and on the test rows.
     status : Status
         How training ended; of a model that is not finished nothing is said.
-    share : float or None, default=None
-        The share of the rows that are support vectors; None if it is unknown, as for weights of features.
-    n_samples : int, default=0
-        The number of training rows.
+    share, n_samples : float or None, int
+        The share of the rows that are support vectors, None if unknown, as for weights of features; the training rows.
     weighted, streamed : bool, default=False
         Whether the classes have weights, and whether the model has learned from a stream, which ends with its lines.
     search : str, default="svmkit tune"

@@ -10,7 +10,7 @@ from typing import Any
 from svmkit import tracking
 from svmkit.cli.common import closing, note, open_tracker, training_line
 from svmkit.cli.evaluating.quality import Measurement
-from svmkit.cli.options import refuse_on_cluster
+from svmkit.cli.options import NOT_OF_A_CLUSTER, refuse
 from svmkit.cli.training.finish import Job, Outcome, finish
 from svmkit.cli.training.saving import run_params
 from svmkit.cli.training.sets import Sets, load_test
@@ -75,7 +75,9 @@ def _method(options: TrainOptions) -> Method:
     if options.is_stream or not task_named(options.task).is_supervised:
         what = "a stream is read here" if options.is_stream else f"--task {options.task} trains here"
         raise InputError(f"{what}: leave --scheduler out")
-    refuse_on_cluster(options)
+    refuse(options, NOT_OF_A_CLUSTER)
+    if options.multiclass == "crammer_singer":
+        raise InputError("--multiclass crammer_singer is not available on a cluster; there are: ovo, ovr")
     method = TrainOptions(**vars(options) | {"solver": SOLVER if options.solver == "auto" else options.solver}).method()
     if method.solver.name != SOLVER:
         raise InputError(f"solver {method.solver.name} needs all rows in one place: with --scheduler, take {SOLVER}")

@@ -27,32 +27,25 @@ from svmkit.training.settings import Method
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a training command has done.
+    """What a training command has done."""
 
-    `result` has the keys and values of `svmkit train --json`, `where` says how to view the run of the tracker, and
-    `failure` is what left the model whole, such as a file that cannot be written: it is raised after the report.
-    """
-
-    result: dict[str, Any]
+    result: dict[str, Any]  # the keys and values of `svmkit train --json`
     is_linear: bool
-    where: str
-    failure: SvmkitError | None = None
+    where: str  # how to view the run of the tracker
+    failure: SvmkitError | None = None  # what left the model whole, such as an unwritable file; raised after the report
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a command trains, on what, and from which model.
-
-    `seconds` of the fit went into preparing the data, and `search` is what finds better parameters, for a warning.
-    """
+    """What a command trains, on what, and from which model."""
 
     options: TrainOptions
     method: Method
     sets: Sets
     metric: Metric
-    search: str = "svmkit tune"
+    search: str = "svmkit tune"  # what finds better parameters, for a warning
     start: SVMModel | None = None
-    seconds: float = 0.0
+    seconds: float = 0.0  # of the fit, which went into preparing the data
 
 
 def finish(
@@ -70,12 +63,8 @@ def finish(
 
     Parameters
     ----------
-    job : Job
-        The options, the method, the data and the metric.
-    tracker : Tracker
-        The tracker, with an open run.
-    fitted : Fit
-        The model and how it was found.
+    job, tracker, fitted : Job, Tracker, Fit
+        The options, the method, the data and the metric; the tracker, with an open run; the model and how it was found.
     points : sequence of HistoryPoint, default=None
         The points of the history that have not been logged yet; None stands for all points.
     more : mapping of str to float, default=None

@@ -65,14 +65,11 @@ def git_commit() -> str | None:
 
 
 class Keeper:
-    """Writes the model to the requested file. The first write of a run keeps the old file, unless by --force.
-
-    `out` is the file, None as long as there is none, and `failure` says why the requested file could not be written.
-    """
+    """Writes the model to the requested file. The first write of a run keeps the old file, unless by --force."""
 
     def __init__(self, options: TrainOptions) -> None:
-        self.out = options.out
-        self.failure: SvmkitError | None = None
+        self.out = options.out  # the file, None as long as there is none
+        self.failure: SvmkitError | None = None  # why the requested file could not be written
         self._keeps_old = not options.force
 
     def save(self, model: SVMModel) -> None:

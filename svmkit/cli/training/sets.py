@@ -20,17 +20,13 @@ from svmkit.tasks import task_named
 
 @dataclass(frozen=True)
 class Sets:
-    """The data that a model is trained on and tested on; of a stream or parts, `train` are the first few rows.
+    """The data that a model is trained on and tested on."""
 
-    The test rows of an svmlight file may have features that training data do not have. `sha256` is the checksum of the
-    contents of `train`, None if it is unknown or no model is kept.
-    """
-
-    train: Dataset
-    test: Dataset | None
+    train: Dataset  # of a stream or parts, the first few rows
+    test: Dataset | None  # the rows of an svmlight file may have features that training data do not have
     n_samples: int
     n_features: int
-    sha256: str | None = None
+    sha256: str | None = None  # checksum of the contents of `train`; None if it is unknown or no model is kept
 
 
 def read(options: TrainOptions) -> Sets:

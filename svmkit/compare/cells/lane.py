@@ -70,13 +70,11 @@ def run_cell(lane: Lane, job: Job) -> dict[str, Any]:
 
 
 class Lane:
-    """One worker process at a time, with its share of the threads, until `flag` is true.
-
-    A worker that is not called for `idle` seconds ends; None is never.
-    """
+    """One worker process at a time, with its share of the threads, until `flag` is true."""
 
     def __init__(self, threads: int, flag: Any, idle: float | None = None) -> None:
-        self.threads, self.flag, self.idle = threads, flag, idle
+        self.threads, self.flag = threads, flag
+        self.idle = idle  # seconds without a call after which a worker ends; None is never
         self.executor: Any = None
 
     def __enter__(self) -> Lane:
@@ -94,8 +92,7 @@ class Lane:
     def call(self, seconds: float, function: Callable[..., T], *args: Any) -> T:
         """Call a function of a module, which the worker imports by name, in the worker, and return its value.
 
-        Raises TimeoutError after `seconds`, WorkerLost if the process died, Stopped if the user has interrupted, and
-        whatever the function raises.
+        Raises whatever the function raises, TimeoutError after `seconds`, WorkerLost, and Stopped.
         """
         if self.executor is None:
             self.executor = self._worker()
@@ -113,9 +110,7 @@ class Lane:
             except BrokenProcessPool as error:
                 self.renew()
                 end = time.monotonic() + 5 * _LOOK
-                while (
-                    not self.flag and time.monotonic() < end
-                ):  # a signal to all processes of the group may end it first
+                while not self.flag and time.monotonic() < end:  # a signal to the whole group may end the worker first
                     time.sleep(_LOOK)
                 if self.flag:
                     raise Stopped from None

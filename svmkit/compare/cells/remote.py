@@ -26,15 +26,12 @@ LOOK = 0.1
 
 
 class Order(NamedTuple):
-    """A cell, the comparison that it belongs to, and the folder and the machine of that.
-
-    A process that a worker keeps for another comparison is not used.
-    """
+    """A cell for a worker."""
 
     job: Job
-    comparison: str
-    folder: str
-    host: str
+    comparison: str  # that of the cell; a process that a worker keeps for another one is not used
+    folder: str  # of the comparison
+    host: str  # the machine of the comparison
 
 
 class Unwanted:
@@ -56,10 +53,8 @@ def run_on(cluster: Cluster, jobs: list[Job], tell: CellCallback, stop: Any) -> 
     ----------
     cluster, jobs : Cluster, list of Job
         The workers, and the cells, one at a time on each worker.
-    tell : callable
-        Called with a cell and None when it begins, and with its record when it has ended.
-    stop : object
-        True once the user has interrupted.
+    tell, stop : callable, object
+        Called with a cell and None when it begins, and with its record at its end; true once the user has interrupted.
     """
     about = (f"{platform.node()}-{os.getpid()}-{id(jobs)}", os.getcwd(), platform.node())
     begun: set[int] = set()

@@ -103,7 +103,8 @@ class Store:
         record = self.records.get(cell.key)
         if record is None or record["status"] == FAILED:
             return False
-        return not (ran_out(record) and record["time_limit"] < limit)
+        ran_out = record["status"] in (Status.TIME_LIMIT, TIMEOUT)  # with a model or without
+        return not (ran_out and record["time_limit"] < limit)
 
     def changed_plugins(self, cells: Iterable[Cell]) -> dict[str, int]:
         """Return the plugins whose file was another one when cells were run, and the numbers of these cells."""
@@ -158,8 +159,3 @@ def names(cell: Cell) -> dict[str, Any]:
     """Return the keys by which a record names its cell."""
     place = {"key": cell.key, "set": cell.data, "label": cell.solver, "stop": cell.stop}
     return place | {"split": cell.split, "seed": cell.seed}
-
-
-def ran_out(record: dict[str, Any]) -> bool:
-    """Return whether the cell ended at its time limit, with a model or without."""
-    return record["status"] in (Status.TIME_LIMIT, TIMEOUT)

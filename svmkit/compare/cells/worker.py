@@ -50,17 +50,14 @@ CURVE = 150  # points of a history that are kept, besides those with a measured 
 
 @dataclass
 class Bench:
-    """What a worker keeps between two steps, of the last cell: settings of the data, the data and their notes, the run.
+    """What a worker keeps between two steps, of the last cell."""
 
-    `warm` has the solvers whose loops have been compiled on these data; `metric` is measured besides accuracy.
-    """
-
-    of: Any = None
+    of: Any = None  # the settings of the data
     sets: Sets | None = None
-    warm: set[str] = field(default_factory=set)
+    warm: set[str] = field(default_factory=set)  # the solvers whose loops have been compiled on these data
     trained: RunRecord | None = None
-    notes: list[str] = field(default_factory=list)
-    metric: Metric | None = None
+    notes: list[str] = field(default_factory=list)  # on the data
+    metric: Metric | None = None  # measured besides accuracy
 
 
 _bench = Bench()

@@ -41,18 +41,12 @@ def advice(
 
     Parameters
     ----------
-    solver : Solver
-        The solver, with its options.
-    kernel : Kernel
-        The kernel.
-    m : int
-        Number of samples of the largest class pair.
-    memory : int
-        Budget of kernel rows in bytes.
+    solver, kernel, task : Solver, Kernel, str or Task
+        The solver, with its options; the kernel; what is learnt.
+    m, memory : int
+        Number of samples of the largest class pair; budget of kernel rows in bytes.
     sampler : Sampler, default=None
         Which points each step looks at; None is the solver's own sampler.
-    task : str or Task, default="classify"
-        What is learnt.
     """
     problem = _problem(solver, kernel, task)
     if problem is None or problem.is_linear:  # a solver without such a problem is refused when it runs

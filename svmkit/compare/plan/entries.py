@@ -69,8 +69,7 @@ def training_settings(about: dict[str, Any], how: dict[str, Any], **more: Any) -
 def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str, dict]:
     """Return the problems of a set by title: a checked entry for each combination of the values of `_AXES`.
 
-    `entry` has the keys that all sets share, too. Raises InputError: a key or value cannot be used, or there are more
-    than `MOST` problems.
+    `entry` has the `SHARED` keys, too. Raises InputError: a key or value cannot be used, or problems exceed `MOST`.
     """
     where = f"data.{name}"
     fields.require_keys(where, entry, set(), _DATA)

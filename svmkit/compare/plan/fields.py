@@ -108,10 +108,8 @@ def require_keys(where: str, value: Any, must: Iterable[str], may: Iterable[str]
 
     Parameters
     ----------
-    where, value : str, object
-        The place, for messages, of what should be the map.
-    must, may : iterable of str
-        Keys that it has to have, and that it may have; None is no others.
+    where, value, must, may : str, object, iterable of str, iterable of str or None
+        The place, for messages, of what should be the map; keys that it has to have, and that it may have.
     """
     require_known(where, as_map(where, value), sorted(must if may is None else may), what="key")
     missing = sorted(set(must) - set(value))
@@ -124,10 +122,8 @@ def require_known(where: str, names: Iterable[Any], right: Iterable[Any], what: 
 
     Parameters
     ----------
-    where, what : str
-        The place of the names, and what they are called, for messages.
-    names, right : iterable of object
-        The names, and those that there are.
+    where, names, right, what : str, iterable, iterable, str
+        The place of the names, for messages; the names, and those that there are; what they are called in messages.
     """
     right = list(right)
     unknown = [str(name) for name in names if name not in right]
@@ -176,10 +172,8 @@ def count(where: str, value: Any, least: int = 1, most: float = math.inf) -> int
 
     Parameters
     ----------
-    where, value : str, object
-        The place, for messages, of what should be the number.
-    least, most : int
-        Its bounds.
+    where, value, least, most : str, object, int, float
+        The place, for messages, of what should be the number, and its bounds.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InputError(f"{where} should be a whole number >= {least}, not {_short(value)}")

@@ -26,14 +26,11 @@ from svmkit.tasks import task_named
 
 
 class Sets(NamedTuple):
-    """The data of a cell: rows to train on and to test on, and the kernel, with sigma and "2 * msd" as numbers.
-
-    An svmlight file of test rows may have features that the training data do not have.
-    """
+    """The data of a cell."""
 
     train: Dataset
-    test: Dataset | None
-    kernel: Kernel
+    test: Dataset | None  # an svmlight file may have features that the training data do not have
+    kernel: Kernel  # with sigma and "2 * msd" as numbers
 
 
 def prepare(settings: dict[str, Any]) -> Sets:

@@ -88,7 +88,11 @@ def _block(results: Results, name: str, metrics: list[str]) -> str:
 
 def _rank_block(results: Results, metrics: list[str]) -> str:
     """Return the lines of the mean ranks over the sets; "" without a test."""
-    ranks = {t.metric: t.shown_ranks for t in stats.over_sets(results) if t.friedman and t.metric in metrics}
+    ranks = {
+        t.metric: {name: f"{rank:.2f}" for name, rank in zip(t.treatments, t.friedman.ranks, strict=True)}
+        for t in stats.over_sets(results)
+        if t.friedman and t.metric in metrics
+    }
     least = {metric: min(of.values(), key=float) for metric, of in ranks.items()}
     rows = []
     for who in results.treatments if ranks else ():

@@ -60,19 +60,16 @@ class Style(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """The history of one run: its set and treatment, its seed and split in words, and how it ended.
-
-    `end` has the `COLUMNS` at the end, where the gap is that of the certificate, `columns` has them as the run went on,
-    with the solver's own estimate of the gap: none for more than two classes, whose many problems follow each other,
-    and for software that does not report its progress. `measure` is what "accuracy" means, R2 of quantities.
-    """
+    """The history of one run."""
 
     set: str
     treatment: str
-    run: str
-    status: str
-    end: dict[str, float | None]
-    measure: str
+    run: str  # its seed and split in words
+    status: str  # how it ended
+    end: dict[str, float | None]  # the `COLUMNS` at the end, where the gap is that of the certificate
+    measure: str  # what "accuracy" means, R2 of quantities
+    # the same as the run went on, with the solver's own estimate of the gap: none for more than two classes, whose many
+    # problems follow each other, and for software that does not report its progress
     columns: dict[str, list[float | None]]
 
     @property
@@ -187,12 +184,8 @@ def grid(
 
     Parameters
     ----------
-    sets, looks : list of str, dict of str to Style
-        The titles of the panels; the treatments, for the legend.
-    about : str
-        What the figure shows.
-    panel : callable
-        Draws a set on axes.
+    sets, looks, about, panel : list of str, dict of str to Style, str, callable
+        The titles of the panels; the treatments, for the legend; what the figure shows; what draws a set on axes.
     lines : bool, default=True
         Whether the legend has lines beside the markers.
     """

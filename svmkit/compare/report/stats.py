@@ -31,34 +31,22 @@ class Friedman(NamedTuple):
 
 @dataclass(frozen=True)
 class Tests:
-    """Tests of one metric over the sets on which every treatment has a value; the last four are None without a test.
-
-    `values` (n_sets, k) are the means over the problems of a set of the means over their runs. In `friedman` rank 1 is
-    the best for every metric, and p at least the smallest value that so few sets can show. `wilcoxon` (k, k) has the
-    two-sided p of each two treatments with Holm's correction over all, `nemenyi` (k, k) the p of Nemenyi's test, and
-    `cd` is his critical difference of mean ranks at the level `ALPHA`.
-    """
+    """Tests of one metric over the sets on which every treatment has a value; the last four are None without a test."""
 
     metric: str
     sets: list[str]
     treatments: list[str]
-    values: np.ndarray
+    values: np.ndarray  # (n_sets, k): the means over the problems of a set of the means over their runs
     notes: tuple[str, ...]
-    friedman: Friedman | None = None
-    wilcoxon: np.ndarray | None = None
-    cd: float | None = None
-    nemenyi: np.ndarray | None = None
+    friedman: Friedman | None = None  # rank 1 is the best for every metric; p is no less than so few sets can show
+    wilcoxon: np.ndarray | None = None  # (k, k): two-sided p of each two treatments, Holm's correction over all
+    cd: float | None = None  # Nemenyi's critical difference of mean ranks at the level `ALPHA`
+    nemenyi: np.ndarray | None = None  # (k, k): p of Nemenyi's test
 
     @property
     def title(self) -> str:
         """The metric in words."""
         return "support vectors" if self.metric == "n_support" else TITLES[self.metric]
-
-    @property
-    def shown_ranks(self) -> dict[str, str]:
-        """The mean rank of each treatment as it is shown."""
-        assert self.friedman is not None
-        return {name: f"{rank:.2f}" for name, rank in zip(self.treatments, self.friedman.ranks, strict=True)}
 
     @property
     def shows_pairs(self) -> bool:
