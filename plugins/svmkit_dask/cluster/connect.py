@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import pickle
 import re
 import signal
 import threading
@@ -229,7 +228,7 @@ class DaskCluster(Cluster):
                 await asyncio.to_thread(call.began, worker)
             shared = [await self._send_shared(one) for one in call.shared]
             answer = await self._watch.run(worker, Packed(call.key, call.body, call.numbers, shared))
-            fine, value = pickle.loads(answer)
+            fine, value = wire.loads(answer)
         except Exception:  # not in its function: its worker, its result or the data that it needs were lost
             fine, value = False, self._put_back(call, worker)
         finally:

@@ -89,6 +89,16 @@ def run(key: str, topic: str, files: tuple[PluginFile, ...], call: bytes, number
             return cloudpickle.dumps((False, _portable(error)))
 
 
+def dumps(value: Any) -> bytes:
+    """Return a value as bytes, for `loads` at the other end of a connection within the cluster."""
+    return cloudpickle.dumps(value)
+
+
+def loads(data: bytes) -> Any:
+    """Return the value that `dumps` made the bytes of; they come from the scheduler's own network alone."""
+    return pickle.loads(data)
+
+
 def _portable(error: BaseException) -> BaseException:
     """Return an exception that survives the way back, without its frames, which may hold the data."""
     error = error.with_traceback(None)

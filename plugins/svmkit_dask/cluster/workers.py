@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import pickle
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -11,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, NoReturn
 
-import cloudpickle
 import dask
 import numpy as np
 from distributed import Future as Task
@@ -194,7 +192,7 @@ class Delivery(ABC):
         except Exception as error:
             raise SvmkitError(f"worker {worker}: {type(error).__name__}: {one_line(error)}") from None
         self._moved = time.monotonic()
-        fine, value = pickle.loads(data)
+        fine, value = wire.loads(data)
         if not fine:
             self._fail(parts[0], value, worker)
         self.answers |= self._take(group, value, len(data))
@@ -307,7 +305,7 @@ class _Asking(Delivery):
         self.workers, self.problem, self.message, self.own, self.change = workers, problem, message, own, change
         self.sent, self.replies, self.carriers = 0, list[tuple[str, wire.Reply, int]](), list[Task]()
         self._lacking: set[int] = set()  # parts whose worker has to learn how to make them
-        self._body = b"" if change is None else cloudpickle.dumps(change)
+        self._body = b"" if change is None else wire.dumps(change)
 
     def _calls(self, groups):
         us, watch, calls = self.workers, self.watch, []
@@ -346,6 +344,6 @@ class _Asking(Delivery):
         if len(body) <= INSIDE:
             return []
         with dask.config.set({WARNING: "100 GB"}):  # unlike scattered data, Dask makes it again if its worker is lost
-            self.carriers.append(watch.submit(watch.key("svmkit-change"), to, pickle.loads, body))
+            self.carriers.append(watch.submit(watch.key("svmkit-change"), to, wire.loads, body))
         self.sent += len(body) * len(to)
         return self.carriers[-1:]

@@ -194,6 +194,7 @@ def test_refuses_a_linear_term_that_is_not_that_of_a_ball():
 def test_refuses_another_problem_by_name():
     class Other:
         name, task = "BoxQP", "classify"
+        has_targets = staticmethod(lambda: False)
 
     with pytest.raises(InputError, match="solver cvm solves SimplexQP, not BoxQP"):
         make("cvm").check(Other())
