@@ -48,12 +48,10 @@ class Stretch(Features):
 
 
 def split(problem: DualQP, n_parts: int) -> Session:
-    """Return the session of a BoxQP or TubeQP whose samples are cut into parts of nearly equal size, in their order.
-
-    Its costs become the weights of the rows; there are fewer parts if there are fewer samples.
-    """
+    """Return the session of a BoxQP or TubeQP whose samples are cut into parts of nearly equal size, in their order."""
     gram, target, has_targets = problem.gram, problem.record.target, isinstance(problem, TubeQP)
     answers = target if has_targets else (target > 0.0).astype(np.int64)
+    # the costs become the weights of the rows; there are fewer parts if there are fewer samples
     ends = np.linspace(0, problem.m, min(n_parts, problem.m) + 1).astype(np.int64).tolist()
     portions = [Portion(Stretch(gram, lo, hi), answers[lo:hi], problem.C[lo:hi]) for lo, hi in pairwise(ends)]
     spec = Spec(0, 0 if has_targets else 1, 1.0, np.ones(2), problem.loss, gram.dtype, problem.centre)

@@ -97,24 +97,19 @@ def warn_unless_converged(
 ) -> None:
     """Give the caller of `fit` a ConvergenceWarning if a solve was cut short, stalled or is not certified.
 
+    Raises KeyboardInterrupt if Ctrl-C or SIGTERM has cut a fit short for the second time within `AGAIN` seconds: one
+    signal ends one fit, so a search over many fits would go on; the second signal ends the search.
+
     Parameters
     ----------
-    trained : Fit
-        The result of the training.
-    remedy : str
-        What helps against a gap that is too large.
+    trained, remedy : Fit, str
+        The result of the training, and what helps against a gap that is too large.
     exhausted : str, default="centre and scale the features, or lower C"
         What helps if rounding errors make up most of the gap.
     budgeted : bool, default=False
         Whether the caller chose a budget of iterations: that it ran out is no news then.
     stacklevel : int, default=3
         As for `warnings.warn`, such that the warning points at the caller of `fit`.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        Ctrl-C or SIGTERM has cut a fit short for the second time within `AGAIN` seconds. One signal ends one fit, so a
-        search over many fits would go on; the second signal ends the search.
     """
     global _interrupted
     status, gap, flaw, solver = trained.status, trained.gap, trained.flaw, trained.model.about["solver"]

@@ -330,20 +330,16 @@ class SVMEstimator(BaseEstimator):
 
 
 def describe(cls: T) -> T:
-    """Decorate an estimator: complete its Parameters and Attributes by the texts of `SVMEstimator`.
-
-    Parameters come in the order of the signature, each with its own text before that of the base. All attributes of the
-    base are taken over.
-    """
+    """Decorate an estimator: complete its Parameters and Attributes by the texts of `SVMEstimator`."""
     text, base = (inspect.cleandoc(each.__doc__ or "") for each in (cls, SVMEstimator))
     for section in ("Parameters", "Attributes") if text else ():  # there are no docstrings under -OO
         own = _entries(text, section)
         entries = _entries(base, section) | own
-        if section == "Parameters":
+        if section == "Parameters":  # in the order of the signature, each with its own text before that of the base
             by_name = {name: entry for names, entry in entries.items() for name in names.split(", ")}
             taken = list(dict.fromkeys(by_name[name] for name in inspect.signature(cls).parameters))
         else:
-            taken = list(entries.values())
+            taken = list(entries.values())  # with all attributes of the base
         text = text.replace("\n".join(own.values()), "\n".join(taken))
     cls.__doc__ = text
     return cls

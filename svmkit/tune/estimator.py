@@ -110,12 +110,10 @@ class PathRegressor(RegressorMixin, PathEstimator):
 
 @QUIET
 def score(estimator: PathEstimator, X, y) -> dict[str, float]:
-    """The `FACTS` of each C on held-out samples, as the scores of scikit-learn's search; they go to the records, too.
-
-    ``FACT_i`` is for the i-th C, nan beyond the last C and where a fit failed; `score` is the best metric.
-    """
+    """The `FACTS` of each C on held-out samples, as the scores of scikit-learn's search; they go to records, too."""
     path, training = estimator.path, estimator.training
     assert path is not None and training is not None
+    # of the i-th C; nan stays beyond the last C and where a fit failed
     found = {f"{fact}_{i}": math.nan for fact in FACTS for i in range(training.width)}
     reasons, metric = dict(estimator.reasons_), training.metric
     trained = [fitted for fitted in estimator.fits_ if fitted is not None]
@@ -146,7 +144,7 @@ def score(estimator: PathEstimator, X, y) -> dict[str, float]:
         )
         found |= {f"{fact}_{i}": float(value) for fact, value in zip(FACTS, facts, strict=True)}
     known = [found[f"metric_{i}"] for i in range(training.width) if not math.isnan(found[f"metric_{i}"])]
-    found["score"] = max(known, default=math.nan)
+    found["score"] = max(known, default=math.nan)  # the best metric
     record = {"path": path.number, "n_rows": estimator.n_samples_ + X.shape[0], "n_fits": len(path.Cs), "scores": found}
     Records(training.folder).add(record | {"reasons": {str(i): text for i, text in reasons.items()}})
     return found

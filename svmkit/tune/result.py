@@ -128,14 +128,10 @@ class Tried(NamedTuple):
 
 
 def from_results(results: dict[str, Any], cv: int, n_rows: int) -> list[Tried]:
-    """Return the paths that a complete search of scikit-learn has tried, from its `cv_results_`.
-
-    In a halving search, there is one entry for each round in which a path was tried; its results say the number of
-    samples of each round, which is `n_rows` of any other search.
-    """
+    """Return the paths that a complete search of scikit-learn has tried, from its `cv_results_`."""
     prefix = "split0_test_"
     facts = [key.removeprefix(prefix) for key in results if key.startswith(prefix)]
-    return [
+    return [  # of halving an entry for each round in which a path was tried, with the number of samples of the round
         Tried(
             params["path"].number,
             int(results["n_resources"][i]) if "n_resources" in results else n_rows,

@@ -180,14 +180,12 @@ class ClusterState(CorrectiveState):
     # the working set
 
     def parts_turn(self) -> bool:
-        """Return whether it is the turn of the parts to solve for their own rows: called once a round.
-
-        The working set has to be full while rows wait outside. Rounds of blocks go on as long as the objective falls
-        by more in them than in the driver's own; otherwise they are tried again after 1, 2, 4, ... rounds.
-        """
+        """Return whether it is the turn of the parts to solve for their own rows: called once a round."""
         fell, turn = self.valued - self.value, self.alone
         self.valued = self.value
         self.fell[turn] = fell
+        # the working set is full while rows wait outside; rounds of blocks go on as long as the objective falls by more
+        # in them than in the driver's own, otherwise they are tried again after 1, 2, 4, ... rounds
         full = len(self.working.idx) >= self.working.square.most and sum(map(len, self.joining)) > 0
         if turn and self.fell[1] < self.fell[0]:
             self.pause = self.paused = 2 * self.pause

@@ -35,15 +35,11 @@ class LostCache(InputError):
 
 
 class DiskPart(Part):
-    """A part whose rows are in a folder that `Writer` has written; answers and row pointers are in memory.
-
-    `remake`, where it is set, decodes the rows to the same folder again, should it be gone. LostCache is raised if the
-    folder is not complete.
-    """
+    """A part whose rows are in a folder of `Writer` (LostCache unless complete); answers and row pointers in memory."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.remake: Callable[[], Any] | None = None
+        self.remake: Callable[[], Any] | None = None  # decodes the rows to the folder again, should it be gone
         with _reading(folder):
             header = json.loads((folder / HEADER).read_bytes())
             self.files: dict[str, dict[str, Any]] = header["files"]

@@ -154,7 +154,7 @@ class Online:
         seen = round(self.before * 2 / max(len(model.classes), 2))
         if self.solver.problem_of(self.input.kernel, model.task).is_linear:
             for pair, w, intercept in zip(self.pairs, model.weights, model.intercept, strict=True):
-                pair.begin_linear(DecisionFunction(np.empty(0), float(intercept), w), seen)
+                pair.start, pair.seen = DecisionFunction(np.empty(0), float(intercept), w), max(seen, 1)
             self.seen = np.ones(len(self.seen), dtype=np.int64)
             return
         made = model.about.get("solver")

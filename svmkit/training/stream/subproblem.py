@@ -71,7 +71,7 @@ class OnlinePair:
         self.problem: Problem | None = None
         self.rows: Rows | None = None  # the samples of the problem
         self.waiting: Rows | None = None  # the samples that wait for the other class
-        self.start: DecisionFunction | None = None  # the linear model to start from
+        self.start: DecisionFunction | None = None  # the linear model to start from once both classes have arrived
         self.info: StepInfo | None = None
         self.dropped = 0  # samples that were passed over while the other class had not arrived
         self.seen = 0  # samples of the stream that were learned from, those of the model at its start included
@@ -155,10 +155,6 @@ class OnlinePair:
         else:
             self.rows = rows
             self._steps(len(rows.y), kernel, lambda: True, coef)
-
-    def begin_linear(self, start: DecisionFunction, seen: int) -> None:
-        """Start from a linear model, trained on `seen` samples, once samples of both classes have arrived."""
-        self.start, self.seen = start, max(seen, 1)
 
     def _steps(
         self, first: int, kernel: Kernel, until: Callable[[], bool], coef: np.ndarray | None = None, least: int = 0

@@ -179,10 +179,7 @@ class SubproblemTrainer:
         return list(callbacks) if self.callbacks.passive else [asking(callback) for callback in callbacks]
 
     def _score(self, pair: Subproblem, C: float, problem: Problem, measure: Measure | None) -> Score:
-        """Return the function that shows models to callbacks and measures accuracy.
-
-        Under a limit on support vectors it measures the refitted model, each time the support has grown by half.
-        """
+        """Return the function that shows models to callbacks and measures accuracy."""
         last = 0  # support vectors of the refitted model that was measured last
 
         def decide(point: np.ndarray, certificate: Certificate) -> DecisionFunction:
@@ -203,7 +200,7 @@ class SubproblemTrainer:
                 self.callbacks.on_iterate(
                     lambda: self._model_with(pair.k, decide(point, certificate).restrict(pair.rows))
                 )
-            if measure is not None and self.limited:
+            if measure is not None and self.limited:  # the refitted model, each time the support has grown by half
                 value = measure_refitted(point, certificate, measure)
             elif measure is not None:
                 value = measure(decide(point, certificate))
