@@ -70,7 +70,9 @@ def register(file: str, name: str, uri: str | None = None, experiment: str | Non
     known = lineage.model_origin(model)
     tracker = MLflowTracker(uri, experiment, strict=True)
     with store.session(tracker.uri, f"{file} is not registered", create=True):
-        tracker.start(f"register {os.path.basename(file)}", _params(known), {"svmkit.registered_from": "file"})
+        own = {"data": known.get("data"), "n": known.get("n_samples")}  # named as `svmkit train` names them
+        params = known.get("params", {}) | {key: value for key, value in own.items() if value is not None}
+        tracker.start(f"register {os.path.basename(file)}", params, {"svmkit.registered_from": "file"})
         try:
             tracker.metrics(scalars({name: known.get(name) for name in MEASURED}))
             address = tracker.model(model, _example(model), name)
@@ -86,7 +88,6 @@ def promote(
     name: str, version: str, alias: str, *, force: bool = False, uri: str | None = None, metric: str | None = None
 ) -> dict[str, Any]:
     """Give a version an alias, unless the version that has it now is better or cannot be compared (see `objection`).
-
     Returns name, version, alias, replaced (version or None), forced (the overruled objection or None) and metric (None
     if nothing was compared). Raises InputError: a name is unknown. Raises SvmkitError: refused, or the store failed.
 
@@ -196,12 +197,6 @@ def _record(text: str) -> Any:
 
 def _aliases(model: Any) -> dict[str, int]:
     return {alias: int(version) for alias, version in sorted(model.aliases.items())}
-
-
-def _params(known: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of the run, named as `svmkit train` names them."""
-    own = {"data": known.get("data"), "n": known.get("n_samples")}
-    return known.get("params", {}) | {key: value for key, value in own.items() if value is not None}
 
 
 def _example(model: SVMModel) -> Any:

@@ -91,7 +91,7 @@ class MLflowTracker(Tracker):
 
         self._client = store.open_client(self.uri)
         self._experiment_id = store.experiment_id(self._client, self.experiment)
-        self._started = _now()
+        self._started = time.time_ns() // 1_000_000
         source = {"mlflow.source.name": "svmkit", "mlflow.source.type": "LOCAL", "mlflow.user": user()}
         if parent:
             source["mlflow.parentRunId"] = parent
@@ -222,7 +222,7 @@ class MLflowTracker(Tracker):
     def _log_scalars(self, values: dict[str, float]) -> None:
         from mlflow.entities import Metric
 
-        at = _now()
+        at = time.time_ns() // 1_000_000
         linked = {"model_id": self._model_id, "run_id": self.run_id} if self._model_id else {}
         for batch in _batches(Metric(key, value, at, 0, **linked) for key, value in values.items()):
             self._log_batch(metrics=batch)
@@ -271,7 +271,3 @@ def user() -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container whose user has no name
         return "unknown"
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -11,9 +11,8 @@ from svmkit.errors import InputError
 
 
 def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -> tuple[Dataset, Dataset]:
-    """Hold out samples at random to test on: train and test, both in the order of the data.
-
-    Raises InputError if no sample is held out, or the data have no labels by which to stratify.
+    """Hold out samples at random to test on: train and test, both in the order of the data. Raises InputError if no
+    sample is held out, or the data have no labels by which to stratify.
 
     Parameters
     ----------
@@ -40,7 +39,6 @@ def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -
 
 def fold(data: Dataset, number: int, n_folds: int, seed: int, *, stratify: bool = True) -> tuple[Dataset, Dataset]:
     """Hold out one of several folds, which together are all samples: train and test, both in the order of the data.
-
     Raises InputError: a class, or without `stratify` the data, has fewer samples than there are folds, or the data have
     no labels by which to stratify.
 

@@ -52,7 +52,6 @@ class Expansion(NamedTuple):
 
 def certify(kernel: Kernel, machine: Machine, samples: Samples, objective: Objective, nu: bool) -> list[Certificate]:
     """Return a certificate for each decision function of a classifier or a regression, in the order of the decisions.
-
     Raises InputError: a precomputed kernel without the rows of all support vectors, or an intercept although there is
     no bias.
 
@@ -201,9 +200,8 @@ def _dual_value(
 
 
 def certify_all_classes(machine: Machine, samples: Samples, h: np.ndarray, bias: float) -> Certificate:
-    """Return the certificate of Crammer and Singer's machine, whose D the slacks suggest.
-
-    P = 1/2 sum_c |w_c|^2 + sum_i C_i max(0, 1 + max_c h_c - h_y), c other than the class y of the row.
+    """Return the certificate of Crammer and Singer's machine, whose D the slacks suggest. P = 1/2 sum_c |w_c|^2 + sum_i
+    C_i max(0, 1 + max_c h_c - h_y), c other than the class y of the row.
 
     Parameters
     ----------
@@ -237,9 +235,8 @@ def certify_all_classes(machine: Machine, samples: Samples, h: np.ndarray, bias:
 
 
 def certify_one_class(kernel: Kernel, machine: Machine, samples: Samples, nu: float, loss: str) -> Certificate:
-    """Return the certificate of a one-class model at the best rho for its scores; costs are the sample weights.
-
-    It is that of `OneClassQP` or, with squared slacks, of `SimplexQP` where all vectors are rows; else P alone. Raises
+    """Return the certificate of a one-class model at the best rho for its scores; costs are the sample weights. It is
+    that of `OneClassQP` or, with squared slacks, of `SimplexQP` where all vectors are rows; else P alone. Raises
     InputError: squared slacks on rows that lack support vectors.
 
     Parameters

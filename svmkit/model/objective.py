@@ -53,16 +53,12 @@ def read_objective(
     given = known["loss"] if loss is None else loss
     if given is None:
         raise InputError("the model does not say with which loss it was trained: give loss=NAME")
-    options = {} if isinstance(given, Loss) else _fit_options(given, task, known["options"])
+    options: dict[str, Any] = {}
+    if not isinstance(given, Loss) and (name := canonical_name(given, task)) in plugins.names("loss"):
+        own = plugins.options(plugins.load("loss", name))
+        options = {key: value for key, value in known["options"].items() if key in own}
     column = known["bias"] if bias is None else None if bias == "free" else float(bias)
     return Objective(make_loss(given, task, options), column, known.get("penalty") == "l1")
-
-
-def _fit_options(name: str, task: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the options that the loss of this name has."""
-    name = canonical_name(name, task)
-    own = plugins.options(plugins.load("loss", name)) if name in plugins.names("loss") else {}
-    return {key: value for key, value in options.items() if key in own}
 
 
 def _loss_in(words: str, about: Mapping[str, Any], task: str) -> str | None:

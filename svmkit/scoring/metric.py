@@ -86,9 +86,8 @@ class Metric:
         *,
         probabilities: bool = False,
     ) -> Metric:
-        """Return the metric for some labels; raise InputError if it is not known, or not one of so many classes.
-
-        None stands for balanced accuracy where classes have weights or one has less than a tenth of the rows, else for
+        """Return the metric for some labels; raise InputError if it is not known, or not one of so many classes. None
+        stands for balanced accuracy where classes have weights or one has less than a tenth of the rows, else for
         accuracy.
 
         Parameters

@@ -102,7 +102,6 @@ def metric_for(
     probabilities: bool = False,
 ) -> Metric:
     """Return the metric of a name for some labels; None stands for R2, or what suits the classes (`Metric.from_name`).
-
     Raises InputError: the metric is not known, or measures something else.
 
     Parameters

@@ -72,9 +72,8 @@ class Column:
 
 
 def learn(table: Table, position: int, *, decimal: str | None, as_categories: bool) -> Column:
-    """Return what training takes a column for.
-
-    Raises InputError: a cell is infinite, or of a type that is no feature, such as a list.
+    """Return what training takes a column for. Raises InputError: a cell is infinite, or of a type that is no feature,
+    such as a list.
 
     Parameters
     ----------
@@ -153,9 +152,8 @@ class _Shares:
 def apply(
     table: Table, position: int, *, categories: tuple[str, ...] | None, order: str | None, decimal: str | None
 ) -> tuple[Column, str | None]:
-    """Return a column as training has learnt to read it, and the first text that is none of its categories.
-
-    Raises InputError: a cell of a number column is infinite or text, or a cell of a date column is no date.
+    """Return a column as training has learnt to read it, and the first text that is none of its categories. Raises
+    InputError: a cell of a number column is infinite or text, or a cell of a date column is no date.
 
     Parameters
     ----------

@@ -113,9 +113,8 @@ def match(table: Table, encoding: Encoding, label: str | int | None) -> tuple[li
 def labels(
     table: Table, at: int, encoding: Encoding | None, required: bool, decimal: str | None = None
 ) -> np.ndarray | None:
-    """Return the labels in a column: int64, float64 or text.
-
-    Raises InputError: a label is missing or infinite, or text where those of training are numbers.
+    """Return the labels in a column: int64, float64 or text. Raises InputError: a label is missing or infinite, or text
+    where those of training are numbers.
 
     Parameters
     ----------

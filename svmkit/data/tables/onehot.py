@@ -26,7 +26,6 @@ def apply(
     table: Table, positions: Sequence[int], encoding: Encoding, *, holes: bool = False, stacklevel: int = 4
 ) -> Any:
     """Return the matrix of these columns in a learnt encoding. Unknown categories become zeros, with one warning.
-
     Raises InputError: a cell of a number column is text or infinite, a date cannot be read, or there are holes.
 
     Parameters

@@ -118,10 +118,8 @@ def read_table(
 
 
 def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Reading, labelled: bool = True) -> Learnt:
-    """Read a training table and find out what each column is; nothing is refused yet that training would refuse.
-
-    Raises InputError: the file is no table, has no rows, no features or no such columns, or a cell that no column can
-    have.
+    """Read a training table and find out what each column is; nothing is refused yet that training would refuse. Raises
+    InputError: the file is no table, has no rows, no features or no such columns, or a cell that no column can have.
 
     Parameters
     ----------

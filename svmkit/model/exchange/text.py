@@ -122,10 +122,9 @@ class Header:
 def read_rows(
     header: Header, stream: IO[bytes], n_rows: int, n_numbers: int, *, features: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Read the rows behind a header, to the end of the file.
-
-    Returns numbers (n_rows, n_numbers), and of the features of all rows indices (int64) and data, with `indptr` (n_rows
-    + 1,) where those of each row begin. Raises InputError: a row is malformed, or there are more or fewer of them.
+    """Read the rows behind a header, to the end of the file. Returns numbers (n_rows, n_numbers), and of the features
+    of all rows indices (int64) and data, with `indptr` (n_rows + 1,) where those of each row begin. Raises InputError:
+    a row is malformed, or there are more or fewer of them.
 
     Parameters
     ----------
