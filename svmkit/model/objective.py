@@ -54,8 +54,8 @@ def read_objective(
     if given is None:
         raise InputError("the model does not say with which loss it was trained: give loss=NAME")
     options: dict[str, Any] = {}
-    if not isinstance(given, Loss) and (name := canonical_name(given, task)) in plugins.names("loss"):
-        own = plugins.options(plugins.load("loss", name))
+    if not isinstance(given, Loss) and (named := canonical_name(given, task)) in plugins.names("loss"):
+        own = plugins.options(plugins.load("loss", named))
         options = {key: value for key, value in known["options"].items() if key in own}
     column = known["bias"] if bias is None else None if bias == "free" else float(bias)
     return Objective(make_loss(given, task, options), column, known.get("penalty") == "l1")
