@@ -24,7 +24,7 @@ LIBLINEAR_NAMES = {"epsilon_insensitive": "hinge", "squared_epsilon_insensitive"
 
 
 def loss_names(task: str | None = None, families: tuple[Family, ...] = tuple(Family)) -> list[str]:
-    """Return the names of the registered losses that work here.
+    """Return the sorted names of the registered losses that work here.
 
     Parameters
     ----------
@@ -32,11 +32,6 @@ def loss_names(task: str | None = None, families: tuple[Family, ...] = tuple(Fam
         Only those of a task; None is all.
     families : tuple of Family, default=all
         Only those of these families.
-
-    Returns
-    -------
-    list of str
-        Sorted names.
 
     Examples
     --------

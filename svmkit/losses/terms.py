@@ -99,7 +99,7 @@ def dual_weights(terms: Terms, e: np.ndarray) -> np.ndarray:
 
 
 def loss_values(terms: Terms, e: np.ndarray) -> np.ndarray:
-    """Return the losses (m,), costs included, at the residuals e (m,).
+    """Return the losses, float64 (m,), costs included, at the residuals e (m,).
 
     Parameters
     ----------
@@ -107,10 +107,6 @@ def loss_values(terms: Terms, e: np.ndarray) -> np.ndarray:
         The terms of m samples.
     e : ndarray of float64, shape (m,)
         The residuals, target - h.
-
-    Returns
-    -------
-    ndarray of float64, shape (m,)
 
     Examples
     --------
@@ -127,7 +123,7 @@ def loss_values(terms: Terms, e: np.ndarray) -> np.ndarray:
 
 
 def conjugates(terms: Terms, beta: np.ndarray) -> np.ndarray:
-    """Return phi (m,) at the weights beta (m,); inf outside of the bounds.
+    """Return phi, float64 (m,), at the weights beta (m,); inf outside of the bounds.
 
     Parameters
     ----------
@@ -135,10 +131,6 @@ def conjugates(terms: Terms, beta: np.ndarray) -> np.ndarray:
         The terms of m samples.
     beta : ndarray of float64, shape (m,)
         Signed dual weights.
-
-    Returns
-    -------
-    ndarray of float64, shape (m,)
 
     Examples
     --------

@@ -227,10 +227,8 @@ def fit_prepared(
 
     Parameters
     ----------
-    data : TrainingData
-        Features, what is to be learnt, weights and the resolved kernel.
-    method : Method or Settings
-        The solver and the settings; settings are resolved.
+    data, method : TrainingData, Method or Settings
+        Features, what is to be learnt, weights and resolved kernel; the solver and the settings, which are resolved.
     start, validation, checkpoint, callbacks : optional
         As for `fit`, where callbacks are `watch`.
     metric : Metric, default=None

@@ -29,10 +29,8 @@ def training_weights(codes, classes, class_weight, sample_weight) -> np.ndarray:
 
     Parameters
     ----------
-    codes : ndarray of shape (n_samples,), int
-        The class of each sample.
-    classes : ndarray of shape (n_classes,)
-        The labels in ascending order.
+    codes, classes : ndarray of shape (n_samples,), int, ndarray of shape (n_classes,)
+        The class of each sample, and the labels in ascending order.
     class_weight : {"balanced"}, dict or None
         "balanced" is inversely proportional to the summed sample weights of a class; a dict gives weights by label,
         finite and > 0, 1 for a label that it leaves out.
