@@ -167,10 +167,7 @@ def align(lines: list[list[str]], left: Collection[int] = ()) -> list[str]:
 
 @contextmanager
 def training_line(n_samples: int, about: str = "") -> Iterator[Display | None]:
-    """Yield callbacks of a training that draw a live line; None when stderr is not a terminal.
-
-    What is said `about` the run stands at the end of the line.
-    """
+    """Yield callbacks of a training that draw a live line with `about` at its end; None when stderr is no terminal."""
     from svmkit.runtime.progress import live
     from svmkit.training.callbacks import Display
 
@@ -185,19 +182,13 @@ def cells_shown(todo: int) -> Iterator[Callable[[Any, dict[str, Any] | None], No
     if not (sys.stderr.isatty() and todo):
         yield lambda cell, record: None if record is None else note(cell_line(cell, record))
         return
+    from rich import progress
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
-               TextColumn("{task.description}", markup=False))  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    counts = (progress.BarColumn(), progress.MofNCompleteColumn(), progress.TimeElapsedColumn())
+    left = (progress.TextColumn("left"), progress.TimeRemainingColumn())
+    running = progress.TextColumn("{task.description}", markup=False)
+    with progress.Progress(*counts, *left, running, console=Console(stderr=True), transient=True) as bar:
         task, under_way = bar.add_task("loading, compiling", total=todo), []
 
         def show_cell(cell: Any, record: dict[str, Any] | None) -> None:

@@ -128,11 +128,7 @@ def _split(text: str | None) -> list[str]:
 
 
 class CellsJob:
-    """The cells of a command and the file of those that are finished.
-
-    The job is whole when all cells have been run, without an interruption; its failure, a file that could not be
-    written, is raised once the results have been shown.
-    """
+    """The cells of a command and the file of those that are finished."""
 
     noun = "cells"
 
@@ -141,8 +137,8 @@ class CellsJob:
         if fresh:
             for cell in cells:
                 self.store.records.pop(cell.key, None)
-        self.is_whole = False
-        self.failure: SvmkitError | None = None
+        self.is_whole = False  # whether all cells have been run, without an interruption
+        self.failure: SvmkitError | None = None  # a file that could not be written; raised after the results are shown
 
     def list_missing(self) -> list[Cell]:
         """Return the cells that are to be run, and say how many were finished before."""

@@ -191,9 +191,8 @@ class TuneJob:
             for k, c in enumerate(candidates):
                 if show:
                     show(f"logging candidate {k + 1:,} of {len(candidates):,}")
-                kernel = plugins.build(
-                    "kernel", c.kernel.name, c.kernel.params | ({"gamma": c.gamma} if c.gamma else {})
-                )
+                gamma = {"gamma": c.gamma} if c.gamma else {}
+                kernel = plugins.build("kernel", c.kernel.name, c.kernel.params | gamma)
                 own = {"tol": options.tol, "seed": options.seed, "cv": self.cv}
                 # searched options are logged even if they have their default values
                 params = c.params | tracking.params(c.solver, kernel, c.C, self.sets.train, **own)

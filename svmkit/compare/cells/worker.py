@@ -285,9 +285,8 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
     split = None if cell.split is None else f"split {cell.split}"
     title = " ".join(filter(None, [cell.solver, cell.data, cell.stop, split, str(cell.seed)]))
     tracker.start(title, params, tags, data, parent=parent.parent)
-    counted: dict[str, Any] = {"n_iter": fitted.n_iter} | (
-        {} if solver.external else {"kernel_values": fitted.kernel_values}
-    )
+    counted: dict[str, Any] = {"n_iter": fitted.n_iter}
+    counted |= {} if solver.external else {"kernel_values": fitted.kernel_values}
     counted |= {key: record.get(key) for key in (*SCORES, "train_outliers", "test_outliers")}
     if record["test_metric"] is not None and record["metric"]["name"] not in COUNTED:
         counted[f"test/{record['metric']['name']}"] = record["test_metric"]

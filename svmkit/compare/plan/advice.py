@@ -55,14 +55,8 @@ def advice(
         if m < BY_COLUMNS:
             return None
         able = _able(kernel, lambda one: one.certified and getattr(_problem(one, kernel, task), "is_linear", False))
-        return (
-            None
-            if not able
-            else (
-                f"it solves the linear problem by kernel values of {m:,} samples; solvers that work on the columns are "
-                f"faster, with a regularised bias: {able}"
-            )
-        )
+        by_columns = "solvers that work on the columns are faster, with a regularised bias"
+        return f"it solves the linear problem by kernel values of {m:,} samples; {by_columns}: {able}" if able else None
     solver = solver.solver_for(SolverTask(problem, kernel, m, memory))
     rows = memory // (VALUE * m)
     if solver.reads is not Reads.ROWS or not isinstance(sampler or solver.sampler_for(kernel), Full) or FEW * rows >= m:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -315,10 +314,3 @@ def caption(tests: stats.Tests) -> str:
         f"within Nemenyi's critical difference CD = {tests.cd:.2f} at the {stats.ALPHA:.0%} level "
         f"(Friedman's test: p = {tests.friedman.p:.2g})."
     )
-
-
-def svg(figure: Figure) -> bytes:
-    """Return the figure as SVG, with text as outlines."""
-    file = BytesIO()
-    figure.savefig(file, format="svg", metadata={"Date": None})
-    return file.getvalue()
