@@ -67,9 +67,7 @@ def with_labels_like(data: Dataset, train: Dataset) -> Dataset:
 
 
 def answers(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted classes and the code of each row; for quantities no classes and codes of 0. Raises InputError:
-    the labels are of a single class.
-    """
+    """Return the sorted classes and the code of each row, none and 0 for quantities; one class is an InputError."""
     if data.has_targets:
         return np.empty(0), np.zeros(data.n_samples, dtype=np.int64)
     return encode_labels(data.y, n_samples=data.n_samples)

@@ -135,9 +135,7 @@ def require_kind(kind: Any) -> str:
 
 
 def from_file(header: dict[str, Any], arrays: dict[str, np.ndarray], n_columns: int) -> Calibration | None:
-    """Return the calibration in a model file, None if there is none. Raises ValueError, KeyError or TypeError: the file
-    is damaged, or not one of svmkit's.
-    """
+    """Return a file's calibration or None; raise ValueError, KeyError or TypeError if it is damaged or not svmkit's."""
     name = header.get("calibration")
     if name is None:
         return None

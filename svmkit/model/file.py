@@ -92,9 +92,7 @@ def checksum(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> str:
 
 
 def save_model(path: str | os.PathLike, parts: dict[str, Any]) -> None:
-    """Write a model, given by the attributes of `SVMModel`, atomically. Raises InputError: the kernel is not registered
-    by name, or the file cannot be written.
-    """
+    """Write a model's attributes atomically; raise InputError if its kernel has no registered name or writing fails."""
     kernel, classes, vectors = (parts[name] for name in ("kernel", "classes", "vectors"))
     calibration: Calibration | None = parts["calibration"]
     preprocessing: Preprocessing = parts["preprocessing"]

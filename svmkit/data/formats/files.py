@@ -96,9 +96,7 @@ class _Bounded(io.RawIOBase):
 
 
 def read_start(path: Path, size: int = 1 << 16) -> bytes:
-    """Return the first `size` bytes, decompressed. Raises InputError if it is not a regular file, is empty or only
-    white space, or cannot be read.
-    """
+    """Return the first `size` bytes, decompressed; raise InputError if it is no regular file, blank or unreadable."""
     if path.is_dir():
         raise InputError(f"{path}: is a folder, not a data file: name a file in it")
     if not path.exists():
