@@ -247,8 +247,14 @@ class Stop:
 
         Parameters
         ----------
-        info, n_iter, epochs, seconds
-            As for `Criterion.holds`.
+        info : StepInfo
+            What the last iteration reported.
+        n_iter : int
+            Iterations so far.
+        epochs : float
+            Passes over the data so far.
+        seconds : float
+            Seconds of the solve so far.
         """
         return [rule for rule in self.criteria if rule.holds(info, n_iter, epochs, seconds)]
 

@@ -78,8 +78,12 @@ class Risk(Problem):
 
         Parameters
         ----------
-        loss, bias, penalty
-            Hyperparameters of the problem.
+        loss : str or Loss, default="hinge"
+            The loss.
+        bias : float, default=1.0
+            The value of the column of the bias.
+        penalty : {"l2", "l1"}, default="l2"
+            The norm of w that is penalised.
         """
         words = {0.0: "no bias", 1.0: "regularised bias"}.get(float(bias), f"regularised bias of {bias:g}")
         return f"{make_loss(loss, cls.task).words}, {words}" + ("" if penalty == "l2" else f", {penalty} penalty")
