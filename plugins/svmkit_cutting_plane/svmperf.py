@@ -14,7 +14,7 @@ class SVMPerf(CuttingPlane):
     """SVMperf, 1-slack cutting plane (Joachims 2006, Training linear SVMs in linear time, Algorithm 1).
 
     A round adds the most violated of the 2^m constraints, c_i = 1 where y_i h(x_i) < 1, of the structural form with one
-    slack xi for all samples. `--stop kkt:1e-3` is the paper's epsilon, the violation of that constraint. The other
+    slack xi for all samples. `--stop kkt:1e-3` ends by the violation of that constraint, as the paper does. The other
     parameters are those of `CuttingPlane`.
 
     Parameters

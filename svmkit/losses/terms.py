@@ -136,7 +136,7 @@ def conjugates(terms: Terms, beta: np.ndarray) -> np.ndarray:
     --------
     >>> import numpy as np
     >>> from svmkit.losses import EpsilonInsensitive, conjugates
-    >>> terms = EpsilonInsensitive(epsilon=0.5).terms(np.zeros(2), np.ones(2))
+    >>> terms = EpsilonInsensitive(0.5).terms(np.zeros(2), np.ones(2))
     >>> conjugates(terms, np.array([-1.0, 2.0]))
     array([0.5, inf])
     """
