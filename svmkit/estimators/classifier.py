@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from svmkit.errors import InputError
 from svmkit.estimators.base import Lacking, column_or_1d, features_to_predict, only_where, options_by_name
 from svmkit.estimators.estimator import SVMEstimator, describe, require_stream
+from svmkit.estimators.sklearn_bases import ClassifierMixin
 from svmkit.model.model import SVMModel
 from svmkit.tasks import Classification
 from svmkit.training.result import Fit

@@ -10,7 +10,7 @@ from html import escape
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import is_regressor
 
 from svmkit.data.prepare.features import as_features
 from svmkit.errors import InputError
@@ -23,6 +23,7 @@ from svmkit.estimators.base import (
     warn_unless_converged,
 )
 from svmkit.estimators.callbacks import FitTasks, require_callbacks, run_with_tasks
+from svmkit.estimators.sklearn_bases import BaseEstimator
 from svmkit.kernels.functions import Precomputed
 from svmkit.model.model import SVMModel
 from svmkit.solver.solution import Status

@@ -7,10 +7,10 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import OutlierMixin
 
 from svmkit.estimators.base import features_to_predict, options_by_name
 from svmkit.estimators.estimator import SVMEstimator, describe
+from svmkit.estimators.sklearn_bases import OutlierMixin
 from svmkit.tasks import OneClass
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from svmkit.errors import InputError
 from svmkit.estimators.base import column_or_1d, features_to_predict, only_where, options_by_name
 from svmkit.estimators.estimator import SVMEstimator, describe, require_stream
+from svmkit.estimators.sklearn_bases import RegressorMixin
 from svmkit.tasks import Regression
 from svmkit.training.stream.online import OnlineRegression
 

@@ -17,12 +17,13 @@ from svmkit import Dataset, SVMClassifier, SVMOneClass, load
 data: Dataset = load("iris")
 model: SVMClassifier = SVMClassifier(solver="fcsmo", solver_options={"loss": "squared_hinge"}, C=10).fit(data.X, data.y)
 gap: float | None = model.gap_
+machine = SVMClassifier(loss="squared_hinge")
 outliers = SVMOneClass(nu=0.1).fit(data.X).predict(data.X)
 """
 WRONG = """
 from svmkit import SVMClassifier, SVMOneClass, no_such_name
 
-SVMClassifier(loss="squared_hinge")
+SVMClassifier(epsilon=0.1)
 SVMClassifier(C="many")
 SVMOneClass(nu=[0.1])
 """
@@ -50,7 +51,7 @@ def test_a_script_is_checked_against_the_signatures(checked):
     assert checked(RIGHT) == []
     found = checked(WRONG)
     assert [line.partition(":")[0] for line in found] == ["2", "4", "5", "6"], found
-    for line, words in zip(found, ('"no_such_name"', '"loss" for "SVMClassifier"', '"C"', '"nu"'), strict=True):
+    for line, words in zip(found, ('"no_such_name"', '"epsilon" for "SVMClassifier"', '"C"', '"nu"'), strict=True):
         assert words in line
 
 
