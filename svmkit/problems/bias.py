@@ -20,7 +20,7 @@ def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float
     """
     if not (record.lower.any() or record.ridge_up.any()):
         return float(select_bias(record.signs, residual - record.signs * record.kink_up, record.upper.copy(), total))
-    signs, turned = record.signs, record.signs < 0.0
+    turned = record.signs < 0.0
     up: tuple[np.ndarray, ...] = record.kink_up, record.upper, record.ridge_up
     down: tuple[np.ndarray, ...] = record.kink_down, -record.lower, record.ridge_down
     if turned.any():
@@ -29,13 +29,10 @@ def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float
             tuple(np.where(turned, a, b) for a, b in zip(up, down, strict=True)),
         )
     ends, begins = residual - up[0], residual + down[0]
-    if not (up[2].any() or down[2].any()):
-        given = signs, np.where(turned, begins, ends), np.where(turned, down[1], up[1])
-        if not turned.any() and down[1].any():
-            sides, costs = np.repeat([1.0, -1.0], len(signs)), np.concatenate([up[1], down[1]])
-            some = costs > 0.0
-            given = sides[some], np.concatenate([ends, begins])[some], costs[some]
-        return float(select_bias(*given, total))
+    if not (up[2].any() or down[2].any()):  # weights of both signs: what is turned has one
+        sides, costs = np.repeat([1.0, -1.0], len(turned)), np.concatenate([up[1], down[1]])
+        some = costs > 0.0
+        return float(select_bias(sides[some], np.concatenate([ends, begins])[some], costs[some], total))
     pieces = _pieces(ends, up[1], up[2], begins, down[1], down[2])
     return _zero_of_slopes(pieces, total)
 
