@@ -64,13 +64,7 @@ def as_labels(y: Any, *, n_samples: int) -> np.ndarray:
 
 def label_array(y: Any) -> np.ndarray:
     """Return labels as a 1-D array of numbers or text, whether or not they are classes."""
-    labels = dense_array(y, "y")
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels.ravel()
-    if labels.ndim != 1:
-        raise InputError(
-            f"y should be a 1d array, got an array of shape {labels.shape} instead: pass one label a sample"
-        )
+    labels = _column(y, "pass one label a sample")
     if len(labels) == 0:
         raise InputError("y is empty (0 labels): pass one label a sample")
     if labels.dtype.kind == "O":
@@ -80,6 +74,16 @@ def label_array(y: Any) -> np.ndarray:
     if labels.dtype.kind not in "biufSU":
         raise InputError(f"Unknown label type: y has dtype {labels.dtype}; use whole numbers or text")
     return labels
+
+
+def _column(y: Any, remedy: str) -> np.ndarray:
+    """Return y as a 1-D array, also from an array of one column."""
+    column = dense_array(y, "y")
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column.ravel()
+    if column.ndim != 1:
+        raise InputError(f"y should be a 1d array, got an array of shape {column.shape} instead: {remedy}")
+    return column
 
 
 def _object_labels(labels: np.ndarray) -> np.ndarray:
@@ -126,14 +130,8 @@ def as_targets(y: Any, *, n_samples: int, varied: bool = True) -> np.ndarray:
         raise InputError("regression requires y to be passed, but the target y is None: pass one number a sample")
     if is_sparse(y):
         raise InputError("y is sparse: y should be a 1d array, e.g. y.toarray().ravel()")
-    given = dense_array(y, "y")
-    if given.ndim == 2 and given.shape[1] == 1:
-        given = given.ravel()
-    if given.ndim != 1:
-        raise InputError(
-            f"y should be a 1d array, got an array of shape {given.shape} instead: pass one number a sample "
-            "(MultiOutputRegressor trains a model for each of several targets)"
-        )
+    several = "(MultiOutputRegressor trains a model for each of several targets)"
+    given = _column(y, f"pass one number a sample {several}")
     if len(given) != n_samples:
         raise InputError(f"y has {len(given)} targets, but X has {n_samples} samples: they must be equally many")
     targets = _as_numbers(given)
