@@ -20,6 +20,11 @@ FAILED, TIMEOUT = "failed", "timeout"
 """How a cell ends that leaves no model: an error, or more seconds than it was given. Others end as a `Status`."""
 
 
+def ran_out(record: dict[str, Any]) -> bool:
+    """Return whether the cell of a record reached its time limit, with a model or without."""
+    return record["status"] in (Status.TIME_LIMIT, TIMEOUT)
+
+
 class Store:
     """Records by key; the last record of a key counts, and a line that was cut short by a kill is dropped.
 
@@ -103,8 +108,7 @@ class Store:
         record = self.records.get(cell.key)
         if record is None or record["status"] == FAILED:
             return False
-        ran_out = record["status"] in (Status.TIME_LIMIT, TIMEOUT)  # with a model or without
-        return not (ran_out and record["time_limit"] < limit)
+        return not (ran_out(record) and record["time_limit"] < limit)
 
     def changed_plugins(self, cells: Iterable[Cell]) -> dict[str, int]:
         """Return the plugins whose file was another one when cells were run, and the numbers of these cells."""
