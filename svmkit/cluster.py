@@ -98,10 +98,10 @@ class Cluster(ABC):
     def sharing(self, *values: Any) -> AbstractContextManager[None]:
         """In the block, these very objects travel to a worker once, not with each call whose arguments hold them."""
 
-    def training_data(self, parts: Any, **options: Any) -> Any:
-        """Return the training data whose parts (files, which each worker has at the same place) the workers hold.
+    def training_data(self, parts: Any, method: Any, reading: Any) -> Any:
+        """Return the data of a `training.settings.Method` whose parts, files that each worker has, the workers hold.
 
-        The options are reading, kernel, scale, task, class_weight, multiclass and memory, as on the command line.
+        A table is read as `reading` says.
         """
         raise InputError(f"clusters of the class {type(self).__name__} hold no parts to train on")
 

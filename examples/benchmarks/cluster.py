@@ -27,7 +27,7 @@ from svmkit_dask.parts.sources import from_paths
 
 import svmkit
 from svmkit.kernels.functions import RBF
-from svmkit.training.settings import Settings
+from svmkit.training.settings import Settings, resolve
 from svmkit.training.train import fit_prepared
 
 N_COLUMNS = 20
@@ -78,12 +78,11 @@ def on_cluster(
         warm = from_paths(paths[:1])
         for measured in (False, True):  # the first fit compiles
             began = time.perf_counter()
-            data = make_training_data(
-                DaskExecutor(Watch(client)), from_paths(paths) if measured else warm, kernel=RBF(gamma)
-            )
-            prepared = time.perf_counter() - began
             stop = svmkit.solver.Gap(tol if measured else 0.5)
-            settings = Settings(solver=DFCSMO(), C=C, stop=stop, n_threads=1)
+            settings = Settings(solver=DFCSMO(), kernel=RBF(gamma), C=C, stop=stop, n_threads=1)
+            parts = from_paths(paths) if measured else warm
+            data = make_training_data(DaskExecutor(Watch(client)), parts, resolve(settings))
+            prepared = time.perf_counter() - began
             if measured and report is not None:
                 with performance_report(filename=str(report)):
                     fitted = fit_prepared(data, settings)

@@ -23,7 +23,7 @@ from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.training.callbacks import displayed, write_end
 from svmkit.training.result import Fit
-from svmkit.training.settings import Settings, resolve
+from svmkit.training.settings import Settings, require_class_by_class, resolve
 from svmkit.training.train import fit_prepared
 from svmkit_dask.parts.collections import as_array, is_collection, map_chunks
 
@@ -83,10 +83,7 @@ class _OnCluster:
                 data = make_training_data(
                     DaskExecutor(Watch(client)),
                     sources_from(client, X, y, sample_weight),
-                    kernel=method.kernel,
-                    scale=self.scale,
-                    memory=self.memory,
-                    **self._task_options(),
+                    method,
                 )
                 with closing(data):
                     trained = fit_prepared(data, method, callbacks=tasks or display)
@@ -122,9 +119,8 @@ class _OnCluster:
                 raise InputError(
                     f"{type(self).__name__} does not have {what}: leave {name} out, or take {self._local.__name__}"
                 )
-        if getattr(self, "multiclass", "ovo") == "crammer_singer":
-            raise InputError("multiclass=crammer_singer is not available on a cluster; there are: ovo, ovr")
         settings = super()._settings()  # type: ignore[misc]
+        require_class_by_class(settings)
         if settings.solver == "auto":
             settings = replace(settings, solver="dfcsmo")
         solver = by_name.solver(settings.solver, settings.solver_options)
@@ -200,7 +196,7 @@ class DaskSVMClassifier(_OnCluster, SVMClassifier, local=SVMClassifier):
         The client of the cluster; None takes the default client. It is not pickled.
     **options
         All other parameters of `SVMClassifier`, with its defaults. `nu`, `calibration`, `warm_start`, `max_support` and
-        multiclass="crammer_singer" are not available on a cluster.
+        the problem of Crammer and Singer are not available on a cluster.
 
     Attributes
     ----------
@@ -216,9 +212,6 @@ class DaskSVMClassifier(_OnCluster, SVMClassifier, local=SVMClassifier):
     >>> client = Client("tcp://scheduler:8786")  # doctest: +SKIP
     >>> machine = DaskSVMClassifier(C=10.0, gamma=0.5).fit("parts/*.svm")  # doctest: +SKIP
     """
-
-    def _task_options(self) -> dict[str, Any]:
-        return {"class_weight": self.class_weight, "multiclass": self.multiclass}
 
     @property
     def _predicted(self) -> np.dtype:
@@ -279,9 +272,6 @@ class DaskSVMRegressor(_OnCluster, SVMRegressor, local=SVMRegressor):
     """
 
     _predicted = np.dtype(np.float64)
-
-    def _task_options(self) -> dict[str, Any]:
-        return {"task": self.task}
 
     def score(self, X, y, sample_weight=None) -> float:
         """Return R2 on samples with targets; of Dask collections the workers compute it.

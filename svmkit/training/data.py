@@ -19,7 +19,7 @@ from svmkit.model.one_vs_one import class_slices
 from svmkit.problems.base import DecisionFunction
 from svmkit.solver.task import Task as SolverTask
 from svmkit.tasks import Answers, Classification, Task
-from svmkit.training.division import DIVISIONS, ClassPairs, Division, Subproblem
+from svmkit.training.division import DIVISIONS, ClassPairs, Division, Joined, Subproblem
 from svmkit.training.settings import Method, Settings
 from svmkit.training.weights import training_weights
 
@@ -244,20 +244,36 @@ class TrainingData:
             The rows of X that are support vectors of at least one class pair, sorted by class.
         """
         parts = self.division.join(decisions, self.codes, self.X.shape[1])
-        model = SVMModel(
-            kernel=self.kernel,
-            classes=self.classes,
-            vectors=self.vectors(parts.support) if parts.weights is None else parts.weights,
-            n_support=parts.n_support,
-            coef=parts.coef,
-            intercept=parts.intercept,
-            n_features=self.raw.shape[1],
-            preprocessing=self.preprocessing,
-            task=self.task.name,
-            multiclass=self.multiclass,
-            about=about | {"n_samples": int(self.X.shape[0])},
-        )
-        return model, parts.support
+        if parts.weights is None:
+            parts = parts._replace(weights=self.vectors(parts.support))
+        return model_of(self, parts, about), parts.support
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """The number of features as they were given."""
+        return int(self.raw.shape[1])
+
+
+def model_of(data: Any, parts: Joined, about: dict[str, Any]) -> SVMModel:
+    """Return the model that training data become, wherever their rows are; its vectors are `parts.weights`."""
+    return SVMModel(
+        kernel=data.kernel,
+        classes=data.classes,
+        vectors=parts.weights,
+        n_support=parts.n_support,
+        coef=parts.coef,
+        intercept=parts.intercept,
+        n_features=data.n_features,
+        preprocessing=data.preprocessing,
+        task=data.task.name,
+        multiclass=data.division.scheme,
+        about=about | {"n_samples": data.n_samples},
+    )
 
 
 def solver_tasks(method: Method, data: TrainingData) -> list[SolverTask]:

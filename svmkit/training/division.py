@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -61,6 +61,8 @@ class Joined(NamedTuple):
 @dataclass(frozen=True)
 class Division(ABC):
     """A way in which data of some `classes`, none in regression, are divided; `noun` names a single problem."""
+
+    scheme: ClassVar[str] = "ovo"  # its name in a model
 
     classes: np.ndarray
     noun: str = ""
@@ -164,6 +166,8 @@ class ClassPairs(Division):
 class OneVsRest(Division):
     """A subproblem for each class, against all others."""
 
+    scheme: ClassVar[str] = "ovr"
+
     @cached_property
     def parts(self) -> list[tuple[int, int]]:
         return [(c, REST) for c in range(len(self.classes))]
@@ -180,6 +184,8 @@ class OneVsRest(Division):
 
 class AllClasses(Division):
     """One problem of all classes."""
+
+    scheme: ClassVar[str] = "crammer_singer"
 
     @property
     def parts(self) -> list[tuple[int, int]]:

@@ -103,6 +103,10 @@ class Method:
         """The objective in words, such as "hinge, free bias"."""
         return self.task.formulation(self)
 
+    def division(self, n_classes: int) -> str:
+        """Return the name of the way in which data of so many classes fall into subproblems."""
+        return self.task.division(self.settings.multiclass, n_classes)
+
     def objective(self, kernel: Kernel) -> dict[str, Any]:
         """Return what the solver minimises with a resolved kernel, as plain values that a model keeps."""
         loss = self.solver.loss_for(kernel, self.task.name, self.settings.epsilon)
@@ -161,6 +165,12 @@ def require_scheme(multiclass: str, kernel: Kernel) -> None:
         raise InputError(
             f"multiclass=crammer_singer needs the linear kernel, not {kernel.name}; with {kernel.name}: ovo, ovr"
         )
+
+
+def require_class_by_class(settings: Settings) -> None:
+    """Raise InputError for a problem of all classes together, which no cluster solves."""
+    if settings.multiclass == "crammer_singer":
+        raise InputError("multiclass=crammer_singer is not available on a cluster; there are: ovo, ovr")
 
 
 def _solver_options(settings: Settings) -> Mapping[str, Any] | None:

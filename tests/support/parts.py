@@ -11,6 +11,7 @@ from svmkit_dask.worker.rows import portion_of
 
 from svmkit.errors import Gone
 from svmkit.kernels.functions import RBF
+from svmkit.training.settings import Settings, resolve
 
 SCALED = RBF("scale")
 
@@ -44,7 +45,8 @@ def chunks(X, y, ends, weights=None):
 
 def data_in_parts(X, y, ends=(40, 41, 90), weights=None, *, executor=None, kernel=SCALED, **options):
     """The training data of rows that are dealt into parts."""
-    return make_training_data(executor or LocalExecutor(), chunks(X, y, ends, weights), kernel=kernel, **options)
+    method = resolve(Settings(kernel=kernel, **options))
+    return make_training_data(executor or LocalExecutor(), chunks(X, y, ends, weights), method)
 
 
 def three_classes(n=150, seed=0):

@@ -13,13 +13,14 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, InvalidStateError, wait
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from svmkit.cluster import Cluster, ClusterLost, Needs, WorkerLost, scheme_of
 from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError, SvmkitError, Unavailable, one_line
+from svmkit.training.settings import Method
 
 if find_spec("distributed") is not None:
     from svmkit_dask.cluster import wire
@@ -147,13 +148,12 @@ class DaskCluster(Cluster):
         for call in [*self._todo, *self._with.values()]:
             call.future.cancel()
 
-    def training_data(self, parts: Any, *, reading: Reading, **options: Any) -> Any:
+    def training_data(self, parts: Any, method: Method, reading: Reading) -> Any:
         from svmkit_dask.cluster.executor import DaskExecutor
         from svmkit_dask.driver.data import make_training_data
         from svmkit_dask.parts.sources import from_paths
 
-        sources = [replace(part, reading=reading) for part in from_paths(parts)]
-        return make_training_data(DaskExecutor(self._watch), sources, **options)
+        return make_training_data(DaskExecutor(self._watch), from_paths(parts, reading), method)
 
     def close(self) -> None:
         error = ClusterLost(f"scheduler {self.address} was closed")

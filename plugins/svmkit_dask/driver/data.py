@@ -16,7 +16,7 @@ from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError
 from svmkit.kernels.extent import FAR, NOWHERE, WORTH, Extent, fits_float32_rows
 from svmkit.kernels.forms import Argument
-from svmkit.kernels.functions import Kernel, Precomputed
+from svmkit.kernels.functions import Precomputed
 from svmkit.kernels.gram import parse_bytes
 from svmkit.kernels.loops.norms import square_norms
 from svmkit.losses import Hinge, SquaredError
@@ -25,10 +25,11 @@ from svmkit.problems.base import DecisionFunction
 from svmkit.scoring.quantities import QuantityScores
 from svmkit.scoring.scores import Scores
 from svmkit.solver.base import Solver
-from svmkit.tasks import Answers, Task, task_named
+from svmkit.tasks import Answers
 from svmkit.training.checkpoint import Checkpoint
+from svmkit.training.data import model_of
 from svmkit.training.division import DIVISIONS, REST, ClassPairs
-from svmkit.training.settings import Method, Settings, require_scheme
+from svmkit.training.settings import Method, Settings, require_class_by_class
 from svmkit.training.weights import training_weights
 from svmkit_dask.driver.problem import OwnRows, ScatteredQP, ScatteredTubeQP
 from svmkit_dask.driver.session import Session, Workers
@@ -55,35 +56,19 @@ def _few_of(part: Part, name: str, n: int) -> tuple[Rows, np.ndarray]:
     return part.take(np.arange(n)), part.answers[:n]
 
 
-def make_training_data(
-    executor: Any,
-    sources: Sequence[Source],
-    *,
-    kernel: Kernel,
-    scale: str | None = None,
-    task: str | Task | None = None,
-    **options: Any,
-) -> ScatteredData:
-    """Return the training data that some parts make up, with their workers.
+def make_training_data(executor: Any, sources: Sequence[Source], method: Method) -> ScatteredData:
+    """Return the training data that some parts make up, with their workers, for a method; scaling is learnt from all.
 
     A part that cannot be read, parts that do not belong together, and an option that cannot be used raise InputError in
     one line.
-
-    Parameters
-    ----------
-    executor, sources : DaskExecutor, sequence of Source
-        Where the parts are worked on, and the parts.
-    kernel, scale : Kernel, str or None
-        The kernel, whose gamma may be a rule such as "scale", and the scaling, which is learnt from all parts.
-    task, **options
-        As for `ScatteredData`.
     """
-    if isinstance(kernel, Precomputed):
+    if isinstance(method.kernel, Precomputed):
         raise InputError("a precomputed kernel matrix cannot be cut into parts: train on this machine alone")
+    require_class_by_class(method.settings)
     summary = Summary(executor.map(facts_of, sources))
-    classes = None if task_named(task).has_targets else summary.classes
-    preprocessing = summary.preprocessing(scale)
-    resolved = summary.resolve(kernel, preprocessing)
+    classes = None if method.task.has_targets else summary.classes
+    preprocessing = summary.preprocessing(method.settings.scale)
+    resolved = summary.resolve(method.kernel, preprocessing)
     filled = [sources[p].with_layout(summary.layout) for p in summary.filled]
     sizes = [summary.offsets[p + 1] - summary.offsets[p] for p in summary.filled]
     space = Space(resolved, Extent(NOWHERE, 0.0), summary.n_features, preprocessing)
@@ -99,7 +84,7 @@ def make_training_data(
     def few(n: int) -> tuple[Rows, np.ndarray]:
         return executor.map(_few_of, filled[:1], n)[0]
 
-    return ScatteredData(workers, summary, few, task=task, **options)
+    return ScatteredData(workers, summary, few, method)
 
 
 class ScatteredPair:
@@ -145,37 +130,29 @@ class ScatteredData:
     """Training data on workers, ready for dfcsmo and any C; a `svmkit.training.data.TrainingData` without its rows.
 
     `few(n)` returns the first rows of the first part, and their answers; `memory` is the budget of the driver for the
-    matrix of its working set. The other options are those of `svmkit.fit`. InputError is raised if one cannot be used
-    on a cluster, or if there is one class only.
+    matrix of its working set. InputError is raised if there is one class only.
+
+    Parameters
+    ----------
+    workers, summary, few : Workers, Summary, callable
+        The workers of the parts with rows, what is known of all parts, and what returns the first rows.
+    method : Method
+        The task, and the settings that concern the data.
     """
 
     def __init__(
-        self,
-        workers: Workers,
-        summary: Summary,
-        few: Callable[[int], tuple[Rows, np.ndarray]],
-        *,
-        task: str | Task | None = None,
-        class_weight: Any = None,
-        multiclass: str = "ovo",
-        memory: str | int = "1GB",
+        self, workers: Workers, summary: Summary, few: Callable[[int], tuple[Rows, np.ndarray]], method: Method
     ) -> None:
-        self.workers, self.few, self.memory = workers, few, memory
+        self.workers, self.few, self.memory = workers, few, method.settings.memory
         self.n_features, self.encoding = summary.n_features, summary.encoding
         self.notes, self.quantity, self._digest = summary.notes, summary.quantity, summary.digest
         self.kernel, self.preprocessing = workers.space.kernel, workers.space.preprocessing or Preprocessing()
         self.n_parts, self.n_samples = len(workers.names), int(workers.offsets[-1])
         self._open: list[ScatteredQP] = []
-        if multiclass == "crammer_singer":
-            raise InputError("multiclass=crammer_singer is not available on a cluster; there are: ovo, ovr")
-        require_scheme(multiclass, self.kernel)
-        parse_bytes(memory)
-        self.task = task_named(task)
-        self.has_targets = self.task.has_targets
+        self.task, self.has_targets = method.task, method.task.has_targets
         self.classes = np.empty(0) if self.has_targets else summary.classes
         k, self._centre = len(self.classes), summary.targets[2] if self.has_targets else 0.0
-        self.multiclass = "ovo" if k == 2 else multiclass  # the same problem
-        self.division = DIVISIONS[self.task.division(self.multiclass, k)](self.classes, self.task.noun)
+        self.division = DIVISIONS[method.division(k)](self.classes, self.task.noun)
         self.has_class_pairs, self.pairs = isinstance(self.division, ClassPairs), self.division.parts
         self.class_weights = np.ones(max(1, k))
         rows = np.array([self.n_samples]) if self.has_targets else summary.class_counts
@@ -190,7 +167,8 @@ class ScatteredData:
             raise InputError(f"sample weights are zero for all of {what}")
         if k:
             weight = self.tally.weight
-            self.class_weights = training_weights(np.arange(k), self.classes, class_weight, weight) / weight
+            given = method.settings.class_weight
+            self.class_weights = training_weights(np.arange(k), self.classes, given, weight) / weight
         self.sizes, self.used = self.division.sizes(self.tally.rows), self.division.sizes(self.tally.used)
 
     @contextmanager
@@ -237,7 +215,7 @@ class ScatteredData:
         if self.has_targets:  # what the task and the loss add to the rows, whose digest says the rest
             what = self.task.identity(Answers(self.classes, np.empty(0), np.empty(0)), settings).tolist()
         else:
-            what = [self.multiclass, *self.task.with_loss(np.empty(0), settings).tolist()]
+            what = [self.division.scheme, *self.task.with_loss(np.empty(0), settings).tolist()]
         checkpoint.bind_to(repr((self._digest, kernel.name, kernel.params, *what, weights)))
 
     def model(self, decisions: list[DecisionFunction], about: dict[str, Any]) -> tuple[SVMModel, np.ndarray]:
@@ -253,20 +231,7 @@ class ScatteredData:
             codes = np.concatenate([decision.codes for decision in own])[first]
         placed = [DecisionFunction(d.coef, d.intercept, None, np.searchsorted(wanted, d.rows)) for d in decisions]
         parts = self.division.join(placed, codes, X.shape[1])
-        model = SVMModel(
-            kernel=self.kernel,
-            classes=self.classes,
-            vectors=X[parts.support],
-            n_support=parts.n_support,
-            coef=parts.coef,
-            intercept=parts.intercept,
-            n_features=self.n_features,
-            preprocessing=self.preprocessing,
-            task=self.task.name,
-            multiclass=self.multiclass,
-            about=about | {"n_samples": self.n_samples},
-        )
-        return model, wanted[parts.support]
+        return model_of(self, parts._replace(weights=X[parts.support]), about), wanted[parts.support]
 
     def scores(self, model: SVMModel) -> Scores | QuantityScores:
         """Return what the predictions of a model are worth on the rows of weight > 0; the workers predict and count."""

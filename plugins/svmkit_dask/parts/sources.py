@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
@@ -143,12 +142,11 @@ def _numbers(X: Any) -> Any:
     return X.to_numpy(dtype=np.float64, na_value=np.nan) if A.dtype.kind == "O" else A
 
 
-def from_paths(pattern: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **options: Any) -> list[FilePart]:
+def from_paths(pattern: Any, reading: Reading | None = None) -> list[FilePart]:
     """Return the parts that a pattern, folder, file, data set's name or a list of these names, sorted by path.
 
-    In a list, the parts keep its order. The options, as of `Reading.from_options`, say how tables are to be read.
+    In a list, the parts keep its order. Tables are read as `reading` says.
     """
-    reading = Reading.from_options(options)
     named = [pattern] if isinstance(pattern, str | os.PathLike) else list(pattern)
     paths = [path for one in named for path in _matching(one)]
     if not paths:
@@ -156,7 +154,7 @@ def from_paths(pattern: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
     twice = next((path for i, path in enumerate(paths) if path in paths[:i]), None) if len(named) > 1 else None
     if twice is not None:
         raise InputError(f"{twice}: is named twice, so its rows would count twice: name each part once")
-    return [FilePart(path, reading) for path in paths]
+    return [FilePart(path, reading or Reading()) for path in paths]
 
 
 def _matching(pattern: str | os.PathLike[str]) -> list[Path]:

@@ -38,34 +38,28 @@ def run(options: TrainOptions) -> Outcome:
     is gone before there is a model.
     """
     method, saver = _method(options), options.saver()
-    settings = method.settings
     assert options.scheduler is not None
     began = time.perf_counter()
-    with connect(options.scheduler, solvers=[method.solver.name], notify=note) as cluster:
-        parts = cluster.training_data(
-            options.data,
-            reading=options.reading,
-            kernel=method.kernel,
-            task=method.task,
-            **{name: getattr(settings, name) for name in ("scale", "class_weight", "multiclass", "memory")},
-        )
-        with contextlib.closing(parts) as data:
-            seconds = time.perf_counter() - began
-            job = _prepare(options, method, data)
-            about = f"{data.n_parts:,} parts on {cluster.n_workers} workers"
-            params = run_params(options, replace(method, kernel=data.kernel), job.sets.train)
-            params |= {"n": data.n_samples, "d": data.n_features, "parts": data.n_parts}
-            with closing(open_tracker(options)) as tracker:
-                tracker.start(f"{method.solver.name} {options.data}", params, tracking.tags(method.solver))
-                with training_line(data.n_samples, about) as display, count_compilations() as compiled:
-                    fitted = fit_prepared(data, method, callbacks=display, checkpoint=saver)
-                if fitted.status is Status.INTERRUPTED and fitted.flaw is not None:
-                    note(f"{fitted.flaw}; the model is the best so far")
-                fitted = replace(fitted, seconds=seconds + fitted.seconds)
-                train = _measure(data, fitted.model, job.metric)
-                outcome = finish(job, tracker, fitted, train=train)
-            facts = {"scheduler": options.scheduler, "parts": data.n_parts, **data.workers.details()}
-            return replace(outcome, result=outcome.result | {"compile_s": compiled.seconds, "cluster": facts})
+    with (
+        connect(options.scheduler, solvers=[method.solver.name], notify=note) as cluster,
+        contextlib.closing(cluster.training_data(options.data, method, options.reading)) as data,
+    ):
+        seconds = time.perf_counter() - began
+        job = _prepare(options, method, data)
+        about = f"{data.n_parts:,} parts on {cluster.n_workers} workers"
+        params = run_params(options, replace(method, kernel=data.kernel), job.sets.train)
+        params |= {"n": data.n_samples, "d": data.n_features, "parts": data.n_parts}
+        with closing(open_tracker(options)) as tracker:
+            tracker.start(f"{method.solver.name} {options.data}", params, tracking.tags(method.solver))
+            with training_line(data.n_samples, about) as display, count_compilations() as compiled:
+                fitted = fit_prepared(data, method, callbacks=display, checkpoint=saver)
+            if fitted.status is Status.INTERRUPTED and fitted.flaw is not None:
+                note(f"{fitted.flaw}; the model is the best so far")
+            fitted = replace(fitted, seconds=seconds + fitted.seconds)
+            train = _measure(data, fitted.model, job.metric)
+            outcome = finish(job, tracker, fitted, train=train)
+        facts = {"scheduler": options.scheduler, "parts": data.n_parts, **data.workers.details()}
+        return replace(outcome, result=outcome.result | {"compile_s": compiled.seconds, "cluster": facts})
 
 
 def _method(options: TrainOptions) -> Method:

@@ -35,7 +35,8 @@ def test_dealt_out_rows_are_those_of_one_file(tmp_path, form, density):
     X, y = numbers(density=density, seed=len(form))
     whole = load(write(tmp_path, "whole", form, X, y), **options(form))
     sources = from_paths(
-        [write(tmp_path, f"part{i}", form, X[at], y[at]) for i, at in enumerate(cut(len(y), 4))], **options(form)
+        [write(tmp_path, f"part{i}", form, X[at], y[at]) for i, at in enumerate(cut(len(y), 4))],
+        Reading.from_options(options(form)),
     )
     sources = pickle.loads(pickle.dumps(sources))
     together = dealt(sources)
