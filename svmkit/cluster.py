@@ -99,9 +99,12 @@ class Cluster(ABC):
         """In the block, these very objects travel to a worker once, not with each call whose arguments hold them."""
 
     def training_data(self, parts: Any, method: Any, reading: Any) -> Any:
-        """Return the data of a `training.settings.Method` whose parts, files that each worker has, the workers hold.
+        """Return training data whose parts the workers hold.
 
-        A table is read as `reading` says.
+        Parameters
+        ----------
+        parts, method, reading : object, Method, Reading
+            Files that each worker has at the same place, what is done with them, and how a table is read.
         """
         raise InputError(f"clusters of the class {type(self).__name__} hold no parts to train on")
 
