@@ -22,7 +22,7 @@ from distributed import Client, LocalCluster, performance_report
 from svmkit_dask.cluster.executor import DaskExecutor
 from svmkit_dask.cluster.watch import Watch
 from svmkit_dask.dfcsmo import DFCSMO
-from svmkit_dask.driver.data import make_training_data
+from svmkit_dask.driver.data import ScatteredData
 from svmkit_dask.parts.sources import from_paths
 
 import svmkit
@@ -81,7 +81,7 @@ def on_cluster(
             stop = svmkit.solver.Gap(tol if measured else 0.5)
             settings = Settings(solver=DFCSMO(), kernel=RBF(gamma), C=C, stop=stop, n_threads=1)
             parts = from_paths(paths) if measured else warm
-            data = make_training_data(DaskExecutor(Watch(client)), parts, resolve(settings))
+            data = ScatteredData(DaskExecutor(Watch(client)), parts, resolve(settings))
             prepared = time.perf_counter() - began
             if measured and report is not None:
                 with performance_report(filename=str(report)):

@@ -42,7 +42,7 @@ class Stretch(Features):
     def diag(self, at):
         return self._gram.diag[at + self._lo]
 
-    def _cut(self, at):
+    def cut(self, at):
         if len(at):
             yield slice(0, len(at)), self._gram.engine, at + self._lo
 

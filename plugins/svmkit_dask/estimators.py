@@ -25,7 +25,7 @@ from svmkit.training.callbacks import displayed, write_end
 from svmkit.training.result import Fit
 from svmkit.training.settings import Settings, require_class_by_class, resolve
 from svmkit.training.train import fit_prepared
-from svmkit_dask.parts.collections import as_array, is_collection, map_chunks
+from svmkit_dask.parts.collections import apply_chunk, as_array, as_rows, is_collection
 
 _ELSEWHERE = {  # parameters of SVMClassifier that need all rows in one place, and their only value here
     "nu": (None, "nu"),
@@ -33,6 +33,9 @@ _ELSEWHERE = {  # parameters of SVMClassifier that need all rows in one place, a
     "warm_start": (False, "warm_start"),
     "max_support": (None, "max_support"),
 }
+
+
+_OWN = "client", "_skl_callbacks"  # attributes that an estimator of one process does not have
 
 
 class _OnCluster:
@@ -72,7 +75,7 @@ class _OnCluster:
         client = self._client()  # before anything is read
         from svmkit_dask.cluster.executor import DaskExecutor, sources_from
         from svmkit_dask.cluster.watch import Watch
-        from svmkit_dask.driver.data import make_training_data
+        from svmkit_dask.driver.data import ScatteredData
 
         method, began = resolve(self._settings(), self.task), time.perf_counter()
         trained: Fit
@@ -80,12 +83,8 @@ class _OnCluster:
         def work(tasks: FitTasks | None) -> None:
             nonlocal trained
             with displayed(self.verbose) as display:
-                data = make_training_data(
-                    DaskExecutor(Watch(client)),
-                    sources_from(client, X, y, sample_weight),
-                    method,
-                )
-                with closing(data):
+                sources = sources_from(client, X, y, sample_weight)
+                with closing(ScatteredData(DaskExecutor(Watch(client)), sources, method)) as data:
                     trained = fit_prepared(data, method, callbacks=tasks or display)
             trained = replace(trained, seconds=time.perf_counter() - began)
             if display is not None:
@@ -135,10 +134,18 @@ class _OnCluster:
         """
         if not is_collection(X):
             return super().predict(X)
-        return map_chunks(self._local.predict, self.to_local(), self._require_columns(X), None, self._predicted)
+        return self._map(self._local.predict, X, self._predicted)
 
-    def _sums(self, X: Any, y: Any, sample_weight: Any, *functions: Any) -> list[float]:
-        """Return the weighted sums of functions of answers and predictions, which the workers compute."""
+    def score(self, X, y, sample_weight=None) -> float:
+        """Return the accuracy of a classifier or R2 of a regressor; of Dask collections the workers compute it.
+
+        Parameters
+        ----------
+        X, y, sample_weight : dask collections, or array-likes
+            The samples, their labels or targets, and their weights.
+        """
+        if not is_collection(X):
+            return super().score(X, y, sample_weight)
         import dask.array as da
 
         predicted = self.predict(X)
@@ -149,34 +156,41 @@ class _OnCluster:
             return as_array(values)
 
         truth = align(y)
-        weights = 1.0 if sample_weight is None else align(sample_weight)
-        sums = [(function(truth, predicted) * weights).sum() for function in functions]
-        return [float(total) for total in self._client().gather(self._client().compute(sums))]
+        if sample_weight is None:  # the lengths of chunks may be unknown
+            weights = predicted.map_blocks(lambda rows: np.ones(len(rows)), dtype=np.float64)
+        else:
+            weights = align(sample_weight)
+        return float(self._client().compute(self._quality(truth, predicted, weights)).result())
 
-    def _require_columns(self, X: Any) -> Any:
-        """Return a collection for a prediction; raise unless the estimator is fitted and the columns are its own."""
+    def _map(self, function: Any, X: Any, dtype: Any, width: int | None = None) -> Any:
+        """Return function(estimator, rows) of a collection of rows, as a dask array with its chunks.
+
+        There is one value for each row, or `width` of them. InputError is raised unless the columns are those of `fit`.
+        """
+        import dask
+
         check_is_fitted(self, "model_")
-        columns = X.shape[1] if hasattr(X, "chunks") else len(X.columns)
-        if columns != self.n_features_in_:
+        X = as_rows(as_array(X))
+        if X.shape[1] != self.n_features_in_:
             raise InputError(
-                f"X has {columns} features, but {type(self).__name__} is expecting {self.n_features_in_} features as "
-                "input: pass the columns that it was trained on"
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
+                "as input: pass the columns that it was trained on"
             )
-        return X
+        node = dask.delayed(self.to_local(), pure=True, traverse=False)  # one node, which travels to each worker once
+        shape: dict[str, Any] = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
+        meta = np.empty((0,) if width is None else (0, 0), dtype=dtype)
+        return X.map_blocks(apply_chunk, function, node, dtype=dtype, meta=meta, **shape)
 
     def to_local(self) -> Any:
         """Return the fitted estimator as a plain `SVMClassifier` or `SVMRegressor`, which needs no Dask."""
-        params = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
-        local = self._local(**params)
-        fitted = {name: value for name, value in vars(self).items() if name not in params and name != "client"}
-        vars(local).update({name: value for name, value in fitted.items() if name != "_skl_callbacks"})
+        local = self._local()  # its parameters are attributes, as the others are
+        vars(local).update({name: value for name, value in vars(self).items() if name not in _OWN})
         return local
 
     def __sklearn_clone__(self) -> Self:
         """Return an estimator with the same parameters, of which the client is not copied."""
         params = self.get_params(deep=False)
-        copied = {name: clone(value, safe=False) for name, value in params.items() if name != "client"}
-        return type(self)(**copied, client=self.client)
+        return type(self)(**params | {name: clone(params[name], safe=False) for name in params.keys() - {"client"}})
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"client": None}
@@ -224,23 +238,14 @@ class DaskSVMClassifier(_OnCluster, SVMClassifier, local=SVMClassifier):
         """
         if not is_collection(X):
             return super().decision_function(X)
-        X, k = self._require_columns(X), len(self.classes_)
-        by_pair = self.decision_function_shape == "ovo"
+        check_is_fitted(self, "model_")
+        k, by_pair = len(self.classes_), self.decision_function_shape == "ovo"
         width = None if k == 2 else len(self.intercept_) if by_pair else k
-        return map_chunks(SVMClassifier.decision_function, self.to_local(), X, width, np.float64)
+        return self._map(SVMClassifier.decision_function, X, np.float64, width)
 
-    def score(self, X, y, sample_weight=None) -> float:
-        """Return the accuracy on labelled samples, and of Dask collections as the workers compute it.
-
-        Parameters
-        ----------
-        X, y, sample_weight : dask collections, or array-likes
-            The samples, their labels and their weights.
-        """
-        if not is_collection(X):
-            return super().score(X, y, sample_weight)
-        hits, total = self._sums(X, y, sample_weight, np.equal, _ones)
-        return hits / total
+    @staticmethod
+    def _quality(truth: Any, predicted: Any, weights: Any) -> Any:
+        return (weights * (truth == predicted)).sum() / weights.sum()
 
 
 class DaskSVMRegressor(_OnCluster, SVMRegressor, local=SVMRegressor):
@@ -273,24 +278,7 @@ class DaskSVMRegressor(_OnCluster, SVMRegressor, local=SVMRegressor):
 
     _predicted = np.dtype(np.float64)
 
-    def score(self, X, y, sample_weight=None) -> float:
-        """Return R2 on samples with targets; of Dask collections the workers compute it.
-
-        Parameters
-        ----------
-        X, y, sample_weight : dask collections, or array-likes
-            The samples, their targets and their weights.
-        """
-        if not is_collection(X):
-            return super().score(X, y, sample_weight)
-        total, mean = self._sums(X, y, sample_weight, _ones, lambda truth, _: truth)
-        centre = mean / total
-        errors, spread = self._sums(
-            X, y, sample_weight, lambda truth, h: (truth - h) ** 2, lambda truth, _: (truth - centre) ** 2
-        )
-        return 1.0 - errors / spread
-
-
-def _ones(truth: Any, predicted: Any) -> Any:
-    """Return 1 for each prediction; the lengths of chunks may be unknown."""
-    return predicted.map_blocks(lambda rows: np.ones(len(rows)), dtype=np.float64)
+    @staticmethod
+    def _quality(truth: Any, predicted: Any, weights: Any) -> Any:
+        centre = (weights * truth).sum() / weights.sum()
+        return 1.0 - (weights * (truth - predicted) ** 2).sum() / (weights * (truth - centre) ** 2).sum()

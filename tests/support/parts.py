@@ -4,7 +4,7 @@ import sys
 from itertools import pairwise
 
 import numpy as np
-from svmkit_dask.driver.data import make_training_data
+from svmkit_dask.driver.data import ScatteredData
 from svmkit_dask.driver.session import LocalWorkers
 from svmkit_dask.parts.sources import ChunkPart
 from svmkit_dask.worker.rows import portion_of
@@ -46,7 +46,7 @@ def chunks(X, y, ends, weights=None):
 def data_in_parts(X, y, ends=(40, 41, 90), weights=None, *, executor=None, kernel=SCALED, **options):
     """The training data of rows that are dealt into parts."""
     method = resolve(Settings(kernel=kernel, **options))
-    return make_training_data(executor or LocalExecutor(), chunks(X, y, ends, weights), method)
+    return ScatteredData(executor or LocalExecutor(), chunks(X, y, ends, weights), method)
 
 
 def three_classes(n=150, seed=0):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import pickle
 import re
 import signal
 import threading
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 REACH = 7.0  # seconds in which a scheduler must answer
 CLOSE = 5.0  # seconds for a friendly end
 START = 120.0  # seconds that the processes have to begin on a busy machine
-LOOK = 0.1
 PAUSE = 0.05  # seconds between two looks at free workers
 TRIES = 3  # workers that a call is given to, if they end under it
 
@@ -131,7 +131,7 @@ class DaskCluster(Cluster):
         body, numbers = wire.pack(function, args, [one.value for one in shared])
         call = _Call(body, numbers, [shared[k] for k in numbers], began, sent)
         call.future.add_done_callback(lambda future: future.cancelled() and self._soon(call.drop))
-        if not self._soon(self._enter, call):
+        if not (self._soon(self._todo.append, call) and self._soon(self._hand_out)):
             call.settle(self._over or self._watch.gone())
         return call.future
 
@@ -150,10 +150,10 @@ class DaskCluster(Cluster):
 
     def training_data(self, parts: Any, method: Method, reading: Reading) -> Any:
         from svmkit_dask.cluster.executor import DaskExecutor
-        from svmkit_dask.driver.data import make_training_data
+        from svmkit_dask.driver.data import ScatteredData
         from svmkit_dask.parts.sources import from_paths
 
-        return make_training_data(DaskExecutor(self._watch), from_paths(parts, reading), method)
+        return ScatteredData(DaskExecutor(self._watch), from_paths(parts, reading), method)
 
     def close(self) -> None:
         error = ClusterLost(f"scheduler {self.address} was closed")
@@ -175,7 +175,7 @@ class DaskCluster(Cluster):
     async def _serve(self) -> None:
         watch = self._watch
         try:
-            async with watch.following():
+            with watch.following():
                 while self._over is None:
                     watch.require(bool(self._todo or self._with))
                     self._hand_out()
@@ -189,32 +189,26 @@ class DaskCluster(Cluster):
     async def _fail_all(self, error: SvmkitError) -> None:
         """Fail all calls that are left, and those to come."""
         self._over = self._over or error
-        left = [*self._todo, *self._with.values()]
-        self._todo.clear()
         self._watch.workers = {}
-        for call in left:
+        for call in list(self._with.values()):
             call.drop()
             call.settle(error)
+        self._hand_out()
         self._watch.clear()
         await asyncio.sleep(0)  # so that the tasks that were cancelled let go of what they have
-
-    def _enter(self, call: _Call) -> None:
-        if self._over is None:
-            self._todo.append(call)
-            self._hand_out()
-        else:
-            call.settle(self._over)
 
     def _note_loss(self, worker: str) -> None:
         if worker not in self._with:
             self.needs.tell(f"worker {worker} has left the cluster")
 
     def _hand_out(self) -> None:
-        """Give calls to the workers that have none."""
+        """Give calls to the workers that have none, or end them all once the cluster is gone."""
+        while self._over is not None and self._todo:
+            self._todo.popleft().settle(self._over)
         for worker in self._watch.workers:
             while self._todo and self._todo[0].future.cancelled():
                 self._todo.popleft()
-            if not self._todo or self._over is not None:
+            if not self._todo:
                 return
             if worker not in self._with:
                 call = self._with[worker] = self._todo.popleft()
@@ -228,25 +222,23 @@ class DaskCluster(Cluster):
                 await asyncio.to_thread(call.began, worker)
             shared = [await self._send_shared(one) for one in call.shared]
             answer = await self._watch.run(worker, Packed(call.key, call.body, call.numbers, shared))
-            fine, value = wire.loads(answer)
+            fine, value = pickle.loads(answer)
         except Exception:  # not in its function: its worker, its result or the data that it needs were lost
-            fine, value = False, self._put_back(call, worker)
+            fine, value = False, None
+            if self._watch.is_connected:  # else `_serve` ends all calls
+                call.lost.append(worker)
+                if len(call.lost) == TRIES:
+                    where = f"({', '.join(call.lost)}), perhaps for their memory"
+                    value = WorkerLost(f"its workers ended under it {TRIES} times {where}")
+                else:
+                    self.needs.tell(f"worker {worker} was lost; its work goes to another one")
+            if value is None:
+                self._todo.appendleft(call)
         finally:
             del self._with[worker]
             self._hand_out()
         if fine or value is not None:
             await asyncio.to_thread(call.settle, value, fine)
-
-    def _put_back(self, call: _Call, worker: str) -> SvmkitError | None:
-        """Put a call back whose worker has ended; return the error of one to which that has happened too often."""
-        if self._watch.is_connected:  # else `_serve` ends all calls
-            call.lost.append(worker)
-            if len(call.lost) == TRIES:
-                where = f"({', '.join(call.lost)}), perhaps for their memory"
-                return WorkerLost(f"its workers ended under it {TRIES} times {where}")
-            self.needs.tell(f"worker {worker} was lost; its work goes to another one")
-        self._todo.appendleft(call)
-        return None
 
     async def _send_shared(self, one: _Shared) -> Any:
         """Return a shared object as a future of Dask; it is sent anew if the cluster has lost it."""
@@ -289,10 +281,8 @@ def start_local(n: int, memory: str | int | None) -> LocalCluster:
             made.set_exception(error)
 
     threading.Thread(target=make, daemon=True).start()
-    give_up = time.monotonic() + START
-    while not wait([made], LOOK).done:  # so that signals are heeded
-        if time.monotonic() > give_up:
-            raise SvmkitError(f"scheduler local:{n}: the workers did not start within {START:.0f} s")
+    if not wait([made], START).done:
+        raise SvmkitError(f"scheduler local:{n}: the workers did not start within {START:.0f} s")
     error = made.exception()
     if error is not None:
         raise SvmkitError(f"scheduler local:{n}: the workers could not be started: {one_line(error)}") from None
@@ -304,14 +294,13 @@ def _require_scheduler(address: str, place: str) -> None:
     from distributed.comm import connect
     from distributed.security import Security
 
-    async def greet() -> None:
-        how = Security().get_connection_args("client")
-        if place.startswith("tls:") and how.get("ssl_context") is None:
-            raise InputError(f"scheduler {address}: set the certificates, distributed.comm.tls of Dask's configuration")
-        comm = await connect(place, timeout=REACH - 2.0, **how)
-        comm.abort()
+    how, began = Security().get_connection_args("client"), time.monotonic()
+    if place.startswith("tls:") and how.get("ssl_context") is None:
+        raise InputError(f"scheduler {address}: set the certificates, distributed.comm.tls of Dask's configuration")
 
-    began = time.monotonic()
+    async def greet() -> None:
+        (await connect(place, timeout=REACH - 2.0, **how)).abort()
+
     try:
         asyncio.run(asyncio.wait_for(greet(), REACH))
     except TimeoutError:
@@ -327,8 +316,6 @@ def _require_scheduler(address: str, place: str) -> None:
             f"scheduler {address} cannot be reached ({why}, tried for {time.monotonic() - began:.0f} s): start it by "
             "`dask scheduler`, or check host and port"
         ) from None
-    except InputError:
-        raise
     except Exception as error:
         raise InputError(
             f"scheduler {address}: what listens there is no scheduler of Dask ({type(error).__name__}): check the port"

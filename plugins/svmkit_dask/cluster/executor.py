@@ -107,10 +107,7 @@ class DaskExecutor:
 
 
 def sources_from(client: Client, X: Any, *given: Any) -> list[Source]:
-    """Return the parts of what `fit` of an estimator was given: collections, lists of delayed arrays, or files.
-
-    `given` are y and sample_weight; the client computes chunks of collections.
-    """
+    """Return the parts of what `fit` was given, X, y and weights: collections, lists of delayed arrays, or files."""
     first, (y, sample_weight) = X[0] if isinstance(X, list | tuple) and len(X) else X, given
     if isinstance(first, str | os.PathLike):
         if y is not None or sample_weight is not None:

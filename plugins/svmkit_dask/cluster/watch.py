@@ -1,7 +1,6 @@
 """The workers of a Dask cluster: which are there, alive, and have what they need; and tasks that are bound to them.
 
-Dask would give a worker as many calls as it has threads, and a task that is bound to a worker that is gone to nobody.
-So each task is bound to a worker that the watch sees, and is given up with it; who asked for it finds another worker.
+Dask would give a task that is bound to a worker that is gone to nobody: so it is given up with its worker.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ import asyncio
 import platform
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import CancelledError as Cancelled
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
-from contextlib import asynccontextmanager, suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
@@ -48,11 +47,11 @@ class Sight(NamedTuple):
 
 
 class Lost(Exception):
-    """The worker of a task has gone (`is_gone`), or is slow while there are others, so that the task was given up."""
+    """The worker of a task has gone, so that the task was given up."""
 
-    def __init__(self, is_gone: bool) -> None:
-        super().__init__(is_gone)
-        self.is_gone = is_gone
+
+class Slow(Exception):
+    """The worker of a task is slow while there are others, so that the task was given up."""
 
 
 class Packed(NamedTuple):
@@ -68,18 +67,17 @@ class Packed(NamedTuple):
 class Watch:
     """The workers as the scheduler sees them, and their tasks; all but `wait` is done in the loop of the client.
 
-    `needs` is what each worker must have; None takes every worker as it is. `answered` is when the scheduler last
-    answered, by `time.monotonic`. `name` is that of no other watch, and the topic of the values that functions send.
+    `needs` is what each worker must have; None takes every worker as it is.
     """
 
     def __init__(self, client: Client, address: str = "", needs: Needs | None = None) -> None:
         self.client, self.address, self.needs = client, address, needs
         self.workers: dict[str, Sight] = {}  # those that have what is needed, by address
-        self.answered = self._empty_since = time.monotonic()
+        self.answered = self._empty_since = time.monotonic()  # when the scheduler did, and when there was a worker last
         self.on_loss: Callable[[str], Any] = lambda worker: None  # called with the address of each that has left
-        self._asked, self._refused, self._followers = -LOOK, set[str](), 0
-        self._following: asyncio.Task | None = None
-        self.name, self._keys, self._spent = f"svmkit-{uuid.uuid4().hex}", count(), list[Task]()
+        self._asked, self._refused, self._looking = -LOOK, set[str](), asyncio.Lock()
+        self.name = f"svmkit-{uuid.uuid4().hex}"  # of no other watch; the topic of the values that functions send
+        self._keys, self._spent = count(), list[Task]()
 
     def begin(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         """Let the client's loop run a coroutine."""
@@ -96,19 +94,14 @@ class Watch:
         finally:
             future.cancel()
 
-    @asynccontextmanager
-    async def following(self) -> AsyncIterator[None]:
-        """Look at the workers again and again while the block runs."""
-        self._followers += 1
-        if self._following is None:
-            self._following = asyncio.ensure_future(self._follow())
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Look at the workers again and again while the block runs; of several blocks at once, one does."""
+        looks = asyncio.ensure_future(self._follow())
         try:
             yield
         finally:
-            self._followers -= 1
-            if not self._followers:
-                self._following.cancel()
-                self._following = None
+            looks.cancel()
 
     async def first(self) -> None:
         """Wait for a first worker; raise InputError if one cannot be used, ClusterLost if none comes in time."""
@@ -194,8 +187,10 @@ class Watch:
     async def _follow(self) -> None:
         while True:
             await asyncio.sleep(max(0.0, self._asked + LOOK - time.monotonic()))
-            with suppress(Exception):  # of a scheduler that is gone: who waits for work finds it out by `answered`
-                await self.look()
+            async with self._looking:
+                if self._asked + LOOK <= time.monotonic():
+                    with suppress(Exception):  # of a scheduler that is gone: who waits for work finds out by `answered`
+                        await self.look()
 
     # --- tasks
 
@@ -203,32 +198,24 @@ class Watch:
         """Return a key that no other task has."""
         return f"{what}-{self.name}-{next(self._keys)}"
 
-    def submit(self, key: str, workers: str | list[str], function: Callable[..., Any], *args: Any) -> Task:
-        """Have Dask call a function on one of these workers, and on no other.
-
-        Parameters
-        ----------
-        key, workers, function, *args
-            As for `Client.submit`.
-        """
-        how: dict[str, Any] = {"allow_other_workers": False, "pure": False, "retries": 0}
-        return self.client.submit(function, *args, key=key, workers=workers, **how)
-
     async def run(self, worker: str, call: Packed) -> bytes:
-        """Return what a worker answers to a call; raise Lost if it goes, or is slow while others are not."""
-        key, *packed, shared, silence = call
-        task = self.submit(key, worker, wire.run, key, self.name, files(), *packed, *shared)
+        """Return what a worker answers to a call; raise Lost if it goes, Slow if it is slow while others are not."""
+        key, body, numbers, shared, silence = call
+        given = (key, self.name), files(), (body, numbers)
+        task = self.client.submit(wire.run, *given, *shared, key=key, workers=worker)
         self.clear()
-        answer = asyncio.ensure_future(_answer(task))
+        answer = asyncio.ensure_future(task)  # `gather` would wait in a task that complains where it is cancelled
         try:
             while not (await asyncio.wait([answer], timeout=TICK))[0]:
-                is_gone, usable = worker not in self.workers, self.usable(silence)
-                if is_gone or (worker not in usable and usable):
-                    raise Lost(is_gone)
+                if worker not in self.workers:
+                    raise Lost
+                usable = self.usable(silence)
+                if usable and worker not in usable:
+                    raise Slow
             try:
                 return answer.result()
             except LOST:
-                raise Lost(True) from None
+                raise Lost from None
         finally:
             if answer.done():
                 self.spend(task)
@@ -244,10 +231,6 @@ class Watch:
         """Have Dask forget all tasks that have ended."""
         while self._spent:
             release(self._spent.pop())
-
-
-async def _answer(task: Task) -> bytes:
-    return await task  # `gather` would wait in a task of asyncio that complains where it is cancelled
 
 
 def release(task: Task) -> None:

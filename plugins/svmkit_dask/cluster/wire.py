@@ -1,7 +1,4 @@
-"""What travels between a driver and the workers of a Dask cluster, and what a worker does with it and holds.
-
-Everything is a call of a function, as bytes. Objects that many calls hold travel once, as results of Dask beside them.
-"""
+"""What travels between a driver and the workers of a Dask cluster, and what a worker does with it and holds."""
 
 from __future__ import annotations
 
@@ -33,9 +30,6 @@ CACHE = "svmkit-parts"  # the folder of decoded rows below the local directory o
 BASE = 300 << 20  # bytes of a process that holds no rows yet, compiled loops included
 PER_ROW = 120  # bytes of weights, gradients and bounds that a problem keeps for each row
 FOR_PARTS = 0.4  # share of what is left that parts may hold in memory: an engine may need a copy of its rows
-
-
-# --- calls as bytes
 
 
 class _Pickler(cloudpickle.Pickler):
@@ -70,33 +64,21 @@ def pack(function: Callable[..., Any], args: tuple, shared: Sequence[Any] = ()) 
     return file.getvalue(), sorted(pickler.used)
 
 
-def run(key: str, topic: str, files: tuple[PluginFile, ...], call: bytes, numbers: list[int], *shared: Any) -> bytes:
+def run(task: tuple[str, str], files: tuple[PluginFile, ...], call: tuple[bytes, list[int]], *shared: Any) -> bytes:
     """Do a call on the worker; return, pickled, whether its function returned, and its value or its exception.
 
-    Parameters
-    ----------
-    key, topic : str
-        The name of the task, and the topic of Dask's events by which values are sent that the function sends.
-    files, call, numbers, *shared
-        The caller's plugin files, which are loaded first, the call as `pack` returns it, and its shared objects.
+    `task` is its key, and the topic of Dask's events by which values are sent that the function sends; the call and its
+    shared objects are as `pack` returns them. The caller's plugin files are loaded first. All bytes come from the
+    scheduler's own network alone.
     """
-    with cluster.enter_surroundings(DaskHere(get_worker(), key, topic)):
+    with cluster.enter_surroundings(DaskHere(get_worker(), *task)):
         try:
             load_files(files)
-            function, args = _Unpickler(io.BytesIO(call), dict(zip(numbers, shared, strict=True))).load()
+            body, numbers = call
+            function, args = _Unpickler(io.BytesIO(body), dict(zip(numbers, shared, strict=True))).load()
             return cloudpickle.dumps((True, function(*args)))
         except BaseException as error:  # KeyboardInterrupt is how a fit says that nobody waits for it
             return cloudpickle.dumps((False, _portable(error)))
-
-
-def dumps(value: Any) -> bytes:
-    """Return a value as bytes, for `loads` at the other end of a connection within the cluster."""
-    return cloudpickle.dumps(value)
-
-
-def loads(data: bytes) -> Any:
-    """Return the value that `dumps` made the bytes of; they come from the scheduler's own network alone."""
-    return pickle.loads(data)
 
 
 def _portable(error: BaseException) -> BaseException:
@@ -123,9 +105,6 @@ class DaskHere(cluster.Here):
 
     def send(self, value: Any) -> None:
         self._worker.log_event(self._topic, {"key": self._key, "value": value})
-
-
-# --- messages to parts
 
 
 class Origin(NamedTuple):
@@ -181,8 +160,7 @@ class _Cell:
 class Held:
     """What a worker holds for one driver: parts, and the rows of problems. All of it can be made anew.
 
-    It is the result of a task. Dask drops it once nobody refers to that task any more, as when the training has ended
-    or its driver has died. A copy of it, as for another worker, holds nothing.
+    It is the result of a task, and Dask drops it with that task. A copy of it, as for another worker, holds nothing.
     """
 
     def __init__(self) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import time
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, NoReturn
 
+import cloudpickle
 import dask
 import numpy as np
 from distributed import Future as Task
@@ -17,8 +19,7 @@ from distributed import Future as Task
 from svmkit.errors import Gone, InputError, SvmkitError, one_line
 from svmkit.runtime import interrupt
 from svmkit_dask.cluster import wire
-from svmkit_dask.cluster.counters import Counters
-from svmkit_dask.cluster.watch import TICK, Lost, Packed, Watch, release
+from svmkit_dask.cluster.watch import TICK, Lost, Packed, Slow, Watch, release
 from svmkit_dask.driver.session import Workers
 from svmkit_dask.parts.sources import Source
 from svmkit_dask.worker.answers import Message, Own
@@ -42,10 +43,7 @@ class Placement:
         self.worker_of: dict[int, str] = {}
 
     def settle(self, workers: Mapping[str, int], parts: Sequence[int]) -> None:
-        """Give each of the parts without one of these workers to the worker that is then least loaded.
-
-        `workers` has at least one address, and the number of threads of each.
-        """
+        """Give each part without one of these workers, of so many threads, to the one that is then least loaded."""
         lost = sorted((p for p in parts if self.worker_of.get(p) not in workers), key=lambda p: -self.sizes[p])
         rows = self._rows(workers)
         for p in lost:
@@ -87,17 +85,15 @@ class Placement:
         return rows
 
 
-Group = tuple[str, list[int]]
-"""A worker, and the parts that it is asked for in one task."""
+Group = tuple[str, list[int]]  # a worker, and the parts that it is asked for in one task
 
 
 class PartQueue:
     """Work for parts that can be done twice without harm, each part by its own worker.
 
-    The parts of a worker that is gone, or slow while there are others, go to another one; what the slow one answers
-    later is ignored. Work is given up after `patience` seconds (> 0, else InputError) without any sign of it: no part
-    is done, and none of the workers that are at work has sent a heartbeat. A worker without heartbeats for a quarter of
-    them, or 3 seconds, counts as slow. `names` are the parts in messages, `sizes` say how large each is, in any unit.
+    The parts of a worker that is gone, or slow while there are others, go to another one. Work is given up after
+    `patience` seconds (> 0, else InputError) in which no part is done, and no worker that is at work sends a heartbeat.
+    One without heartbeats for a quarter of them, or 3 seconds, is slow. `sizes` of parts are in any unit.
     """
 
     def __init__(self, watch: Watch, names: Sequence[str], sizes: Sequence[int], patience: float = PATIENCE) -> None:
@@ -146,7 +142,7 @@ class Delivery(ABC):
         return self.watch.wait(self._run())
 
     async def _run(self) -> dict[int, Any]:
-        async with self.watch.following():
+        with self.watch.following():
             try:
                 while len(self.answers) < len(self.parts):
                     if self.watch.client.status not in ("running", "connecting"):  # it has not come back
@@ -186,13 +182,15 @@ class Delivery(ABC):
         worker, parts = group
         try:
             data = task.result()
-        except Lost as lost:
-            self._losses.update(parts if lost.is_gone else ())
+        except Slow:
+            return
+        except Lost:
+            self._losses.update(parts)
             return
         except Exception as error:
             raise SvmkitError(f"worker {worker}: {type(error).__name__}: {one_line(error)}") from None
         self._moved = time.monotonic()
-        fine, value = wire.loads(data)
+        fine, value = pickle.loads(data)
         if not fine:
             self._fail(parts[0], value, worker)
         self.answers |= self._take(group, value, len(data))
@@ -236,12 +234,59 @@ class Delivery(ABC):
         return f"no worker of the cluster has taken work for {now - self._moved:.0f} s"
 
 
-class DaskWorkers(Workers):
-    """The workers of a Dask cluster, which hold parts until `end`.
+class Counters:
+    """What the messages to n_parts parts have cost, and the `moves` of parts to workers that have joined."""
 
-    A worker makes its parts from their sources, which are in the storage of all parts. `counters` say what the messages
-    have cost so far; the other parameters are those of `Origin` and `PartQueue`.
-    """
+    def __init__(self, n_parts: int) -> None:
+        self.moves = self.brings = 0
+        self._loads = [0] * n_parts
+        self._began = time.perf_counter()
+        self._kinds: dict[str, Counter[str]] = defaultdict(Counter)
+        self._rounds = [0]  # bytes of each
+        self._workers: dict[str, dict[str, float]] = {}
+
+    def add(self, asking: _Asking, wall: float) -> None:
+        """Add a message that took so many seconds."""
+        do, sent, received, needed = asking.message.do, asking.sent, 0, Counter[str]()
+        for worker, reply, size in asking.replies:
+            needed[worker] += reply.seconds
+            received += size
+            known = self._workers.setdefault(worker, {"seconds": 0.0, "peak_memory": 0})
+            known["seconds"] += reply.seconds
+            known["peak_memory"] = reply.peak
+            self.brings += len(reply.answers) * (do == "bring")
+            for p in reply.loaded:
+                self._loads[p] += 1
+        compute = max(needed.values(), default=0.0)
+        self._kinds[do].update(messages=1, sent=sent, received=received, wall=wall, compute=compute)
+        if do == "propose":
+            self._rounds.append(0)
+        self._rounds[-1] += sent + received
+
+    def details(self) -> dict[str, Any]:
+        """Return all of it as a dictionary for JSON; sizes in bytes, times in seconds."""
+        total: Counter[str] = Counter()
+        for kind in self._kinds.values():
+            total.update(kind)
+        wall, compute = total["wall"], total["compute"]
+        return {
+            "rounds": len(self._rounds) - 1,
+            "messages": total["messages"],
+            "sent": total["sent"],
+            "received": total["received"],
+            "bytes_of_rounds": list(self._rounds),
+            "seconds": {"compute": compute, "wait": wall - compute, "driver": time.perf_counter() - self._began - wall},
+            "kinds": {name: dict(kind) for name, kind in self._kinds.items()},
+            "reloads": sum(max(0, loads - 1) for loads in self._loads),
+            "brings": self.brings,
+            "moves": self.moves,
+            "workers": {worker: dict(known) for worker, known in self._workers.items()},
+            "peak_memory": wire.peak_memory(),
+        }
+
+
+class DaskWorkers(Workers):
+    """The workers of a Dask cluster, which hold parts until `end`; parameters as of `Origin` and `PartQueue`."""
 
     def __init__(
         self,
@@ -288,7 +333,7 @@ class DaskWorkers(Workers):
         finally:
             for carrier in asking.carriers:
                 self.queue.watch.spend(carrier)
-        self.counters.add(message.do, time.perf_counter() - began, asking.sent, asking.replies)
+        self.counters.add(asking, time.perf_counter() - began)
         return [answers[p] for p in parts]
 
     def details(self) -> dict[str, Any]:
@@ -303,18 +348,19 @@ class _Asking(Delivery):
     ) -> None:
         super().__init__(workers.queue, list(own))
         self.workers, self.problem, self.message, self.own, self.change = workers, problem, message, own, change
-        self.sent, self.replies, self.carriers = 0, list[tuple[str, wire.Reply, int]](), list[Task]()
+        self.sent, self.carriers = 0, list[Task]()  # its bytes, before what Dask adds to them
+        self.replies: list[tuple[str, wire.Reply, int]] = []  # of a worker's address, with their bytes
         self._lacking: set[int] = set()  # parts whose worker has to learn how to make them
-        self._body = b"" if change is None else wire.dumps(change)
+        self._body = b"" if change is None else cloudpickle.dumps(change)
 
     def _calls(self, groups):
         us, watch, calls = self.workers, self.watch, []
-        carried = self._carrier(sorted({worker for worker, _ in groups}))
+        carried = self._carriers(sorted({worker for worker, _ in groups}))
         sizes, share = np.diff(us.offsets).tolist(), us.queue.placement.share
         for worker, parts in groups:
             held = us.held.get(worker)
             if held is None or held.status in ("cancelled", "lost", "error"):
-                held = us.held[worker] = watch.submit(watch.key("svmkit-held"), worker, wire.Held)
+                held = us.held[worker] = watch.client.submit(wire.Held, key=watch.key("svmkit-held"), workers=worker)
             origins = {
                 p: wire.Origin(us.sources[p], us.space, us.classes, sizes[p], share(p))
                 for p in self._lacking.intersection(parts)
@@ -338,12 +384,13 @@ class _Asking(Delivery):
         self.replies.append((worker, reply, size))
         return reply.answers
 
-    def _carrier(self, to: list[str]) -> list[Task]:
+    def _carriers(self, to: list[str]) -> list[Task]:
         """Return the task that brings workers a large change, which they pass on to each other; none for small ones."""
         watch, body = self.watch, self._body
         if len(body) <= INSIDE:
             return []
         with dask.config.set({WARNING: "100 GB"}):  # unlike scattered data, Dask makes it again if its worker is lost
-            self.carriers.append(watch.submit(watch.key("svmkit-change"), to, wire.loads, body))
+            task = watch.client.submit(pickle.loads, body, key=watch.key("svmkit-change"), workers=to)
+        self.carriers.append(task)
         self.sent += len(body) * len(to)
-        return self.carriers[-1:]
+        return [task]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from svmkit.data.prepare.features import Features as Rows
-from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError
 from svmkit.kernels.extent import FAR, NOWHERE, WORTH, Extent, fits_float32_rows
 from svmkit.kernels.forms import Argument
@@ -32,11 +31,10 @@ from svmkit.training.division import DIVISIONS, REST, ClassPairs
 from svmkit.training.settings import Method, Settings, require_class_by_class
 from svmkit.training.weights import training_weights
 from svmkit_dask.driver.problem import OwnRows, ScatteredQP, ScatteredTubeQP
-from svmkit_dask.driver.session import Session, Workers
-from svmkit_dask.parts.facts import facts_of
+from svmkit_dask.driver.session import Session
+from svmkit_dask.parts.facts import Summary, facts_of
 from svmkit_dask.parts.part import Part
 from svmkit_dask.parts.sources import Source
-from svmkit_dask.parts.summary import Summary
 from svmkit_dask.worker.answers import Message
 from svmkit_dask.worker.rows import Change, Space, Spec
 
@@ -56,35 +54,20 @@ def _few_of(part: Part, name: str, n: int) -> tuple[Rows, np.ndarray]:
     return part.take(np.arange(n)), part.answers[:n]
 
 
-def make_training_data(executor: Any, sources: Sequence[Source], method: Method) -> ScatteredData:
-    """Return the training data that some parts make up, with their workers, for a method; scaling is learnt from all.
-
-    A part that cannot be read, parts that do not belong together, and an option that cannot be used raise InputError in
-    one line.
-    """
-    if isinstance(method.kernel, Precomputed):
-        raise InputError("a precomputed kernel matrix cannot be cut into parts: train on this machine alone")
-    require_class_by_class(method.settings)
-    summary = Summary(executor.map(facts_of, sources))
-    classes = None if method.task.has_targets else summary.classes
+def _space_of(executor: Any, filled: Sequence[Source], summary: Summary, method: Method) -> Space:
+    """Return where all rows lie, with the kernel resolved and the scaling learnt on them."""
     preprocessing = summary.preprocessing(method.settings.scale)
-    resolved = summary.resolve(method.kernel, preprocessing)
-    filled = [sources[p].with_layout(summary.layout) for p in summary.filled]
-    sizes = [summary.offsets[p + 1] - summary.offsets[p] for p in summary.filled]
-    space = Space(resolved, Extent(NOWHERE, 0.0), summary.n_features, preprocessing)
-    if resolved.form is not None:  # the extent, as `Extent.measure` would find it for all rows in one place
-        around = resolved.form.argument is Argument.SQUARE and not summary.layout.is_sparse
-        mean = summary.mean(preprocessing) if around else NOWHERE
-        reaches = executor.map(_reach_of, filled, space, mean if np.isfinite(mean).all() else NOWHERE)
-        reach, centred = (max(values) for values in zip(*reaches, strict=True))
-        worth = len(mean) and resolved.scalars[1] * reach > FAR and centred * WORTH < reach
-        space = space._replace(extent=Extent(mean, centred) if worth else Extent(NOWHERE, reach))
-    workers = executor.workers(filled, sizes, space, classes)
-
-    def few(n: int) -> tuple[Rows, np.ndarray]:
-        return executor.map(_few_of, filled[:1], n)[0]
-
-    return ScatteredData(workers, summary, few, method)
+    kernel = summary.resolve(method.kernel, preprocessing)
+    space = Space(kernel, Extent(NOWHERE, 0.0), summary.n_features, preprocessing)
+    if kernel.form is None:
+        return space
+    # the extent, as `Extent.measure` would find it for all rows in one place
+    around = kernel.form.argument is Argument.SQUARE and not summary.layout.is_sparse
+    mean = summary.mean(preprocessing) if around else NOWHERE
+    reaches = executor.map(_reach_of, filled, space, mean if np.isfinite(mean).all() else NOWHERE)
+    reach, centred = (max(values) for values in zip(*reaches, strict=True))
+    worth = len(mean) and kernel.scalars[1] * reach > FAR and centred * WORTH < reach
+    return space._replace(extent=Extent(mean, centred) if worth else Extent(NOWHERE, reach))
 
 
 class ScatteredPair:
@@ -118,74 +101,57 @@ class ScatteredPair:
         return self._problem
 
 
-class Tally(NamedTuple):
-    """The rows of each class, those of weight > 0, and the sums of their weights, as arrays (n_classes,)."""
-
-    rows: np.ndarray
-    used: np.ndarray
-    weight: np.ndarray
-
-
 class ScatteredData:
-    """Training data on workers, ready for dfcsmo and any C; a `svmkit.training.data.TrainingData` without its rows.
+    """Training data on the workers of an executor, ready for dfcsmo and any C, of what some parts make up together.
 
-    `few(n)` returns the first rows of the first part, and their answers; `memory` is the budget of the driver for the
-    matrix of its working set. InputError is raised if there is one class only.
-
-    Parameters
-    ----------
-    workers, summary, few : Workers, Summary, callable
-        The workers of the parts with rows, what is known of all parts, and what returns the first rows.
-    method : Method
-        The task, and the settings that concern the data.
+    It is a `svmkit.training.data.TrainingData` without its rows. A part that cannot be read, parts that do not belong
+    together, and an option that a cluster does not have raise InputError in one line.
     """
 
-    def __init__(
-        self, workers: Workers, summary: Summary, few: Callable[[int], tuple[Rows, np.ndarray]], method: Method
-    ) -> None:
-        self.workers, self.few, self.memory = workers, few, method.settings.memory
-        self.n_features, self.encoding = summary.n_features, summary.encoding
-        self.notes, self.quantity, self._digest = summary.notes, summary.quantity, summary.digest
-        self.kernel, self.preprocessing = workers.space.kernel, workers.space.preprocessing or Preprocessing()
-        self.n_parts, self.n_samples = len(workers.names), int(workers.offsets[-1])
-        self._open: list[ScatteredQP] = []
+    def __init__(self, executor: Any, sources: Sequence[Source], method: Method) -> None:
+        if isinstance(method.kernel, Precomputed):
+            raise InputError("a precomputed kernel matrix cannot be cut into parts: train on this machine alone")
+        require_class_by_class(method.settings)
+        summary = Summary(executor.map(facts_of, sources))
         self.task, self.has_targets = method.task, method.task.has_targets
         self.classes = np.empty(0) if self.has_targets else summary.classes
+        filled = [sources[p].with_layout(summary.layout) for p in summary.filled]
+        sizes = [summary.offsets[p + 1] - summary.offsets[p] for p in summary.filled]
+        space, classes = _space_of(executor, filled, summary, method), None if self.has_targets else self.classes
+        self.workers = workers = executor.workers(filled, sizes, space, classes)
+        self.few: Callable[[int], tuple[Rows, np.ndarray]]  # the first rows of the first part and their answers
+        self.few = lambda n: executor.map(_few_of, filled[:1], n)[0]
+        self.memory = method.settings.memory  # of the driver, for the matrix of its working set
+        self.n_features, self.encoding = summary.n_features, summary.encoding
+        self.notes, self.quantity, self._digest = summary.notes, summary.quantity, summary.digest
+        self._open: list[ScatteredQP] = []
+        self.kernel, self.preprocessing = space.kernel, space.preprocessing
+        self.n_parts, self.n_samples = len(workers.names), int(workers.offsets[-1])
         k, self._centre = len(self.classes), summary.targets[2] if self.has_targets else 0.0
         self.division = DIVISIONS[method.division(k)](self.classes, self.task.noun)
         self.has_class_pairs, self.pairs = isinstance(self.division, ClassPairs), self.division.parts
+        self.is_complete = [False] * len(self.pairs)  # kernel rows are not kept as a whole
         self.class_weights = np.ones(max(1, k))
         rows = np.array([self.n_samples]) if self.has_targets else summary.class_counts
         with self._all_rows() as session:
             counted = session.ask(Message("tally", options={"n_classes": len(rows)}))
             narrow = fits_float32_rows(session.bounds[1])
-        self.tally = Tally(rows, *(np.sum(values, axis=0) for values in zip(*counted, strict=True)))
+        used, weight = (np.sum(values, axis=0) for values in zip(*counted, strict=True))  # of the rows of weight > 0
         self._dtype = np.dtype(np.float32 if narrow else np.float64)  # of the kernel values of a round
-        none = np.flatnonzero(self.tally.used == 0)
+        none = np.flatnonzero(used == 0)
         if len(none):
             what = f"class {self.classes[none[0]]}: training needs every class" if k else "samples: training needs one"
             raise InputError(f"sample weights are zero for all of {what}")
         if k:
-            weight = self.tally.weight
             given = method.settings.class_weight
             self.class_weights = training_weights(np.arange(k), self.classes, given, weight) / weight
-        self.sizes, self.used = self.division.sizes(self.tally.rows), self.division.sizes(self.tally.used)
+        self.class_counts, self.sizes, self.used = rows, self.division.sizes(rows), self.division.sizes(used)
 
-    @contextmanager
-    def _all_rows(self) -> Iterator[Session]:
-        """Open the problem in which all rows of weight > 0 take part."""
+    def _all_rows(self) -> closing[Session]:
+        """Open the problem in which all rows of weight > 0 take part, until the end of a block."""
         b, loss = (0, SquaredError()) if self.has_targets else (REST, Hinge())
         spec = Spec(0, b, 1.0, np.ones(len(self.class_weights)), loss, centre=self._centre)
-        session = Session(self.workers, spec)
-        try:
-            yield session
-        finally:
-            session.close()
-
-    @property
-    def is_complete(self) -> list[bool]:
-        """False for each problem: kernel rows are not kept as a whole."""
-        return [False] * len(self.pairs)
+        return closing(Session(self.workers, spec))
 
     def subproblem(self, k: int, **how: bool) -> ScatteredPair:
         """Return problem k for any C; the options are those of data in memory and change nothing."""

@@ -20,17 +20,10 @@ BEYOND = 0.9  # a change is followed in part once its curvature, times this, exc
 
 
 class ClusterState(CorrectiveState):
-    """The iterate of a corrective solve over parts, from the weights beta of its candidates.
-
-    `joining` are the rows of each part of the session that the next working set gets, by position.
-    """
+    """The iterate of a corrective solve over parts, from the weights beta of its candidates."""
 
     def __init__(
-        self,
-        problem: ScatteredQP | BoxQP,
-        gram: CandidateGram | SharedGram,
-        beta: np.ndarray,
-        rng: np.random.Generator,
+        self, problem: ScatteredQP | BoxQP, gram: CandidateGram | SharedGram, beta: np.ndarray, rng: np.random.Generator
     ) -> None:
         self.problem, self.gram, self.candidates, self.rng = problem, gram, gram.candidates, rng
         self.session = gram.candidates.session
@@ -118,7 +111,7 @@ class ClusterState(CorrectiveState):
             self.box.v[known.part == p] = part.v
         low, high, values, norms = ([part[k] for part in replies] for k in range(4))
         self.seen = Survey(min(low), max(high), math.fsum(values), math.fsum(norms))
-        self.joining = self._choose(replies)
+        self.joining = self._choose(replies)  # the rows of each part that the next working set gets, by position
 
     def _choose(self, replies: list[Survey]) -> list[np.ndarray]:
         """Return the rows of each part that violate most, in equal numbers on both sides of the level."""

@@ -107,30 +107,8 @@ def as_rows(X: Any) -> Any:
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
 
 
-def map_chunks(function: Callable[[Any, Any], np.ndarray], model: Any, X: Any, width: int | None, dtype: Any) -> Any:
-    """Return function(model, rows) of the rows of a Dask collection, as a dask array with the chunks of its rows.
-
-    Parameters
-    ----------
-    function : callable
-        Takes a model and an array of rows; returns one value, or `width` of them, for each row.
-    model : object
-        The model. It is one node of the graph, and so it travels to each worker once.
-    X : dask array of shape (n_samples, n_features), or dask dataframe
-        The rows.
-    width, dtype : int or None, dtype
-        The number of columns of the result, None for an array (n_samples,), and its type.
-    """
-    import dask
-
-    X = as_rows(as_array(X))
-    node = dask.delayed(model, pure=True, traverse=False)
-    shape: dict[str, Any] = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
-    meta = np.empty((0,) if width is None else (0, 0), dtype=dtype)
-    return X.map_blocks(_apply_chunk, function, node, dtype=dtype, meta=meta, **shape)
-
-
-def _apply_chunk(rows: Any, function: Callable[[Any, Any], np.ndarray], model: Any) -> np.ndarray:
-    if not rows.shape[0]:  # a chunk without rows
+def apply_chunk(rows: Any, function: Callable[[Any, Any], np.ndarray], model: Any) -> np.ndarray:
+    """Return function(model, rows) of a chunk, which may be without rows."""
+    if not rows.shape[0]:
         return function(model, np.zeros((1, rows.shape[1])))[:0]
     return function(model, rows)

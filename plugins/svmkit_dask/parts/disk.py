@@ -1,7 +1,6 @@
 """Decoded rows on local disk: folders of plain arrays, written completely or not at all, read as blocks of rows.
 
 A folder holds ``header.json``, the answers, and the rows: ``rows`` (dense), or ``data``, ``indices`` and ``counts``.
-Rows are read into a buffer, not mapped: mapped pages would count as memory of a Dask worker.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from psutil import pid_exists
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import Features
 from svmkit.errors import InputError
-from svmkit_dask.parts.part import Part, Written, csr, cuts
+from svmkit_dask.parts.part import Part, Written, csr
 
 HEADER = "header.json"
 CHUNK = 8 << 20  # bytes that are checked together
@@ -61,7 +60,7 @@ class DiskPart(Part):
         self.written = Written(**written | {"encoding": encoding and Encoding.from_json(encoding)})
 
     def blocks(self, rows: int | None = None) -> Iterator[tuple[int, Features]]:
-        for lo, hi in cuts(self.n_rows, self.n_features, self.dtype.itemsize, self._indptr, rows):
+        for lo, hi in self._cuts(self._indptr, rows):
             yield lo, self._features([np.arange(lo, hi)])
 
     def take(self, rows: np.ndarray) -> Features:
@@ -102,6 +101,7 @@ class DiskPart(Part):
             if dtype.kind not in "biufSU":
                 raise ValueError(f"{name} holds {dtype}")
             for begin, end in ends:
+                # not mapped: mapped pages would count as memory of a Dask worker
                 stretch = np.fromfile(self._folder / name, dtype, end - begin, offset=begin * dtype.itemsize)
                 if len(stretch) < end - begin:
                     raise ValueError(f"{name} is cut short")

@@ -74,13 +74,26 @@ class Part(ABC):
     def blocks(self, rows: int | None = None) -> Iterator[tuple[int, Features]]:
         """Yield all rows in order, in blocks of at most 64 MiB and at most `rows` rows, each with its first row.
 
-        A block is a C-contiguous ndarray, or CSR with int32 indices. It is valid until the next one is asked for, and
-        must not be written to.
+        A block, as of `MemoryPart.X`, is valid until the next one is asked for, and must not be written to.
         """
 
     @abstractmethod
     def take(self, rows: np.ndarray) -> Features:
         """Return some rows, by number in any order, in an array of their own; ascending ones are read fastest."""
+
+    def _cuts(self, indptr: np.ndarray | None, rows: int | None) -> Iterator[tuple[int, int]]:
+        """Yield the first row of each block and the row behind its last one; row pointers are those of sparse rows."""
+        most = rows or self.n_rows
+        if indptr is None:
+            most = min(most, max(1, BLOCK // max(1, self.dtype.itemsize * self.n_features)))
+        lo = 0
+        while lo < self.n_rows:
+            hi = min(self.n_rows, lo + most)
+            if indptr is not None:  # an index takes 4 bytes, a row pointer 8
+                room = np.searchsorted(indptr, indptr[lo] + BLOCK // (self.dtype.itemsize + 4), side="right") - 1
+                hi = min(hi, lo + BLOCK // 8, max(lo + 1, int(room)))
+            yield lo, hi
+            lo = hi
 
     def with_layout(self, layout: Layout) -> Part:
         """Return the part in the storage of all parts; the part itself if it has that already."""
@@ -92,11 +105,7 @@ class Part(ABC):
 
 
 class MemoryPart(Part):
-    """A part whose rows are in memory.
-
-    X is an array or a scipy sparse container. It is copied only if it is not C-contiguous float32 or float64, or CSR
-    with int32 indices, and it may be read-only.
-    """
+    """A part in memory: X is copied only if it is not C-contiguous float32 or float64, or CSR with int32 indices."""
 
     is_in_memory = True
 
@@ -111,8 +120,7 @@ class MemoryPart(Part):
         self.is_sparse, self.dtype = is_sparse(X), self.X.dtype
 
     def blocks(self, rows: int | None = None) -> Iterator[tuple[int, Features]]:
-        bounds = self.X.indptr if self.is_sparse else None
-        for lo, hi in cuts(self.n_rows, self.n_features, self.dtype.itemsize, bounds, rows):
+        for lo, hi in self._cuts(self.X.indptr if self.is_sparse else None, rows):
             yield lo, rows_of(self.X, lo, hi)
 
     def take(self, rows: np.ndarray) -> Features:
@@ -156,31 +164,6 @@ def rows_of(X: Features, lo: int, hi: int) -> Features:
         return X[lo:hi]
     begin, end = X.indptr[lo], X.indptr[hi]
     return csr((X.data[begin:end], X.indices[begin:end], X.indptr[lo : hi + 1] - begin), X.shape[1])
-
-
-def cuts(
-    n_rows: int, n_features: int, itemsize: int, indptr: np.ndarray | None, rows: int | None = None
-) -> Iterator[tuple[int, int]]:
-    """Yield the first row of each block and the row behind its last one.
-
-    Parameters
-    ----------
-    n_rows, n_features, itemsize, rows : int
-        The shape of all rows, the bytes of a number, and the most rows of a block.
-    indptr : ndarray of shape (n_rows + 1,) or None
-        The row pointers of sparse rows, whose entries then decide.
-    """
-    most = rows or n_rows
-    if indptr is None:
-        most = min(most, max(1, BLOCK // max(1, itemsize * n_features)))
-    lo = 0
-    while lo < n_rows:
-        hi = min(n_rows, lo + most)
-        if indptr is not None:  # an index takes 4 bytes, a row pointer 8
-            room = np.searchsorted(indptr, indptr[lo] + BLOCK // (itemsize + 4), side="right") - 1
-            hi = min(hi, lo + BLOCK // 8, max(lo + 1, int(room)))
-        yield lo, hi
-        lo = hi
 
 
 def places(classes: np.ndarray, answers: np.ndarray) -> np.ndarray:

@@ -1,7 +1,4 @@
-"""The rows of one part: their features as all problems see them, and in one problem their weights and gradient.
-
-All of it can be computed anew at any time.
-"""
+"""The rows of one part: their features as all problems see them, and in one problem their weights and gradient."""
 
 from __future__ import annotations
 
@@ -65,28 +62,10 @@ class Features:
         """Return some rows of the part, int64 in any order, as the problem sees them."""
         return self.space.features(self.part.take(rows))
 
-    def product(self, at: np.ndarray, Z, coef: np.ndarray, dtype=np.float64) -> np.ndarray:
-        """Return K(X[at], Z) @ coef for rows of the part.
-
-        Parameters
-        ----------
-        at : ndarray of int64, shape (n,)
-            The rows, ascending.
-        Z, coef : ndarray or CSR of shape (q, width), ndarray of float64, shape (q,)
-            Vectors, as `take` returns them, and their coefficients.
-        dtype : {float64, float32}, default=float64
-            As for `Engine.product`.
-        """
-        out = np.zeros(len(at))
-        if len(coef):
-            for here, engine, sel in self._cut(at):
-                out[here] = engine.product(Z, coef[:, None], sel, dtype)[:, 0]
-        return out
-
     def diag(self, at: np.ndarray) -> np.ndarray:
         """Return k(x, x) of the rows `at`, float64 (n,)."""
         out = np.empty(len(at))
-        for here, engine, sel in self._cut(at):
+        for here, engine, sel in self.cut(at):
             out[here] = engine.diag()[sel]
         return out
 
@@ -96,7 +75,7 @@ class Features:
         error, largest, panel = zip(*kept, strict=True) if kept else ((0.0,), (0.0,), (1,))
         return max(error), max(largest), max(panel)
 
-    def _cut(self, at: np.ndarray) -> Iterator[tuple[slice, Engine, np.ndarray]]:
+    def cut(self, at: np.ndarray) -> Iterator[tuple[slice, Engine, np.ndarray]]:
         """Yield, for each block with rows of `at`, their positions in `at`, the engine, and their rows in the block."""
         for first, engine in self.engines():
             lo, hi = np.searchsorted(at, [first, first + engine.n])
@@ -182,8 +161,12 @@ class Rows:
         self.mark, self.h, self.measured = 0, None, np.zeros(len(self.at))
 
     def product(self, change: Change, dtype) -> np.ndarray:
-        """Return what vectors with these coefficients add to the decision values, float64 (n,)."""
-        return self.features.product(self.at, change.X, change.coef, dtype)
+        """Return K(rows, vectors) @ coef, what a change adds to the decision values, float64 (n,)."""
+        out = np.zeros(len(self.at))
+        if len(change.coef):
+            for here, engine, sel in self.features.cut(self.at):
+                out[here] = engine.product(change.X, change.coef[:, None], sel, dtype)[:, 0]
+        return out
 
     def decisions(self) -> np.ndarray:
         """Return the decision values without the bias that belong to v, float64 (n,)."""
@@ -206,8 +189,5 @@ class Portion(NamedTuple):
 
 def portion_of(part: Part, space: Space, classes: np.ndarray | None) -> Portion:
     """Return a part with the places of its labels among the classes, -1 of others; without classes with targets."""
-    if classes is None:
-        answers = part.answers.astype(np.float64)
-    else:
-        answers = places(classes, part.answers) if part.n_rows else np.empty(0, dtype=np.int64)
+    answers = part.answers.astype(np.float64) if classes is None else places(classes, part.answers)
     return Portion(Features(part, space), answers, np.ones(part.n_rows) if part.weights is None else part.weights)

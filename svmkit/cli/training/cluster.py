@@ -93,7 +93,7 @@ def _prepare(options: TrainOptions, method: Method, data: Any) -> Job:
     if method.task.has_targets:
         metric: Metric = QuantityMetric.from_scorer(options.metric)
     else:
-        metric = Metric.from_name(options.metric, data.classes, data.tally.rows, method.settings.class_weight)
+        metric = Metric.from_name(options.metric, data.classes, data.class_counts, method.settings.class_weight)
     if metric.note and options.metric:
         note(metric.note)
     return Job(options, method, Sets(train, test, data.n_samples, data.n_features), metric)

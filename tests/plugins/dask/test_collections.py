@@ -10,9 +10,8 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 import pandas as pd  # noqa: E402
 from svmkit_dask.parts.collections import from_collections  # noqa: E402
-from svmkit_dask.parts.facts import facts_of  # noqa: E402
+from svmkit_dask.parts.facts import Summary, facts_of  # noqa: E402
 from svmkit_dask.parts.sources import ChunkPart  # noqa: E402
-from svmkit_dask.parts.summary import Summary  # noqa: E402
 
 N = 103
 A = np.random.default_rng(0).normal(size=(N, 4))

@@ -13,7 +13,7 @@ from support.part_files import header, numbers, rows, write
 from support.refusals import refused
 from svmkit_dask.parts import decoding, sources
 from svmkit_dask.parts.disk import DiskPart, LostCache, Writer
-from svmkit_dask.parts.part import MemoryPart, cuts
+from svmkit_dask.parts.part import MemoryPart
 from svmkit_dask.parts.sources import FilePart
 
 from svmkit.data.prepare.reading import Reading
@@ -50,7 +50,7 @@ def test_cuts_cover_all_rows_once():
     indptr = np.cumsum([0, 3, 0, 0, 50, 1, 1, 0, 9])
     for given in (None, indptr):
         for most in (None, 1, 3):
-            found = list(cuts(8, 2, 8, given, most))
+            found = list(MemoryPart(np.zeros((8, 2)), np.zeros(8))._cuts(given, most))
             assert [lo for lo, _ in found] == [0, *(hi for _, hi in found[:-1])] and found[-1][1] == 8
             assert all(0 < hi - lo <= (most or 8) for lo, hi in found)
 

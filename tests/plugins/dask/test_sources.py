@@ -9,10 +9,9 @@ import pytest
 from support.part_files import FORMATS, cut, numbers, options, rows, write
 from support.refusals import refused
 from svmkit_dask.parts.disk import DiskPart
-from svmkit_dask.parts.facts import facts_of
+from svmkit_dask.parts.facts import Summary, facts_of
 from svmkit_dask.parts.part import MemoryPart
 from svmkit_dask.parts.sources import FilePart, from_paths
-from svmkit_dask.parts.summary import Summary
 
 from svmkit.data import load
 from svmkit.data.prepare.features import is_sparse

@@ -8,10 +8,9 @@ import pytest
 import scipy.sparse as sp
 from support.part_files import cut, numbers, write
 from support.refusals import refused
-from svmkit_dask.parts.facts import Moments, facts_of
+from svmkit_dask.parts.facts import Moments, Summary, facts_of
 from svmkit_dask.parts.part import MemoryPart, places
 from svmkit_dask.parts.sources import FilePart
-from svmkit_dask.parts.summary import Summary
 
 from svmkit.data.classes import quantity
 from svmkit.data.prepare.labels import encode_labels
@@ -121,7 +120,7 @@ def test_labels_that_are_no_classes_are_refused():
 
 def test_more_labels_than_classes_can_be_are_a_quantity(monkeypatch):
     monkeypatch.setattr("svmkit_dask.parts.facts.MOST_LABELS", 20)
-    monkeypatch.setattr("svmkit_dask.parts.summary.MOST_LABELS", 20)
+    monkeypatch.setattr("svmkit_dask.parts.facts.MOST_LABELS", 20)
     X, _ = numbers(n=90)
     for y in (np.arange(90), np.arange(90) % 40):  # too many in each part, too many in all parts together
         together = dealt(X, y, 4)
