@@ -39,7 +39,7 @@ class CompleteRows(NamedTuple):
     slab: Slab
 
 
-@overload(locate, jit_options=OPTIONS)
+@overload(locate, jit_options={**OPTIONS, "_nrt": False})  # as `_compute`
 def _locate(rows, i):
     if not is_kind(rows, CompleteRows):
         return None

@@ -27,10 +27,14 @@ SLOWEST = 1e-290  # a smaller gamma could make a value > 0 of a squared distance
 
 @dataclass(frozen=True, eq=False)
 class Extent:
-    """An origin (d,), empty for 0, and how far vectors lie from it: `reach` is the largest |x - origin|^2."""
+    """An origin (d,), empty for 0, and how far vectors lie from it: `reach` is the largest |x - origin|^2.
+
+    `norms` are |x - origin|^2 of all rows of the X that was measured, where they are at hand.
+    """
 
     origin: np.ndarray
     reach: float
+    norms: np.ndarray | None = None
 
     @classmethod
     def measure(cls, kernel: Kernel, X, rows: np.ndarray | None = None) -> Extent:
@@ -47,24 +51,24 @@ class Extent:
         n, step = X.shape[0] if rows is None else len(rows), max(1, CHUNK // max(X.shape[1], 1))
         parts = [slice(lo, min(n, lo + step)) for lo in range(0, n, step)]
 
-        def reach_from(origin: np.ndarray) -> float:
+        def extent_from(origin: np.ndarray) -> Extent:
             if rows is None or sp.issparse(X):
                 norms = square_norms(X, origin)
-                return float((norms if rows is None else norms[rows]).max(initial=0.0))
-            return max(float(square_norms(X[rows[part]], origin).max()) for part in parts)
+                return cls(origin, float((norms if rows is None else norms[rows]).max(initial=0.0)), norms)
+            return cls(origin, max(float(square_norms(X[rows[part]], origin).max()) for part in parts))
 
-        reach = reach_from(NOWHERE)
+        extent = extent_from(NOWHERE)
         moves = kernel.form.argument is Argument.SQUARE and not sp.issparse(X)
-        if not moves or kernel.scalars.gamma * reach <= FAR:
-            return cls(NOWHERE, reach)
+        if not moves or kernel.scalars.gamma * extent.reach <= FAR:
+            return extent
         mean = np.zeros(X.shape[1])
         with np.errstate(over="ignore", invalid="ignore"):
             for part in parts:
                 mean += X[part if rows is None else rows[part]].sum(axis=0, dtype=np.float64) / n
         if not np.isfinite(mean).all():
-            return cls(NOWHERE, reach)
-        around = reach_from(mean)
-        return cls(mean, around) if around * WORTH < reach else cls(NOWHERE, reach)
+            return extent
+        around = extent_from(mean)
+        return around if around.reach * WORTH < extent.reach else extent
 
     def around_zero(self) -> Extent:
         """Return an extent of the same vectors whose origin is 0, for sparse rows, which stay sparse only there."""

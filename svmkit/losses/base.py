@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -104,7 +104,7 @@ class Loss(ABC):
     @property
     def params(self) -> dict[str, Any]:
         """The options as plain values."""
-        return asdict(self)
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 class Family(Enum):

@@ -65,6 +65,8 @@ class Terms(NamedTuple):
 
 
 def _column(number: float | np.ndarray, m: int) -> np.ndarray:
+    if isinstance(number, np.ndarray) and number.shape == (m,):
+        return number.astype(np.float64, copy=False)
     return np.full(m, number, dtype=np.float64)
 
 

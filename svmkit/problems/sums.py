@@ -42,7 +42,7 @@ class Record(NamedTuple):
         if not turned.any() or (turned & (terms.upper > 0.0)).any():
             return cls(np.ones(len(terms.target)), *terms)
         signs = np.where(turned, -1.0, 1.0)
-        lower, upper = np.where(turned, -terms.upper, terms.lower), np.where(turned, -terms.lower, terms.upper)
+        lower, upper = np.zeros(len(turned)), np.where(turned, -terms.lower, terms.upper)
         kinks = _turn(turned, terms.kink_up, terms.kink_down)
         return cls(signs, terms.target, lower, upper, *kinks, *_turn(turned, terms.ridge_up, terms.ridge_down))
 

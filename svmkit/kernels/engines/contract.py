@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,6 +40,11 @@ def with_int32_indices(X):
     if max(*X.shape, X.nnz) > np.iinfo(np.int32).max:
         return X
     return type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+
+
+@cache
+def _name(dtype: np.dtype) -> str:
+    return str(dtype)
 
 
 class Engine(ABC):
@@ -101,7 +107,7 @@ class Engine(ABC):
     def takes(cls, kernel: Kernel, X: Any) -> bool:
         """Return whether the engine computes values of this kernel on an X of this storage and type."""
         storage = "csr" if sp.issparse(X) else "dense"
-        return storage in cls.storages and str(X.dtype) in cls.dtypes and cls.takes_kernel(kernel)
+        return storage in cls.storages and _name(X.dtype) in cls.dtypes and cls.takes_kernel(kernel)
 
     @property
     @abstractmethod

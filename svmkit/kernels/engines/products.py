@@ -49,8 +49,11 @@ class _Products(Engine):
         super().__init__(kernel, X, extent)
         assert kernel.form is not None
         self.form, self.scalars = kernel.form, kernel.scalars  # a property takes longer than a short row
-        extent = Extent.measure(kernel, self.X) if extent is None else extent
-        self.origin, self.sq = extent.origin, square_norms(self.X, extent.origin)
+        norms = None
+        if extent is None:
+            extent = Extent.measure(kernel, self.X)
+            norms = extent.norms
+        self.origin, self.sq = extent.origin, square_norms(self.X, extent.origin) if norms is None else norms
         self.reach = reach = max(extent.reach, float(self.sq.max(initial=0.0)))
         require_computable(kernel, reach)
         exponent = self.scalars.gamma * self.form.distance(X.shape[1], reach)

@@ -56,7 +56,8 @@ def _compute(source, i, out):
     raise NotImplementedError("compiled code only")
 
 
-@overload(_compute, jit_options={"fastmath": {"contract", "nsz"}, "no_cfunc_wrapper": True})  # type: ignore[typeddict-unknown-key]
+# no reference to an array is counted, as an atomic step each would be: `slab` keeps all of them
+@overload(_compute, jit_options={"fastmath": {"contract", "nsz"}, "no_cfunc_wrapper": True, "_nrt": False})  # type: ignore[typeddict-unknown-key]
 def _compute_compiled(source, i, out):
     if isinstance(source, types.BaseNamedTuple) and source.instance_class is FromMatrix:  # type: ignore[attr-defined]
         return _gather_row
@@ -65,8 +66,10 @@ def _compute_compiled(source, i, out):
 
 def _gather_row(source, i, out):
     row = source.K[source.a + i if i < source.n_a else source.b + i - source.n_a]
-    out[: source.n_a] = row[source.a : source.a + source.n_a]
-    out[source.n_a :] = row[source.b : source.b + source.n_b]
+    for j in range(source.n_a):
+        out[j] = row[source.a + j]
+    for j in range(source.n_b):
+        out[source.n_a + j] = row[source.b + j]
     return 0
 
 
