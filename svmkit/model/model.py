@@ -118,6 +118,11 @@ class SVMModel:
         """Whether each of more than two classes has a decision function, the largest of which names the class."""
         return self.multiclass != "ovo" and not self.has_one_function
 
+    @property
+    def is_joint(self) -> bool:
+        """Whether all classes were trained as one problem, that of Crammer and Singer."""
+        return self.multiclass == "crammer_singer"
+
     @cached_property
     def machine(self) -> Machine:
         """How the arrays make decision functions, and what decisions say of the classes."""
@@ -409,7 +414,7 @@ class SVMModel:
         if dual is not None:
             dual = np.asarray(dual, dtype=np.float64).reshape(len(weight), -1)[used]
         samples = certify.Samples(X, codes, targets, float(cost) * weight[used], dual)
-        if self.multiclass == "crammer_singer":
+        if self.is_joint:
             decision = self.decision_function(given).reshape(len(codes), -1)
             known = self.about.get("minimised", {}).get("bias", 1.0) if bias is None else float(bias)
             return [certify.certify_all_classes(self.machine, samples, decision, known)]

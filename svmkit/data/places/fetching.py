@@ -60,8 +60,8 @@ def fetch(name: str, *, mirror: str | None = None, progress: Progress | None = N
     name : str
         Name of a set in `svmkit.data.places.remote.REMOTE`.
     mirror : str, default=$SVMKIT_MIRROR, else the sets' own sites
-        http or https URL of a folder with the files, in it or in its folders binary, multiclass and kddcup99; packed
-        as .bz2, .gz, .xz or not at all.
+        http or https URL of a folder with the files, in it or in folders that are called as at the sets' own sites;
+        packed as .bz2, .gz, .xz or not at all.
     progress : callable(done, total), default=None
         Called with the number of bytes received and the total number, which is None if it is unknown.
 

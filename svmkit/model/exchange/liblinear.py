@@ -98,8 +98,13 @@ def write(model: SVMModel, path: str | os.PathLike) -> Written:
             "--libsvm, or train it one-versus-rest"
         )
     plain = without_scaling(model)
-    is_joint = model.has_class_scores and model.multiclass == "crammer_singer"
-    kind = type_of(model, "solver_type", (CRAMMER_SINGER,) if is_joint else MACHINES, SVR_TYPES, (ONE_CLASS,))
+    kind = type_of(
+        model,
+        "solver_type",
+        (CRAMMER_SINGER,) if model.has_class_scores and model.is_joint else MACHINES,
+        SVR_TYPES,
+        (ONE_CLASS,),
+    )
     notes = untrained_notes(model, "LIBLINEAR takes 0 for their decision")
     w, intercept = plain.weights, plain.intercept
     lines = [f"solver_type {kind}", f"nr_class {len(model.classes) or 2}"]

@@ -67,7 +67,7 @@ class WithNu(Solver):
         return WithNu(self.inner.solver_for(task), self.nu)
 
     def crammer_singer(self) -> Solver | None:
-        raise InputError("nu is for two classes at a time (multiclass ovo or ovr) and for regression")
+        raise InputError("nu is for two classes at a time (ovo or ovr) and for regression")
 
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Any:
         return self.inner.init(problem, start, draws)
