@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from contextlib import closing
-from dataclasses import replace
-from inspect import Parameter, signature
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from svmkit.errors import InputError
-from svmkit.estimators.base import warn_unless_converged
+from svmkit.estimators.base import options_by_name, warn_unless_converged
 from svmkit.estimators.callbacks import FitTasks, run_with_tasks
 from svmkit.estimators.classifier import SVMClassifier
 from svmkit.estimators.regressor import SVMRegressor
@@ -38,24 +37,14 @@ _ELSEWHERE = {  # parameters of SVMClassifier that need all rows in one place, a
 _OWN = "client", "_skl_callbacks"  # attributes that an estimator of one process does not have
 
 
+@dataclass(eq=False, repr=False)
 class _OnCluster:
     """What estimators on a Dask cluster have beside those of one process, whose parameters they take."""
 
     _local: ClassVar[type]  # the estimator of one process
 
-    def __init_subclass__(cls, *, local: type | None = None, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if local is None:
-            return
-
-        def init(self: Any, solver: Any = "auto", *, client: Any = None, **options: Any) -> None:
-            local.__init__(self, solver, **options)
-            self.client = client
-
-        own = signature(local.__init__)
-        client = Parameter("client", Parameter.KEYWORD_ONLY, default=None, annotation=Any)
-        init.__signature__ = own.replace(parameters=[*own.parameters.values(), client])  # type: ignore[attr-defined]
-        cls._local, cls.__init__ = local, init  # type: ignore[misc]  scikit-learn reads the signature
+    _: KW_ONLY
+    client: Any = None
 
     def fit(self, X, y=None, sample_weight=None) -> Self:  # type: ignore[override]
         """Train on labelled samples of a cluster, or on samples with targets.
@@ -134,7 +123,8 @@ class _OnCluster:
         """
         if not is_collection(X):
             return super().predict(X)
-        return self._map(self._local.predict, X, self._predicted)
+        dtype = getattr(self, "classes_", np.empty(0)).dtype  # targets are float64
+        return self._map(self._local.predict, X, dtype)
 
     def score(self, X, y, sample_weight=None) -> float:
         """Return the accuracy of a classifier or R2 of a regressor; of Dask collections the workers compute it.
@@ -196,7 +186,9 @@ class _OnCluster:
         return super().__getstate__() | {"client": None}
 
 
-class DaskSVMClassifier(_OnCluster, SVMClassifier, local=SVMClassifier):
+@options_by_name("C")
+@dataclass(eq=False, repr=False)
+class DaskSVMClassifier(_OnCluster, SVMClassifier):
     """Support vector classifier with a certificate, trained by dfcsmo on the workers of a Dask cluster.
 
     The rows stay where they are: in the chunks of Dask collections, or in files that each worker reads itself. What
@@ -227,9 +219,7 @@ class DaskSVMClassifier(_OnCluster, SVMClassifier, local=SVMClassifier):
     >>> machine = DaskSVMClassifier(C=10.0, gamma=0.5).fit("parts/*.svm")  # doctest: +SKIP
     """
 
-    @property
-    def _predicted(self) -> np.dtype:
-        return self.classes_.dtype
+    _local = SVMClassifier
 
     def decision_function(self, X):
         """Compute the decisions of samples, as `SVMClassifier.decision_function` does.
@@ -248,7 +238,9 @@ class DaskSVMClassifier(_OnCluster, SVMClassifier, local=SVMClassifier):
         return (weights * (truth == predicted)).sum() / weights.sum()
 
 
-class DaskSVMRegressor(_OnCluster, SVMRegressor, local=SVMRegressor):
+@options_by_name("C")
+@dataclass(eq=False, repr=False)
+class DaskSVMRegressor(_OnCluster, SVMRegressor):
     """Support vector regression with a certificate, trained by dfcsmo on the workers of a Dask cluster.
 
     Rows and targets stay where they are, as for `DaskSVMClassifier`; the bias is free.
@@ -276,7 +268,7 @@ class DaskSVMRegressor(_OnCluster, SVMRegressor, local=SVMRegressor):
     >>> machine = DaskSVMRegressor(C=10.0).fit("parts/*.svm")  # doctest: +SKIP
     """
 
-    _predicted = np.dtype(np.float64)
+    _local = SVMRegressor
 
     @staticmethod
     def _quality(truth: Any, predicted: Any, weights: Any) -> Any:

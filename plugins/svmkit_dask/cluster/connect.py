@@ -16,7 +16,7 @@ from concurrent.futures import Future, InvalidStateError, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from svmkit.cluster import Cluster, ClusterLost, Needs, WorkerLost, scheme_of
 from svmkit.data.prepare.reading import Reading
@@ -26,9 +26,6 @@ from svmkit.training.settings import Method
 if find_spec("distributed") is not None:
     from svmkit_dask.cluster import wire
     from svmkit_dask.cluster.watch import SILENCE, Packed, Watch
-
-if TYPE_CHECKING:
-    from distributed import LocalCluster
 
 REACH = 7.0  # seconds in which a scheduler must answer
 CLOSE = 5.0  # seconds for a friendly end
@@ -49,8 +46,7 @@ class _Shared:
 class _Call:
     """A call that waits for a worker, or is with one."""
 
-    body: bytes
-    numbers: list[int]
+    packed: tuple[bytes, list[int]]
     shared: list[_Shared]
     began: Callable[[str], Any] | None
     sent: Callable[[Any], Any] | None
@@ -128,8 +124,8 @@ class DaskCluster(Cluster):
 
     def submit(self, function, /, *args, began=None, sent=None):
         shared = list(self._shared)
-        body, numbers = wire.pack(function, args, [one.value for one in shared])
-        call = _Call(body, numbers, [shared[k] for k in numbers], began, sent)
+        packed = wire.pack(function, args, [one.value for one in shared])
+        call = _Call(packed, [shared[k] for k in packed[1]], began, sent)
         call.future.add_done_callback(lambda future: future.cancelled() and self._soon(call.drop))
         if not (self._soon(self._todo.append, call) and self._soon(self._hand_out)):
             call.settle(self._over or self._watch.gone())
@@ -221,7 +217,7 @@ class DaskCluster(Cluster):
             if call.began is not None:
                 await asyncio.to_thread(call.began, worker)
             shared = [await self._send_shared(one) for one in call.shared]
-            answer = await self._watch.run(worker, Packed(call.key, call.body, call.numbers, shared))
+            answer = await self._watch.run(worker, Packed(call.key, *call.packed, shared))
             fine, value = pickle.loads(answer)
         except Exception:  # not in its function: its worker, its result or the data that it needs were lost
             fine, value = False, None
@@ -255,11 +251,11 @@ class DaskCluster(Cluster):
                 call.sent(said["value"])
 
 
-def start_local(n: int, memory: str | int | None) -> LocalCluster:
+def start_local(n: int, memory: str | int | None) -> Any:
     """Start a scheduler in this process and n worker processes of one thread, each with this limit on memory."""
     from distributed import LocalCluster
 
-    made: Future[LocalCluster] = Future()
+    made: Future[Any] = Future()
 
     def make() -> None:
         # threads and processes inherit the mask: Ctrl-C is answered by the main thread of this process alone

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,10 +68,7 @@ class DaskExecutor:
         self._worker_of: dict[str, str] = {}  # where each part was worked on, by its name
 
     def map(self, function: Callable[..., Any], sources: Sequence[Source], *args: Any) -> list[Any]:
-        """Return function(part, name, *args) of the part that each source makes.
-
-        A part that cannot be made, or that the function refuses, raises InputError, which names it.
-        """
+        """Return function(part, name, *args) of the part that each source makes; InputError names one that fails."""
         queue = PartQueue(self.watch, [source.name for source in sources], [1] * len(sources), self.patience)
         queue.placement.worker_of.update(self._places(sources))
         try:
@@ -96,10 +93,10 @@ class DaskExecutor:
             if p not in places and isinstance(source, HeldPart) and source.future is not None
         }
 
-        async def ask() -> Mapping[Any, Sequence[str]]:
-            return await self.watch.client.who_has(list(fresh.values()))
+        async def ask() -> dict[Any, Sequence[str]]:
+            return dict(await self.watch.client.who_has(list(fresh.values())))
 
-        has: Mapping[Any, Sequence[str]] = {}
+        has: dict[Any, Sequence[str]] = {}
         if fresh:
             with suppress(Exception):  # of a cluster that is gone, which the visit finds out
                 has = self.watch.begin(ask()).result(self.patience)

@@ -77,7 +77,9 @@ class Watch:
         self.on_loss: Callable[[str], Any] = lambda worker: None  # called with the address of each that has left
         self._asked, self._refused, self._looking = -LOOK, set[str](), asyncio.Lock()
         self.name = f"svmkit-{uuid.uuid4().hex}"  # of no other watch; the topic of the values that functions send
-        self._keys, self._spent = count(), list[Task]()
+        self._keys = count()
+        # the tasks that Dask is to forget when the next one begins: the client sends no two messages within 10 ms
+        self.spent: list[Task] = []
 
     def begin(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         """Let the client's loop run a coroutine."""
@@ -217,26 +219,16 @@ class Watch:
             except LOST:
                 raise Lost from None
         finally:
-            if answer.done():
-                self.spend(task)
-            else:
+            self.spent.append(task)
+            if not answer.done():
                 answer.cancel()
-                release(task)
-
-    def spend(self, task: Task) -> None:
-        """Have Dask forget a task when the next one begins: the client sends no two messages within 10 ms."""
-        self._spent.append(task)
+                self.clear()
 
     def clear(self) -> None:
-        """Have Dask forget all tasks that have ended."""
-        while self._spent:
-            release(self._spent.pop())
-
-
-def release(task: Task) -> None:
-    """Tell Dask that nobody waits for a task any more."""
-    with suppress(Exception):  # of a client that is closed
-        task.release()
+        """Tell Dask that nobody waits for the tasks that are spent."""
+        while self.spent:
+            with suppress(Exception):  # of a client that is closed
+                self.spent.pop().release()
 
 
 async def faults(client: Client, workers: Sequence[str], solvers: Sequence[str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ import pickle
 import time
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, NoReturn
 
@@ -19,7 +19,7 @@ from distributed import Future as Task
 from svmkit.errors import Gone, InputError, SvmkitError, one_line
 from svmkit.runtime import interrupt
 from svmkit_dask.cluster import wire
-from svmkit_dask.cluster.watch import TICK, Lost, Packed, Slow, Watch, release
+from svmkit_dask.cluster.watch import TICK, Lost, Packed, Slow, Watch
 from svmkit_dask.driver.session import Workers
 from svmkit_dask.parts.sources import Source
 from svmkit_dask.worker.answers import Message, Own
@@ -75,9 +75,9 @@ class Placement:
     def share(self, p: int) -> float:
         """Return the part's share of the rows of its worker."""
         worker = self.worker_of[p]
-        return self.sizes[p] / sum(size for q, size in enumerate(self.sizes) if self.worker_of.get(q) == worker)
+        return self.sizes[p] / self._rows([worker])[worker]
 
-    def _rows(self, workers: Mapping[str, int]) -> dict[str, int]:
+    def _rows(self, workers: Iterable[str]) -> dict[str, int]:
         rows = dict.fromkeys(workers, 0)
         for p, worker in self.worker_of.items():
             if worker in rows:
@@ -319,9 +319,9 @@ class DaskWorkers(Workers):
     def end(self) -> None:
         """Let workers forget all parts; messages cannot be sent any more."""
         self.problems.clear()
+        self.queue.watch.spent += self.held.values()
+        self.held.clear()
         self.queue.watch.clear()
-        while self.held:
-            release(self.held.popitem()[1])
 
     def ask(self, problem, message, own, change, parts):
         began = time.perf_counter()
@@ -331,13 +331,9 @@ class DaskWorkers(Workers):
         try:
             answers = asking.send()
         finally:
-            for carrier in asking.carriers:
-                self.queue.watch.spend(carrier)
+            self.queue.watch.spent += asking.carriers
         self.counters.add(asking, time.perf_counter() - began)
         return [answers[p] for p in parts]
-
-    def details(self) -> dict[str, Any]:
-        return self.counters.details()
 
 
 class _Asking(Delivery):

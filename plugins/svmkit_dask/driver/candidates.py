@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,10 +41,9 @@ class CandidateSet:
     def fetch(
         self, positions: Sequence[np.ndarray], restore: Callable[[list[int]], None] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Let rows join that are not known yet; return the weights and the v that they have on their parts.
+        """Let rows join, by their ascending positions in each of `Session.parts`; return their weights and v there.
 
-        `positions` are those of the rows in each part of `Session.parts`, ascending. `restore` is that of
-        `Session.ask`, in the state of the session; without it weights and v are those of any state.
+        `restore` is that of `Session.ask`; without it weights and v are those of any state.
         """
         session = self.session
         own = {p: Own(at) for p, at in zip(session.parts, positions, strict=True) if len(at)}
@@ -121,15 +121,13 @@ class CandidateGram:
         self.m = session.m  # samples of the problem, beyond which no working set grows
         self.kernel_values = 0  # of rounds; those of certificates are not counted
         self._gram: Gram | None = None
+        self._rows: Any = None  # the features that it has
 
-    @contextmanager
-    def pause_counting(self) -> Iterator[None]:
+    def pause_counting(self) -> ExitStack:
         """Do not count the products inside the block."""
-        before = self.kernel_values
-        try:
-            yield
-        finally:
-            self.kernel_values = before
+        stack = ExitStack()
+        stack.callback(setattr, self, "kernel_values", self.kernel_values)
+        return stack
 
     @property
     def definiteness(self) -> Definiteness:
@@ -142,15 +140,11 @@ class CandidateGram:
     def block(self, I, J, *out, **how):
         """Return k(x_i, x_j) as `Gram.block` does, for rows of the candidates, which become more."""
         known = self.candidates
-        if self._gram is None or self._gram.m < len(known):
-            extent = known.session.workers.space.extent
+        if self._gram is None or self._rows is not known.X:
+            self._rows, extent = known.X, known.session.workers.space.extent
             self._gram = Gram(self.kernel, known.X, memory=self.budget, dtype=self.dtype, extent=extent)
         known.session.kernel_values += len(I) * len(J)
         return self._gram.block(I, J, *out, **how)
-
-    def renew(self) -> None:
-        """Take the rows of the candidates anew, some of which it has forgotten."""
-        self._gram = None
 
     def promote(self) -> bool:
         """Change to float64 values; return False if they are float64 already."""
@@ -176,9 +170,6 @@ class SharedGram:
         """Return k(x_i, x_j) as `Gram.block` does, for rows of the candidates."""
         number = self.candidates.number
         return self._gram.block(number[I], number[J], *out, **how)
-
-    def renew(self) -> None:
-        """Nothing is kept of the rows of the candidates."""
 
 
 class CandidateWorkingSet(WorkingSet):

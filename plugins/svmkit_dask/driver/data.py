@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,12 +49,6 @@ def _reach_of(part: Part, name: str, space: Space, origin: np.ndarray) -> tuple[
     return float(reach[0]), float(reach[1])
 
 
-def _few_of(part: Part, name: str, n: int) -> tuple[Rows, np.ndarray]:
-    """Return the first rows of a part and their labels."""
-    n = min(n, part.n_rows)
-    return part.take(np.arange(n)), part.answers[:n]
-
-
 def _space_of(executor: Any, filled: Sequence[Source], summary: Summary, method: Method) -> Space:
     """Return where all rows lie, with the kernel resolved and the scaling learnt on them."""
     preprocessing = summary.preprocessing(method.settings.scale)
@@ -70,7 +65,7 @@ def _space_of(executor: Any, filled: Sequence[Source], summary: Summary, method:
     return space._replace(extent=Extent(mean, centred) if worth else Extent(NOWHERE, reach))
 
 
-class ScatteredPair:
+class _ScatteredPair:
     """Problem k of scattered data, for every C; a `svmkit.training.division.Subproblem` without its rows."""
 
     rows, weights = np.empty(0, dtype=np.int64), np.empty(0)  # a decision function on a cluster knows its rows
@@ -87,13 +82,7 @@ class ScatteredPair:
         return self if self._problem is None else self._problem.gram
 
     def pose(self, method: Method, solver: Solver, C: float) -> ScatteredQP:
-        """Open the problem on the workers, once the one before is closed.
-
-        Parameters
-        ----------
-        method, solver, C
-            As for `Subproblem.pose`.
-        """
+        """Open the problem on the workers, once the one before is closed."""
         if ScatteredQP not in solver.further:
             raise InputError(f"solver {solver.name} needs all rows in one place: on a cluster, take dfcsmo")
         loss = replace(method, solver=solver, kernel=self.data.kernel).loss
@@ -119,12 +108,11 @@ class ScatteredData:
         sizes = [summary.offsets[p + 1] - summary.offsets[p] for p in summary.filled]
         space, classes = _space_of(executor, filled, summary, method), None if self.has_targets else self.classes
         self.workers = workers = executor.workers(filled, sizes, space, classes)
-        self.few: Callable[[int], tuple[Rows, np.ndarray]]  # the first rows of the first part and their answers
-        self.few = lambda n: executor.map(_few_of, filled[:1], n)[0]
+        self._map_first = partial(executor.map, sources=filled[:1])
         self.memory = method.settings.memory  # of the driver, for the matrix of its working set
         self.n_features, self.encoding = summary.n_features, summary.encoding
         self.notes, self.quantity, self._digest = summary.notes, summary.quantity, summary.digest
-        self._open: list[ScatteredQP] = []
+        self._open = ExitStack()  # of the problem that is open, whose rows workers forget at its end
         self.kernel, self.preprocessing = space.kernel, space.preprocessing
         self.n_parts, self.n_samples = len(workers.names), int(workers.offsets[-1])
         k, self._centre = len(self.classes), summary.targets[2] if self.has_targets else 0.0
@@ -153,26 +141,25 @@ class ScatteredData:
         spec = Spec(0, b, 1.0, np.ones(len(self.class_weights)), loss, centre=self._centre)
         return closing(Session(self.workers, spec))
 
-    def subproblem(self, k: int, **how: bool) -> ScatteredPair:
+    def few(self, n: int) -> tuple[Rows, np.ndarray]:
+        """Return the first rows of the first part, and their answers."""
+        return self._map_first(lambda part, _: (part.take(np.arange(min(n, part.n_rows))), part.answers[:n]))[0]
+
+    def subproblem(self, k: int, **how: bool) -> _ScatteredPair:
         """Return problem k for any C; the options are those of data in memory and change nothing."""
-        return ScatteredPair(self, k)
+        return _ScatteredPair(self, k)
 
     def open(self, spec: Spec) -> ScatteredQP:
         """Open a problem on the workers, once the one before is closed."""
-        self._let_go()
+        self._open.close()
         problem = ScatteredTubeQP if self.has_targets else ScatteredQP
-        session = Session(self.workers, spec._replace(dtype=self._dtype, centre=self._centre))
-        self._open.append(problem(session, parse_bytes(self.memory)))
-        return self._open[-1]
-
-    def _let_go(self) -> None:
-        """Let the workers forget the rows of the open problem."""
-        while self._open:
-            self._open.pop().session.close()
+        spec = spec._replace(dtype=self._dtype, centre=self._centre)
+        session = self._open.enter_context(closing(Session(self.workers, spec)))
+        return problem(session, parse_bytes(self.memory))
 
     def close(self) -> None:
         """Let the workers forget all parts; the data cannot be trained on any more."""
-        self._let_go()
+        self._open.close()
         self.workers.end()
 
     def bind(self, checkpoint: Checkpoint, settings: Settings) -> None:
@@ -186,7 +173,7 @@ class ScatteredData:
 
     def model(self, decisions: list[DecisionFunction], about: dict[str, Any]) -> tuple[SVMModel, np.ndarray]:
         """Join the decision functions of all problems into a model; arguments and result as for `TrainingData`."""
-        self._let_go()
+        self._open.close()
         own = [decision for decision in decisions if isinstance(decision, OwnRows) and decision.X is not None]
         X, codes = np.empty((0, self.workers.space.width)), np.empty(0, dtype=np.int64)
         wanted = codes

@@ -35,8 +35,7 @@ def least_loss(
     """Return a bias of nearly the least summed loss, and that loss.
 
     The summed loss is convex in the bias. Each pass tries a grid, whose best point and neighbours enclose the minimum;
-    a minimum at the end of the grid asks for a wider one. Any bias proves an upper bound, so that an inexact one costs
-    nothing but a part of the gap.
+    one at its end asks for a wider grid. An inexact bias costs a part of the gap, as any one proves an upper bound.
 
     Parameters
     ----------
@@ -151,9 +150,6 @@ class ScatteredQP(Problem):
         def begin(parts: list[int]) -> list[Totals]:
             return session.ask(Message("measure", options={"mark": mark}), own, change, parts=parts)
 
-        def again(parts: list[int]) -> None:
-            begin(parts)
-
         m, support, total, *largest = zip(*begin(session.parts), strict=True)
         totals = Totals(sum(m), sum(support), math.fsum(total), *map(max, largest))
         error, size, panel = session.bounds
@@ -161,13 +157,13 @@ class ScatteredQP(Problem):
 
         def losses(biases: np.ndarray) -> np.ndarray:
             asked = Message("losses", mark=mark, options={"biases": biases, "mark": mark})
-            return np.sum(session.ask(asked, restore=again), axis=0)
+            return np.sum(session.ask(asked, restore=begin), axis=0)
 
         best, _ = least_loss(losses, self._last_bias, 1.0)
         self._last_bias = best
         bias, of_bias = exact_sum(centre, best)
         options = {"bias": best, "error": of_h + abs(of_bias)}
-        sums = session.ask(Message("sums", mark=mark, options=options), restore=again)
+        sums = session.ask(Message("sums", mark=mark, options=options), restore=begin)
         values = values_of(totals, Sums(*(math.fsum(terms) for terms in zip(*sums, strict=True))), best, of_h, U)
         flaw = self.gram.definiteness.flaw
         if values.norm < -2.0 * values.of_primal and flaw is None:

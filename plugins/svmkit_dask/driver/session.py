@@ -30,10 +30,6 @@ class Workers(ABC):
     def close(self, problem: int) -> None:
         """Forget the rows of a problem."""
 
-    def details(self) -> dict[str, Any]:
-        """Return what the messages have cost, for JSON."""
-        return {}
-
     def end(self) -> None:  # noqa: B027  of a process there is nothing to end
         """Let the workers forget all parts."""
 
@@ -41,10 +37,9 @@ class Workers(ABC):
     def ask(
         self, problem: int, message: Message, own: Sequence[Own], change: Change | None, parts: Sequence[int]
     ) -> list[Any]:
-        """Send a message to some parts and return their answers, once all of them have answered.
+        """Send a message to some parts and return their answers; None of one that lost its worker: its rows begin anew.
 
-        A part whose worker was lost answers None, as its rows begin anew. SvmkitError is raised for one that cannot
-        be brought back within the bounds of the workers.
+        SvmkitError is raised for a part that cannot be brought back within the bounds of the workers.
 
         Parameters
         ----------
@@ -96,9 +91,8 @@ class Session:
         self.counts = np.array([replies[:2] for replies in counted], dtype=np.int64)  # (n_parts, 2): labels +1 and -1
         self.m = int(self.counts.sum())
         self.widest = max(replies[2] for replies in counted)  # the largest k(x, x)
-        errors, sizes, panels = zip(*(replies[3] for replies in counted), strict=True)
         # the largest error and size of a kernel value, and the panel of the sums
-        self.bounds = max(errors), max(sizes), max(panels)
+        self.bounds = tuple(max(values) for values in zip(*(replies[3] for replies in counted), strict=True))
         self.parts = np.flatnonzero(self.counts.sum(axis=1)).tolist()  # those that have rows in the problem
 
     def close(self) -> None:
@@ -113,7 +107,7 @@ class Session:
         change: Change | None = None,
         *,
         parts: Sequence[int] | None = None,
-        restore: Callable[[list[int]], Message | None] | None = None,
+        restore: Callable[[list[int]], Any] | None = None,
     ) -> list[Any]:
         """Return the answers of the parts to a message.
 
@@ -126,8 +120,8 @@ class Session:
         parts : sequence of int, optional
             The parts, ascending; by default all that have rows in the problem.
         restore : callable, optional
-            Brings parts, given by number, to the state that the message belongs to; it returns the message that they
-            then get instead, None for the same message.
+            Brings parts, given by number, to the state that the message belongs to; it may return the message that they
+            then get instead.
         """
         parts = left = self.parts if parts is None else list(parts)
         if change is not None:
@@ -149,6 +143,6 @@ class Session:
             if restore is None:
                 break
             instead = restore(left)
-            message, change = (message, change) if instead is None else (instead, None)
+            message, change = (instead, None) if isinstance(instead, Message) else (message, change)
         lost = self.workers.names[left[0]]
         raise SvmkitError(f"{lost} loses its rows again and again: look at the memory and the log of its worker")

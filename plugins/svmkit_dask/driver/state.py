@@ -222,7 +222,6 @@ class ClusterState(CorrectiveState):
             return
         kept = np.flatnonzero(used)
         self.candidates.keep(kept)
-        self.gram.renew()
         working = self.working  # whose rows are among those that are kept
         working.slot_of, working.square.idx = working.slot_of[kept], np.searchsorted(kept, working.square.idx)
         self.box = Box(*(values[kept] for values in self.box))

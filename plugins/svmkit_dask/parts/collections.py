@@ -14,11 +14,10 @@ from svmkit_dask.parts.sources import ChunkPart
 
 
 def from_collections(X: Any, y: Any, sample_weight: Any = None) -> list[Any]:
-    """Return the parts of Dask collections, each a delayed `ChunkPart`; nothing is computed unless it must be.
+    """Return the parts of Dask collections, each a delayed `ChunkPart`, for which they should be persisted.
 
-    Persist the collections first: a part is computed from the chunks of each of them. X is a dask array or dataframe; y
-    and the weights are collections, array-likes or names of columns. Chunks that differ from those of X are cut anew.
-    If the lengths of chunks are not known and their numbers differ, the lengths are computed.
+    X is a dask array or dataframe; y and the weights are collections, array-likes or names of columns. Chunks that
+    differ from those of X are cut anew; if their lengths are not known and their numbers differ, these are computed.
     """
     import dask
 

@@ -67,11 +67,6 @@ class DiskPart(Part):
         rows = np.asarray(rows, dtype=np.int64)  # cut into the runs of rows that follow one another
         return self._features(np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1))
 
-    @property
-    def decoded(self) -> int:
-        """The bytes of the rows and answers on disk."""
-        return sum(facts["bytes"] for facts in self.files.values())
-
     def _entry(self, row: Any) -> Any:
         """Return the place of the first entry of a row, or of each of several rows, in the files of the rows."""
         return row * self.n_features if self._indptr is None else self._indptr[row]
@@ -170,10 +165,7 @@ class Writer:
             facts["bytes"] += len(content)
 
     def finish(self, small: Mapping[str, np.ndarray], of: Any) -> DiskPart:
-        """Write the answers and the header, and put the folder in its place.
-
-        `small` has ``answers``, and ``counts`` of the entries of sparse rows. `of` is a `Decoder` that has ended.
-        """
+        """Write answers, counts of the entries of sparse rows and the header; put the folder of a decoder in place."""
         for name, array in small.items():
             self.append(name, array)
         written = vars(of.written) | {"encoding": of.written.encoding and of.written.encoding.to_json()}

@@ -44,11 +44,6 @@ class Moments:
                 low, high = low.toarray().ravel(), high.toarray().ravel()
             return cls(X.shape[0], mean, variance * X.shape[0], low.astype(np.float64), high.astype(np.float64))
 
-    @classmethod
-    def empty(cls, d: int) -> Moments:
-        """Return the moments of no rows."""
-        return cls(0, np.zeros(d), np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf))
-
     def merge(self, other: Moments) -> Moments:
         """Return the moments of these rows and others with as many columns."""
         n = self.n + other.n
@@ -143,7 +138,9 @@ def facts_of(part: Part, name: str) -> Facts:
     if part.weights is not None and part.n_rows and part.weights.min() < 0:
         row = int(np.argmin(part.weights))
         raise InputError(f"{name}: the weight of row {row + 1} (counted from 1) is negative: give weights >= 0")
-    moments, is_flag, stored = Moments.empty(part.n_features), np.ones(part.n_features, dtype=bool), 0
+    d, stored = part.n_features, 0
+    moments = Moments(0, np.zeros(d), np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf))
+    is_flag = np.ones(d, dtype=bool)
     is_table = part.written.encoding is not None
     digests = [blake2b(digest_size=32) for _ in range(3 if part.is_sparse else 1)]  # wherever blocks are cut
     for first, X in part.blocks():
@@ -196,9 +193,8 @@ def _hash(part: Part, digests: Sequence[Any]) -> str:
 
 
 class Summary:
-    """The whole of the parts, from the facts of each of them before the layout is known.
+    """The whole of the parts; InputError names those that do not belong together, by their columns or labels.
 
-    InputError names the parts that do not belong together: dense ones of different columns, or labels of two kinds.
     Row r of part p has the number offsets[p] + r among all rows. `filled` are the parts with rows, by number; the
     others, which `notes` name, take part in nothing. All parts get the storage `layout`.
     """
@@ -215,6 +211,7 @@ class Summary:
             raise InputError(f"{named}: no rows in any of {len(facts)} parts: check the data")
         _require_columns(self._facts)
         first = self._facts[0]
+        self._is_text = first.answers.is_text
         other = next((one for one in self._facts if one.answers.is_text != self._is_text), None)
         if other is not None:  # labels are text in some parts and numbers in others
             text, number = (first, other) if self._is_text else (other, first)
@@ -276,10 +273,7 @@ class Summary:
         return low, high, sum(one.total for one in answers) / self.n_rows
 
     def resolve(self, kernel: Kernel, preprocessing: Preprocessing | None = None) -> Kernel:
-        """Return a kernel with a number for its gamma, as `Kernel.resolve` would on all preprocessed rows.
-
-        A kernel that needs all rows in one place, and a gamma beyond float64, raise InputError.
-        """
+        """Return a kernel with a number for its gamma; InputError if it needs all rows, or a number beyond float64."""
         if type(kernel).resolve is Kernel.resolve:
             return kernel
         if kernel.form is None:
@@ -324,10 +318,6 @@ class Summary:
         shift = self.layout.shift
         return reduce(Moments.merge, (one.moments.widen(self.n_features, shift(one.written)) for one in self._facts))
 
-    @property
-    def _is_text(self) -> bool:
-        return self._facts[0].answers.is_text
-
     @cached_property
     def _values(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The different answers and how often each occurs; None if there are too many."""
@@ -365,29 +355,23 @@ def _require_columns(facts: Sequence[Facts]) -> None:
 
 def _require_same_table(first: Facts, one: Facts) -> None:
     """Refuse a table whose columns have other names, another order or other dates than those of the first table."""
-    mine, other = one.written.encoding, first.written.encoding
-    if mine.header and other.header:
-        if mine.columns != other.columns:
-            odd = [name for name in mine.columns if name not in other.columns]
-            order = f"its columns in another order than {first.name}"
-            what = f"{name_columns(odd)}, which {first.name} lacks" if odd else order
-            raise InputError(f"{one.name}: has {what}: give all parts the same columns in one order")
-        if mine.label != other.label:
-            raise InputError(
-                f"{one.name}: its label is column {mine.label!r}, but {other.label!r} in {first.name}: name it with "
-                "--label COL"
-            )
-    elif mine.label_index != other.label_index:
-        raise InputError(
-            f"{one.name}: its label is column {mine.label_index}, but column {other.label_index} in {first.name} "
-            "(counted from 0): name it with --label COL"
-        )
-    if mine.dates != other.dates:
+    mine, other, there, fault = one.written.encoding, first.written.encoding, first.name, ""
+    by_name, named = mine.header and other.header, "name it with --label COL"
+    if by_name and mine.columns != other.columns:
+        odd = [name for name in mine.columns if name not in other.columns]
+        what = f"{name_columns(odd)}, which {there} lacks" if odd else f"its columns in another order than {there}"
+        fault = f"has {what}: give all parts the same columns in one order"
+    elif by_name and mine.label != other.label:
+        fault = f"its label is column {mine.label!r}, but {other.label!r} in {there}: {named}"
+    elif not by_name and mine.label_index != other.label_index:
+        columns = f"column {mine.label_index}, but column {other.label_index} in {there} (counted from 0)"
+        fault = f"its label is {columns}: {named}"
+    elif mine.dates != other.dates:
         at = next(i for i, (a, b) in enumerate(zip(mine.dates, other.dates, strict=True)) if a != b)
-        raise InputError(
-            f"{one.name}: {name_columns([mine.columns[at]])} holds {mine.dates[at] or 'numbers'}, but "
-            f"{other.dates[at] or 'numbers'} in {first.name}: write dates as 2024-12-31 in all parts"
-        )
+        kinds = f"{mine.dates[at] or 'numbers'}, but {other.dates[at] or 'numbers'} in {there}"
+        fault = f"{name_columns([mine.columns[at]])} holds {kinds}: write dates as 2024-12-31 in all parts"
+    if fault:
+        raise InputError(f"{one.name}: {fault}")
 
 
 def _layout(facts: Sequence[Facts]) -> Layout:

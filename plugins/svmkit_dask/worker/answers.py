@@ -31,10 +31,10 @@ class Block(NamedTuple):
 
 
 def _block(rows: Rows, own: Own, level: float, most: int, memory: int, inner: float) -> Block:
-    """Solve for up to `most` rows of this part alone, first for those that violate their condition most.
+    """Solve for up to `most` rows of this part alone: those that violate their condition, and those between bounds.
 
-    The others are between their bounds. `level` is an estimate of v at such points, `memory` the bytes for the matrix,
-    and `inner` the gap at which the block is solved, as a fraction of the gap that it had at first.
+    `level` is an estimate of v at the latter, `memory` the bytes for the matrix, and `inner` the gap at which the block
+    is solved, as a fraction of the gap that it had at first.
     """
     box, kinks, both = rows.box, rows.qp.l1, smo_box.UP | smo_box.LOW
     depths = violations(box, level, kinks)
@@ -173,8 +173,7 @@ def _settle(rows: Rows, own: Own, portion: float, level: float, wanted: int) -> 
 def _survey(rows: Rows, own: Own, level: float, wanted: int) -> Survey:
     """Look at all rows: how far they are from optimal, and which ones are farthest.
 
-    `level` is an estimate of v at the points between their bounds, `wanted` the largest number of rows on each side of
-    it that are named; those that `own` names are none of them.
+    Up to `wanted` rows on each side of the level, an estimate of v between bounds, are named, none of `own.inside`.
     """
     box, qp = rows.box, rows.qp
     i, k = smo_box.extremes(box.v, box.side, qp.l1) if qp.m else (-1, -1)
@@ -281,7 +280,7 @@ def answer(rows: Rows, message: Message, own: Own, change: Change | None) -> Any
     Parameters
     ----------
     rows, message, own, change
-        The rows, what all parts are asked, what is for this part only, and what is for all parts, and large.
+        The rows, and the rest as for `Workers.ask`.
     """
     if message.stamp >= 0 and rows.stamp != message.stamp:
         if not (message.do == "settle" and rows.stamp == message.stamp + 1):

@@ -115,12 +115,6 @@ class Spec(NamedTuple):
         """Whether the rows have targets in place of classes."""
         return self.a == self.b
 
-    def choose(self, answers: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the rows of a part that take part, int64, ascending: those of the two classes whose weight is > 0."""
-        used = weights > 0.0
-        everybody = self.b == REST or self.has_targets
-        return np.flatnonzero(used if everybody else used & ((answers == self.a) | (answers == self.b)))
-
     def targets(self, answers: np.ndarray) -> np.ndarray:
         """Return -1.0 or +1.0 for the codes of rows that take part; targets as they are."""
         if self.has_targets:
@@ -147,7 +141,10 @@ class Rows:
     def __init__(self, portion: Portion, spec: Spec) -> None:
         self.features, answers, weights = portion
         self.spec = spec
-        self.at = spec.choose(answers, weights)  # int64 (n,): rows of the part, ascending; all arrays have this order
+        used = weights > 0.0
+        if spec.b != REST and not spec.has_targets:
+            used &= (answers == spec.a) | (answers == spec.b)
+        self.at = np.flatnonzero(used)  # int64 (n,): rows of the part, ascending; all arrays have this order
         self.answers = answers[self.at]
         self.codes = spec.codes(self.answers)
         C = spec.C * spec.class_weights[self.codes] * weights[self.at]

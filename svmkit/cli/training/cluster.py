@@ -58,7 +58,7 @@ def run(options: TrainOptions) -> Outcome:
             fitted = replace(fitted, seconds=seconds + fitted.seconds)
             train = _measure(data, fitted.model, job.metric)
             outcome = finish(job, tracker, fitted, train=train)
-        facts = {"scheduler": options.scheduler, "parts": data.n_parts, **data.workers.details()}
+        facts = {"scheduler": options.scheduler, "parts": data.n_parts, **data.workers.counters.details()}
         return replace(outcome, result=outcome.result | {"compile_s": compiled.seconds, "cluster": facts})
 
 

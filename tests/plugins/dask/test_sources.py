@@ -144,7 +144,7 @@ def test_a_blank_file_is_a_part_without_rows(tmp_path):
 
 
 def test_a_table_in_pieces_is_the_table(tmp_path, monkeypatch):
-    monkeypatch.setattr("svmkit_dask.parts.decoding._CELLS", 12)
+    monkeypatch.setattr("svmkit_dask.parts.sources._CELLS", 12)
     X, y = numbers(n=50, d=3)
     for form in ("csv label", "parquet"):
         path = write(tmp_path, "whole", form, X, y)
