@@ -1,5 +1,6 @@
 """Models and checkpoints written before losses and tasks became plugins (commit 7735412): they load and go on."""
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ from svmkit.data.places.builtin import load_builtin
 from svmkit.model import SVMModel
 
 FOLDER = Path(__file__).parent / "earlier"
+DIABETES = "3108d770fbdb92eb6386b2f489879a126bc8c379a2d9f8bbd931ca876b9e2320"
 CASES = json.loads((FOLDER / "cases.json").read_text(encoding="utf-8"))
 
 
@@ -30,6 +32,8 @@ def test_a_model_decides_as_it_did(name):
 @pytest.mark.parametrize("name", CASES["checkpoints"])
 def test_training_goes_on_from_a_checkpoint(name, train, alone, tmp_path):
     case = CASES["checkpoints"][name]
+    if case["args"][0] == "diabetes" and hashlib.sha256(load_builtin("diabetes")[0].tobytes()).hexdigest() != DIABETES:
+        pytest.skip("this scikit-learn scales diabetes to other last digits, so that the checkpoint is of other data")
     checkpoint = shutil.copy(FOLDER / f"{name}.checkpoint", tmp_path)
     result = train(*case["args"], "--checkpoint", checkpoint, "--resume")
     assert result["status"] == case["status"] and result["n_iter"] > case["before"]
