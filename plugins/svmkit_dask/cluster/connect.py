@@ -244,7 +244,6 @@ class DaskCluster(Cluster):
             return one.at_dask
 
     def _pass_on(self, event: tuple[float, Any]) -> None:
-        """Pass on a value that a function has sent."""
         said = event[1]
         for call in list(self._with.values()):
             if call.key == said["key"] and call.sent is not None:

@@ -94,11 +94,8 @@ class CandidateSet:
 
     def own(self, slots: np.ndarray, values: np.ndarray) -> list[Own]:
         """Return what each part gets of these slots, which are rows of its own, and of the values for them."""
-        own = []
-        for p in range(len(self.session.workers.names)):
-            mine = np.flatnonzero(self.part[slots] == p)
-            own.append(Own(self.position[slots[mine]], values[mine]))
-        return own
+        places = (np.flatnonzero(self.part[slots] == p) for p in range(len(self.session.workers.names)))
+        return [Own(self.position[slots[mine]], values[mine]) for mine in places]
 
     def change(self, slots: np.ndarray, values: np.ndarray) -> tuple[list[Own], Change]:
         """Return what a message holds of changes of weights: `own`, and for all parts vectors and signed values."""

@@ -74,12 +74,8 @@ class ClusterState(CorrectiveState):
         before[slots] -= change
         portion = 1.0
         if len(slots):
-
-            def earlier(parts: list[int]) -> None:
-                self._bring(parts, before, session.stamp)
-
-            asked = Message("propose", session.stamp)
-            replies = session.ask(asked, *self.candidates.change(slots, change), restore=earlier)
+            asked, given = Message("propose", session.stamp), self.candidates.change(slots, change)
+            replies = session.ask(asked, *given, restore=lambda parts: self._bring(parts, before, session.stamp))
             slope, curvature = (math.fsum(values) for values in zip(*replies, strict=True))
             if self.phase is not Phase.START and slope < 0.0 and BEYOND * curvature > -slope:
                 portion = -slope / curvature

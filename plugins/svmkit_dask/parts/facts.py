@@ -178,7 +178,6 @@ def _hash_rows(digests: Sequence[Any], X: Features) -> None:
 
 
 def _hash(part: Part, digests: Sequence[Any]) -> str:
-    """Return the hash of a part from those of its rows."""
     whole = blake2b(repr((part.n_rows, part.n_features, part.is_sparse, str(part.dtype))).encode(), digest_size=32)
     for digest in digests:
         whole.update(digest.digest())
