@@ -18,7 +18,7 @@ def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float
     where there is one. As b grows, a loss of weights above 0 ends at residual - kink_up, and one of weights below 0
     begins at residual + kink_down.
     """
-    if not (record.lower.any() or record.ridge_up.any()):
+    if not (np.count_nonzero(record.lower) or np.count_nonzero(record.ridge_up)):
         return float(select_bias(record.signs, residual - record.signs * record.kink_up, record.upper.copy(), total))
     turned = record.signs < 0.0
     up: tuple[np.ndarray, ...] = record.kink_up, record.upper, record.ridge_up

@@ -72,7 +72,7 @@ class DualQP(Problem):
         record = self.record
         self.signs, self.lower, self.upper, self.ridge = record.signs, record.lower, record.upper, record.ridge_up
         either = self.lower < 0.0
-        symmetric, has_either = record.ridge_up is record.ridge_down, bool(either.any())
+        symmetric, has_either = record.ridge_up is record.ridge_down, np.count_nonzero(either) > 0
         if has_either:
             either &= self.upper > 0.0
             has_either = bool(either.any())
@@ -81,7 +81,7 @@ class DualQP(Problem):
             if symmetric and (self.upper <= 0.0).any():  # where a bound is 0 the ridge of that side is none
                 self.ridge = np.where(self.upper > 0.0, record.ridge_up, record.ridge_down)
         self.ridge_down = self.ridge if symmetric else record.ridge_down
-        self.is_ridged = bool(self.ridge.any() or (not symmetric and self.ridge_down.any()))
+        self.is_ridged = bool(np.count_nonzero(self.ridge) or (not symmetric and self.ridge_down.any()))
         self.diag = gram.diag + self.bias + self.ridge if self.bias else gram.diag + self.ridge
         if centre is None:
             centre = float(np.median(terms.target)) if has_either and not self.bias else 0.0
@@ -213,7 +213,7 @@ class DualQP(Problem):
 def _widths(record: Any, either: np.ndarray) -> tuple[float | np.ndarray, np.ndarray | None]:
     """Return the half sum of the two kinks of each sample that may have either sign, and what joins the origin."""
     up, down = record.kink_up, record.kink_down
-    if not (up.any() or (down is not up and down.any())):
+    if not (np.count_nonzero(up) or (down is not up and down.any())):
         return 0.0, None
     shift = np.where(either, 0.5 * (up - down), np.where(record.upper > 0.0, up, -down))
     width = np.where(either, 0.5 * (up + down), 0.0)

@@ -39,7 +39,8 @@ class Record(NamedTuple):
     def from_terms(cls, terms: Terms) -> Record:
         """Return the record of a loss; it turns weights if each may have one sign only."""
         turned = terms.lower < 0.0
-        if not turned.any() or (turned & (terms.upper > 0.0)).any():
+        # `any` takes three times as long, which a fit of a millisecond feels
+        if not np.count_nonzero(turned) or np.count_nonzero(turned & (terms.upper > 0.0)):
             return cls(np.ones(len(terms.target)), *terms)
         signs = np.where(turned, -1.0, 1.0)
         lower, upper = np.zeros(len(turned)), np.where(turned, -terms.lower, terms.upper)

@@ -150,7 +150,7 @@ def take_steps(boxes, rows, pairs, second, most, target, kinks, change):
     quantum = quantum_of(rows)
     unit = quantum if quantum > 0.0 else 1.0
     floor = max(2.0 * quantum, TAU)  # rounding of a row to whole numbers leaves this much of a curvature open
-    steps = 0
+    steps, box = 0, boxes[0]
     while steps < most:
         at, worst = 0, _violation(boxes[0], pairs[0, 0], pairs[0, 1], kinks)
         for other in range(1, len(boxes)):
@@ -159,7 +159,9 @@ def take_steps(boxes, rows, pairs, second, most, target, kinks, change):
                 at, worst = other, violation
         if not worst > target:
             break
-        box, i, k = boxes[at], pairs[at, 0], pairs[at, 1]
+        if len(boxes) > 1:  # of one, its arrays would be counted as in use anew for each step
+            box = boxes[at]
+        i, k = pairs[at, 0], pairs[at, 1]
         a = locate(rows, i)
         if a < 0:
             return steps, change, i
