@@ -24,8 +24,7 @@ from svmkit.solver.smo.pairs import SolvesPairs
 from svmkit.solver.smo.steps import take_steps
 from svmkit.solver.step_info import StepInfo
 from svmkit_decomposition.complete import CompleteState
-from svmkit_decomposition.decomposition_state import BoxState, SolveState
-from svmkit_decomposition.nu_state import NuState
+from svmkit_decomposition.decomposition_state import BoxState, NuState, SolveState
 
 
 @dataclass(frozen=True)

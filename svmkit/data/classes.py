@@ -28,30 +28,22 @@ def with_task(data: Dataset, task: str | None) -> Dataset:
     """
     if data.y is None:
         raise InputError(f"{data.name}: has no labels: there is nothing to learn from")
-    return {REGRESS: _as_targets, CLASSIFY: _as_classes, None: _as_they_look}[task](data)
-
-
-def _as_targets(data: Dataset) -> Dataset:
+    y, notes = np.asarray(data.y), data.notes
+    if task == CLASSIFY:
+        is_fraction = y.dtype.kind == "f" and bool((y != np.floor(y)).any())
+        return replace(data, y=y.astype(np.str_) if is_fraction else y, task=CLASSIFY)
+    if task is None:
+        looks = quantity(y)
+        if looks is None:
+            _require_repeated(y, _label_of(data))
+            return replace(data, task=CLASSIFY)
+        taken = f"{_words_of(data)} looks like a quantity ({looks}), taken for the target of a regression; "
+        other = "--label COL takes another column, " if data.encoding and data.encoding.label_chosen == LAST else ""
+        notes = (*notes, f"{taken}{other}--task classify makes each value a class")
     targets = targets_of(data)
     if len(targets) > 1 and targets.min() == targets.max():
         raise InputError(f"{_label_of(data)} is {targets[0]:g} in all {len(targets):,} rows: there is nothing to learn")
-    return replace(data, y=targets, task=REGRESS)
-
-
-def _as_classes(data: Dataset) -> Dataset:
-    y = np.asarray(data.y)
-    is_fraction = y.dtype.kind == "f" and bool((y != np.floor(y)).any())
-    return replace(data, y=y.astype(np.str_) if is_fraction else y, task=CLASSIFY)
-
-
-def _as_they_look(data: Dataset) -> Dataset:
-    looks = quantity(np.asarray(data.y))
-    if looks is None:
-        _require_repeated(np.asarray(data.y), _label_of(data))
-        return replace(data, task=CLASSIFY)
-    taken = f"{_words_of(data)} looks like a quantity ({looks}), taken for the target of a regression; "
-    other = "--label COL takes another column, " if data.encoding and data.encoding.label_chosen == LAST else ""
-    return replace(_as_targets(data), notes=(*data.notes, f"{taken}{other}--task classify makes each value a class"))
+    return replace(data, y=targets, task=REGRESS, notes=notes)
 
 
 def with_labels_like(data: Dataset, train: Dataset) -> Dataset:

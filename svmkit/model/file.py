@@ -203,12 +203,7 @@ def _require_valid(parts: dict[str, Any]) -> None:
         if parts[name].dtype != np.float64 or not np.isfinite(parts[name]).all():
             raise ValueError(f"{name} is not finite float64")
     width = parts["preprocessing"].width(parts["n_features"])
-    _require_valid_vectors(vectors, isinstance(parts["kernel"], Precomputed), width)
-
-
-def _require_valid_vectors(vectors: Any, precomputed: bool, width: int) -> None:
-    """Raise ValueError unless these can be support vectors, or row numbers for a precomputed kernel."""
-    if precomputed:
+    if isinstance(parts["kernel"], Precomputed):
         if vectors.ndim != 1 or vectors.dtype.kind != "i" or ((vectors < 0) | (vectors >= width)).any():
             raise ValueError("row numbers of support vectors are out of range")
     elif vectors.ndim != 2 or vectors.shape[1] != width:

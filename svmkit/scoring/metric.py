@@ -14,7 +14,6 @@ import numpy as np
 
 from svmkit.errors import InputError, one_line
 from svmkit.model.model import SVMModel
-from svmkit.model.predictions import predict_with_scores
 from svmkit.scoring.probability_scores import ProbabilityScores
 from svmkit.scoring.scores import balanced_accuracy, places
 
@@ -28,6 +27,7 @@ _UNBOUNDED = (  # begin the names of metrics that are no shares
 )
 _SHORT = {"rmse": RMSE, "mae": MAE, "mse": "neg_mean_squared_error", "R2": R2}
 _USUAL = "accuracy, balanced_accuracy, f1, f1_macro, precision, recall, roc_auc, average_precision"
+VALUES = 1 << 22  # decisions of class pairs that are held at a time
 
 
 def require_metric(name: str, *, probabilities: bool = False) -> str:
@@ -320,3 +320,19 @@ def _answers() -> Callable[..., Any]:
             return self.decision
 
     return Answers
+
+
+def predict_with_scores(model: SVMModel, X: Any, n_threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Predict labels with the decisions behind them, (n_samples,) for two classes, else (n_samples, n_classes): the
+    larger, the more they speak for `classes[1]`, or for the class of the column (`SVMModel.scores`).
+    """
+    if len(model.classes) == 2:
+        decision = model.decision_function(X, n_threads=n_threads)
+        return model.labels(decision), decision
+    step = max(1, VALUES // len(model.intercept))
+    labels, votes = [], []
+    for lo in range(0, X.shape[0], step):
+        decision = model.decision_function(X[lo : lo + step], n_threads=n_threads)
+        votes.append(model.scores(decision))
+        labels.append(model.classes[votes[-1].argmax(axis=1)] if model.calibration is None else model.labels(decision))
+    return np.concatenate(labels), np.concatenate(votes)

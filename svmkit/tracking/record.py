@@ -274,18 +274,10 @@ class RunRecord:
             seconds += solution.seconds
             if k % every or not len(solution.point):
                 continue
-            last = solution.history[-1] if solution.history else None
-            points.append(
-                HistoryPoint(
-                    k + 1,
-                    seconds,
-                    solution.certificate.primal,
-                    solution.certificate.gap,
-                    solution.n_support,
-                    last.kernel_values if last else 0,
-                    last.accuracy if last else None,
-                )
-            )
+            certificate, last = solution.certificate, solution.history[-1] if solution.history else None
+            values, accuracy = (last.kernel_values, last.accuracy) if last else (0, None)
+            measured = certificate.primal, certificate.gap, solution.n_support, values, accuracy
+            points.append(HistoryPoint(k + 1, seconds, *measured))
         return points
 
     def model(self, encoding: Encoding | None, about: Mapping[str, Any] | None = None) -> SVMModel:

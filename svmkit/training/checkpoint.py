@@ -184,19 +184,12 @@ class Checkpoint:
             file.write(self.path, arrays, header, "checkpoint")
             self._stale = False
         except (InputError, MemoryError) as error:
-            self._warn(error)
+            if not self._warned:
+                self._warned = True
+                reason = str(error).rpartition(";")[0] or f"cannot write {self.path}: {one_line(error)}"
+                then = f"training goes on, and the checkpoint is tried again after {self.every:g} s"
+                warnings.warn(f"{reason}; {then}", SvmkitWarning, stacklevel=1)
         self._written = time.monotonic()
-
-    def _warn(self, error: Exception) -> None:
-        """Say once that the file cannot be written."""
-        if not self._warned:
-            self._warned = True
-            reason = str(error).rpartition(";")[0] or f"cannot write {self.path}: {one_line(error)}"
-            warnings.warn(
-                f"{reason}; training goes on, and the checkpoint is tried again after {self.every:g} s",
-                SvmkitWarning,
-                stacklevel=2,
-            )
 
 
 class LastProgress:

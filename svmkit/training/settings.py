@@ -149,22 +149,21 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
     if settings.nu is not None and task.is_supervised:
         solver = with_nu(solver, settings.nu)
     if settings.multiclass == "crammer_singer":
-        solver = by_name.of_all_classes(solver)
+        of_all_classes = solver.crammer_singer()
+        if of_all_classes is None:
+            able = plugins.solvers_where(lambda one: one.crammer_singer is not Solver.crammer_singer)
+            raise InputError(f"solver {solver.name} has no crammer_singer; those that have: {', '.join(able)}")
+        solver = of_all_classes
     taker = solver if settings.kernel is None else None  # what it can take is asked below
     kernel = by_name.kernel(settings.kernel, dict(settings.kernel_params or {}), taker)
-    require_scheme(settings.multiclass, kernel)
+    if settings.multiclass == "crammer_singer" and kernel.name != "linear":
+        raise InputError(
+            f"multiclass=crammer_singer needs the linear kernel, not {kernel.name}; with {kernel.name}: ovo, ovr"
+        )
     is_known = isinstance(settings.kernel, str) and kernel.name != "precomputed"
     if is_known or Requires.LINEAR_KERNEL in solver.requires:  # what other kernels satisfy is not known yet
         solver.check_kernel(kernel)
     return Method(settings, task, solver, kernel, by_name.sampler(settings.sampler))
-
-
-def require_scheme(multiclass: str, kernel: Kernel) -> None:
-    """Raise InputError unless the subproblems of several classes go with the kernel."""
-    if multiclass == "crammer_singer" and kernel.name != "linear":
-        raise InputError(
-            f"multiclass=crammer_singer needs the linear kernel, not {kernel.name}; with {kernel.name}: ovo, ovr"
-        )
 
 
 def require_class_by_class(settings: Settings) -> None:

@@ -15,9 +15,8 @@ from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Precomputed
 from svmkit.model.model import SVMModel
-from svmkit.model.predictions import predict_with_scores
 from svmkit.runtime import threads
-from svmkit.scoring.metric import Metric
+from svmkit.scoring.metric import Metric, predict_with_scores
 from svmkit.solver.solution import Status
 from svmkit.tasks import Task
 from svmkit.training.callbacks import as_callbacks

@@ -92,7 +92,7 @@ def _values(what: str, spelt: str) -> Values:
         items = [item.strip() for item in spelt.split(",")]
         if not all(items):
             raise InputError(f"{what}: a value is missing between commas")
-        return [_power(what, item) if "^" in item else item for item in items]  # others than 2^-5 stay text
+        return [_number(what, item) if "^" in item else item for item in items]  # others than 2^-5 stay text
     if len(parts) > 3 or not all(parts):
         raise InputError(f"{what}: cannot be read; values are {SPELLINGS}")
     if len(parts) == 2:
@@ -149,10 +149,6 @@ def _base_and_exponent(what: str, text: str) -> tuple[float, float]:
     return found
 
 
-def _power(what: str, text: str) -> float:
-    return _pow(what, *_base_and_exponent(what, text))
-
-
 def _pow(what: str, base: float, exponent: float) -> float:
     try:
         value = base**exponent
@@ -165,7 +161,7 @@ def _pow(what: str, base: float, exponent: float) -> float:
 
 def _number(what: str, text: str) -> float:
     if "^" in text:
-        return _power(what, text)
+        return _pow(what, *_base_and_exponent(what, text))
     try:
         value = float(text)
     except ValueError:

@@ -121,7 +121,14 @@ def plan(
             values = list(dict.fromkeys(_check(name, v, solver, kernel) for v in values))
         checked[name] = values
     points = _draw(checked, n_iter, seed) if search == "random" else _all(checked)
-    return _paths(points, solver, kernel, C)
+    Cs: dict[tuple, dict[float, None]] = {}
+    for point in points:
+        rest = tuple((name, value) for name, value in point.items() if name != "C")
+        Cs.setdefault(tuple(sorted(rest)), {})[point.get("C", C)] = None
+    return [
+        Path(k, *_built(dict(rest), solver, kernel), tuple(sorted(values)), dict(rest), "C" in points[0])
+        for k, (rest, values) in enumerate(Cs.items())
+    ]
 
 
 def _require_values(name: str, values: Values, default: Any, search: str) -> None:
@@ -156,17 +163,6 @@ def _draw(grid: Mapping[str, Any], n_iter: int, seed: int) -> list[dict[str, Any
     among = {k: loguniform(v.low, v.high) if isinstance(v, Span) else v for k, v in grid.items()}
     drawn = ParameterSampler(among, n_iter, random_state=seed)
     return [{k: float(v) if isinstance(grid[k], Span) else v for k, v in point.items()} for point in drawn]
-
-
-def _paths(points: list[dict[str, Any]], solver: Solver, kernel: Kernel, C: float) -> list[Path]:
-    Cs: dict[tuple, dict[float, None]] = {}
-    for point in points:
-        rest = tuple((name, value) for name, value in point.items() if name != "C")
-        Cs.setdefault(tuple(sorted(rest)), {})[point.get("C", C)] = None
-    return [
-        Path(k, *_built(dict(rest), solver, kernel), tuple(sorted(values)), dict(rest), "C" in points[0])
-        for k, (rest, values) in enumerate(Cs.items())
-    ]
 
 
 def _check(name: str, value: Any, solver: Solver, kernel: Kernel) -> Any:

@@ -15,8 +15,7 @@ from svmkit.data import Dataset
 from svmkit.data.classes import targets_of
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
-from svmkit.model.predictions import predict_with_scores
-from svmkit.scoring.metric import Metric
+from svmkit.scoring.metric import Metric, predict_with_scores
 from svmkit.scoring.probability_scores import ProbabilityScores, Reliability
 from svmkit.scoring.quantities import QuantityScores
 from svmkit.scoring.scores import Scores

@@ -13,8 +13,7 @@ from svmkit.cli.common import labels_of
 from svmkit.data import Dataset
 from svmkit.kernels.engines import engine_for
 from svmkit.model.model import SVMModel
-from svmkit.model.predictions import predict_with_scores
-from svmkit.scoring.metric import OF_PROBABILITIES, Metric
+from svmkit.scoring.metric import OF_PROBABILITIES, Metric, predict_with_scores
 from svmkit.scoring.probability_scores import ProbabilityScores
 from svmkit.scoring.quantities import QuantityScores, scores_of
 from svmkit.scoring.scores import Scores

@@ -32,7 +32,6 @@ from svmkit.runtime.jsonable import plain
 from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, Metric
 from svmkit.scoring.probability_scores import ProbabilityScores
 from svmkit.scoring.quantities import QuantityScores, metric_for, scores_of
-from svmkit.scoring.scores import Scores
 from svmkit.solver.history import History
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Iterations, Seconds, Stop, Support
@@ -161,7 +160,14 @@ def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dic
         scores = None
         if sets.test.y is not None:
             scores = scores_of(model, predicted, sets.test.y)
-            record |= plain(_test_scores(model, scores, sets))
+            known: dict[str, Any] = {"test_accuracy": scores.accuracy, "test_scores": scores.summary()}
+            if isinstance(scores, QuantityScores):
+                known |= {"test_r2": scores.r2, "test_rmse": scores.rmse, "test_mae": scores.mae}
+            known |= _probabilities(model, sets)
+            metric = _bench.metric
+            if metric is not None and metric.name not in ("accuracy", *OF_QUANTITIES):
+                known["test_metric"] = metric.score_model(model, sets.test.X, sets.test.y)
+            record |= plain(known)
         trained = replace(trained, test_scores=scores, predict_s=record["predict_s"])
     if tracking is not None and record["status"] != Status.INTERRUPTED:
         with _collect_notes() as notes:
@@ -169,19 +175,6 @@ def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dic
         if notes:
             record["notes"] = [*record.get("notes", []), *notes]
     return record
-
-
-def _test_scores(model: SVMModel, scores: Scores | QuantityScores, sets: Sets) -> dict[str, Any]:
-    """Return what the predictions of the test rows are worth, by the keys of a record."""
-    assert sets.test is not None and sets.test.y is not None
-    known: dict[str, Any] = {"test_accuracy": scores.accuracy, "test_scores": scores.summary()}
-    if isinstance(scores, QuantityScores):
-        known |= {"test_r2": scores.r2, "test_rmse": scores.rmse, "test_mae": scores.mae}
-    known |= _probabilities(model, sets)
-    metric = _bench.metric
-    if metric is not None and metric.name not in ("accuracy", *OF_QUANTITIES):
-        known["test_metric"] = metric.score_model(model, sets.test.X, sets.test.y)
-    return known
 
 
 def failure(record: dict[str, Any], error: BaseException | str) -> dict[str, Any]:

@@ -159,11 +159,8 @@ def data_files(folder: Path) -> list[Path]:
         files = sorted(path for path in folder.iterdir() if path.is_file())
     except OSError:
         return []
-    return [path for path in files if not _is_aside(path.name.lower())]
-
-
-def _is_aside(name: str) -> bool:
-    return name.partition(".")[0] in ("", *_NOT_DATA_STEMS) or name.endswith(_NOT_DATA)
+    kept = [path for path in files if not path.name.lower().endswith(_NOT_DATA)]
+    return [path for path in kept if path.name.lower().partition(".")[0] not in ("", *_NOT_DATA_STEMS)]
 
 
 def offer(name: str, known: list[str]) -> str:

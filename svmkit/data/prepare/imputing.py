@@ -105,9 +105,8 @@ class Imputing:
                 f"X has {X.shape[1]} features, but the imputing ({self.kind}) was fitted on {len(self.statistics)}: "
                 "pass the columns that it was fitted on"
             )
-        return self._filled_sparse(X) if is_sparse(X) else self._filled_dense(X)
-
-    def _filled_dense(self, X: np.ndarray) -> np.ndarray:
+        if is_sparse(X):
+            return self._filled_sparse(X)
         holes = np.isnan(X)
         if not self.n_added and not holes.any():
             return X

@@ -70,9 +70,8 @@ class Scaling:
         InputError
             If the kind is unknown, would fill in the zeros of a CSR matrix, or a spread overflows.
         """
-        _require_kind(kind)
+        _require_kind(kind, sparse=is_sparse(X))
         if is_sparse(X):
-            _require_zeros_kept(kind)
             center = np.zeros(X.shape[1])
             scale = _sparse_std(X) if kind == "standard" else _max_abs_sparse(X)
         else:
@@ -99,10 +98,9 @@ class Scaling:
         InputError
             As `fit`.
         """
-        _require_kind(kind)
+        _require_kind(kind, sparse=sparse)
         _, low, high, mean, variance = moments
         if sparse:
-            _require_zeros_kept(kind)
             center = np.zeros(len(mean))
             scale = _deviation(mean, variance) if kind == "standard" else np.maximum(np.abs(low), np.abs(high))
         else:
@@ -231,13 +229,10 @@ def standard_note(kind: str, X: Any) -> str | None:
     )
 
 
-def _require_kind(kind: str) -> None:
+def _require_kind(kind: str, *, sparse: bool = False) -> None:
     if kind not in KINDS:
         raise InputError(f"no scaling is called {kind!r}: use one of {', '.join(KINDS)}")
-
-
-def _require_zeros_kept(kind: str) -> None:
-    if kind == "minmax":
+    if sparse and kind == "minmax":
         raise InputError("minmax scaling would fill in the zeros of sparse data: use maxabs (--scale maxabs)")
 
 

@@ -45,9 +45,7 @@ def read(path: Path, stream: IO[bytes], n_features: int | None) -> SVMModel:
         header.refuse(f"nr_feature is above {LARGEST_INDEX}", "nr_feature")
     is_classifier = solver_type != ONE_CLASS and solver_type not in SVR_TYPES
     k = header.class_count(solver_type, is_classifier)
-    labels = None
-    if is_classifier:
-        labels = header.labels(k)
+    labels = header.labels(k) if is_classifier else None
     n_columns = k if k > 2 or solver_type == CRAMMER_SINGER else 1
     columns, *_ = read_rows(header, stream, width + (bias >= 0), n_columns, features=False)
     w = np.zeros((n_columns, max(width, n_features or 0)))
@@ -98,13 +96,8 @@ def write(model: SVMModel, path: str | os.PathLike) -> Written:
             "--libsvm, or train it one-versus-rest"
         )
     plain = without_scaling(model)
-    kind = type_of(
-        model,
-        "solver_type",
-        (CRAMMER_SINGER,) if model.has_class_scores and model.is_joint else MACHINES,
-        SVR_TYPES,
-        (ONE_CLASS,),
-    )
+    classifiers = (CRAMMER_SINGER,) if model.has_class_scores and model.is_joint else MACHINES
+    kind = type_of(model, "solver_type", classifiers, SVR_TYPES, (ONE_CLASS,))
     notes = untrained_notes(model, "LIBLINEAR takes 0 for their decision")
     w, intercept = plain.weights, plain.intercept
     lines = [f"solver_type {kind}", f"nr_class {len(model.classes) or 2}"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.data.prepare.imputing import Imputing
 from svmkit.errors import InputError
 from svmkit.kernels.engines.products import CANCELS
 from svmkit.kernels.extent import FAR
@@ -66,21 +65,15 @@ def _preprocess(graph: Graph, X: str, model: SVMModel, middle: np.ndarray) -> st
         return X
     single = graph.dtype == np.float32
     X = graph.node("Cast", X, to=graph.onnx.TensorProto.DOUBLE) if single else X
-    X = _impute(graph, X, model.imputing) if model.imputing else X
+    if model.imputing:
+        holes = graph.node("IsNaN", X)
+        X = graph.node("Where", holes, graph.constant(model.imputing.statistics, np.float64), X)
+        if model.imputing.n_added:  # the 0/1 columns behind the others, which mark holes
+            marks = graph.node("Gather", holes, graph.constant(model.imputing.holed, np.int64), axis=1)
+            X = graph.node("Concat", X, graph.node("Cast", marks, to=graph.onnx.TensorProto.DOUBLE), axis=1)
     X = graph.node("Sub", X, graph.constant(center, np.float64)) if moved else X
     X = graph.node("Div", X, graph.constant(scale, np.float64)) if stretched else X
     return graph.node("Cast", X, to=graph.element) if single else X
-
-
-def _impute(graph: Graph, X: str, imputing: Imputing) -> str:
-    """Add nodes that fill the holes of X (n, d), and the 0/1 columns behind it that mark some, in float64."""
-    holes = graph.node("IsNaN", X)
-    filled = graph.node("Where", holes, graph.constant(imputing.statistics, np.float64), X)
-    if not imputing.n_added:
-        return filled
-    marks = graph.node("Gather", holes, graph.constant(imputing.holed, np.int64), axis=1)
-    marks = graph.node("Cast", marks, to=graph.onnx.TensorProto.DOUBLE)
-    return graph.node("Concat", filled, marks, axis=1)
 
 
 def _distances(graph: Graph, X: str, Z: np.ndarray, *, squared: bool) -> str:

@@ -131,15 +131,12 @@ def _inputs(graph: Graph, model: SVMModel) -> tuple[list[Any], str]:
         taken.add(name)
         element = graph.element if categories is None else graph.onnx.TensorProto.STRING
         inputs.append(graph.value(name, element, "n", 1))
-        parts.append(name if categories is None else _one_hot(graph, name, categories))
+        if categories is not None:  # 0/1 columns (n, number of categories); unknown text is a row of zeros
+            hot = graph.node("OneHotEncoder", name, domain="ai.onnx.ml", cats_strings=list(categories), zeros=1)
+            flat = graph.node("Reshape", hot, graph.constant([-1, len(categories)], np.int64))
+            name = graph.node("Cast", flat, to=graph.element)
+        parts.append(name)
     return inputs, graph.node("Concat", *parts, axis=1)
-
-
-def _one_hot(graph: Graph, column: str, categories: tuple[str, ...]) -> str:
-    """Encode a text column (n, 1) as 0/1 columns (n, number of categories); unknown text is a row of zeros."""
-    hot = graph.node("OneHotEncoder", column, domain="ai.onnx.ml", cats_strings=list(categories), zeros=1)
-    flat = graph.node("Reshape", hot, graph.constant([-1, len(categories)], np.int64))
-    return graph.node("Cast", flat, to=graph.element)
 
 
 def _outputs(graph: Graph, model: SVMModel, decision: str) -> list[Any]:

@@ -48,10 +48,13 @@ class Confirmation:
             ending = self._stall()
             if ending:
                 return ending
-        if 0.0 < self._iterate.problem.resolution >= info.gap_abs:
-            ending = self._exhaust()
-            if ending:
+        is_exhausted = 0.0 < self._iterate.problem.resolution >= info.gap_abs  # near an optimum of 0
+        if is_exhausted and self._limit != math.inf and self._iterate.n_iter >= self._next_check:
+            certificate = self._iterate.certify()
+            ending = self._verdict(certificate, self._limit)
+            if ending is not None:
                 return ending
+            self._resync(certificate)
         estimate = info if info.full else info._replace(gap=info.gap / self._tightening)
         reached = self._rules.reached(estimate, self._iterate.n_iter, self._iterate.epochs, seconds)
         near = any(rule.status is Status.CONVERGED for rule in reached)
@@ -101,16 +104,6 @@ class Confirmation:
             self._tightening *= min(0.8, max(0.05, 0.8 * math.sqrt(limit / certificate.gap)))
         self._resync(certificate)
         return None
-
-    def _exhaust(self) -> Status | None:
-        """Certify an iterate near an optimum of 0; return how the solve ends if nothing but rounding is left."""
-        if self._limit == math.inf or self._iterate.n_iter < self._next_check:
-            return None
-        certificate = self._iterate.certify()
-        status = self._verdict(certificate, self._limit)
-        if status is None:
-            self._resync(certificate)
-        return status
 
     def _verdict(self, certificate: Certificate, limit: float) -> Status | None:
         """Return the status that a certificate allows for a gap of `limit`, and keep it; None puts the next one off."""

@@ -173,7 +173,11 @@ def _array(A: Any, budget: int) -> MatrixEngine:
         raise InputError(f"A has to be square, not {m} x {A.shape[1]}: give a value for every two points")
     require_finite(A, what="A")
     if hasattr(A, "toarray"):
-        _require_symmetric_csr(A)
+        difference = abs(A - A.T).tocoo()
+        if difference.nnz and difference.data.max() > np.sqrt(np.finfo(A.dtype).eps) * np.abs(A.data).max():
+            at = int(difference.data.argmax())
+            i, j = difference.row[at], difference.col[at]
+            raise InputError(f"A is not symmetric: A[{i}, {j}] is {A[i, j]:g} and A[{j}, {i}] is {A[j, i]:g}")
         return CachedMatrix(lambda idx: A[idx].toarray(), A.diagonal().astype(np.float64), budget)
     diag = A.diagonal()
     slack = float(np.sqrt(np.finfo(A.dtype).eps)) * max(A.max(), -A.min())
@@ -185,14 +189,6 @@ def _array(A: Any, budget: int) -> MatrixEngine:
     for i in range(m):
         require_curvature(diag[i] + diag - 2.0 * A[i], f"e_{i} -", slack)
     return ArrayMatrix(A)
-
-
-def _require_symmetric_csr(A: Any) -> None:
-    difference = abs(A - A.T).tocoo()
-    if difference.nnz and difference.data.max() > np.sqrt(np.finfo(A.dtype).eps) * np.abs(A.data).max():
-        at = int(difference.data.argmax())
-        i, j = difference.row[at], difference.col[at]
-        raise InputError(f"A is not symmetric: A[{i}, {j}] is {A[i, j]:g} and A[{j}, {i}] is {A[j, i]:g}")
 
 
 def _vector(values: Any, m: int, what: str) -> np.ndarray:

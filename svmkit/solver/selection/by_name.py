@@ -30,18 +30,6 @@ def solver(given: str | Solver, options: Mapping[str, Any] | None = None, *, lim
     return made.within_support() if limited else made
 
 
-def of_all_classes(given: Solver) -> Solver:
-    """Return the solver of Crammer and Singer's problem, which is that of all classes at once.
-
-    It is what the `crammer_singer` of a solver of class pairs makes. An InputError lists the solvers that have one.
-    """
-    made = given.crammer_singer()
-    if made is None:
-        able = plugins.solvers_where(lambda one: one.crammer_singer is not Solver.crammer_singer)
-        raise InputError(f"solver {given.name} has no crammer_singer; those that have: {', '.join(able)}")
-    return made
-
-
 def kernel(given: Any, params: dict[str, Any] | None = None, for_solver: str | Solver | None = None) -> Kernel:
     """Return the kernel of a name, with the parameters in `params` that it has; its gamma may still be a rule.
 

@@ -131,21 +131,17 @@ class _OutOfFold:
                     return
                 self._fold(number, max(left, 1e-9) / rounds)
 
-        at_once = min(threads.thread_count(), FOLDS, self._most_at_once()) if alone else 1
+        at_once = min(threads.thread_count(), FOLDS) if alone else 1
+        if alone and data.kernel.name != "linear":  # there is to be memory for the kernel rows of all samples, too
+            rows = 8.0 * float(data.sizes[0]) ** 2
+            most = int((parse_bytes(data.memory) - rows) / ((1.0 - 1.0 / FOLDS) ** 2 * rows))
+            at_once = max(1, min(at_once, most))
         if at_once > 1:
             with threads.using(at_once):
                 threads.spread(some, FOLDS, WORK)
         else:
             some(0, FOLDS)
         self.interrupted |= bool(flag)
-
-    def _most_at_once(self) -> int:
-        """Return for how many folds there is memory for kernel rows, besides that of the model of all samples."""
-        data = self.folds.data
-        if data.kernel.name == "linear":
-            return FOLDS
-        rows = 8.0 * float(data.sizes[0]) ** 2
-        return max(1, int((parse_bytes(data.memory) - rows) / ((1.0 - 1.0 / FOLDS) ** 2 * rows)))
 
     def _fold(self, number: int, seconds: float) -> None:
         part = self.folds.training(number)

@@ -123,8 +123,3 @@ class StreamInput:
         scaled = self.preprocessing.apply(X)
         require_finite(scaled, what="the scaled X")
         return X, scaled
-
-    def no_rows(self) -> Features:
-        """Return a matrix of no samples."""
-        empty = np.empty((0, self.n_features))
-        return sp.csr_array(empty) if self.sparse else empty

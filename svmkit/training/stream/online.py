@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from svmkit import plugins
 from svmkit.data.prepare.features import as_features, pad_or_refuse_columns, require_finite
@@ -348,15 +349,13 @@ class Online:
             raise InputError("no samples have arrived: there is no model yet")
         rows, decisions = join(self.pairs)
         if rows is None:
-            rows = Rows(self.input.no_rows(), *[np.empty(0, dtype=np.int64)] * 3)
-        X, form, settings = (
-            pad_or_refuse_columns(rows.X, self.input.n_features, pad=True),
-            self.input,
-            self.method.settings,
-        )
-        answers = Answers(
-            self.classes, rows.y.astype(np.int64), np.zeros(len(rows.y)) if self.task.has_targets else None
-        )
+            nothing = np.empty((0, self.input.n_features))
+            empty = sp.csr_array(nothing) if self.input.sparse else nothing
+            rows = Rows(empty, *[np.empty(0, dtype=np.int64)] * 3)
+        form, settings = self.input, self.method.settings
+        X = pad_or_refuse_columns(rows.X, form.n_features, pad=True)
+        targets = np.zeros(len(rows.y)) if self.task.has_targets else None
+        answers = Answers(self.classes, rows.y.astype(np.int64), targets)
         data = TrainingData(X, X, answers, rows.C, form.kernel, form.preprocessing, 0, self.task)
         parts = (part for d in decisions for part in (d.intercept, d.coef, d.w) if part is not None)
         if not all(np.isfinite(part).all() for part in parts):

@@ -46,14 +46,12 @@ def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> tu
     def margins(beta: np.ndarray) -> np.ndarray:
         return gram.matvec(beta, idx) if rows is None else beta.astype(dtype) @ rows
 
-    def pull_back(pull: np.ndarray) -> np.ndarray:
-        return gram.matvec(pull, every, idx) if rows is None else rows @ pull.astype(dtype)
-
     def primal(z: np.ndarray) -> tuple[float, np.ndarray]:
         beta = solve_triangular(L, z[:-1], lower=True, trans="T")
         slack = np.maximum(0.0, 1.0 - y * (margins(beta) + root * z[-1]))
         pull = 2.0 * C * y * slack
-        inner = solve_triangular(L, pull_back(pull).astype(np.float64), lower=True)
+        pulled = gram.matvec(pull, every, idx) if rows is None else rows @ pull.astype(dtype)
+        inner = solve_triangular(L, pulled.astype(np.float64), lower=True)
         return 0.5 * float(z @ z) + float(C @ np.square(slack)), z - np.append(inner, root * pull.sum())
 
     with interrupt.catching() as flag:
