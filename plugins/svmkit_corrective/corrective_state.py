@@ -142,9 +142,8 @@ class CorrectiveState(Rounds):
         self.done = min(self.done + n, len(self.changed))
         if self.done == len(self.changed):
             if isinstance(self.form.kinks, L1Part):  # a ridge changes where a weight has passed 0
-                self.ahead[self.changed] += self._ridge_change(1.0) - self.problem.ridge_terms(
-                    self.change, self.changed
-                )
+                counted = self.problem.ridge_terms(self.change, self.changed)
+                self.ahead[self.changed] += self._ridge_change(1.0) - counted
             self._settle()
 
     def effect(self, weights: np.ndarray, idx: np.ndarray) -> np.ndarray:
@@ -264,8 +263,7 @@ class CorrectiveState(Rounds):
         self.phase = Phase.SOLVING
 
     def advance(self, most: int) -> tuple[int, float, bool]:
-        given = (self.inner,), self.rows, self.pairs, True, most, 0.0, self.inner_l1, 0.0
-        done, fell, _ = take_steps(*given)
+        done, fell, _ = take_steps((self.inner,), self.rows, self.pairs, True, most, 0.0, self.inner_l1, 0.0)
         return done, fell * self.form.worth, done < most
 
     def leave(self) -> None:

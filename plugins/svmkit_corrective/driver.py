@@ -108,18 +108,8 @@ class Corrective(Solver):
         state.before, state.relative = state.relative, relative
         moved = state.phase is Phase.START or state.value < before
         state.phase = Phase.GROWING
-        return state.report(
-            StepInfo(
-                state.value,
-                state.n_support,
-                1.0,
-                gap=relative,
-                gap_abs=gap,
-                moved=moved,
-                steps=0,
-                violation=violation,
-            )
-        )
+        info = StepInfo(state.value, state.n_support, 1.0, gap=relative, gap_abs=gap, moved=moved, steps=0)
+        return state.report(info._replace(violation=violation))
 
     def solve(self, state: Rounds) -> StepInfo:
         """Make some SMO steps in the working set, and leave it when it is solved."""

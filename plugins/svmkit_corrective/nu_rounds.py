@@ -99,21 +99,16 @@ class NuRounds(Rounds):
             keep = self.idx[np.argsort(-safety[self.idx], kind="stable")[: self.most - len(new)]]
             self.idx, self.K = np.empty(0, dtype=np.int64), np.empty((0, 0))
             new = np.concatenate([keep, new])
-        self._join(new)
+        n, idx = len(self.idx), np.concatenate([self.idx, new])
+        K = np.empty((len(idx), len(idx)), dtype=np.float64)
+        K[:n, :n] = self.K
+        K[n:] = self.problem.gram.block(new, idx)
+        K[:n, n:] = K[n:, :n].T
+        self.idx, self.K = idx, K
         parts = self.boxes[0].beta[self.idx], self.boxes[1].beta[self.idx]
         self.inner = smo_box.nu_boxes_of(self.problem, parts, self.v[self.idx], self.idx)
         self.pairs = np.array([smo_box.extremes(box.v, box.side, None) for box in self.inner], dtype=np.int64)
         self.phase = Phase.SOLVING
-
-    def _join(self, new: np.ndarray) -> None:
-        """Append points to the working set, and their kernel values to its matrix."""
-        n, gram = len(self.idx), self.problem.gram
-        idx = np.concatenate([self.idx, new])
-        K = np.empty((len(idx), len(idx)), dtype=np.float64)
-        K[:n, :n] = self.K
-        K[n:] = gram.block(new, idx)
-        K[:n, n:] = K[n:, :n].T
-        self.idx, self.K = idx, K
 
     def inner_gap(self) -> float:
         """Return the gap within the working set, with the middles of the maximal violating pairs as levels."""

@@ -59,7 +59,11 @@ class Bundle:
         linear, ridged = dual_sums(*p.points, c)
         self.b = np.append(self.b, linear - 0.5 * ridged)
         self.alpha, self.idle = np.append(self.alpha, 0.0), np.append(self.idle, 0)
-        self._packed.append(self._pack(c))
+        if self._jumps:  # bits say which weights are at a bound
+            packed = np.packbits([c > 0.0, c < 0.0] if len(self._ends) > 1 else [c != 0.0], axis=1)
+        else:
+            packed = c.astype(np.float32) if np.abs(c).max(initial=0.0) < HUGE else c
+        self._packed.append(packed)
         self.n += 1
 
     def solve(self, method: str, primal: float, share: float) -> None:
@@ -104,9 +108,3 @@ class Bundle:
             else:
                 beta += self.alpha[k] * packed
         return p.clip(beta)
-
-    def _pack(self, c: np.ndarray) -> np.ndarray:
-        """Return weights (m,) as bits that say which are at a bound, or in float32 where they fit."""
-        if self._jumps:
-            return np.packbits([c > 0.0, c < 0.0] if len(self._ends) > 1 else [c != 0.0], axis=1)
-        return c.astype(np.float32) if np.abs(c).max(initial=0.0) < HUGE else c

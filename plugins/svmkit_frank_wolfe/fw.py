@@ -26,9 +26,6 @@ class FW(FrankWolfe):
     rule = Rule.FW
     paper = "Frank, Wolfe 1956"
 
-    def direction(self, state: SimplexState) -> Direction:
-        return state.toward()
-
 
 @dataclass(frozen=True)
 class MFW(FrankWolfe):

@@ -8,7 +8,7 @@ from typing import ClassVar
 from svmkit.solver.exact_search import line_search
 from svmkit.solver.step_info import StepInfo
 from svmkit_frank_wolfe.iterate import loops
-from svmkit_frank_wolfe.iterate.state import Direction, SimplexState
+from svmkit_frank_wolfe.iterate.state import SimplexState
 from svmkit_frank_wolfe.steps.step import FrankWolfe
 
 
@@ -24,9 +24,6 @@ class Partan(FrankWolfe):
 
     name = "partan"
     keeps: ClassVar[int] = 3  # the current iterate, alpha_k to come back to, alpha_{k-1}
-
-    def direction(self, state: SimplexState) -> Direction:
-        return state.toward()
 
     def step(self, state: SimplexState) -> StepInfo:
         state.weights[1], state.scales[1], state.gs[1] = state.w, state.scales[0], state.g  # alpha_{k-1} next time

@@ -118,9 +118,6 @@ class SFW(LearnsFromStreams, FrankWolfe):
                 return Choice(state.join(point, g, row), g, 1, True)
         return Choice(inside, lowest, 1, True)
 
-    def direction(self, state: ArrivalState) -> Direction:
-        return state.toward()
-
     def members(self, state: ArrivalState) -> np.ndarray:
         return state.tracked.idx
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import typer
@@ -141,21 +142,15 @@ def _delete(
     if aliases and not yes:
         used = ", ".join(f"@{alias} is version {number}" for alias, number in aliases.items())
         raise SvmkitError(f"{what} is not deleted: {used}; promote another version, or pass --yes")
-    if not yes and not _confirmed(f"delete {what}?"):
-        raise SvmkitError(f"{what} is not deleted")
+    if not yes:  # stdout is for results; whatever is not y or yes, the end of the input too, means no
+        print(f"delete {what}? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin is None or sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise SvmkitError(f"{what} is not deleted")
     models.delete(target, whole=version is None, uri=tracking_uri)
     if json:
         emit(target)
     else:
         print(f"{what} is deleted")
-
-
-def _confirmed(question: str) -> bool:
-    """Ask on stderr, since stdout is for results; whatever is not y or yes, the end of the input too, means no."""
-    import sys
-
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin is not None and sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _accuracy(version: dict[str, Any] | None) -> str:
@@ -173,13 +168,14 @@ def _show(version: dict[str, Any]) -> None:
     measured = _accuracy(version)
     measured += f" of {test}" if test and measured != "not tested" else ""
     title = "test accuracy" if version["test_r2"] is None else "test R2"
+    outliers = [(f"{part} outliers", version[f"{part}_outliers"]) for part in ("train", "test")]
     rows(
         [
             ("version", f"{version['version']}{''.join(f'  @{alias}' for alias in version['aliases'])}"),
             ("created", f"{version['created']}, run {version['run_id']}"),
             (title, measured.removeprefix("R2 ")),
             *_other_metrics(version),
-            *((f"{part} outliers", _outliers(version, part)) for part in ("train", "test")),
+            *((name, f"{share:.2%} of the rows") for name, share in outliers if share is not None),
             ("test SHA-256", version["test_sha256"]),
             ("status", version["status"]),
             ("gap", None if gap is None else f"{gap:.2e}"),
@@ -191,11 +187,6 @@ def _show(version: dict[str, Any]) -> None:
             *((f"@{alias}", f"by force: {_override_text(record)}") for alias, record in version["forced"].items()),
         ]
     )
-
-
-def _outliers(version: dict[str, Any], part: str) -> str | None:
-    share = version[f"{part}_outliers"]
-    return None if share is None else f"{share:.2%} of the rows"
 
 
 def _other_metrics(version: dict[str, Any]) -> list[tuple[str, str]]:

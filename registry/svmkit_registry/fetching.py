@@ -37,19 +37,17 @@ def location(client: Any, uri: str) -> str:
         return _run_location(client, uri, *rest.partition("/")[::2])
     if scheme != "models" or not rest or rest.count("/") + rest.count("@") > 1:
         raise InputError(f"{uri} is no model: write {_FORMS}")
+    if "@" not in rest and "/" not in rest:
+        logged = _ask(lambda: client.get_logged_model(rest)) if rest.startswith("m-") else None
+        if logged is None:
+            raise InputError(f"{uri} names no logged model: write {_FORMS}; {_models(client)}")
+        return logged.artifact_location
     if "@" in rest:
         name, alias = rest.split("@")
-        return _version_location(client, name, _version_of_alias(client, name, alias))
-    name, slash, version = rest.partition("/")
-    if slash:
-        return _version_location(client, name, version_number(client, name, version))
-    logged = _ask(lambda: client.get_logged_model(name)) if name.startswith("m-") else None
-    if logged is None:
-        raise InputError(f"{uri} names no logged model: write {_FORMS}; {_models(client)}")
-    return logged.artifact_location
-
-
-def _version_location(client: Any, name: str, version: str) -> str:
+        version = _version_of_alias(client, name, alias)
+    else:
+        name, number = rest.split("/")
+        version = version_number(client, name, number)
     place = client.get_model_version_download_uri(name, version)
     return location(client, place) if place.startswith(("models:/", "runs:/")) else place
 
@@ -75,14 +73,14 @@ def _version_of_alias(client: Any, name: str, alias: str) -> str:
     if number is not None or alias == "latest":
         return str(number or version_number(client, name, "latest"))
     known = ", ".join(f"@{key} (version {version})" for key, version in sorted(model.aliases.items()))
-    numbers = ", ".join(map(str, _versions(client, name))) or "none"
+    numbers = ", ".join(str(version.version) for version in versions(client, name)) or "none"
     raise InputError(f"model {name!r} has no alias {alias!r}: it has {known or 'no aliases'}; versions {numbers}")
 
 
 def version_number(client: Any, name: str, version: str) -> str:
     """The number of a version that is given as a number or as "latest"; InputError lists the existing versions."""
     registered_model(client, name)
-    known = _versions(client, name)
+    known = [int(entry.version) for entry in versions(client, name)]
     if version == "latest" and known:
         return str(known[-1])
     if version.isdecimal() and int(version) in known:
@@ -103,10 +101,6 @@ def versions(client: Any, name: str) -> list[Any]:
     quoted = name.replace("'", "''")
     entries = pages(client.search_model_versions, f"name='{quoted}'")
     return sorted(entries, key=lambda version: int(version.version))
-
-
-def _versions(client: Any, name: str) -> list[int]:
-    return [int(version.version) for version in versions(client, name)]
 
 
 def pages(search: Callable[..., Any], *args: Any) -> list[Any]:

@@ -93,9 +93,8 @@ def model_origin(model: SVMModel) -> dict[str, Any]:
 
 def version_origin(version: Any) -> dict[str, Any]:
     """The origin in the tags of a ModelVersion, by the names of `FIELDS`."""
-    return valid_entries(
-        {key.removeprefix(PREFIX): value for key, value in version.tags.items() if key.startswith(PREFIX)}
-    )
+    own = {key.removeprefix(PREFIX): value for key, value in version.tags.items() if key.startswith(PREFIX)}
+    return valid_entries(own)
 
 
 def tags_of(model: SVMModel) -> dict[str, str]:

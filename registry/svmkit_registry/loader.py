@@ -39,11 +39,9 @@ class Predictor:
 
     def _features(self, frame: Any) -> Any:
         encoding = self.model.encoding
-        if encoding is None:
-            return _numbers(frame)
-        positions = _positions(frame, encoding)
-        if positions is None:
-            return _numbers(frame)
+        if encoding is None or (positions := _positions(frame, encoding)) is None:
+            kinds = {dtype.kind for dtype in frame.dtypes}
+            return frame.to_numpy() if kinds == {"f"} else frame.to_numpy(dtype=np.float64, na_value=np.nan)
         from svmkit.data.tables import onehot
         from svmkit.data.tables.table import Table
 
@@ -71,11 +69,6 @@ def _positions(frame: Any, encoding: Encoding) -> list[int] | None:
     raise InputError(
         f"model_input lacks the columns {', '.join(map(repr, lacking[:8]))}, which the model was trained on: add them"
     )
-
-
-def _numbers(frame: Any) -> np.ndarray:
-    kinds = {dtype.kind for dtype in frame.dtypes}
-    return frame.to_numpy() if kinds == {"f"} else frame.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _load_pyfunc(data_path: str) -> Predictor:

@@ -6,8 +6,12 @@ import json
 import os
 import re
 import tempfile
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
 
 from svmkit.cli.common import require_model_name
 from svmkit.errors import InputError, SvmkitError
@@ -27,8 +31,7 @@ MEASURED = (
 
 def list_models(uri: str | None = None) -> list[dict[str, Any]]:
     """All registered models by name: name, aliases {alias: version}, versions (how many), latest (see `show_model`)."""
-    address = store.tracking_uri(uri)
-    with store.session(address, "the models") as client:
+    with store.session(store.tracking_uri(uri), "the models") as client:
         models = fetching.pages(client.search_registered_models)
         versions = fetching.pages(client.search_model_versions)
     rows = []
@@ -44,8 +47,7 @@ def show_model(name: str, uri: str | None = None) -> dict[str, Any]:
     {alias: version} and versions, newest first. Each version has version, aliases, created (ISO 8601, UTC), run_id,
     forced {alias: who, when, from} and the `lineage.FIELDS`, None where they are not known.
     """
-    address = store.tracking_uri(uri)
-    with store.session(address, f"model {name!r}") as client:
+    with store.session(store.tracking_uri(uri), f"model {name!r}") as client:
         model = fetching.registered_model(client, name)
         versions = fetching.versions(client, name)
     return {
@@ -75,7 +77,10 @@ def register(file: str, name: str, uri: str | None = None, experiment: str | Non
         tracker.start(f"register {os.path.basename(file)}", params, {"svmkit.registered_from": "file"})
         try:
             tracker.metrics(scalars({name: known.get(name) for name in MEASURED}))
-            address = tracker.model(model, _example(model), name)
+            # a row of zeros, stored as the vectors are, stands for the training rows, which are not at hand
+            shape = 1, model.n_features
+            row = sp.csr_array(shape, dtype=np.float64) if sp.issparse(model.vectors) else np.zeros(shape)
+            address = tracker.model(model, row, name)
         except BaseException:
             tracker.end("FAILED")
             raise
@@ -103,8 +108,7 @@ def promote(
             f"{alias[:80]!r} cannot be an alias: use letters, digits, '_' and '-'; not latest, v1, v2, ..."
         )
     named = None if metric is None else require_metric(metric)
-    address = store.tracking_uri(uri)
-    with store.session(address, f"{name} is not promoted") as client:
+    with store.session(store.tracking_uri(uri), f"{name} is not promoted") as client:
         model = fetching.registered_model(client, name)
         number = fetching.version_number(client, name, version)
         current = model.aliases.get(alias)
@@ -178,7 +182,10 @@ def delete(target: dict[str, Any], *, whole: bool, uri: str | None = None) -> No
 def _version_facts(version: Any, aliases: dict[str, Any]) -> dict[str, Any]:
     own = sorted(alias for alias, number in aliases.items() if str(number) == str(version.version))
     begin = f"{lineage.PREFIX}forced."
-    forced = {key.removeprefix(begin): _record(text) for key, text in version.tags.items() if key.startswith(begin)}
+    forced = {key.removeprefix(begin): text for key, text in version.tags.items() if key.startswith(begin)}
+    for alias, text in forced.items():
+        with suppress(ValueError):  # text that was edited by hand stays as it is
+            forced[alias] = json.loads(text)
     return {
         "version": int(version.version),
         "aliases": own,
@@ -188,24 +195,8 @@ def _version_facts(version: Any, aliases: dict[str, Any]) -> dict[str, Any]:
     } | (dict.fromkeys(lineage.FIELDS) | lineage.version_origin(version))
 
 
-def _record(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:  # edited by hand
-        return text
-
-
 def _aliases(model: Any) -> dict[str, int]:
     return {alias: int(version) for alias, version in sorted(model.aliases.items())}
-
-
-def _example(model: SVMModel) -> Any:
-    """A row of zeros, stored as the vectors of the model are: the training rows are not at hand."""
-    import numpy as np
-    import scipy.sparse as sp
-
-    shape = (1, model.n_features)
-    return sp.csr_array(shape, dtype=np.float64) if sp.issparse(model.vectors) else np.zeros(shape)
 
 
 def _iso(when: datetime) -> str:

@@ -85,9 +85,8 @@ def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
 
     plain = Schema([ColSpec(DataType.double)] * model.n_features)
     names = encoding.columns if encoding is not None and encoding.header else None
-    return ModelSignature(plain, inferred.outputs, inferred.params), pd.DataFrame(
-        dense.astype(np.float64), columns=names
-    )
+    shown = pd.DataFrame(dense.astype(np.float64), columns=names)
+    return ModelSignature(plain, inferred.outputs, inferred.params), shown
 
 
 def as_table(encoding: Encoding, dense: np.ndarray) -> Any:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 BATCH = 1000  # metrics in one request: mlflow's limit
 PARAM_LENGTH, TAG_LENGTH = 6000, 8000  # characters of a value: mlflow's limits
+CURVES = ("objective", "gap", "n_support", "accuracy", "score")  # of the points of a history
 MODEL = "model"  # the name a run's model is logged under
 
 
@@ -137,14 +138,7 @@ class MLflowTracker(Tracker):
         def metrics() -> Iterable[Any]:
             for point in points:
                 at = self._started + round(1000 * point.seconds)
-                values = {
-                    "objective": point.objective,
-                    "gap": point.gap,
-                    "n_support": point.n_support,
-                    "accuracy": point.accuracy,
-                    "score": point.score,
-                    "elapsed_s": point.seconds,
-                }
+                values = {name: getattr(point, name) for name in CURVES} | {"elapsed_s": point.seconds}
                 for key, value in values.items():
                     if value is not None and not math.isnan(value):
                         yield Metric(prefix + key, float(value), at, point.n_iter)

@@ -14,6 +14,7 @@ from svmkit import plugins
 from svmkit.conformance import engines, honesty, isolation, kernels, losses, samplers, solvers
 from svmkit.conformance.result import Check, Result, check, outcome
 from svmkit.errors import InputError, UnknownName
+from svmkit.plugins.plugin_file import LONGEST
 
 SOLVER = solvers.SOLVER | isolation.SOLVER | honesty.SOLVER | solvers.REGRESSION | honesty.REGRESSION
 KERNEL = kernels.KERNEL | isolation.KERNEL
@@ -27,7 +28,6 @@ BASE = {
     "sampler": "svmkit.solver.Sampler",
     "engine": "svmkit.kernels.Engine",
 }
-LONGEST = 10  # characters of a solver's name
 
 
 def check_plugin(name: str, kind: str | None = None) -> list[Result]:

@@ -66,14 +66,6 @@ def _off(case: Case, what: str, values: np.ndarray, truth: np.ndarray, error: fl
     return None
 
 
-def samples() -> np.ndarray:
-    """Return N rows of D features, about half of them 0 and the first row 0 altogether."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(N, D)) * (rng.random((N, D)) < 0.5)
-    X[0] = 0.0
-    return X
-
-
 def store(X: np.ndarray, storage: str, dtype: str) -> Any:
     """Return X read-only in one of `Engine.storages` and `dtypes`; "wide" is CSR with int64 indices and stored 0s."""
     typed, (n, d) = X.astype(DTYPES[dtype]), X.shape
@@ -90,10 +82,12 @@ def store(X: np.ndarray, storage: str, dtype: str) -> Any:
 
 def cases(engine: type[Engine]) -> Iterator[Case]:
     """Yield all that an engine says it takes: its kernels, storages and types of X."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(N, D)) * (rng.random((N, D)) < 0.5)
+    rows[0] = 0.0
     for kernel in KERNELS:
         for storage in engine.storages:
             for dtype in engine.dtypes:
-                rows = samples()
                 given = store(rows @ rows.T if isinstance(kernel, Precomputed) else rows, storage, dtype)
                 if engine.takes(kernel, given):
                     name, every = "linear" if isinstance(kernel, FromFunction) else kernel.name, np.arange(N)

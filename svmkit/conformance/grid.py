@@ -173,11 +173,11 @@ def main() -> None:
         if (not only or job[1] in only) and (given.cases in job[0] or given.cases in CASES[job[0]].group)
     ]
     rows = find_contradictions(run_all(jobs, given.out, given.jobs))
-    for row in rows:
-        if row["outcome"] in ("wrong", "traceback", "over"):
-            print(f"{row['outcome']}: {row['solver']} ({row['loss']}) on {row['case']}: {row['said']}", file=sys.stderr)
+    failed = [row for row in rows if row["outcome"] in ("wrong", "traceback", "over")]
+    for row in failed:
+        print(f"{row['outcome']}: {row['solver']} ({row['loss']}) on {row['case']}: {row['said']}", file=sys.stderr)
     print(table(rows))
-    if any(row["outcome"] in ("wrong", "traceback", "over") for row in rows):
+    if failed:
         raise SystemExit(1)
 
 

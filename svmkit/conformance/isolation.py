@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from svmkit.conformance.kernels import kernel_data
 from svmkit.conformance.result import Check, check
 from svmkit.conformance.solvers import begin, kernel_for, problem_for, toy
-from svmkit.kernels.functions import Kernel, Precomputed
+from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram
 from svmkit.solver.base import Solver
 from svmkit.solver.loop.solve import solve
@@ -112,9 +113,7 @@ def _solver_leaves(solver: Solver) -> str | None:
 
 def _kernel_leaves(kernel: Kernel) -> str | None:
     """block(X, Z) and diag(X) only read X and Z, and draw no random numbers."""
-    X, _ = toy(m=20)
-    X = X @ X.T if isinstance(kernel, Precomputed) else X
-    kernel = kernel.resolve(X)
+    kernel, X = kernel_data(kernel)
 
     def run() -> None:
         Gram(kernel, X).matvec(np.ones(20), np.arange(20))
@@ -138,7 +137,6 @@ def _sampler_leaves(sampler: Sampler) -> str | None:
 def _sampler_alone(sampler: Sampler) -> str | None:
     """Everything that changes lives in the generator that draws returns."""
     _, y = toy()
-
     single = Draws(sampler, y, np.random.default_rng(5))
     alone = [single().copy() for _ in range(50)]
     one, other = (Draws(sampler, y, np.random.default_rng(seed)) for seed in (5, 6))
@@ -156,11 +154,8 @@ def _find_change(run: Callable[[], object], arrays: dict[str, np.ndarray]) -> st
     for name, array in arrays.items():
         if not np.array_equal(array, before[name]):
             return f"it wrote to {name}"
-    return (
-        None
-        if _states() == states
-        else "it drew from (or seeded) the global random state, of numpy.random or of random"
-    )
+    drew = _states() != states
+    return "it drew from (or seeded) the global random state, of numpy.random or of random" if drew else None
 
 
 def _states() -> tuple[bytes, int, Any]:

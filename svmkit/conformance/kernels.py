@@ -14,7 +14,7 @@ from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram
 
 
-def _kernel_data(kernel: Kernel) -> tuple[Kernel, np.ndarray]:
+def kernel_data(kernel: Kernel) -> tuple[Kernel, np.ndarray]:
     """The kernel with its parameters resolved, and 20 rows of X for it."""
     X, _ = toy(m=20)
     X = X @ X.T if isinstance(kernel, Precomputed) else X
@@ -25,7 +25,7 @@ def _kernel_values(kernel: Kernel) -> str | None:
     """block(X, Z) is float64 of (rows of X, rows of Z) with k(x, z) = k(z, x), diag(X) is k(x, x), and normalised =
     True only where k(x, x) is the same for all x.
     """
-    kernel, X = _kernel_data(kernel)
+    kernel, X = kernel_data(kernel)
     every = np.arange(len(X))
     gram = Gram(kernel, X)
     K = gram.block(every, every)
@@ -47,7 +47,7 @@ def _kernel_values(kernel: Kernel) -> str | None:
 
 def _kernel_sparse(kernel: Kernel) -> str | None:
     """block and diag take both dense arrays and CSR."""
-    kernel, X = _kernel_data(kernel)
+    kernel, X = kernel_data(kernel)
     every = np.arange(len(X))
     dense, sparse = (Gram(kernel, data).block(every, every) for data in (X, sp.csr_array(X)))
     return None if np.allclose(dense, sparse, rtol=1e-9, atol=1e-12) else "CSR and dense rows give different values"
@@ -55,7 +55,7 @@ def _kernel_sparse(kernel: Kernel) -> str | None:
 
 def _kernel_params(kernel: Kernel) -> str | None:
     """After resolve(X) every parameter is a number that JSON keeps, and the class builds the same kernel from it."""
-    resolved, _ = _kernel_data(kernel)
+    resolved, _ = kernel_data(kernel)
     stored = json.loads(json.dumps(resolved.params))
     again = plugins.build("kernel", kernel.name, stored)
     return None if again == resolved else f"{again} from the stored parameters of {resolved}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,13 +90,17 @@ def plot_decision(
     if resolution < 2:
         raise InputError(f"resolution must be at least 2, not {resolution}")
     ax = new_axes() if ax is None else ax
-    like = _like(X)
+    like: Callable[[np.ndarray], Any] = lambda points: points
+    if hasattr(X, "columns"):  # a pipeline may choose columns by name
+        from pandas import DataFrame
+
+        like = partial(DataFrame, columns=X.columns)
     if task_named(task).has_targets:
         if labels is None:
             raise InputError("a regression is drawn with its targets: give y")
-        _draw_curve(ax, subject, values[:, 0], labels.astype(np.float64), like)
-        ax.set(xlabel=names[0], ylabel="target")
         heights = labels.astype(np.float64)
+        _draw_curve(ax, subject, values[:, 0], heights, like)
+        ax.set(xlabel=names[0], ylabel="target")
     else:
         _draw_regions(ax, subject, values, like, resolution)
         _draw_samples(ax, subject.model, values, labels)
@@ -147,15 +152,6 @@ def _values(X: Any, width: int, task: str) -> tuple[np.ndarray, list[str]]:
     return values, names or [f"feature {k}" for k in range(width)]
 
 
-def _like(X: Any) -> Callable[[np.ndarray], Any]:
-    """Return the function that gives an array the columns of X."""
-    if not hasattr(X, "columns"):
-        return lambda values: values
-    import pandas as pd
-
-    return lambda values: pd.DataFrame(values, columns=X.columns)
-
-
 def _range(values: np.ndarray) -> tuple[float, float]:
     """Return the limits of an axis around values."""
     low, high = float(values.min()), float(values.max())
@@ -203,14 +199,11 @@ def _draw_samples(ax: Axes, model: SVMModel, values: np.ndarray, labels: np.ndar
     words = {"-1": "outlier", "1": "inlier"} if not task_named(model.task).is_supervised else {}
     for k, name in enumerate(model.classes):
         rows = labels.astype(str) == str(name)
-        look: dict[str, Any] = {
-            "color": COLOURS[k % len(COLOURS)],
-            "marker": MARKERS[k % len(MARKERS)],
-            "edgecolors": "white",
-        }
         if rows.any():
+            look: dict[str, Any] = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
             label = words.get(str(name), str(name))
-            ax.scatter(values[rows, 0], values[rows, 1], s=24, linewidths=0.4, zorder=3, label=label, **look)
+            across, up = values[rows].T
+            ax.scatter(across, up, s=24, edgecolors="white", linewidths=0.4, zorder=3, label=label, **look)
 
 
 def _draw_curve(ax: Axes, subject: _Subject, x: np.ndarray, y: np.ndarray, like: Callable) -> None:

@@ -127,7 +127,12 @@ def _label_axes(items: Any, labels: str | Sequence[str] | None) -> tuple[list[_R
         keys = [labels] if isinstance(labels, str) else [str(label) for label in labels]
         if len(keys) != len(runs):
             raise InputError(f"labels must be one for each of the {len(runs)} items, not {len(keys)}")
-    return runs, _distinct(keys or _solvers(runs))
+    if not keys:  # the solvers, with C where their names are equal
+        solvers = [str(run.about.get("solver", "solve")) for run in runs]
+        weights = [f", C = {run.about['C']:.3g}" if "C" in run.about else "" for run in runs]
+        named = zip(solvers, weights, strict=True)
+        keys = [solver + weight if solvers.count(solver) > 1 else solver for solver, weight in named]
+    return runs, _distinct(keys)
 
 
 def _run(item: Any) -> _Run:
@@ -148,13 +153,6 @@ def _run(item: Any) -> _Run:
         what = f"{type(item).__name__} has no history{'; call fit first' if hasattr(item, 'fit') else ''}"
         raise InputError(f"{what}: give a fitted SVMClassifier or SVMOneClass, a Fit or a History")
     return _Run([history.to_frame() for history in histories], getattr(model, "about", {}))
-
-
-def _solvers(runs: list[_Run]) -> list[str]:
-    """Return the names of the solvers, with C where names are equal."""
-    names = [str(run.about.get("solver", "solve")) for run in runs]
-    weights = [f", C = {run.about['C']:.3g}" if "C" in run.about else "" for run in runs]
-    return [name + weight if names.count(name) > 1 else name for name, weight in zip(names, weights, strict=True)]
 
 
 def _distinct(names: list[str]) -> list[str]:

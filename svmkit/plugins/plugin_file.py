@@ -10,12 +10,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import EntryPoint
 from inspect import isabstract
 from pathlib import Path
+from traceback import walk_tb
 from types import ModuleType
 from typing import Any
 
@@ -179,10 +180,10 @@ class PluginFile:
         """Return its path, or a name that is no path if another text is there by now: numba's `cache=True` takes the
         date of the file for that of the code, and would keep this code as the new one's.
         """
-        try:
-            return self.path if Path(self.path).read_bytes() == self.source else f"<{self.path}, as it was>"
-        except OSError:
-            return f"<{self.path}, as it was>"
+        with suppress(OSError):
+            if Path(self.path).read_bytes() == self.source:
+                return self.path
+        return f"<{self.path}, as it was>"
 
     def _classes(self, module: ModuleType) -> list[tuple[str, type]]:
         """Return the plugins that the module itself defines, each with its kind."""
@@ -240,9 +241,5 @@ def _line(error: BaseException, where: str) -> int | None:
     """Return the line of the file `where` at which an exception was raised; None if it was at none."""
     if isinstance(error, SyntaxError) and error.filename == where:
         return error.lineno
-    line, trace = None, error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == where:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line
+    lines = [line for frame, line in walk_tb(error.__traceback__) if frame.f_code.co_filename == where]
+    return lines[-1] if lines else None

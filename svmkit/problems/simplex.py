@@ -63,9 +63,8 @@ class SimplexQP(Problem):
         self.bias = float(bias)
         self.ridge = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (self.m,))
         self.linear_term = None if linear_term is None else np.ascontiguousarray(linear_term, dtype=np.float64)
-        if self.linear_term is not None and (
-            self.linear_term.shape != (self.m,) or not np.isfinite(self.linear_term).all()
-        ):
+        c = self.linear_term
+        if c is not None and (c.shape != (self.m,) or not np.isfinite(c).all()):
             raise InputError(f"the linear term must be {self.m} finite numbers, one for each point")
         if not (np.isfinite(self.ridge).all() and (self.ridge >= 0.0).all()):
             raise InputError("the ridge must be finite and >= 0")

@@ -22,8 +22,6 @@ class Flag:
 
 _flag: Flag | None = None  # of the outermost `catching` block, which owns the handlers
 _before: dict[signal.Signals, Any] = {}  # the handlers outside that block
-
-
 _left = False  # whether this process leaves signals to its parent
 
 

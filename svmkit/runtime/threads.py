@@ -158,10 +158,6 @@ class _Pool:
             pass
         return helpers
 
-    def start_anew(self) -> None:
-        """Forget, in a new process, the threads that it does not have."""
-        self.lock, self.executor = threading.Lock(), None
-
 
 class _Blas:
     """The number of threads of BLAS, one while any `using` block runs."""
@@ -215,7 +211,8 @@ _pool, _blas = _Pool(), _Blas()
 
 def _start_anew() -> None:
     """Begin anew in the child process of a fork, in which only the thread that forked goes on."""
-    _pool.start_anew()
+    global _pool
+    _pool = _Pool()
     setting = _setting.get()
     _blas.start_anew(setting.depth if setting else 0)
 

@@ -53,11 +53,9 @@ class WorkingSet:
         room = min(most - len(support), first)
         free = np.ones(len(y), dtype=np.bool_)
         free[support] = False
-        sides = [np.flatnonzero((y == sign) & free) for sign in (1.0, -1.0)]
-        sides.sort(key=len)
-        for n_classes, side in zip(
-            (2, 1), sides, strict=True
-        ):  # the smaller class first: the other takes what it leaves
+        # the smaller class first: the other takes what it leaves
+        sides = sorted((np.flatnonzero((y == sign) & free) for sign in (1.0, -1.0)), key=len)
+        for n_classes, side in zip((2, 1), sides, strict=True):
             drawn = rng.permutation(side)[: room // n_classes]
             chosen.append(drawn)
             room -= len(drawn)

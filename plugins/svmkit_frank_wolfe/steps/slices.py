@@ -37,8 +37,10 @@ def take(state: SimplexState, rule: Rule) -> StepInfo:
     They are the same steps, however many of them make a slice: a slice ends where a single step would have been
     recorded or could have ended the solve.
     """
-    problem, gram, goal = state.problem, state.problem.gram, state.draws.goal
-    points, most, steps, missing = _points(state), _most(state), 0, 0
+    problem, gram, goal, tracked = state.problem, state.problem.gram, state.draws.goal, state.tracked
+    if state.fixed is None:  # what no step changes is copied once, as compiled loops need one type
+        state.fixed = tuple(np.array(v) for v in (tracked.y, tracked.diag, tracked.ridge, tracked.linear))
+    points, most, steps, missing = Points(state.w, state.g, *state.fixed), _most(state), 0, 0
     target = MARGIN * goal.gap if goal is not None else 0.0
     sums, i, moved = Sums(float(state.scales[0]), state.f, state.c_alpha, int(state.active), state.age), state.i, True
     while missing >= 0 and not (steps and state.draws.over()):
@@ -54,14 +56,6 @@ def take(state: SimplexState, rule: Rule) -> StepInfo:
     i = i if moved else int(state.g.argmin())  # a step within a full support may not have aimed at the lowest g
     choice = Choice(i, float(state.g[i]), problem.m, False)
     return oracle.report_within(state, choice, moved)._replace(steps=steps, epochs=float(steps))
-
-
-def _points(state: SimplexState) -> Points:
-    """Return the arrays of the iterate; those that no step changes are copied once, as compiled loops need one type."""
-    tracked = state.tracked
-    if state.fixed is None:
-        state.fixed = tuple(np.array(v) for v in (tracked.y, tracked.diag, tracked.ridge, tracked.linear))
-    return Points(state.w, state.g, *state.fixed)
 
 
 def _most(state: SimplexState) -> int:

@@ -7,7 +7,6 @@ next step: the report of a step needs the lowest g at the new iterate, so one se
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -54,9 +53,9 @@ class FrankWolfe(LimitsSupport):
         """Find the vertex of the first step from this state."""
         self.look(state)
 
-    @abstractmethod
     def direction(self, state: SimplexState) -> Direction:
-        """Return the direction of the next step, from alpha, g, f, the toward vertex i and the away vertex j."""
+        """Return the direction of the next step, from alpha, g, f, the vertices i and j; by default toward i."""
+        return state.toward()
 
     def choose(self, state: SimplexState) -> Choice:
         """Ask the oracle for the next vertex."""

@@ -146,6 +146,10 @@ def _w(name: str, weights: Callable[[np.random.Generator, np.ndarray], np.ndarra
     return Case(name, partial(weigh, weights), **options)
 
 
+def _precomputed(kind: str) -> Case:
+    return Case(f"precomputed, {kind}", partial(matrix, kind), Precomputed(), 10.0, linear=False)
+
+
 def _scale(s: float) -> Callable[[np.ndarray], np.ndarray]:
     return lambda X: X * s
 
@@ -257,10 +261,7 @@ GROUPS: dict[str, list[Case]] = {
         Case("CSR, int64 indices", partial(sparse, 30, indices=np.int64)),
         Case("CSC", partial(sparse, 30, to="tocsc")),
         Case("COO", partial(sparse, 30, to="tocoo")),
-        *(
-            Case(f"precomputed, {kind}", partial(matrix, kind), Precomputed(), 10.0, linear=False)
-            for kind in ("rbf", "float32")
-        ),
+        *map(_precomputed, ("rbf", "float32")),
     ],
     "indefinite": [
         *(
@@ -268,10 +269,7 @@ GROUPS: dict[str, list[Case]] = {
             for k in (Sigmoid(0.5, -1.0), Sigmoid(1.0, 0.0), Poly(1.0, 3, -1.0), Poly(0.5, 2, -2.0))
             for C in (1.0, 1e4)
         ),
-        *(
-            Case(f"precomputed, {kind}", partial(matrix, kind), Precomputed(), 10.0, linear=False)
-            for kind in ("unsymmetric", "shifted", "random", "negative")
-        ),
+        *map(_precomputed, ("unsymmetric", "shifted", "random", "negative")),
     ],
     "classes": [
         Case("three classes", three, every_loss=True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 import warnings
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -88,7 +89,9 @@ def run(name: str, solver: Solver) -> Trial:
             if isinstance(error, SvmkitError):
                 trial.outcome, trial.said = "traceback" if "\n" in str(error) else "refused", str(error)
             else:
-                trial.said = f"{type(error).__name__}: {error} [{_where(error)}]"
+                *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+                place = f"{frame.f_code.co_filename.rpartition('/')[2]}:{line}"
+                trial.said = f"{type(error).__name__}: {error} [{place}]"
         else:
             trial.said = "; ".join(sentence for verdict in verdicts for sentence in verdict.false)
             trial.true = [[verdict.primal, verdict.dual, verdict.gap] for verdict in verdicts]
@@ -97,14 +100,6 @@ def run(name: str, solver: Solver) -> Trial:
     if trial.outcome not in ("wrong", "traceback") and trial.seconds > LIMIT + GRACE:
         trial.outcome, trial.said = "over", f"{trial.seconds:.2f} seconds; {trial.said}"
     return trial
-
-
-def _where(error: BaseException) -> str:
-    """The file and line in which an exception was raised."""
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    return f"{at.tb_frame.f_code.co_filename.rpartition('/')[2]}:{at.tb_lineno}" if at else "?"
 
 
 @lru_cache(maxsize=1)

@@ -26,13 +26,10 @@ def values(rows: np.ndarray, sq_rows: np.ndarray, Z: np.ndarray, sq_z: np.ndarra
     """
     with np.errstate(all="ignore"):  # as the compiled loops do: whoever uses the values looks at them
         dots = Z @ rows.T
-        match form.argument:
-            case Argument.DOT:
-                pass
-            case Argument.SQUARE:
-                dots *= -2.0
-                dots += sq_z[:, None] + sq_rows
-                np.maximum(dots, 0.0, out=dots)
-            case other:
-                raise UnknownForm(other)
+        if form.argument is Argument.SQUARE:
+            dots *= -2.0
+            dots += sq_z[:, None] + sq_rows
+            np.maximum(dots, 0.0, out=dots)
+        elif form.argument is not Argument.DOT:
+            raise UnknownForm(form.argument)
         return form.apply(dots, scalars)

@@ -39,9 +39,8 @@ def examine(engine: Engine, diag: np.ndarray, budget: int) -> Definiteness:
     if known is None:
         sound = _has_sound_minors(engine, diag, proved.shift)
         return proved if sound else Definiteness(0.0, not_semidefinite(engine.kernel))
-    return Definiteness(
-        0.0, f"the {name} kernel need not be positive semidefinite, and {m:,} samples are too many to prove that it is"
-    )
+    why = f"the {name} kernel need not be positive semidefinite, and {m:,} samples are too many to prove that it is"
+    return Definiteness(0.0, why)
 
 
 def not_semidefinite(kernel: Kernel) -> str:

@@ -164,9 +164,8 @@ class CrammerSinger(Problem):
     def _primal_error(self, W: np.ndarray, slack: np.ndarray) -> float:
         """Return a bound on the rounding error of P at W (k, width), whose slacks are given."""
         longest = float(np.sqrt(np.square(W).sum(axis=1).max()))
-        of_slack = 2.0 * (self.design.width + 4) * U * np.sqrt(self.design.sq) * longest + 4.0 * U * (
-            1.0 + np.abs(slack)
-        )
+        of_product = 2.0 * (self.design.width + 4) * U * np.sqrt(self.design.sq) * longest
+        of_slack = of_product + 4.0 * U * (1.0 + np.abs(slack))
         beyond = np.maximum(slack, 0.0)
         return dot_error(np.square(W).ravel()) + float(self.C @ of_slack) + dot_error(self.C * beyond)
 
@@ -179,9 +178,8 @@ class CrammerSinger(Problem):
         sizes += np.bincount(self.codes, norms * totals, minlength=self.n_classes)
         of_w = (self.m + self.n_classes + 4) * (U * sizes + TINY)
         of_size = float(np.sqrt(np.square(W).sum(axis=1)) @ of_w + of_w @ of_w)
-        return (
-            of_size + dot_error(totals) + 2.0 * self._sum_error * float(totals.sum()) + dot_error(np.square(W).ravel())
-        )
+        of_sums = of_size + dot_error(totals) + 2.0 * self._sum_error * float(totals.sum())
+        return of_sums + dot_error(np.square(W).ravel())
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(float("inf"), -objective, None)
