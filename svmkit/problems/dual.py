@@ -69,7 +69,7 @@ class DualQP(Problem):
         record = self.record
         self.signs, self.lower, self.upper, self.ridge = record.signs, record.lower, record.upper, record.ridge_up
         either = self.lower < 0.0
-        symmetric, has_either = record.ridge_up is record.ridge_down, np.count_nonzero(either) > 0
+        symmetric, has_either = record.ridge_up is record.ridge_down, bool(np.count_nonzero(either))
         if has_either:
             either &= self.upper > 0.0
             has_either = bool(either.any())

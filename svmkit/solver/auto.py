@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from svmkit import plugins
-from svmkit.kernels.functions import Kernel, Linear
+from svmkit.kernels.functions import RBF, Kernel, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.losses.base import PIECEWISE, Loss
 from svmkit.problems.base import Problem
@@ -89,10 +89,10 @@ class Auto(Solver):
         return self._poser(gram.kernel, task).pose(gram, target, C, loss)
 
     def loss_for(self, kernel: Kernel, task: str = "classify", epsilon: float | None = None) -> Loss:
-        return self._poser(kernel, task).loss_for(kernel, task, epsilon)
+        return _loss_for(self, kernel.name == "linear", task, epsilon)
 
     def formulation(self, kernel: Kernel, task: str = "classify") -> str:
-        return self._poser(kernel, task).formulation(kernel, task)
+        return _formulation(self, kernel.name == "linear", task)
 
     def _poser(self, kernel: Kernel, task: str = "classify") -> Solver:
         """Return a solver of the problem, to pose it."""
@@ -142,6 +142,18 @@ class _Chosen(NamedTuple):
 @cache  # a small fit asks four times
 def _poser(loss: str | Loss, problem: type[Problem]) -> Solver:
     return Auto(loss).solver_for(Task(problem, Linear(), 0, 0))  # which kernel it is does not matter then
+
+
+@cache
+def _loss_for(auto: Auto, is_linear: bool, task: str, epsilon: float | None) -> Loss:
+    kernel = Linear() if is_linear else RBF()
+    return auto._poser(kernel, task).loss_for(kernel, task, epsilon)
+
+
+@cache
+def _formulation(auto: Auto, is_linear: bool, task: str) -> str:
+    kernel = Linear() if is_linear else RBF()
+    return auto._poser(kernel, task).formulation(kernel, task)
 
 
 @cache
