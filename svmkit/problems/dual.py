@@ -166,19 +166,23 @@ class DualQP(Problem):
 
     def certify(self, point: np.ndarray, h: np.ndarray) -> Certificate:
         """Return the certificate of a point (m,) whose `decision` h (m,) the caller has computed from scratch."""
-        from svmkit.problems.sums import Bounds, Values, values_at  # here: it needs numba
+        from svmkit.problems.sums import Values, values_at  # here: it needs numba
 
-        engine, definiteness = self.gram.engine, self.gram.definiteness
-        bounds = Bounds(engine.error, engine.largest, max(engine.panel, PANEL), definiteness.shift, U)
         own = float(point.sum()) if self.bias else self._best_bias(-h)
         bias, of_bias = exact_sum(self.centre, own)
-        given = self.centre, own, abs(of_bias), self.total, not self.bias, bounds
+        given = self.centre, own, abs(of_bias), self.total, not self.bias, self._bounds()
         values = Values(*values_at(self.record, h, point, self.gram.diag, *given))
-        flaw = definiteness.flaw
+        flaw = self.gram.definiteness.flaw
         if values.norm < -2.0 * values.of_primal and flaw is None:
             flaw = not_semidefinite(self.gram.kernel)
         gradient, errors = self._gradient(h, point), (values.of_primal, values.of_dual)
         return Certificate.from_values(values.primal, values.dual, gradient, bias, errors=errors, flaw=flaw)
+
+    def _bounds(self) -> Any:
+        from svmkit.problems.sums import Bounds  # here: it needs numba
+
+        engine = self.gram.engine
+        return Bounds(engine.error, engine.largest, max(engine.panel, PANEL), self.gram.definiteness.shift, U)
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(math.inf, -objective, None)
