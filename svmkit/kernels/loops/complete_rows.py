@@ -66,10 +66,11 @@ def _compute_compiled(source, i, out):
 
 def _gather_row(source, i, out):
     row = source.K[source.a + i if i < source.n_a else source.b + i - source.n_a]
-    for j in range(source.n_a):
-        out[j] = row[source.a + j]
-    for j in range(source.n_b):
-        out[source.n_a + j] = row[source.b + j]
+    part, values = out[: source.n_a], row[source.a : source.a + source.n_a]
+    for _ in range(2):
+        for j in range(part.size):
+            part[j] = values[j]
+        part, values = out[source.n_a :], row[source.b : source.b + source.n_b]
     return 0
 
 
