@@ -100,6 +100,7 @@ class Changed:
             return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in vars(Changed) if not name.startswith("_")])
 def test_what_is_wrong_is_seen(name):
     assert failing(getattr(Changed, name))

@@ -47,6 +47,7 @@ def test_what_is_claimed_on_hostile_data_is_true(case, name, loss):
     assert trial.outcome not in ("wrong", "traceback"), trial.said
 
 
+@pytest.mark.slow
 def test_there_are_cases_of_every_kind_for_every_solver():
     assert set(SAMPLE) <= set(CASES)
     assert {case.group for case in CASES.values()} == {
@@ -130,6 +131,7 @@ def test_the_table_counts_outcomes_by_solver_and_by_group():
     assert len(OUTCOMES) == 6
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
         grid.Worker, "run", lambda self, job: ran(*job, outcome="wrong" if job[1] == "smo" else "honest", said="no")

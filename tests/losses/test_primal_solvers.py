@@ -122,6 +122,7 @@ def test_linear_solvers_reach_the_optimum(name, loss, linear_optimum):
     assert found.primal == pytest.approx(P, rel=1e-9) and best * (1.0 - 1e-6) <= P <= best * (1.0 + 1e-6) / (1.0 - gap)
 
 
+@pytest.mark.slow
 @every_loss
 @pytest.mark.parametrize("options", [{"workers": 3}, {"shrinking": False}], ids=["workers", "all points"])
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "csr"])

@@ -142,6 +142,7 @@ def test_primal_value_is_that_of_the_model(name, loss, kernel, data):
     assert solution.certificate.primal == pytest.approx(primal, rel=1e-7)
 
 
+@pytest.mark.slow
 def test_every_loss_and_kernel_has_several_solvers():
     found = {(loss, kernel): [n for n, l, k in cases() if (l, k) == (loss, kernel)] for _, loss, kernel in cases()}
     assert set(found) == {(loss, kernel) for loss in loss_names("classify") for kernel in KERNELS}

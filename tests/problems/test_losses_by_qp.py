@@ -100,6 +100,7 @@ def optimum(name, K, target, C, regularised=False):
     return solve_qp(G, a, np.array(rows).T, np.array(bounds))[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*CLASSES, *REGRESSIONS])
 def test_the_optimum_is_that_of_quadprog(name):
     problem, target, C = posed(name)

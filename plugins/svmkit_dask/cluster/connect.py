@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import pickle
 import re
 import signal
 import threading
@@ -218,7 +217,7 @@ class DaskCluster(Cluster):
                 await asyncio.to_thread(call.began, worker)
             shared = [await self._send_shared(one) for one in call.shared]
             answer = await self._watch.run(worker, Packed(call.key, *call.packed, shared))
-            fine, value = pickle.loads(answer)
+            fine, value = wire.loads(answer)
         except Exception:  # not in its function: its worker, its result or the data that it needs were lost
             fine, value = False, None
             if self._watch.is_connected:  # else `_serve` ends all calls

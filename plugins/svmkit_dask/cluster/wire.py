@@ -25,6 +25,7 @@ from svmkit_dask.parts.sources import Source
 from svmkit_dask.worker.answers import Message, Own, answer
 from svmkit_dask.worker.rows import Change, Portion, Rows, Space, Spec, portion_of
 
+dumps, loads = cloudpickle.dumps, pickle.loads  # of what travels; only this module names them
 _RUNNING = ("executing", "long-running")  # states of a task of Dask for which somebody still waits
 CACHE = "svmkit-parts"  # the folder of decoded rows below the local directory of a worker
 BASE = 300 << 20  # bytes of a process that holds no rows yet, compiled loops included
@@ -76,9 +77,9 @@ def run(task: tuple[str, str], files: tuple[PluginFile, ...], call: tuple[bytes,
             load_files(files)
             body, numbers = call
             function, args = _Unpickler(io.BytesIO(body), dict(zip(numbers, shared, strict=True))).load()
-            return cloudpickle.dumps((True, function(*args)))
+            return dumps((True, function(*args)))
         except BaseException as error:  # KeyboardInterrupt is how a fit says that nobody waits for it
-            return cloudpickle.dumps((False, _portable(error)))
+            return dumps((False, _portable(error)))
 
 
 def _portable(error: BaseException) -> BaseException:
@@ -86,7 +87,7 @@ def _portable(error: BaseException) -> BaseException:
     error = error.with_traceback(None)
     error.__cause__ = error.__context__ = None
     with suppress(Exception):
-        if type(pickle.loads(cloudpickle.dumps(error))) is type(error):
+        if type(loads(dumps(error))) is type(error):
             return error
     return SvmkitError(f"{type(error).__name__}: {one_line(error)}")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import pickle
 import time
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
@@ -11,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, NoReturn
 
-import cloudpickle
 import dask
 import numpy as np
 from distributed import Future as Task
@@ -190,7 +188,7 @@ class Delivery(ABC):
         except Exception as error:
             raise SvmkitError(f"worker {worker}: {type(error).__name__}: {one_line(error)}") from None
         self._moved = time.monotonic()
-        fine, value = pickle.loads(data)
+        fine, value = wire.loads(data)
         if not fine:
             self._fail(parts[0], value, worker)
         self.answers |= self._take(group, value, len(data))
@@ -347,7 +345,7 @@ class _Asking(Delivery):
         self.sent, self.carriers = 0, list[Task]()  # its bytes, before what Dask adds to them
         self.replies: list[tuple[str, wire.Reply, int]] = []  # of a worker's address, with their bytes
         self._lacking: set[int] = set()  # parts whose worker has to learn how to make them
-        self._body = b"" if change is None else cloudpickle.dumps(change)
+        self._body = b"" if change is None else wire.dumps(change)
 
     def _calls(self, groups):
         us, watch, calls = self.workers, self.watch, []
@@ -386,7 +384,7 @@ class _Asking(Delivery):
         if len(body) <= INSIDE:
             return []
         with dask.config.set({WARNING: "100 GB"}):  # unlike scattered data, Dask makes it again if its worker is lost
-            task = watch.client.submit(pickle.loads, body, key=watch.key("svmkit-change"), workers=to)
+            task = watch.client.submit(wire.loads, body, key=watch.key("svmkit-change"), workers=to)
         self.carriers.append(task)
         self.sent += len(body) * len(to)
         return [task]

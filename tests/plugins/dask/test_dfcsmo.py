@@ -51,6 +51,7 @@ def whole(problem, X, y, point, C=1.0):
     return same.certificate(beta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [Hinge(), SquaredHinge()], ids=str)
 @pytest.mark.parametrize(("kernel", "storage"), [(RBF(0.3), np.asarray), (Linear(), sp.csr_array)])
 def test_the_certificate_over_parts_is_that_of_the_whole(loss, kernel, storage):

@@ -99,6 +99,7 @@ def test_chunks_of_a_worker_that_is_killed_are_made_anew(fitted, arrays, monkeyp
     assert machine.gap_ <= 1e-4 and machine.bound_ == pytest.approx(fitted.bound_, rel=3e-4)
 
 
+@pytest.mark.slow
 def test_targets_are_learnt_and_scored_on_the_workers(client, tmp_path):
     rng = np.random.default_rng(0)
     t, weights = np.sin(X[:, 0]) + 0.2 * rng.normal(size=len(X)) + 7.0, rng.uniform(0.5, 2.0, len(X))

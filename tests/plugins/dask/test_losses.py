@@ -49,6 +49,7 @@ def posed(loss, crew=None):
     return problem, (TubeQP if has_targets else BoxQP)(Gram(KERNEL, X), T if has_targets else Y, 2.0, loss=loss)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 @pytest.mark.parametrize("crew", [None, Forgetful], ids=["steady", "forgetful"])
 def test_a_loss_over_parts_is_that_loss_of_all_rows(loss, crew):
