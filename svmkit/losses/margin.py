@@ -98,6 +98,6 @@ class SmoothedHinge(Loss):
 
 def _one_sided(y: np.ndarray, most: np.ndarray, ridge: float | np.ndarray) -> Terms:
     """Return the terms of a loss of the margin: a weight has the sign of its label and is at most `most` (m,)."""
-    positive = y > 0.0
-    upper, lower = np.where(positive, most, 0.0), np.where(positive, 0.0, -most)
+    bound = y * most
+    lower, upper = np.minimum(bound, 0.0), np.maximum(bound, 0.0)
     return Terms.fill(y, lower=lower, upper=upper, ridge_up=ridge, ridge_down=ridge)

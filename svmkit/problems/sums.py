@@ -42,8 +42,7 @@ class Record(NamedTuple):
         # `any` takes three times as long, which a fit of a millisecond feels
         if not np.count_nonzero(turned) or np.count_nonzero(turned & (terms.upper > 0.0)):
             return cls(np.ones(len(terms.target)), *terms)
-        signs = np.where(turned, -1.0, 1.0)
-        lower, upper = np.zeros(len(turned)), np.where(turned, -terms.lower, terms.upper)
+        signs, lower, upper = 1.0 - 2.0 * turned, np.zeros(len(turned)), terms.upper - terms.lower  # one of them is 0
         kinks = _turn(turned, terms.kink_up, terms.kink_down)
         return cls(signs, terms.target, lower, upper, *kinks, *_turn(turned, terms.ridge_up, terms.ridge_down))
 
