@@ -6,6 +6,7 @@ entry point is the name of the command; a built-in command of that name takes pr
 
 from __future__ import annotations
 
+import os
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -90,6 +91,10 @@ def root(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
     """Train, certify and compare support vector machines. Results on stdout, messages on stderr."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise InputError("the working folder has been deleted: change to a folder that exists") from None
 
 
 for _command in (

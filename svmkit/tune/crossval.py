@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 import threading
 import time
 import warnings
@@ -31,7 +30,7 @@ from svmkit.training.settings import Settings, resolve
 from svmkit.tune import backends
 from svmkit.tune.estimator import PathClassifier, PathRegressor, Training, score
 from svmkit.tune.grids import Values
-from svmkit.tune.records import Progress, Records, Report
+from svmkit.tune.records import Progress, Records, Report, scratch
 from svmkit.tune.result import Result, Tried, from_records, from_results, rank, reasons
 from svmkit.tune.space import EPSILON, Path, plan
 
@@ -217,9 +216,7 @@ def run(
         paths = _divide(paths, len(paths[0].Cs) if len(paths) == 1 else 1)
     else:
         paths = _divide(paths, math.ceil(jobs / how.cv / len(paths)))
-    # threads that have not yet noticed the end of the search may still write
-    scratch = tempfile.TemporaryDirectory(prefix="svmkit-tune-", ignore_cleanup_errors=True)
-    with threads.using(settings.n_threads) as all_threads, scratch as folder:
+    with threads.using(settings.n_threads) as all_threads, scratch() as folder:
         share = 1 if how.cluster is not None else jobs  # of the memory, which workers of a cluster have of their own
         each = replace(settings, memory=parse_bytes(settings.memory) // share, n_threads=max(1, all_threads // jobs))
         training = Training(max(len(path.Cs) for path in paths), folder, metric, each, task, flags)

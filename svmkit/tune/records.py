@@ -7,8 +7,8 @@ import math
 import os
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,20 @@ from svmkit.cluster import here
 LOOK = 0.1  # seconds between two looks at the folder: a look at every history point took 8 % of a search
 
 Report = Callable[["Progress"], Any]
+
+
+@contextmanager
+def scratch() -> Iterator[str]:
+    """Yield a folder for records that is gone after the block, though threads that have not yet noticed the end of the
+    search may still write: they write into a folder in it that has another name by then.
+    """
+    with tempfile.TemporaryDirectory(prefix="svmkit-tune-") as outer:
+        folder, ended = os.path.join(outer, "records"), os.path.join(outer, "ended")
+        os.mkdir(folder)
+        try:
+            yield folder
+        finally:
+            os.rename(folder, ended)
 
 
 class Records:

@@ -49,3 +49,19 @@ def test_indefinite_kernel_is_named(svmkit):
     else:
         assert done.code in (1, 2) and done.out == "" and done.err.count("\n") == 1
         assert "positive" in done.err and "Traceback" not in done.err
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize(
+    "call",
+    [("train", "iris"), ("check", "smo"), ("warmup",), ("import", "a", "--out", "b"), ("models", "list"), ("plugins",)],
+    ids=lambda call: call[0],
+)
+def test_the_working_folder_has_been_deleted(svmkit, call, tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    done = svmkit(*call)
+    monkeypatch.undo()
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "svmkit: the working folder has been deleted: change to a folder that exists\n"

@@ -2,16 +2,24 @@
 
 import gzip
 import json
+from cProfile import Profile
+from pstats import Stats
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.data import PACK, TRAIN, dense, not_loaded
 from support.problems import write
+from support.refusals import refused
 
 from svmkit.data import Encoding, Reading, load
+from svmkit.data.survey import survey
+from svmkit.data.tables.readers import learn_pieces
 from svmkit.errors import InputError, SvmkitWarning
 
 pytestmark = pytest.mark.usefixtures("alone")
+PIECES = {"reading": Reading(), "cells": 10}
 
 
 def test_csv_with_header_text_quotes_and_label_by_name():
@@ -154,6 +162,33 @@ def test_missing_text_is_a_category():
 )
 def test_csv_rubbish(content, match):
     not_loaded(match, write("t.csv", content))
+
+
+def test_a_wide_header_alone_is_refused_before_pandas_prepares_its_columns():
+    path = write("t.csv", "," * 4000 + "\n")
+    calls = Profile()
+    with calls:
+        not_loaded("no rows below", path)
+    assert Stats(calls).total_calls < 60 * 4000
+
+
+def test_labels_that_look_like_holes_are_kept_in_each_piece():
+    """The label has its own list of holes, though one list is enough to read all columns of most files."""
+    rows = [("1", "b"), ("2", "c"), ("3", "NA"), ("4", "b"), ("", "c"), ("NA", "None"), ("7", "b")] * 3
+    path = write("t.csv", "a,y\n" + "".join(f"{a},{y}\n" for a, y in rows))
+    assert load(path, holes=True).y.tolist() == [y for _, y in rows]
+    pieces = list(learn_pieces(path, "table", reading=Reading(), cells=4, text_labels=True))
+    assert len(pieces) == 11
+    assert [y for piece in pieces for y in piece.table.frame[1]] == [y for _, y in rows]
+    holes = np.concatenate([piece.table.frame[0].isna() for piece in pieces])
+    assert np.flatnonzero(holes).tolist() == [i for i, (a, _) in enumerate(rows) if a in ("", "NA")]
+
+
+@pytest.mark.parametrize("read", [load, survey, lambda path: list(learn_pieces(path, "parquet", **PIECES))])
+def test_two_columns_of_one_name_in_parquet(read, tmp_path):
+    table = pa.table([[1.0, 2.0], [2.0, 1.0], [0, 1]], names=["a", "a", "label"])
+    pq.write_table(table, tmp_path / "t.parquet")
+    refused(r"t\.parquet: two columns are called 'a': rename one of them$", read, tmp_path / "t.parquet")
 
 
 @pytest.fixture

@@ -1,14 +1,18 @@
 """Where the fits of a search run: threads, processes, dask and ray find the same as one after the other."""
 
+import os
+import threading
 import time
 
 import pytest
+from support.cli import wait_for
 from support.problems import overlapping
 
 from svmkit import tune
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF
 from svmkit.solver.stopping import Gap
+from svmkit.tune.records import Records, scratch
 
 CS, GAMMAS = [0.1, 1.0, 10.0], [0.1, 1.0]
 
@@ -63,7 +67,7 @@ def test_backends_where_installed(backend):
 
 
 def test_threads_leave_a_search_that_was_left(tmp_path):
-    from svmkit.tune.records import LOOK, Records
+    from svmkit.tune.records import LOOK
 
     (tmp_path / "a").mkdir()
     ours, elsewhere = Records(str(tmp_path / "a")), Records(str(tmp_path / "b"))
@@ -83,3 +87,24 @@ def test_threads_leave_a_search_that_was_left(tmp_path):
         file.unlink()
     (tmp_path / "a").rmdir()
     assert ours.stopped
+
+
+def test_nothing_is_left_of_a_search_whose_threads_still_write():
+    """Their last records must not keep the folder from being removed."""
+    for _ in range(20):
+        over = threading.Event()
+        with scratch() as folder:
+            records = Records(folder)
+
+            def write(records=records, over=over):
+                while not over.is_set():
+                    records.add({"path": 0})
+
+            writers = [threading.Thread(target=write) for _ in range(4)]
+            for writer in writers:
+                writer.start()
+            wait_for(lambda folder=folder: len(os.listdir(folder)) >= 20)
+        over.set()
+        for writer in writers:
+            writer.join()
+        assert not os.path.exists(os.path.dirname(folder))

@@ -6,7 +6,7 @@ import codecs
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -26,12 +26,15 @@ _DEFAULT_NAMES = 5  # "0,1,2,3,4" on is taken for pandas' default header; shorte
 
 @dataclass(frozen=True)
 class Dialect:
-    """The layout of a CSV file: its delimiter, its number of columns, the names if it has a header, its encoding."""
+    """The layout of a CSV file: its delimiter, its number of columns, the names if it has a header, its encoding, and
+    whether there are rows below the header.
+    """
 
     delimiter: str
     width: int
     header: tuple[str, ...] | None
     charset: str
+    has_rows: bool = True
 
 
 def _records(path: Path, delimiter: str, charset: str, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
@@ -103,10 +106,15 @@ def dialect(path: Path, tabs: bool, encoding: Encoding | None, reading: Reading)
     header = tuple(fields[0]) if _is_header(fields[0], fields[1:], encoding, reading.label) else None
     if header is not None:
         header = tuple(name or f"column{i + 1}" for i, name in enumerate(header))
-        twice = next((name for name, count in Counter(header).items() if count > 1), None)
-        if twice is not None:
-            raise InputError(f"{path}:{rows[0][0]}: two columns are called {twice!r}: rename one of them")
-    return Dialect(delimiter, width, header, charset)
+        require_different(header, f"{path}:{rows[0][0]}")
+    return Dialect(delimiter, width, header, charset, len(rows) > (header is not None))
+
+
+def require_different(names: Sequence[str], where: str) -> None:
+    """Refuse a table in which two columns have one name; `where` is its file, and the line of the names."""
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise InputError(f"{where}: two columns are called {twice!r}: rename one of them")
 
 
 def require_even_lines(path: Path, layout: Dialect, strict: bool = False) -> None:

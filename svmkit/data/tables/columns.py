@@ -81,19 +81,20 @@ def learn(table: Table, position: int, *, decimal: str | None, as_categories: bo
     decimal : {".", ","} or None, the decimal mark of numbers in text
     as_categories : bool, whether each value becomes a category, whatever it is
     """
+    series = table.frame[position]  # once: it costs more than all that follows for a few rows
     if as_categories:
-        return _categories(position, *_factorize(table, position))
-    if _is_datetime(table, position):
-        return Column(position, days_of(table.frame[position]), order=YEAR_FIRST)
-    if not _is_text(table, position):
-        return Column(position, _numbers(table, position, decimal))
-    codes, texts = _factorize(table, position)
+        return _categories(position, *_factorize(table, position, series))
+    if _is_datetime(series):
+        return Column(position, days_of(series), order=YEAR_FIRST)
+    if not _is_text(table, position, series):
+        return Column(position, _numbers(table, position, series, decimal))
+    codes, texts = _factorize(table, position, series)
     shares = _Shares(codes, texts)
     if shares.where(lambda text: number(text, decimal) is not None) == 1.0:
-        return Column(position, _numbers(table, position, decimal))
+        return Column(position, _numbers(table, position, series, decimal))
     orders = order_of(texts, shares.counts.tolist())
     if orders and shares.where(lambda text: days(text, orders[0]) is not None) == 1.0:
-        values = _dates(table, position, orders[0])
+        values = _dates(table, position, series, orders[0])
         unclear = Trouble.DAY if len(orders) > 1 else None
         return Column(position, values, None, orders[0], unclear, example=next(text for text in texts if text))
     column = _categories(position, codes, texts)
@@ -162,15 +163,16 @@ def apply(
     order : {"ymd", "dmy", "mdy"} or None, what comes first in dates
     decimal : {".", ","} or None, the decimal mark of numbers in text
     """
+    series = table.frame[position]
     if categories is not None:
-        codes, texts = _factorize(table, position)
+        codes, texts = _factorize(table, position, series)
         place = {text: i for i, text in enumerate(categories)}
         mapped = np.array([place.get(text, -1) for text in texts], dtype=np.int32)[codes]
         unknown = texts[codes[int(np.argmax(mapped < 0))]] if (mapped < 0).any() else None
         return Column(position, mapped, categories), unknown
-    if order is not None and _is_datetime(table, position):
-        return Column(position, days_of(table.frame[position]), order=order), None
-    values = _numbers(table, position, decimal) if order is None else _dates(table, position, order)
+    if order is not None and _is_datetime(series):
+        return Column(position, days_of(series), order=order), None
+    values = _numbers(table, position, series, decimal) if order is None else _dates(table, position, series, order)
     return Column(position, values, order=order), None
 
 
@@ -182,15 +184,15 @@ def _categories(position: int, codes: np.ndarray, texts: list[str]) -> Column:
     return Column(position, rank[codes], tuple(texts[i] for i in order))
 
 
-def _is_datetime(table: Table, position: int) -> bool:
-    return bool(table.frame[position].dtype.kind == "M")
+def _is_datetime(series: Any) -> bool:
+    return bool(series.dtype.kind == "M")
 
 
-def _is_text(table: Table, position: int) -> bool:
+def _is_text(table: Table, position: int, series: Any) -> bool:
     import pandas as pd
 
-    dtype = table.frame[position].dtype
-    if pd.api.types.is_numeric_dtype(dtype):  # booleans too
+    dtype = series.dtype
+    if dtype.kind in "biuf" or pd.api.types.is_numeric_dtype(dtype):
         return False
     if isinstance(dtype, pd.CategoricalDtype) or dtype.kind == "O":
         return True
@@ -200,17 +202,16 @@ def _is_text(table: Table, position: int) -> bool:
     )
 
 
-def _factorize(table: Table, position: int) -> tuple[np.ndarray, list[str]]:
+def _factorize(table: Table, position: int, series: Any) -> tuple[np.ndarray, list[str]]:
     """Return codes of a column and its texts in order of appearance; a missing cell is the text ""."""
     import pandas as pd
 
-    series = table.frame[position]
     try:
         codes, uniques = pd.factorize(series)
     except TypeError:  # lists and the like cannot be distinguished
         codes, uniques = np.zeros(len(series), dtype=np.intp), [series.iloc[0]]
     odd = next((value for value in uniques if not isinstance(value, str | Number | np.bool_ | datetime.date)), None)
-    if odd is not None and not _is_datetime(table, position):
+    if odd is not None and not _is_datetime(series):
         raise InputError(
             f"{table.path}: {table.column(position)} holds {type(odd).__name__}: convert it to numbers or text, "
             f"or drop it (--drop {table.names[position]})"
@@ -224,25 +225,27 @@ def _factorize(table: Table, position: int) -> tuple[np.ndarray, list[str]]:
     return codes, texts
 
 
-def _numbers(table: Table, position: int, decimal: str | None) -> np.ndarray:
+def _numbers(table: Table, position: int, series: Any, decimal: str | None) -> np.ndarray:
     """Return a number column as float64, NaN for a hole, or refuse a cell that is infinite or text."""
-    if _is_text(table, position):
-        values = _convert(table, position, lambda text: number(text, decimal), "numbers")
+    if _is_text(table, position, series):
+        values = _convert(table, position, series, lambda text: number(text, decimal), "numbers")
     else:
-        values = table.frame[position].to_numpy(dtype=np.float64, na_value=np.nan)
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
     if np.isinf(values).any():
         row = int(np.argmax(np.isinf(values)))
         raise table.refusal(row, position, "holds an infinite value", "fill it in, or drop the row")
     return values
 
 
-def _dates(table: Table, position: int, order: str) -> np.ndarray:
+def _dates(table: Table, position: int, series: Any, order: str) -> np.ndarray:
     """Return a column of dates in text as days, NaN for a hole, or refuse a cell that is no such date."""
-    return _convert(table, position, lambda text: np.nan if text == "" else days(text, order), f"dates ({order})")
+    return _convert(
+        table, position, series, lambda text: np.nan if text == "" else days(text, order), f"dates ({order})"
+    )
 
 
-def _convert(table: Table, position: int, convert: Any, what: str) -> np.ndarray:
-    codes, texts = _factorize(table, position)
+def _convert(table: Table, position: int, series: Any, convert: Any, what: str) -> np.ndarray:
+    codes, texts = _factorize(table, position, series)
     values = [convert(text) for text in texts]
     wrong = np.array([value is None for value in values])[codes]
     if wrong.any():

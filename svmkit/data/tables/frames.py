@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from svmkit.data.formats.cells import MISSING
-from svmkit.data.formats.csvtext import UTF_8, Dialect, not_decoded, require_even_lines
+from svmkit.data.formats.csvtext import UTF_8, Dialect, not_decoded, require_different, require_even_lines
 from svmkit.data.formats.files import open_data
 from svmkit.data.tables.table import Table
 from svmkit.errors import InputError, one_line
@@ -29,11 +30,28 @@ def csv_frames(
     decimal : {".", ","} or None
     rows : int or None, the most rows of a DataFrame; None is one of all
     """
+    labels: Iterator[Any] | None = None
+    uneven = False
+    for done, frame in enumerate(_frames(path, layout, None, texts, decimal, rows)):
+        # pandas takes longer to prepare a list of holes for each column than to read some rows: the label is read again
+        # where the common list has left one out
+        if at is not None and (labels is not None or frame[at].isna().any()):
+            labels = labels or islice(_frames(path, layout, at, texts, decimal, rows), done, None)
+            frame[at] = next(labels)[at]
+        if frame[layout.width - 1].isna().any() and not uneven:  # a truncated line looks like missing values
+            require_even_lines(path, layout)
+            uneven = True
+        yield frame
+
+
+def _frames(
+    path: Path, layout: Dialect, at: int | None, texts: Sequence[int], decimal: str | None, rows: int | None
+) -> Iterator[Any]:
+    """Yield the cells as `csv_frames`, of all columns or of the label alone if `at` says where it is."""
     import pandas as pd
 
     is_old = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
     exactly: dict[str, Any] = {"float_precision": "round_trip"} if is_old else {}  # later ones need no option
-    uneven = False
     with open_data(path) as stream:
         try:
             frames = pd.read_csv(
@@ -41,10 +59,11 @@ def csv_frames(
                 sep=layout.delimiter,
                 header=None if layout.header is None else 0,
                 names=list(range(layout.width)),
+                usecols=None if at is None else [at],
                 index_col=False,
-                dtype={position: "str" for position in texts},
+                dtype={position: "str" for position in texts if at in (None, position)},
                 keep_default_na=False,
-                na_values={i: list(_MISSING_LABEL if i == at else MISSING) for i in range(layout.width)},
+                na_values=list(MISSING if at is None else _MISSING_LABEL),
                 skipinitialspace=True,
                 low_memory=False,  # one type for each column, not for each chunk
                 decimal=decimal or ".",
@@ -53,9 +72,6 @@ def csv_frames(
                 chunksize=rows,
             )
             for frame in (frames,) if rows is None else frames:
-                if frame[layout.width - 1].isna().any() and not uneven:  # a truncated line looks like missing values
-                    require_even_lines(path, layout)
-                    uneven = True
                 yield frame.reset_index(drop=True)
             return
         except InputError:  # the file cannot be read; the parser may be anywhere in it
@@ -78,10 +94,11 @@ def parquet_tables(path: Path, cells: int | None) -> Iterator[Table]:
             # pandas' own index, if it stored one, comes back as an index and so is no feature
             # one thread, nothing ahead: others would go on reading a damaged file once the stream is gone
             source = pa.PythonFile(stream, mode="r")
-            if cells is None:
-                yield _as_table(path, pq.read_table(source, use_threads=False, pre_buffer=False).to_pandas())
-                return
             file = pq.ParquetFile(source, pre_buffer=False)
+            require_different(file.schema_arrow.names, str(path))
+            if cells is None:
+                yield _as_table(path, file.read(use_threads=False).to_pandas())
+                return
             rows = max(1, cells // max(1, len(file.schema_arrow)))
             for batch in file.iter_batches(rows, use_threads=False):
                 yield _as_table(path, pa.Table.from_batches([batch]).to_pandas())
@@ -94,7 +111,8 @@ def parquet_tables(path: Path, cells: int | None) -> Iterator[Table]:
 
 def _as_table(path: Path, frame: Any) -> Table:
     names = tuple(str(name) for name in frame.columns)
-    if len(set(names)) < len(names) or not names:
-        raise InputError(f"{path}: two columns share a name, or there are none: rename them")
+    require_different(names, str(path))
+    if not names:
+        raise InputError(f"{path}: has no columns: it needs a label and features")
     frame.columns = range(len(names))
     return Table(path, frame.reset_index(drop=True), names, True, None)

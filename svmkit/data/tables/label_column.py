@@ -85,7 +85,7 @@ def match(table: Table, encoding: Encoding, label: str | int | None) -> tuple[li
             )
         at = position_of(table, label) if label is not None else place.get(encoding.label or "")
         if at is None and label is None and encoding.label is None:  # trained without labels, which these data may have
-            free = [name for name in table.names if name not in encoding.columns and name.lower() in _NAMES]
+            free = [name for name in table.names if name.lower() in _NAMES and name not in encoding.columns]
             at = place[free[0]] if free else None
         return [place[name] for name in encoding.columns], at
     width, wanted = len(table.names), len(encoding.columns)

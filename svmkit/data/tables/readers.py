@@ -211,8 +211,8 @@ def _outline(path: Path, kind: str, reading: Reading, encoding: Encoding | None)
 
 def _fill(table: Table, at: int | None, texts: Sequence[int], decimal: str | None) -> Table:
     """Return a table with its cells; the columns `texts` stay text whatever they contain, and `at` is the label."""
-    if table.layout is not None:
+    if table.layout is not None and table.layout.has_rows:
         table = table.with_frame(next(csv_frames(table.path, table.layout, at, texts, decimal, None)))
-    if len(table.frame) == 0:
+    if table.frame is None or len(table.frame) == 0:
         raise InputError(f"{table.path}: has a header but no rows below it: it needs one line a sample")
     return table
