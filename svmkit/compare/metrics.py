@@ -40,6 +40,8 @@ TITLES = {name: metric.title for name, metric in BY_NAME.items()}
 HIGHER = tuple(name for name, metric in BY_NAME.items() if metric.higher)  # all others are better when smaller
 SCORES = ("test_log_loss", "test_brier_score")
 """The metrics of probabilities."""
+BASE = tuple(name.replace("test_", "test_base_") for name in SCORES)
+"""Those of the base rate: the shares of the classes among the test rows as the probabilities of each row."""
 TESTED = ("test_accuracy", "test_r2", "test_rmse", "test_mae", *SCORES, "test_metric")
 """The metrics of predictions against labels of test rows, whose spread is that over the splits."""
 

@@ -58,8 +58,8 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
     calibration : {"sigmoid", "isotonic"}, default=None
         How decisions become probabilities: `predict_proba` exists with a calibration only, and `predict` then returns
         the class of the highest probability. It is fitted to the decisions of five stratified folds, each by a model
-        of the others, so that training takes some two to five times as long. Samples count with their weights, class
-        weights included: leave `class_weight` out for probabilities of the data as they are.
+        of the others, so that training takes some two to five times as long. Class weights move the models, and not
+        what a probability means: samples count in the calibration with their sample weights alone.
 
     Attributes
     ----------

@@ -11,6 +11,7 @@ import numpy as np
 from svmkit.errors import InputError
 
 FOLDS = 5  # out-of-fold decisions come from so many models
+BY_SAMPLES = "samples"  # what a model says of the weights of its calibration: no class weights are among them
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,20 @@ def require_kind(kind: Any) -> str:
     if isinstance(kind, str) and kind in KINDS:
         return kind
     raise InputError(f"calibration={kind!r} is not known: give {' or '.join(KINDS)}, or leave it out")
+
+
+def weighed_classes(about: dict[str, Any]) -> str | None:
+    """Return one line about a model whose calibration counted class weights, as it did before `BY_SAMPLES`; else None.
+
+    Models that the command line trained know their class weights; those that were trained in Python do not.
+    """
+    calibration, params = about.get("calibration"), about.get("params")
+    if not isinstance(calibration, dict) or "weights" in calibration:
+        return None
+    wrong = "its calibration, by an earlier svmkit, counted class weights: probabilities are not those of the data"
+    if isinstance(params, dict):
+        return f"{wrong}; train it again" if params.get("class_weight") else None
+    return f"{wrong}, if it was trained with class_weight, which the file does not say; then train it again"
 
 
 def from_file(header: dict[str, Any], arrays: dict[str, np.ndarray], n_columns: int) -> Calibration | None:

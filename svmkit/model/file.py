@@ -22,7 +22,7 @@ from svmkit.data.prepare.features import require_finite
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.functions import Precomputed
-from svmkit.model.calibration import Calibration, from_file
+from svmkit.model.calibration import Calibration, from_file, weighed_classes
 from svmkit.model.one_vs_rest import MODES
 from svmkit.runtime import files
 from svmkit.tasks import TASKS, task_named
@@ -164,6 +164,8 @@ def load_model(path: str | os.PathLike) -> dict[str, Any]:
         _require_valid(parts)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, MemoryError) as error:
         raise InputError(f"{path} is a damaged model file ({error}): write it anew") from None
+    if parts["calibration"] is not None and (line := weighed_classes(parts["about"])):
+        warnings.warn(f"{path}: {line}", SvmkitWarning, stacklevel=3)
     return parts
 
 

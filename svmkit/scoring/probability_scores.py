@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from svmkit.scoring.scores import places
 
+SCORES = "log_loss", "brier_score", "base_log_loss", "base_brier_score"
 LEAST = np.finfo(np.float64).eps  # the probability that counts for one of 0, as in scikit-learn
 BINS = 10
 
@@ -96,6 +98,13 @@ class ProbabilityScores:
             self.probabilities.max(axis=1), self.probabilities.argmax(axis=1) == self.codes
         )
 
+    @cached_property
+    def base(self) -> ProbabilityScores:
+        """What the base rate alone is worth: each row gets the shares of the classes among these rows."""
+        shares = np.bincount(self.codes, minlength=self.probabilities.shape[1]) / len(self.codes)
+        return ProbabilityScores(np.broadcast_to(shares, self.probabilities.shape), self.codes)
+
     def summary(self) -> dict[str, float]:
-        """Return the scores by name."""
-        return {"log_loss": self.log_loss, "brier_score": self.brier_score}
+        """Return the scores by name, and those of the base rate, which no useful model exceeds."""
+        own, base = ((of.log_loss, of.brier_score) for of in (self, self.base))
+        return dict(zip(SCORES, own + base, strict=True))

@@ -50,6 +50,8 @@ METRICS = {
     "test_outliers": "test/outliers",
     "test_log_loss": "test/log_loss",
     "test_brier_score": "test/brier_score",
+    "test_base_log_loss": "test/base_log_loss",
+    "test_base_brier_score": "test/base_brier_score",
     "train_majority_share": "train/majority_share",
     "test_majority_share": "test/majority_share",
     "mean_accuracy": "cv/mean_accuracy",

@@ -21,7 +21,7 @@ from svmkit.solver.task import Task as SolverTask
 from svmkit.tasks import Answers, Classification, Task
 from svmkit.training.division import DIVISIONS, ClassPairs, Division, Joined, Subproblem
 from svmkit.training.settings import Method, Settings
-from svmkit.training.weights import training_weights
+from svmkit.training.weights import sample_weights, training_weights
 
 if TYPE_CHECKING:
     from svmkit.kernels.gram.complete import CompleteKernel
@@ -54,6 +54,8 @@ class TrainingData:
         The problems of several classes; "ovo" for two classes unless it is "crammer_singer".
     known : CompleteKernel, default=None
         Kernel rows of more samples, of which those of this data are a part.
+    own_weights : ndarray of shape (n,), float64, default=None
+        The sample weights alone, by which samples count where class weights do not; None are `weights`.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class TrainingData:
     task: Task = field(default_factory=Classification)
     multiclass: str = "ovo"
     known: CompleteKernel | None = field(default=None, repr=False)
+    own_weights: np.ndarray | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -109,12 +112,13 @@ class TrainingData:
         if settings.impute and isinstance(kernel, Precomputed):
             raise InputError("a precomputed kernel matrix has no columns to impute: compute it from data without holes")
         require_finite(raw, holes=bool(settings.impute))
-        weights = training_weights(answers.codes, answers.classes, settings.class_weight, sample_weight)
+        own = sample_weights(sample_weight, raw.shape[0])
+        weights = training_weights(answers.codes, answers.classes, settings.class_weight, own)
         preprocessing, features = Preprocessing.fit(raw, impute=settings.impute, scale=settings.scale, flags=flags)
         X = with_int32_indices(features)
         multiclass = task.division(settings.multiclass, len(answers.classes)) if task.has_classes else "ovo"
         kernel = kernel.resolve(X)
-        return cls(raw, X, answers, weights, kernel, preprocessing, settings.memory, task, multiclass)
+        return cls(raw, X, answers, weights, kernel, preprocessing, settings.memory, task, multiclass, own_weights=own)
 
     @property
     def classes(self) -> np.ndarray:

@@ -28,8 +28,13 @@ def test_from_training_to_evaluation(data, kind, svmkit, train):
     predictions = len(rows.y) * (3 if len(model.classes) == 3 else 1)
     assert sum(entry["rows"] for entry in evaluated["reliability"]) == predictions
     assert load_picture("m.png").shape[1] > 1500
+    shares = np.tile(hits.mean(axis=0), (len(rows.y), 1))
+    assert evaluated["base_log_loss"] == pytest.approx(metrics.log_loss(rows.y, shares))
+    squares = np.square(shares - hits).sum(axis=1).mean()
+    assert evaluated["base_brier_score"] == pytest.approx(squares if len(model.classes) > 2 else squares / 2)
     said = svmkit("evaluate", "m.model", data).out
-    assert f"{evaluated['log_loss']:.4f}" in said and "Brier score" in said
+    assert f"{evaluated['log_loss']:.4f} (base rate {evaluated['base_log_loss']:.4f})" in said
+    assert f" {evaluated['brier_score']:.4f} (base rate {evaluated['base_brier_score']:.4f})" in said
 
 
 def load_picture(path):
@@ -75,6 +80,18 @@ def test_what_is_refused(refused):
     refused(["quantities", "--calibrate"], "train", "iris", "--task", "regress", "--calibrate", "sigmoid")
     few = write("few.svm", "".join(f"{1 + (k > 8)} 1:{k}\n" for k in range(12)))
     refused(["class 2 has 3", "5 samples of each class"], "train", few, "--calibrate", "sigmoid", "--no-track")
+
+
+def test_class_weights_and_a_calibration(svmkit, train):
+    """The rare class is never the more probable one, which is no fault that other class weights could mend."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(600) < 0.05).astype(int)
+    table = "".join(f"{label} 1:{label + 2.0 * z:.3f}\n" for label, z in zip(y, rng.normal(size=600), strict=True))
+    args = (write("rare.svm", table), "--class-weight", "balanced", "--calibrate", "sigmoid", "--out", "m.model")
+    told = train(*args)["calibration"]["train"]
+    assert told["log_loss"] < told["base_log_loss"] < 0.3
+    done = svmkit("evaluate", "m.model", "rare.svm")
+    assert "class 1 is never predicted: what helps is your own threshold on predict --proba" in done.err
 
 
 def test_the_best_model_of_a_search_is_calibrated(svmkit):

@@ -1,6 +1,7 @@
 """Calibrations: chances, coupling, the model file, and what a damaged file is told."""
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -97,11 +98,36 @@ def test_a_model_file_keeps_the_calibration(kind, classes, tmp_path):
     model = trained(X, y, calibration=kind)
     model.save(tmp_path / "m.svmkit")
     back = SVMModel.load(tmp_path / "m.svmkit")
-    assert back.calibration.kind == kind and back.about["calibration"] == {"kind": kind, "folds": 5}
+    told = {"kind": kind, "folds": 5, "weights": "samples"}
+    assert back.calibration.kind == kind and back.about["calibration"] == told
     np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))
     np.testing.assert_array_equal(back.predict(X), model.classes[model.predict_proba(X).argmax(axis=1)])
     with safe_open(tmp_path / "m.svmkit", framework="numpy") as opened:
         assert json.loads(opened.metadata()["svmkit"])["version"] == 2  # an earlier svmkit predicts other labels
+
+
+OLD = {"kind": "sigmoid", "folds": 5}  # as models said before calibrations left class weights out
+
+
+@pytest.mark.parametrize(
+    ("about", "line"),
+    [
+        ({"calibration": OLD, "params": {"class_weight": "balanced"}}, "not those of the data; train it again"),
+        ({"calibration": OLD}, "if it was trained with class_weight"),
+        ({"calibration": OLD, "params": {"C": 1.0}}, None),
+        ({"calibration": OLD | {"weights": "samples"}, "params": {"class_weight": "balanced"}}, None),
+        ({"params": {"class_weight": "balanced"}}, None),  # of another program
+    ],
+)
+def test_one_line_about_a_calibration_that_counted_class_weights(about, line, tmp_path):
+    X, y = binary()
+    replace(trained(X, y, calibration="sigmoid"), about=about).save(tmp_path / "m.svmkit")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        SVMModel.load(tmp_path / "m.svmkit")
+    said = [str(warning.message) for warning in caught]
+    assert len(said) == (line is not None)
+    assert line is None or (line in said[0] and "m.svmkit" in said[0] and "\n" not in said[0])
 
 
 def test_the_final_model_is_that_of_plain_training():

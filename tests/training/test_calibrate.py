@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 from sklearn.calibration import _SigmoidCalibration
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_classification
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import log_loss, pairwise
 from sklearn.model_selection import train_test_split
@@ -64,6 +64,19 @@ def test_each_column_has_the_calibration_of_scikit_learn():
         regression = IsotonicRegression(out_of_bounds="clip").fit(h, targets)
         at = np.linspace(h.min() - 1.0, h.max() + 1.0, 300)
         np.testing.assert_allclose(np.interp(at, *isotonic.knots(k)), regression.predict(at), atol=1e-12)
+
+
+def test_weights_are_those_of_scikit_learn():
+    rng = np.random.default_rng(3)
+    h, weights = np.round(rng.normal(size=300), 2), rng.exponential(size=300)
+    pro = rng.random(300) < 1.0 / (1.0 + np.exp(-h))
+    found = fitted_calibration("isotonic", h, pro, weights, np.array([300]))
+    N, M = weights[pro].sum(), weights[~pro].sum()
+    theirs = IsotonicRegression().fit(h, np.where(pro, (N + 1) / (N + 2), 1 / (M + 2)), sample_weight=weights)
+    np.testing.assert_allclose(found.probabilities(h[:, None])[:, 0], theirs.predict(h), atol=1e-12)
+    sigmoid, a_b = fitted_calibration("sigmoid", h, pro, weights, np.array([300])), _SigmoidCalibration()
+    a_b.fit(h, pro.astype(int), weights)
+    assert (sigmoid.A[0], sigmoid.B[0]) == pytest.approx((a_b.a_, a_b.b_), abs=0.02)  # their targets differ a little
 
 
 def test_a_weight_counts_like_repetitions():
@@ -198,11 +211,35 @@ def test_a_decision_for_each_class_is_calibrated_too(multiclass):
     np.testing.assert_allclose(found, chances / chances.sum(axis=1, keepdims=True))
 
 
-def test_weights_of_classes_move_the_probabilities():
+@pytest.mark.parametrize("kind", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("class_weight", [None, "balanced", {1: 30.0}, {"0": 0.05}])
+def test_class_weights_leave_probabilities_those_of_the_data(class_weight, kind):
+    """The mean probability is the share of the class, and the log loss is below that of this share."""
+    X, y = make_classification(3000, 8, weights=[0.94], flip_y=0.02, random_state=0)
+    half = np.arange(3000) < 1500
+    model = SVMClassifier(class_weight=class_weight, calibration=kind).fit(X[half], y[half])
+    found, share = model.predict_proba(X[~half])[:, 1], y[half].mean()
+    assert abs(found.mean() - y[~half].mean()) < 0.02
+    assert log_loss(y[~half], found) < 0.8 * log_loss(y[~half], np.full(1500, share))
+
+
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr", "crammer_singer"])
+def test_class_weights_of_more_classes(multiclass):
+    X, y = make_classification(2000, 8, n_informative=5, n_classes=3, weights=[0.75, 0.2], random_state=0)
+    model = SVMClassifier(kernel="linear", multiclass=multiclass, class_weight="balanced", calibration="sigmoid")
+    found = model.fit(X[::2], y[::2]).predict_proba(X[1::2])
+    np.testing.assert_allclose(found.mean(axis=0), np.bincount(y[1::2]) / 1000, atol=0.035)
+
+
+def test_sample_weights_move_the_probabilities():
     X, y, p = known(600, 30)
     plain = fit(X, y, kernel=RBF(0.5), calibration="sigmoid").model.predict_proba(X)[:, 1]
-    weighed = fit(X, y, kernel=RBF(0.5), calibration="sigmoid", class_weight={1: 9.0}).model.predict_proba(X)[:, 1]
+    nine = {"calibration": "sigmoid", "sample_weight": np.where(y == 1, 9.0, 1.0)}
+    weighed = fit(X, y, kernel=RBF(0.5), **nine).model.predict_proba(X)[:, 1]
     assert abs(plain.mean() - p.mean()) < 0.05 and weighed.mean() > plain.mean() + 0.2
+    # the same problem, and so the same decisions, by class weights that undo those of the samples
+    undone = fit(X, y, kernel=RBF(0.5), class_weight={1: 1.0 / 9.0}, **nine).model.predict_proba(X)[:, 1]
+    assert undone.mean() > plain.mean() + 0.2
     scaled = fit(X, y, kernel=RBF(0.5), C=10.0, calibration="sigmoid", sample_weight=np.full(600, 0.1)).model
     np.testing.assert_allclose(scaled.predict_proba(X)[:, 1], plain, atol=0.01)  # 10 times 0.1: only the product counts
 

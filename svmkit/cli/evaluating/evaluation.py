@@ -16,7 +16,7 @@ from svmkit.data.classes import targets_of
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
 from svmkit.scoring.metric import Metric, predict_with_scores
-from svmkit.scoring.probability_scores import ProbabilityScores, Reliability
+from svmkit.scoring.probability_scores import SCORES, ProbabilityScores, Reliability
 from svmkit.scoring.quantities import QuantityScores
 from svmkit.scoring.scores import Scores
 
@@ -160,7 +160,6 @@ class Evaluation:
             self.truth, self.predicted, labels=np.arange(len(labels)), zero_division=np.nan
         )
         precision, _, f1, rows = (dict(zip(labels, values.tolist(), strict=True)) for values in of_classes)
-        of_probabilities = {"log_loss": None, "brier_score": None}
         return {
             "data": self.data,
             "task": self.model.task,
@@ -177,7 +176,7 @@ class Evaluation:
             "unknown_labels": self.unknown,
             "positive": self.positive,
             **self.areas(),
-            **(of_probabilities if self.probabilities is None else self.probabilities.summary()),
+            **(dict.fromkeys(SCORES) if self.probabilities is None else self.probabilities.summary()),
             "reliability": None if reliability is None else reliability.plain(),
             "confusion": {"labels": labels, "matrix": self.confusion().tolist()},
             **dict.fromkeys(OF_QUANTITIES),

@@ -79,6 +79,11 @@ def largest(scores: dict[str, Any]) -> str:
     return f"largest class {scores['majority_share']:.2%}"
 
 
+def base_rate(scores: dict[str, Any], name: str) -> str:
+    """Return the score of probabilities that are the shares of the classes, the same for each row, in words."""
+    return f"base rate {scores[f'base_{name}']:.4f}"
+
+
 def in_digits(shown: str, value: float | None) -> str:
     """Return a measure in digits, or that it is not defined."""
     return "not defined" if value is None or math.isnan(value) else shown.format(value)
@@ -135,9 +140,11 @@ def doubt(
         reasons.append(f"{of} {'is' if len(never) == 1 else 'are'} never predicted")
     if crowded:
         reasons.append(f"{share:.1%} of the rows are support vectors")
-    alone = crowded and _are_alone(model)
+    alone, sure = crowded and _are_alone(model), model.calibration is not None
     cause = "gamma is likely too large; " if alone else ""
-    helps = ["a smaller --gamma"] if alone else ["--class-weight balanced"] if never and not weighted else []
+    helps = ["a smaller --gamma"] if alone else []
+    if never and not alone:  # labels are those of the highest probability, which class weights leave alone
+        helps = ["your own threshold on predict --proba"] if sure else [] if weighted else ["--class-weight balanced"]
     helps += ["--scale standard"] if model.scaling is None and model.kernel.form is not None else []
     return f"{' and '.join(reasons)}: {cause}what helps is {', '.join(helps)}{' or ' if helps else ''}{search}"
 

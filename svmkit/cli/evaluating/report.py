@@ -9,7 +9,7 @@ import numpy as np
 
 from svmkit.cli.common import align, rows
 from svmkit.cli.evaluating.evaluation import Evaluation, QuantityEvaluation
-from svmkit.cli.evaluating.quality import in_digits, largest, mean_of_targets
+from svmkit.cli.evaluating.quality import base_rate, in_digits, largest, mean_of_targets
 from svmkit.errors import InputError, SvmkitError
 from svmkit.plotting import COLOURS, draw_reliability
 from svmkit.runtime import files
@@ -46,7 +46,8 @@ def show(result: dict[str, Any]) -> None:
             area = "not defined: rows of one class only" if result[key] is None else f"{result[key]:.4f}{against}"
             measures.append((title, area))
         if result["log_loss"] is not None:
-            measures += [("log loss", f"{result['log_loss']:.4f}"), ("Brier score", f"{result['brier_score']:.4f}")]
+            for title, key in (("log loss", "log_loss"), ("Brier score", "brier_score")):
+                measures.append((title, f"{result[key]:.4f} ({base_rate(result, key)})"))
     ending = (f"{result['n_support']:,} vectors", f"{result['predict_s']:.2f} s", result["plot"])
     data = ("data", f"{result['data']}: {result['n_test']:,} rows")
     rows([data, *measures, *zip(("support", "time", "picture"), ending, strict=True)])
@@ -130,7 +131,7 @@ def _draw_classes(figure: Figure, evaluated: Evaluation) -> None:
     if curves:
         _curves(axes[1], axes[2], evaluated, positive, decision)
     if reliability is not None and evaluated.probabilities is not None:
-        errors = evaluated.probabilities.summary().values()
+        errors = evaluated.probabilities.log_loss, evaluated.probabilities.brier_score
         look = {"fmt": "o", "color": COLOURS[0], "capsize": 3, "markersize": 5, "label": "observed, 95%"}
         draw_reliability(axes[-1], [(reliability, look)])
         title = f"class {evaluated.positive}" if evaluated.positive is not None else "each class"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from svmkit.cli.common import emit, rows
-from svmkit.cli.evaluating.quality import in_digits, largest, mean_of_targets
+from svmkit.cli.evaluating.quality import base_rate, in_digits, largest, mean_of_targets
 from svmkit.cli.training.finish import Outcome
 from svmkit.problems.certificate import is_rounding
 from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, format_value, title
@@ -169,7 +169,8 @@ def _probabilities(calibration: dict[str, Any] | None) -> list[tuple[str, str]]:
     parts = [(part, calibration[part]) for part in ("train", "test") if calibration[part] is not None]
     said = [("calibration", f"{calibration['kind']} of {calibration['folds']} folds, {calibration['seconds']:.2f} s")]
     for name, words in (("log_loss", "log loss"), ("brier_score", "Brier score")) if parts else ():
-        said.append((words, ", ".join(f"{scores[name]:.4f} {part}" for part, scores in parts)))
+        each = ", ".join(f"{scores[name]:.4f} {part}" for part, scores in parts)
+        said.append((words, f"{each} ({base_rate(parts[-1][1], name)})"))
     return said
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import svmkit
 from svmkit import tracking
 from svmkit.compare.cells.store import FAILED, names
-from svmkit.compare.metrics import SCORES
+from svmkit.compare.metrics import BASE, SCORES
 from svmkit.compare.plan import advice
 from svmkit.compare.plan.entries import OBJECTIVE, OPTIONS
 from svmkit.compare.plan.sets import Sets, prepare
@@ -206,7 +206,7 @@ def _result(trained: RunRecord, sets: Sets, method: Method) -> dict[str, Any]:
         **dict.fromkeys(("test_r2", "test_rmse", "test_mae")),
         **outliers,
         "calibration": calibration,
-        **dict.fromkeys((*SCORES, "test_reliability")),
+        **dict.fromkeys((*SCORES, *BASE, "test_reliability")),
         "metric": None if _bench.metric is None else _bench.metric.about(),
         "test_metric": None,
         "n_test": 0 if sets.test is None else sets.test.n_samples,
@@ -280,7 +280,7 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
     tracker.start(title, params, tags, data, parent=parent.parent)
     counted: dict[str, Any] = {"n_iter": fitted.n_iter}
     counted |= {} if solver.external else {"kernel_values": fitted.kernel_values}
-    counted |= {key: record.get(key) for key in (*SCORES, "train_outliers", "test_outliers")}
+    counted |= {key: record.get(key) for key in (*SCORES, *BASE, "train_outliers", "test_outliers")}
     if record["test_metric"] is not None and record["metric"]["name"] not in COUNTED:
         counted[f"test/{record['metric']['name']}"] = record["test_metric"]
     trained.log(tracker, trained.model(data.encoding), data.X[:5], more=counted)

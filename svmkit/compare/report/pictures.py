@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from svmkit.compare.metrics import BASE
 from svmkit.compare.report import stats
 from svmkit.compare.report.words import short_names
 from svmkit.compare.results import NO_MODEL, Results
@@ -159,10 +160,13 @@ def reliability(results: Results) -> Figure | None:
     """Draw for each set how often what its solvers predict comes true, over all runs; None without probabilities."""
     bins: dict[str, dict[str, list[dict[str, Any]]]] = {}
     titles: dict[str, str] = {}
+    base: dict[str, list[float]] = {}
     for record in results.records:
         if measured := record.get("test_reliability"):
             bins.setdefault(record["set"], {}).setdefault(treatment(record), []).extend(measured["bins"])
             titles[record["set"]] = measured["of"]
+            if record.get(BASE[0]) is not None:  # records of earlier versions have none
+                base.setdefault(record["set"], []).append(record[BASE[0]])
     sets = [name for name in results.sets if name in bins]
     if not sets:
         return None
@@ -171,7 +175,8 @@ def reliability(results: Results) -> Figure | None:
     def panel(ax: Axes, name: str) -> None:
         lines = [(Reliability.from_plain(bins[name][t]), how.look) for t, how in looks.items() if t in bins[name]]
         draw_reliability(ax, [(line, look | {"markersize": 5, "linewidth": 1.3}) for line, look in lines])
-        ax.set_xlabel(f"predicted probability of the {titles[name]}", fontsize=9, parse_math=False)
+        of_base = f"\nlog loss of the base rate: {np.mean(base[name]):.4f}" if name in base else ""
+        ax.set_xlabel(f"predicted probability of the {titles[name]}{of_base}", fontsize=9, parse_math=False)
 
     return grid(sets, looks, "how often predictions come true: bars count them, the diagonal is perfect", panel)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.gram import parse_bytes
-from svmkit.model.calibration import FOLDS, Calibration
+from svmkit.model.calibration import BY_SAMPLES, FOLDS, Calibration
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import columns_of
 from svmkit.runtime import interrupt, threads
@@ -66,8 +66,9 @@ def calibrated(whole: Train, train: Train, data: TrainingData, method: Method, k
     """Train a model, and a calibration on the decisions of models that were trained without the samples they decide on.
 
     A fold starts at the model of all samples less its own, which takes fewer steps and does not move the optimum.
-    Samples count in the calibration with their weights, class weights included, as they do in the training. After
-    Ctrl-C the calibration is that of the folds that were finished, and there is none without any.
+    Class weights belong to the training: in the calibration samples count with their sample weights alone, so that its
+    probabilities are those of the data. After Ctrl-C the calibration is that of the folds that were finished, and there
+    is none without any.
 
     Parameters
     ----------
@@ -99,7 +100,8 @@ def calibrated(whole: Train, train: Train, data: TrainingData, method: Method, k
         fitted = replace(fitted, solutions=solutions)
     if calibration is None:
         return fitted
-    about = fitted.model.about | {"calibration": {"kind": kind, "folds": len(held.decisions)}}
+    facts = {"kind": kind, "folds": len(held.decisions), "weights": BY_SAMPLES}
+    about = fitted.model.about | {"calibration": facts}
     return replace(fitted, model=replace(fitted.model, calibration=calibration, about=about))
 
 
@@ -173,7 +175,8 @@ class _OutOfFold:
             return None
         data, parts = self.folds.data, [self.decisions[number] for number in sorted(self.decisions)]
         rows, decision = np.concatenate([at for at, _ in parts]), np.concatenate([values for _, values in parts])
-        k, codes, weights = len(data.classes), data.codes[rows], data.weights[rows]
+        k, codes = len(data.classes), data.codes[rows]
+        weights = (data.weights if data.own_weights is None else data.own_weights)[rows]
         weights = weights * (len(weights) / weights.sum())  # so that their unit does not matter
         if not self.by_pairs:
             n, n_columns = decision.shape
