@@ -191,8 +191,9 @@ def _values(totals, sums, bias, total, is_free, of_h, unit):
     else:
         square = 0.5 * balance * balance
         primal, dual = primal + square, dual - square
-        of_primal += 2.0 * unit * square
-        of_dual += 2.0 * unit * square + of_sum * (abs(balance) + of_sum)
+        of_square = 2.0 * unit * square + of_sum * (abs(balance) + of_sum)
+        of_primal += 2.0 * of_square  # the bias of the model is the same sum in another order
+        of_dual += of_square
     return primal, dual, of_primal, of_dual, norm
 
 
