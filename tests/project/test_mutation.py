@@ -24,6 +24,8 @@ def shorten(values: list[float], most: int = 0) -> list[float]:
     total = 0.0
     for value in values:
         total += value * 2
+    rest = divmod(total, 7)[1]
+    total = total + rest
     return [v for v in values if v > LIMIT][:most] if total > 0 and most else values
 '''
 
@@ -46,6 +48,9 @@ def test_what_is_changed():
         "total += value * 2 -> total -= value * 2",
         "value * 2 -> value / 2",
         "value * 2 -> value * 3",
+        "total + rest -> total",
+        "total + rest -> rest",
+        "divmod(total, 7) -> divmod(7, total)",
         "v > LIMIT -> v >= LIMIT",
         "total > 0 and most -> total > 0 or most",
         "0 -> 1",  # the default

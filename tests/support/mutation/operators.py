@@ -188,6 +188,9 @@ def _of_node(holder: Any, key: Any, node: Any) -> Iterator[tuple[Any, Any, Any]]
                 yield node.ops, k, other()
     elif isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
         yield node, "op", ARITHMETIC[type(node.op)]()
+        if isinstance(node.op, ast.Add | ast.Sub):  # a term is dropped
+            yield holder, key, node.left
+            yield holder, key, node.right
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         yield node, "left", _mean_of(node.left)
         yield node, "right", _mean_of(node.right)
@@ -205,6 +208,8 @@ def _of_node(holder: Any, key: Any, node: Any) -> Iterator[tuple[Any, Any, Any]]
         other = FUNCTIONS.get(getattr(node.func, name, ""))
         if other and (name == "attr" or hasattr(builtins, other)):
             yield node.func, name, other
+        if len(node.args) > 1 and not any(isinstance(argument, ast.Starred) for argument in node.args[:2]):
+            yield node, "args", [node.args[1], node.args[0], *node.args[2:]]
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
         yield holder, key, ast.Constant(_other_number(node.value))
 
