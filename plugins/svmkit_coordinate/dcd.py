@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from svmkit.losses.base import PIECEWISE, Loss
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.risks.design import CSR
+from svmkit.problems.risks.linear_problem import FREE, NUMBER_OR_FREE
 from svmkit.problems.risks.linear_risk import LinearDual, LinearTubeDual
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
@@ -71,8 +72,9 @@ class DCD(Solver):
     ----------
     loss : str or Loss, default="hinge"
         Any piecewise linear-quadratic loss.
-    bias : float, default=1.0
-        Value of the column added for the bias, which is regularised; 0 for no bias.
+    bias : float or "free", default=1.0
+        Value of the column added for the bias, which is regularised; 0 for no bias. "free" for a bias that is not
+        regularised, for which the solver works around a centre that moves.
     shrinking : bool, default=True
         Whether points are left out while their weights stay at a bound.
     workers : int, default=1
@@ -97,7 +99,7 @@ class DCD(Solver):
     paper = "Hsieh et al. 2008"
 
     loss: str | Loss = "hinge"
-    bias: float = 1.0
+    bias: float | str = field(default=1.0, metadata=NUMBER_OR_FREE)
     shrinking: bool = True
     workers: int = 1
 
@@ -114,6 +116,8 @@ class DCD(Solver):
         if self.loss != "hinge" or self.workers > 1:
             given = f"loss={self.loss}" if self.loss != "hinge" else f"workers={self.workers}"
             raise InputError(f"Crammer and Singer's problem has the hinge loss and one worker: leave out {given}")
+        if self.bias == FREE:
+            raise InputError("Crammer and Singer's problem regularises the biases: give bias a number, 0 for none")
         return ClassDescent(bias=self.bias, shrinking=self.shrinking)
 
     def init(self, problem: LinearDual, start: np.ndarray | None, draws: Draws) -> State:

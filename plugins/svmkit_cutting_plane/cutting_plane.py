@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from svmkit.errors import InputError
 from svmkit.losses.base import PIECEWISE, Loss
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
+from svmkit.problems.risks.linear_problem import NUMBER_OR_FREE
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
@@ -60,8 +61,9 @@ class CuttingPlane(Solver):
     ----------
     loss : str or Loss, default="hinge"
         Any piecewise linear-quadratic loss.
-    bias : float, default=1.0
-        Value of the column added for the bias, which is regularised; 0 for no bias.
+    bias : float or "free", default=1.0
+        Value of the column added for the bias, which is regularised; 0 for no bias. "free" for a bias that is not
+        regularised, for which the solver works around a centre that moves.
     inner : str, default="face"
         Method for the model's dual: "face" (`dual.py`) or the name of a SimplexQP solver such as swap2o.
     inner_gap : float, default=0.2
@@ -82,7 +84,7 @@ class CuttingPlane(Solver):
     recheck: ClassVar[int] = 1
 
     loss: str | Loss = "hinge"
-    bias: float = 1.0
+    bias: float | str = field(default=1.0, metadata=NUMBER_OR_FREE)
     inner: str = dual.OWN
     inner_gap: float = 0.2
 

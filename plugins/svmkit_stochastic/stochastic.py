@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.losses.base import PIECEWISE, Family, Loss
 from svmkit.problems.base import Problem
+from svmkit.problems.risks.linear_problem import NUMBER_OR_FREE
 from svmkit.problems.risks.risk import Risk
 from svmkit.solver.base import Solver
 from svmkit.solver.capabilities import LearnsFromStreams
@@ -30,8 +31,9 @@ class Stochastic(Solver):
     ----------
     loss : str or Loss, default="hinge"
         Any piecewise linear-quadratic loss.
-    bias : float, default=1.0
-        Value of the column added for the bias, which is regularised; 0 for no bias.
+    bias : float or "free", default=1.0
+        Value of the column added for the bias, which is regularised; 0 for no bias. "free" for a bias that is not
+        regularised, with the linear kernel, for which the solver works around a centre that moves.
     average : str, default="late"
         The solution: "late" for a mean in which the last iterates weigh most (Shamir, Zhang 2013), "mean" for the mean
         of all iterates, "none" for the last iterate.
@@ -50,7 +52,7 @@ class Stochastic(Solver):
     epochs: ClassVar[int] = 300  # default limit of epochs, higher for small sets
 
     loss: str | Loss = "hinge"
-    bias: float = 1.0
+    bias: float | str = field(default=1.0, metadata=NUMBER_OR_FREE)
     average: str = "late"
 
     def __post_init__(self) -> None:

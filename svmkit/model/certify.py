@@ -21,6 +21,7 @@ from svmkit.model.one_vs_one import class_pairs, signs
 from svmkit.problems.bias import weighted_quantile
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.one_class import OneClassQP
+from svmkit.problems.risks.linear_problem import FREE
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
 from svmkit.problems.risks.points import dual_sums, make_points, total_loss_error
 from svmkit.problems.rounding import dot_error
@@ -65,14 +66,18 @@ def certify(kernel: Kernel, machine: Machine, samples: Samples, objective: Objec
     for k, rows, target in [(0, every, samples.targets)] if is_regression else _subproblems(machine, samples.codes):
         C, loss = samples.C[rows], objective.loss
         given = None if samples.dual is None else samples.dual[rows, k]
-        if isinstance(kernel, Linear) and (support < 0).any() and objective.bias is not None:
+        if isinstance(kernel, Linear) and (support < 0).any():
             # the vectors are weights of the columns, or no rows at hand: then w is all that is known
             risk, penalty = LinearTubeRisk if is_regression else LinearRisk, "l1" if objective.l1 else "l2"
-            problem = risk(Gram(kernel, samples.X[rows]), target, C, loss, bias=objective.bias, penalty=penalty)
+            bias = FREE if objective.bias is None else objective.bias
+            problem = risk(Gram(kernel, samples.X[rows]), target, C, loss, bias=bias, penalty=penalty)
             point = problem.start_weights(machine.weights[k], float(machine.intercept[k]))
             assert point is not None
-            out.append(problem.certificate(point))
-            continue
+            certificate = problem.certificate(point)
+            if objective.bias is not None:
+                out.append(certificate)
+                continue
+            given = certificate.beta if given is None else given  # P there is that of the best bias, not of the model's
         expansion = _expand(kernel, machine, samples.X, support, k, rows)
         if nu and not is_regression:
             C = C * float(np.abs(expansion.coef[expansion.at] / C).max())

@@ -262,10 +262,18 @@ def options(plugin: Any) -> dict[str, Any]:
     return {f.name: f.default for f in fields(plugin)} if hasattr(plugin, "__dataclass_fields__") else {}
 
 
+@cache
+def _types(plugin: Any) -> dict[str, tuple[type, tuple[str, ...]]]:
+    """The type of each option, that of its default unless its field says otherwise, and the words that it may be."""
+    own = {f.name: f.metadata for f in fields(plugin)} if hasattr(plugin, "__dataclass_fields__") else {}
+    return {k: (own[k].get("type", type(v)), own[k].get("words", ())) for k, v in options(plugin).items()}
+
+
 def build(kind: Kind, name: str, values: dict[str, Any] | None = None) -> Any:
     """Make an instance of a plugin, of its kind and registered name, with values of its options.
 
-    Text is converted to the type of the option's default. Raises InputError if the plugin cannot be loaded (see
+    Text is converted to the type of the option's default; the metadata of a field may name another `type`, and `words`
+    that stand beside its values. Raises InputError if the plugin cannot be loaded (see
     `load`), if it has no option of that name (the message lists its options and the solvers that have the option), or
     if a value is not valid.
     """
@@ -275,10 +283,16 @@ def build(kind: Kind, name: str, values: dict[str, Any] | None = None) -> Any:
     for key, value in given.items():
         if key not in known:
             raise InputError(_no_option(kind, name, plugin, key, value))
-        if isinstance(value, str) and not isinstance(known[key], str):
-            given[key] = _convert(f"{kind} {name}: {key}", value, type(known[key]))
-        elif kind == "solver":
-            given[key] = _convert_value(f"solver {name}: {key}", value, type(known[key]))
+        kept, words = _types(plugin)[key]
+        if isinstance(value, str) and (value in words or kept is str):
+            continue
+        try:
+            if isinstance(value, str):
+                given[key] = _convert(f"{kind} {name}: {key}", value, kept)
+            elif kind == "solver":
+                given[key] = _convert_value(f"solver {name}: {key}", value, kept)
+        except InputError as error:
+            raise InputError(" or ".join([str(error), *words])) from None
     if kind == "solver" and given.get("loss", known.get("loss")) != known.get("loss"):
         given["loss"] = plugin.loss_option(given["loss"])
     try:

@@ -6,13 +6,14 @@ machine. `fastest` is the rule for the way; docs/choosing.md has the measurement
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from svmkit import plugins
+from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.losses.base import PIECEWISE, Loss
@@ -21,6 +22,7 @@ from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.nu_dual import NuQP
 from svmkit.problems.one_class import OneClassQP
+from svmkit.problems.risks.linear_problem import FREE, NUMBER_OR_FREE
 from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Solver
@@ -49,28 +51,31 @@ def fastest(task: Task) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Auto(Solver):
-    """The fastest solver for size, kernel and memory, of LIBSVM's problem, and of LIBLINEAR's with the linear kernel.
+    """The fastest solver for size, kernel and memory. The bias is free, as in LIBSVM's problems.
 
-    Kernels: the hinge loss with a free bias, solved by smo or fcsmo. The linear kernel: the squared hinge loss with a
-    regularised bias, solved by dcd, at every size. Regression: the epsilon-insensitive loss, with a free bias by smo or
-    fcsmo, and with the linear kernel a regularised bias by dcd. One-class models: OneClassQP by
-    smo or fcsmo, and SimplexQP by fcfw.
+    Kernels: the hinge loss, solved by smo or fcsmo. The linear kernel: the squared hinge loss, solved by dcd, at every
+    size. Regression: the epsilon-insensitive loss, by smo or fcsmo, and with the linear kernel by dcd. One-class
+    models: OneClassQP by smo or fcsmo, and SimplexQP by fcfw.
 
     Parameters
     ----------
     loss : str or Loss, default="auto"
         Any loss that the chosen solver takes; "auto" is the default of LIBSVM, hinge, and with the linear kernel that
         of LIBLINEAR, squared_hinge.
+    bias : "free" or float, default="free"
+        With the linear kernel, the value of a column that is added for the bias, which is regularised then, 0 for no
+        bias: bias=1 is LIBLINEAR's problem. Other kernels have a free bias.
     """
 
     name = "auto"
     problem = BoxQP
     further = (SimplexQP, OneClassQP, NuQP)
-    terms = ("loss",)
+    terms = ("loss", "bias")
     losses = ("hinge", "squared_hinge", *PIECEWISE)
     paper = "Chang, Lin 2011; Fan et al. 2008"
 
     loss: str | Loss = "auto"
+    bias: float | str = field(default=FREE, metadata=NUMBER_OR_FREE)
 
     @classmethod
     def problem_for(cls, kernel: Kernel) -> type[Problem]:
@@ -96,7 +101,7 @@ class Auto(Solver):
 
     def _poser(self, kernel: Kernel, task: str = "classify") -> Solver:
         """Return a solver of the problem, to pose it."""
-        return _poser(self.loss, self.problem_of(kernel, task))
+        return _poser(self, self.problem_of(kernel, task))
 
     def solver_for(self, task: Task) -> Solver:
         if issubclass(task.problem, SimplexQP):
@@ -104,13 +109,18 @@ class Auto(Solver):
         loss = self.loss
         if loss == "auto":
             loss = "squared_hinge" if task.problem.is_linear and not task.problem.has_targets() else "hinge"
+        if task.problem.is_linear:
+            return _made(fastest(task)[0], loss, self.bias)
+        if self.bias != FREE:
+            raise InputError(f"bias={self.bias} is an option of the linear kernel; with others the bias is free")
         return _made(fastest(task)[0], loss)
 
     def reason_for(self, task: Task) -> str:
         return fastest(task)[1]
 
     def crammer_singer(self) -> Solver | None:
-        return _made(defaults.LINEAR, "hinge" if self.loss == "auto" else self.loss).crammer_singer()
+        bias = 1.0 if self.bias == FREE else self.bias
+        return _made(defaults.LINEAR, "hinge" if self.loss == "auto" else self.loss, bias).crammer_singer()
 
     def within_support(self) -> Solver:
         return _made(defaults.WITHIN_SUPPORT) if self.loss == "auto" else self
@@ -140,8 +150,8 @@ class _Chosen(NamedTuple):
 
 
 @cache  # a small fit asks four times
-def _poser(loss: str | Loss, problem: type[Problem]) -> Solver:
-    return Auto(loss).solver_for(Task(problem, Linear(), 0, 0))  # which kernel it is does not matter then
+def _poser(auto: Auto, problem: type[Problem]) -> Solver:
+    return auto.solver_for(Task(problem, Linear(), 0, 0))  # which kernel it is does not matter then
 
 
 @cache
@@ -157,5 +167,6 @@ def _formulation(auto: Auto, is_linear: bool, task: str) -> str:
 
 
 @cache
-def _made(name: str, loss: str | Loss | None = None) -> Solver:
-    return plugins.build("solver", name, {} if loss is None else {"loss": loss})
+def _made(name: str, loss: str | Loss | None = None, bias: float | str | None = None) -> Solver:
+    given = {"loss": loss, "bias": bias}
+    return plugins.build("solver", name, {key: value for key, value in given.items() if value is not None})

@@ -17,7 +17,6 @@ from svmkit.cli.training.sets import Sets, advise_scaling, read
 from svmkit.cli.training.train_options import TrainOptions
 from svmkit.kernels.gram import Gram
 from svmkit.model.model import SVMModel
-from svmkit.problems.tube import TubeQP
 from svmkit.runtime import compiling
 from svmkit.scoring.quantities import metric_for
 from svmkit.tasks import task_named
@@ -63,7 +62,7 @@ def run(options: TrainOptions) -> Outcome:
 
 def _advise_bias(method: Method, data: TrainingData) -> None:
     """Say so on stderr if a bias that is regularised has a long way to the targets of a regression."""
-    if not method.task.has_targets or method.problem_type(data.kernel) is TubeQP:
+    if not method.task.has_targets or "regularised" not in method.formulation:
         return
     targets = data.answers.targets
     assert targets is not None
@@ -71,7 +70,7 @@ def _advise_bias(method: Method, data: TrainingData) -> None:
     if abs(mean) > FAR * spread:
         note(
             f"the mean of the targets, {mean:.3g}, is {abs(mean) / spread:.1f} times their spread, and this problem "
-            "regularises the bias: subtract the mean, or try --solver smo, whose bias is free"
+            "regularises the bias: subtract the mean, or leave the bias free"
         )
 
 

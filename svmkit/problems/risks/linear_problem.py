@@ -1,32 +1,132 @@
-"""What the primal and the dual of a linear risk share: X with its bias column, decisions, D and rounding errors."""
+"""What the primal and the dual of a linear risk share: X with its bias column, decisions, D and rounding errors.
+
+With a free bias the column is there as well, but its weight costs nothing, and the dual weights sum to 0. Solvers
+minimise a neighbour in its place (`LinearProblem.around`), whose bias is pulled towards a centre.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar
+import copy
+from functools import cached_property
+from typing import ClassVar, Self
 
 import numpy as np
 
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
+from svmkit.problems.bias import best_bias
+from svmkit.problems.dual import BALANCED
 from svmkit.problems.risks.coordinate_descent import Pass, coordinate_pass
 from svmkit.problems.risks.design import Design
 from svmkit.problems.risks.points import dual_sums
 from svmkit.problems.risks.risk import Risk
-from svmkit.problems.rounding import dot_error
-from svmkit.problems.weights import reward_error, ridges
+from svmkit.problems.rounding import dot_error, exact_sum
+from svmkit.problems.sums import Record
+from svmkit.problems.weights import outside_bounds, reward_error, ridges
+
+FREE = "free"
+NUMBER_OR_FREE = {"type": float, "words": (FREE,)}  # metadata of a solver's option `bias`
+COLUMN = 0.5  # value of the column of a free bias in root mean square norms of the samples
 
 
 class LinearProblem(Risk):
-    """A risk of a linear model. The parameters are those of `Risk`; the Gram has the linear kernel."""
+    """A risk of a linear model. The parameters are those of `Risk`; the Gram has the linear kernel.
+
+    `bias` may be "free" as well: not regularised, as in LIBSVM's problems. Then `is_free` is True, `bias` is the value
+    of the column in which solvers keep it, and targets of regression count from their median, `origin`.
+    """
 
     is_linear: ClassVar[bool] = True
 
     def __init__(
-        self, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: str | Loss = "hinge", **terms
+        self,
+        gram: Gram,
+        target: np.ndarray,
+        C: float | np.ndarray,
+        loss: str | Loss = "hinge",
+        *,
+        bias: float | str = 1.0,
     ) -> None:
-        super().__init__(gram, target, C, loss, **terms)
+        self.is_free, self.origin = bias == FREE, 0.0
+        column = COLUMN * float(np.sqrt(gram.diag.mean())) or 1.0 if self.is_free else bias
+        super().__init__(gram, target, C, loss, bias=column)
+        if self.is_free and self.has_targets():
+            self.origin = float(np.median(self.terms.target))
+            self.terms = self.terms._replace(target=self.terms.target - self.origin)
         self.design = Design(gram, self.bias)
+
+    @cached_property
+    def record(self) -> Record:
+        """The terms, for the best bias."""
+        return Record.from_terms(self.terms)
+
+    def around(self, centre: float) -> Self:
+        """Return the problem whose bias is regularised as its distance from `centre`, in units of the bias column.
+
+        Its bias counts from there. With the best bias as the centre it has the optimum of the problem of a free bias.
+        """
+        other = copy.copy(self)
+        for known in ("points", "record", "ceiling"):
+            other.__dict__.pop(known, None)
+        other.is_free, other.terms = False, self.terms._replace(target=self.terms.target - centre)
+        return other
+
+    def best_bias(self, h: np.ndarray) -> float:
+        """Return the bias that minimises the losses of decision values h (m,) without one, for targets less `origin`."""
+        return best_bias(self.record, self.terms.target - h)
+
+    def bias_of(self, point: np.ndarray) -> float:
+        """Return the bias of a point of a problem `around` a centre, as its distance from there."""
+        raise NotImplementedError
+
+    def move(self, point: np.ndarray, by: float) -> np.ndarray:
+        """Return the point of the same model where the bias counts from a centre that is `by` larger."""
+        return point
+
+    def free(self, point: np.ndarray, centre: float) -> np.ndarray:
+        """Return the feasible point of this problem to which one of the problem `around` a centre leads."""
+        raise NotImplementedError
+
+    def take_over(self, other: LinearProblem) -> None:
+        """Let later certificates start from what a problem `around` a centre has been offered."""
+
+    def balanced(self, beta: np.ndarray) -> np.ndarray:
+        """Return beta (m,), whose weights of the sign with the larger sum shrink until all sum to 0 if a bias is free."""
+        if not self.is_free:
+            return beta
+        up, down = float(beta[beta > 0.0].sum()), -float(beta[beta < 0.0].sum())
+        least = min(up, down)
+        return np.where(beta > 0.0, least / (up or 1.0), least / (down or 1.0)) * beta
+
+    def with_best_bias(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, float | None, float]:
+        """Return w (width,), its decision values (m,), the bias if that is free, and a bound on its rounding error.
+
+        The entry of a free bias in w becomes 0 in favour of the best bias, which is for the targets as they were given.
+        """
+        if not self.is_free:
+            return w, self.decision(w), None, 0.0
+        w = np.append(w[:-1], 0.0)
+        h = self.decision(w)
+        own = self.best_bias(h)
+        bias, of_bias = exact_sum(self.origin, own)
+        return w, h + own, bias, abs(of_bias)
+
+    def split(self, w: np.ndarray, bias: float | None) -> tuple[float, np.ndarray]:
+        """Return the intercept and the weights (d,) of w (width,), given what a certificate says of the bias."""
+        columns, intercept = self.design.split(w)
+        if self.is_free:
+            known = self.with_best_bias(w)[2] if bias is None else bias
+            assert known is not None
+            intercept = known
+        return intercept, columns
+
+    def outside(self, beta: np.ndarray) -> str | None:
+        """Return why dual weights (m,) are infeasible, or None if they are feasible."""
+        reason = outside_bounds(self.terms, beta)
+        if reason is None and self.is_free and abs(beta.sum()) > BALANCED * max(1.0, float(np.abs(beta).sum())):
+            return f"the weights should sum to 0, not {beta.sum():g}"
+        return reason
 
     def descend(self, order: np.ndarray, beta: np.ndarray, v: np.ndarray, high: float, low: float) -> Pass:
         """Make a `coordinate_pass` over the samples `order` (n,), all arrays in place.
@@ -44,16 +144,34 @@ class LinearProblem(Risk):
         """Return the decision values h (m,) of w (width,)."""
         return self.design.margins(w)
 
-    def _primal_error(self, w: np.ndarray, h: np.ndarray) -> float:
+    def _primal_error(self, w: np.ndarray, h: np.ndarray, of_bias: float = 0.0) -> float:
         """Return a bound on the rounding error of P at w (width,), whose decision values are given."""
         of_h = (self.design.width + 2) * U * np.sqrt(self.design.sq) * float(np.linalg.norm(w))
+        if self.is_free:  # the bias is added, and the origin was subtracted, after all products
+            of_h = of_h * (1.0 + U) + of_bias + 2.0 * U * (np.abs(h) + np.abs(self.terms.target))
         return dot_error(w) + dot_error(np.square(w)) + self.total_loss_error(h, of_h)
 
-    def _dual_error(self, beta: np.ndarray, v: np.ndarray) -> float:
-        """Return a bound on the rounding error of D at beta (m,), with v (width,) = `weights(beta)` from scratch."""
+    @cached_property
+    def ceiling(self) -> float:
+        """P of the best constant, which the optimum does not exceed."""
+        zeros = np.zeros(self.m)
+        return self.total_loss(zeros + self.best_bias(zeros))
+
+    def _dual_error(self, beta: np.ndarray, v: np.ndarray, primal: float | None = None) -> float:
+        """Return a bound on the rounding error of D at beta (m,), with v (width,) = `weights(beta)` from scratch.
+
+        With a free bias, a sum of weights other than 0 moves D by its product with the bias of the optimum, where some
+        residual is within the kinks from above and one from below; `primal`, or the `ceiling`, bounds the optimum.
+        """
         of_v = dot_error(beta * np.sqrt(self.design.sq))  # bounds the norm of the error
         sums = reward_error(self.terms, beta) + dot_error(np.square(v))
         sums += dot_error(beta * (beta * ridges(self.terms, beta)))
+        if self.is_free:
+            t = self.terms
+            farthest = float((np.abs(t.target) + np.maximum(t.kink_up, t.kink_down)).max())
+            most = self.ceiling if primal is None else primal
+            largest = farthest + np.sqrt(2.0 * max(most, 0.0) * float(self.gram.diag.max()))
+            sums += (abs(float(beta.sum())) + dot_error(beta)) * largest + U * float(np.abs(t.target) @ np.abs(beta))
         return float(np.linalg.norm(v)) * of_v + of_v * of_v + sums
 
     def dual(self, beta: np.ndarray, w: np.ndarray) -> float:
@@ -62,5 +180,8 @@ class LinearProblem(Risk):
         return linear - 0.5 * (float(w @ w) + ridged)
 
     def weights(self, beta: np.ndarray) -> np.ndarray:
-        """Return w (width,) of the dual weights beta (m,), from scratch."""
-        return self.design.pull(beta)
+        """Return w (width,) of the dual weights beta (m,), from scratch; without an entry of a bias that is free."""
+        w = self.design.pull(beta)
+        if self.is_free:
+            w[-1] = 0.0
+        return w

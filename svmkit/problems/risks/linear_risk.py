@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from operator import attrgetter
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from svmkit.problems.risks.linear_problem import LinearProblem
 from svmkit.problems.risks.near_margin import guess_weights
 from svmkit.problems.risks.points import dual_sums
 from svmkit.problems.rounding import dot_error
-from svmkit.problems.weights import outside_bounds, ridges
+from svmkit.problems.weights import ridges
 
 PASSES = 2  # passes of coordinate descent by which a certificate improves the best known lower bound
 
@@ -61,7 +61,7 @@ class LinearDual(LinearProblem):
         return -self.dual(point, self.weights(point))
 
     def infeasible(self, point: np.ndarray) -> str | None:
-        return outside_bounds(self.terms, point)
+        return self.outside(point)
 
     def restore(self, point: np.ndarray) -> np.ndarray:
         if self.points.below is None and point.shape == self.shape and (point >= 0.0).all():
@@ -69,25 +69,33 @@ class LinearDual(LinearProblem):
         return point
 
     def certificate(self, point: np.ndarray) -> Certificate:
-        w = self.weights(point)
-        h = self.decision(w)
+        w, h, bias, of_bias = self.with_best_bias(self.weights(point))
         primal = 0.5 * float(w @ w) + self.total_loss(h)
-        errors = self._primal_error(w, h), self._dual_error(point, w)
+        errors = self._primal_error(w, h, of_bias), self._dual_error(point, w, primal)
         gradient = ridges(self.terms, point) * point - (self.terms.target - h)
-        return Certificate.from_values(primal, self.dual(point, w), gradient, errors=errors)
+        return Certificate.from_values(primal, self.dual(point, w), gradient, bias, errors=errors)
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(float("inf"), -objective, None)
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
-        w, intercept = self.design.split(self.weights(point))
-        return DecisionFunction(point.copy(), intercept, w)
+        w = self.weights(point)
+        return DecisionFunction(point.copy(), *self.split(w, certificate.bias))
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
-        return self.clip(coef)
+        return self.balanced(self.clip(coef))
 
     def start_weights(self, w: np.ndarray, intercept: float) -> np.ndarray | None:
+        if self.is_free:
+            h = self.decision(self.design.join(w, 0.0))
+            return self.balanced(guess_weights(self.around(self.best_bias(h)), h))
         return guess_weights(self, self.decision(self.design.join(w, intercept)))
+
+    def bias_of(self, point: np.ndarray) -> float:
+        return self.bias**2 * float(point.sum())
+
+    def free(self, point: np.ndarray, centre: float) -> np.ndarray:
+        return self.balanced(point)
 
 
 class LinearRisk(LinearProblem):
@@ -150,6 +158,8 @@ class LinearRisk(LinearProblem):
         super().__init__(gram, target, C, loss, **terms)
         if penalty not in ("l1", "l2"):
             raise InputError(f"penalty={penalty!r} is not known; there are: l2, l1")
+        if self.is_free and penalty == "l1":
+            raise InputError("a free bias goes with penalty=l2; with penalty=l1 give bias a number, 100 say")
         self.penalty = penalty
         self._known = Bound(0.0, np.zeros(self.m))  # the best bound that was offered
         self._offers = 0
@@ -160,6 +170,7 @@ class LinearRisk(LinearProblem):
 
     def primal(self, w: np.ndarray, h: np.ndarray) -> float:
         """Return P at w (width,), whose decision values h (m,) the caller has computed."""
+        w = w[: self.design.d] if self.is_free else w
         size = float(np.abs(w).sum()) if self.penalty == "l1" else 0.5 * float(w @ w)
         return size + self.total_loss(h)
 
@@ -167,10 +178,10 @@ class LinearRisk(LinearProblem):
         return self.primal(point, self.decision(point))
 
     def certificate(self, point: np.ndarray) -> Certificate:
-        h = self.decision(point)
-        bound = self._bound(h)
-        errors = self._primal_error(point, h), bound.error
-        return replace(Certificate.from_values(self.primal(point, h), bound.dual, h, errors=errors), beta=bound.beta)
+        w, h, bias, of_bias = self.with_best_bias(point)
+        bound, primal = self._bound(h, bias), self.primal(w, h)
+        errors = self._primal_error(w, h, of_bias), bound.error
+        return replace(Certificate.from_values(primal, bound.dual, h, bias, errors=errors), beta=bound.beta)
 
     def raise_bound(self, certificate: Certificate) -> None:
         if certificate.dual is not None and certificate.beta is not None:
@@ -187,16 +198,20 @@ class LinearRisk(LinearProblem):
         self._known, self._offers = max(self._known, bound, key=_proven), self._offers + 1
         return self._known.proven
 
-    def _bound(self, h: np.ndarray) -> Bound:
+    def _bound(self, h: np.ndarray, bias: float | None) -> Bound:
         """Return the best bound: the one offered or the one h (m,) suggests, with l2 improved by some passes."""
         if self.penalty == "l1":
             return max(self._known, self._prove(self.suggest(h)), key=_proven)
-        known = max(self._known, self._prove(guess_weights(self, h)), key=_proven)
+        near: LinearProblem = self
+        if bias is not None:
+            own = bias - self.origin
+            near, h = self.around(own), h - own
+        known = max(self._known, self._prove(self.balanced(guess_weights(near, h))), key=_proven)
         beta = known.beta.copy()
-        v, rng = self.weights(beta), np.random.default_rng(self._offers)  # another order after each offer
+        v, rng = near.weights(beta), np.random.default_rng(self._offers)  # another order after each offer
         for _ in range(PASSES):
-            self.descend(rng.permutation(self.m), beta, v, np.inf, -np.inf)
-        return max(known, self._prove(beta), key=_proven)
+            near.descend(rng.permutation(self.m), beta, v, np.inf, -np.inf)
+        return max(known, self._prove(self.balanced(beta)), key=_proven)
 
     def _prove(self, beta: np.ndarray) -> Bound:
         """Return the bound that beta (m,) proves, scaled with l1, whose dual asks for |v| <= 1, v = weights(beta)."""
@@ -212,14 +227,33 @@ class LinearRisk(LinearProblem):
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         h = certificate.gradient
-        w, intercept = self.design.split(point)
-        return DecisionFunction(np.zeros(self.m) if h is None else self.suggest(h), intercept, w)
+        coef = np.zeros(self.m) if h is None else self.suggest(h)
+        return DecisionFunction(coef, *self.split(point, certificate.bias))
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
-        return self.design.pull(coef)
+        w = self.weights(coef)
+        return self.design.join(w[:-1], self.best_bias(self.decision(w))) if self.is_free else w
 
     def start_weights(self, w: np.ndarray, intercept: float) -> np.ndarray | None:
-        return self.design.join(w, intercept)
+        return self.design.join(w, intercept - self.origin)
+
+    def bias_of(self, point: np.ndarray) -> float:
+        return self.bias * float(point[-1])
+
+    def move(self, point: np.ndarray, by: float) -> np.ndarray:
+        return np.append(point[:-1], point[-1] - by / self.bias)
+
+    def free(self, point: np.ndarray, centre: float) -> np.ndarray:
+        return self.move(point, -centre)
+
+    def around(self, centre: float) -> Self:
+        other = super().around(centre)
+        other._known, other._offers = Bound(0.0, np.zeros(self.m)), 0
+        return other
+
+    def take_over(self, other: LinearProblem) -> None:
+        if isinstance(other, LinearRisk) and other._known.beta.any():
+            self.offer(self.balanced(other._known.beta))
 
 
 class LinearTubeDual(LinearDual):

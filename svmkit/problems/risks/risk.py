@@ -61,6 +61,8 @@ class Risk(Problem):
     def __init__(
         self, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: str | Loss = "hinge", *, bias: float = 1.0
     ) -> None:
+        if isinstance(bias, str):
+            raise InputError(f"bias={bias} goes with the linear kernel; here it is a number >= 0 (0: none)")
         self.loss, self.bias = make_loss(loss, self.task), float(bias)
         y, target, self.C = read_samples(self, target, C, gram.m)
         super().__init__(gram, y)
@@ -73,19 +75,21 @@ class Risk(Problem):
         return cls(gram, target, C, loss, **terms)
 
     @classmethod
-    def formulation(cls, *, loss: str | Loss = "hinge", bias: float = 1.0, penalty: str = "l2", **terms) -> str:
+    def formulation(cls, *, loss: str | Loss = "hinge", bias: float | str = 1.0, penalty: str = "l2", **terms) -> str:
         """Return the objective in words, as `Problem.formulation`.
 
         Parameters
         ----------
         loss : str or Loss, default="hinge"
             The loss.
-        bias : float, default=1.0
+        bias : float or "free", default=1.0
             The value of the column of the bias.
         penalty : {"l2", "l1"}, default="l2"
             The norm of w that is penalised.
         """
-        words = {0.0: "no bias", 1.0: "regularised bias"}.get(float(bias), f"regularised bias of {bias:g}")
+        words = "free bias"
+        if not isinstance(bias, str):
+            words = {0.0: "no bias", 1.0: "regularised bias"}.get(float(bias), f"regularised bias of {bias:g}")
         return f"{make_loss(loss, cls.task).words}, {words}" + ("" if penalty == "l2" else f", {penalty} penalty")
 
     @cached_property

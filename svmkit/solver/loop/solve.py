@@ -10,8 +10,10 @@ import numpy as np
 from svmkit.errors import Gone, NotFinite
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
+from svmkit.problems.risks.linear_problem import LinearProblem
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver
+from svmkit.solver.free_bias import FreeBias
 from svmkit.solver.history import Clock
 from svmkit.solver.loop.confirmation import Confirmation
 from svmkit.solver.loop.iterate import Iterate, Progress
@@ -90,6 +92,8 @@ def solve(
     """
     solver = solver.solver_for(Task.of(problem))
     solver.check(problem)
+    if isinstance(problem, LinearProblem) and problem.is_free:
+        solver = FreeBias(solver)
     rules = Stop(()) | (stop if stop is not None else Gap(1e-3))  # one Stop, also of a single rule
     if not any(rule.status in (Status.MAX_ITER, Status.TIME_LIMIT) for rule in rules.criteria):
         rules = rules | Iterations(solver.patience(problem.m))

@@ -16,6 +16,7 @@ from svmkit.data.prepare.scaling import Scaling
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel, Linear, Precomputed
 from svmkit.model.model import SVMModel
+from svmkit.problems.risks.linear_problem import FREE
 from svmkit.solver.base import Solver
 from svmkit.solver.capabilities import LearnsFromStreams, LimitsSupport
 from svmkit.solver.selection import by_name
@@ -45,6 +46,8 @@ def require_streamable(method: Method, max_support: int | None = None) -> None:
     if isinstance(method.kernel, Precomputed):
         raise InputError("a precomputed kernel belongs to one training set: choose another one to learn from a stream")
     solver.check_kernel(method.kernel)
+    if getattr(solver, "bias", None) == FREE:
+        raise InputError("a free bias needs all samples: give bias a number to a stream")
     if isinstance(class_weight, str):
         raise InputError(f"class_weight={class_weight!r} needs all labels: give a weight for each label to a stream")
     if max_support is not None and not isinstance(solver, LimitsSupport):
