@@ -64,9 +64,9 @@ def test_the_problem_does_not_depend_on_the_size(m, memory, kernel, loss):
 
 def test_what_is_minimised():
     assert Auto().formulation(RBF(1.0)) == "hinge, free bias"
-    assert Auto().formulation(Linear()) == plugins.build("solver", "dcd", {"loss": "squared_hinge"}).formulation(
-        Linear()
-    )
+    assert Auto().formulation(Linear()) == plugins.build(
+        "solver", "dcd", {"loss": "squared_hinge", "bias": "free"}
+    ).formulation(Linear())
     assert Auto("squared_hinge").formulation(RBF(1.0)) == "squared hinge, free bias"
     assert isinstance(Auto().sampler_for(Linear()), Shuffled) and isinstance(Auto().sampler_for(RBF(1.0)), Full)
     with pytest.raises(InputError, match=r"loss='log' is not known; there are: hinge, squared_hinge"):
@@ -98,10 +98,10 @@ def test_it_is_the_optimum_of_libsvm(memory):
     np.testing.assert_allclose(ours.decision_function(X), SVC(tol=1e-8).fit(X, y).decision_function(X), atol=1e-2)
 
 
-def test_with_the_linear_kernel_it_is_that_of_liblinear():
+def test_with_the_linear_kernel_and_its_bias_it_is_that_of_liblinear():
     X, y = load_breast_cancer(return_X_y=True)
     X = (X - X.mean(0)) / X.std(0)
-    ours = SVMClassifier(kernel="linear", tol=1e-9).fit(X, y)
+    ours = SVMClassifier(kernel="linear", tol=1e-9, solver_options={"bias": 1.0}).fit(X, y)
     theirs = LinearSVC(tol=1e-10, max_iter=1_000_000, random_state=0).fit(X, y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-4)

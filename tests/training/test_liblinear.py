@@ -1,11 +1,11 @@
-"""fit: the linear kernel is LIBLINEAR's problem."""
+"""fit: with the linear kernel and bias=1 the problem is LIBLINEAR's."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 from support.liblinear import liblinear
-from support.problems import SOLVERS, SUBLINEAR, every_fast, overlapping
+from support.problems import SOLVERS, SUBLINEAR, every_fast, make, overlapping
 
 from svmkit.kernels.functions import Linear
 from svmkit.solver.solution import Status
@@ -51,7 +51,7 @@ def test_linear_equals_liblinear_within_the_gap(name):
 def test_liblinears_two_algorithms_agree_with_us():
     X, y = overlapping(seed=5)
     dual = LinearSVC(C=0.1, intercept_scaling=1, dual=True, tol=1e-9, max_iter=5_000_000, random_state=0).fit(X, y)
-    ours = hyperplane(fit(X, y, kernel=Linear(), C=0.1, stop=TIGHT).model)
+    ours = hyperplane(fit(X, y, solver=make("auto", bias=1.0), kernel=Linear(), C=0.1, stop=TIGHT).model)
     np.testing.assert_allclose(np.r_[dual.coef_[0], dual.intercept_], ours, atol=1e-6)
     np.testing.assert_allclose(optimum(X, y, 0.1), ours, atol=1e-6)
 
@@ -61,7 +61,8 @@ def test_liblinears_two_algorithms_agree_with_us():
 def test_weights_equal_liblinears(weighted, class_weight):
     X, y = overlapping(share=0.2)
     sample_weight = np.random.default_rng(1).uniform(0.1, 3.0, len(y)) if weighted else None
-    trained = fit(X, y, kernel=Linear(), C=0.7, stop=TIGHT, class_weight=class_weight, sample_weight=sample_weight)
+    weights = {"class_weight": class_weight, "sample_weight": sample_weight}
+    trained = fit(X, y, solver=make("auto", bias=1.0), kernel=Linear(), C=0.7, stop=TIGHT, **weights)
     want = optimum(X, y, 0.7, class_weight, sample_weight)
     np.testing.assert_allclose(hyperplane(trained.model), want, rtol=1e-6, atol=1e-6)
     plain = optimum(X, y, 0.7)

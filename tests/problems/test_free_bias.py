@@ -1,0 +1,121 @@
+"""Linear problems with a free bias: their certificates against BoxQP, TubeQP, exact sums and every way to be wrong."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from support.problems import blobs
+
+from svmkit.errors import InputError
+from svmkit.kernels import Gram, Linear
+from svmkit.losses import loss_names, make_loss
+from svmkit.problems import BoxQP, LinearDual, LinearRisk, LinearTubeDual, LinearTubeRisk, TubeQP
+from svmkit.problems.dual import DualQP
+
+LONG = np.longdouble
+PIECEWISE = [(task, name) for task in ("classify", "regress") for name in loss_names(task)]
+STORAGES = {"dense": np.asarray, "csr": sp.csr_array, "float32": lambda X: X.astype(np.float32)}
+
+
+def data(task, seed=0, m=50):
+    X, y = blobs(m, 4, seed=seed, share=0.3)
+    return X, y if task == "classify" else X @ [1.0, -2.0, 0.0, 0.5] + 7.0 + 0.3 * y
+
+
+def problems(task, X, t, C, loss):
+    """The dual, the primal and LIBSVM's form of one problem."""
+    dual, risk, qp = (LinearDual, LinearRisk, BoxQP) if task == "classify" else (LinearTubeDual, LinearTubeRisk, TubeQP)
+    gram = Gram(Linear(), X)
+    return dual(gram, t, C, loss, bias="free"), risk(gram, t, C, loss, bias="free"), qp(gram, t, C, loss=loss)
+
+
+@pytest.mark.parametrize("storage", STORAGES.values(), ids=STORAGES)
+@pytest.mark.parametrize(("task", "name"), PIECEWISE)
+def test_the_certificate_is_that_of_libsvms_form(task, name, storage):
+    X, t = data(task)
+    C = np.random.default_rng(1).uniform(0.1, 3.0, len(t))
+    dual, risk, qp = problems(task, storage(X), t, C, make_loss(name, task))
+    assert isinstance(qp, DualQP)
+    point = qp.start(np.random.default_rng(2).normal(size=len(t)))
+    theirs, ours = qp.certificate(point), dual.certificate(point * qp.signs)
+    assert dual.infeasible(point * qp.signs) is None
+    assert ours.primal == pytest.approx(theirs.primal, rel=1e-9)
+    assert ours.dual == pytest.approx(theirs.dual, rel=1e-9)
+    assert ours.bias == pytest.approx(theirs.bias, rel=1e-6, abs=1e-6)
+    w = dual.decision_function(point * qp.signs, ours).w
+    assert risk.certificate(risk.start_weights(w, 0.0)).primal == pytest.approx(theirs.primal, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_rounding_is_included(loss, offset, size):
+    for seed in range(3):
+        X, y = data("classify", seed)
+        X, C = X + offset, np.random.default_rng(seed).uniform(0.1, 3.0, len(y)) * size
+        dual, risk, qp = problems("classify", X, y, C, loss)
+        point = qp.start(np.random.default_rng(seed).normal(size=len(y)) * C) * y
+        for problem, at in (
+            (dual, point),
+            (risk, risk.start_weights(dual.decision_function(point, dual.certificate(point)).w, 0.0)),
+        ):
+            found = problem.certificate(at)
+            w = LONG(problem.decision_function(at, found).w)
+            slack = np.maximum(1 - y * (LONG(X) @ w + LONG(found.bias)), 0)
+            P = w @ w / 2 + (LONG(C) * (slack if loss == "hinge" else slack**2)).sum()
+            assert abs(LONG(found.primal) - P) <= LONG(found.rounding) * max(found.primal, found.dual)
+            beta = LONG(point if problem is dual else found.beta)
+            v = LONG(X).T @ beta
+            D = y @ beta - (v @ v + (0 if loss == "hinge" else (beta**2 / (2 * LONG(C))).sum())) / 2
+            reach = 1 + np.sqrt(2 * P) * np.linalg.norm(X, axis=1).max()  # of any bias at the optimum
+            assert found.dual <= D + abs(beta.sum()) * reach  # what other sums than 0 may add is in the bound
+            assert (P - D) / max(P, abs(D)) <= LONG(found.gap) * (1 + LONG(1e-12)) + LONG(found.rounding)
+
+
+def test_a_dual_value_is_a_lower_bound_whatever_the_weights():
+    """D at weights that any model suggests lies below P of every other model."""
+    rng = np.random.default_rng(0)
+    X, y = blobs(40, 3, seed=3, share=0.2)
+    risk = LinearRisk(Gram(Linear(), X), y, 1.0, bias="free")
+    models = [risk.start_weights(rng.normal(size=3) * scale, 0.0) for scale in (0.0, 0.1, 1.0, 30.0) for _ in range(5)]
+    found = [risk.certificate(w) for w in models]
+    assert max(c.dual for c in found) <= min(c.primal for c in found)
+
+
+def test_the_best_bias_is_the_best():
+    X, y = blobs(40, 3, seed=5, share=0.2)
+    risk = LinearRisk(Gram(Linear(), X), y, 1.0, "squared_hinge", bias="free")
+    best = risk.certificate(risk.start_weights(np.ones(3), 0.0))
+    for b in np.linspace(-3.0, 3.0, 61):
+        assert risk.objective(risk.start_weights(np.ones(3), b)) >= best.primal * (1.0 - 1e-12)
+
+
+def test_a_free_bias_costs_nothing():
+    X, t = data("regress")
+    near, far = (LinearTubeDual(Gram(Linear(), X), t + by, 1.0, bias="free") for by in (0.0, 1e9))
+    beta = near.balanced(near.clip(np.random.default_rng(0).normal(size=len(t))))
+    one, other = near.certificate(beta), far.certificate(beta)
+    assert other.bias == pytest.approx(one.bias + 1e9, abs=1e-6)
+    assert other.primal == pytest.approx(one.primal, rel=1e-6) and other.dual == pytest.approx(one.dual, rel=1e-6)
+
+
+def test_around_the_best_bias_the_optimum_is_the_same():
+    """The neighbour's P is that of the free problem plus the cost of what the bias is off."""
+    X, y = blobs(40, 3, seed=5)
+    free = LinearRisk(Gram(Linear(), X), y, 1.0, bias="free")
+    for centre, shift in ((0.3, 0.0), (-1.0, 0.5)):
+        near, w = free.around(centre), np.array([0.5, -0.2, 0.1, shift / free.bias])
+        assert near.bias_of(w) == pytest.approx(shift)
+        extra = 0.5 * (shift / free.bias) ** 2
+        assert near.objective(w) == pytest.approx(free.objective(free.free(w, centre)) + extra)
+        again = free.around(centre + 0.25)
+        moved = near.move(w, 0.25)
+        assert again.decision(moved) + 0.25 == pytest.approx(near.decision(w))
+
+
+def test_what_is_no_point_is_said():
+    X, y = blobs(20, 2)
+    problem = LinearDual(Gram(Linear(), X), y, 1.0, bias="free")
+    assert "the weights should sum to 0" in problem.infeasible(np.where(y > 0, 0.5, 0.0))
+    assert problem.formulation(bias="free") == "hinge, free bias"
+    with pytest.raises(InputError, match="a free bias goes with penalty=l2"):
+        LinearRisk(Gram(Linear(), X), y, 1.0, penalty="l1", bias="free")
