@@ -44,8 +44,9 @@ def read_objective(
     """
     known = about.get("minimised")
     if known is None:
-        try:  # what the solver minimises with its default options
-            words = plugins.build("solver", about["solver"]).formulation(kernel, task)
+        try:  # what the solver minimises with its default options; at that time auto did not leave a bias free
+            before = {"bias": 1.0} if about["solver"] == "auto" and kernel.name == "linear" else {}
+            words = plugins.build("solver", about["solver"], before).formulation(kernel, task)
         except (SvmkitError, KeyError):
             words = ""
         name = _loss_in(words, about, task)

@@ -1,4 +1,4 @@
-"""A free bias for the solvers of linear problems that regularise it: a search over one number, the centre of the bias."""
+"""A free bias for solvers of linear problems that regularise it: a search over one number, the centre of the bias."""
 
 from __future__ import annotations
 

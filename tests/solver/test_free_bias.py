@@ -96,7 +96,7 @@ def test_auto_leaves_the_bias_free():
     assert Auto(bias=1.0).formulation(Linear()) == make("dcd", loss="squared_hinge").formulation(Linear())
     X, y = of_blobs(40)
     assert fit(X, y, kernel=Linear(), solver=Auto(bias=0.0)).model.intercept.tolist() == [0.0]
-    with pytest.raises(InputError, match="bias=1.0 is an option of the linear kernel"):
+    with pytest.raises(InputError, match=r"bias=1\.0 is an option of the linear kernel"):
         fit(X, y, kernel=RBF(0.5), solver=Auto(bias=1.0))
     assert make("auto", bias="2.5").bias == 2.5
     with pytest.raises(InputError, match="should be a number or free"):

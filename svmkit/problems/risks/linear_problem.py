@@ -73,7 +73,7 @@ class LinearProblem(Risk):
         return other
 
     def best_bias(self, h: np.ndarray) -> float:
-        """Return the bias that minimises the losses of decision values h (m,) without one, for targets less `origin`."""
+        """Return the best bias for decision values h (m,) without one, where targets count from `origin`."""
         return best_bias(self.record, self.terms.target - h)
 
     def bias_of(self, point: np.ndarray) -> float:
@@ -92,7 +92,7 @@ class LinearProblem(Risk):
         """Let later certificates start from what a problem `around` a centre has been offered."""
 
     def balanced(self, beta: np.ndarray) -> np.ndarray:
-        """Return beta (m,), whose weights of the sign with the larger sum shrink until all sum to 0 if a bias is free."""
+        """Return beta (m,); with a free bias, the weights of the sign with the larger sum shrink until all sum to 0."""
         if not self.is_free:
             return beta
         up, down = float(beta[beta > 0.0].sum()), -float(beta[beta < 0.0].sum())
