@@ -23,8 +23,8 @@ from svmkit.training.stream.online import OnlineRegression
 class SVMRegressor(RegressorMixin, SVMEstimator):
     """Support vector regression with a certificate: epsilon-SVR.
 
-    It minimises 1/2 |w|^2 + C sum_i loss(max(0, |y_i - h(x_i)| - epsilon)). The bias is free with the solvers of
-    LIBSVM's problem and regularised with those of LIBLINEAR's (`svmkit plugins` says which).
+    It minimises 1/2 |w|^2 + C sum_i loss(max(0, |y_i - h(x_i)| - epsilon)). The bias is free by default; the
+    solvers of LIBLINEAR's problem, asked for by name, regularise it unless `solver_options={"bias": "free"}`.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ def test_of_targets(name, C):
     solver = make(name, bias="free")
     solution = solve(solver.pose_regression(Gram(Linear(), X), t, C, 0.1), solver, stop=Gap(1e-3))
     assert solution.status is Status.CONVERGED
-    assert solution.certificate.primal == pytest.approx(best.primal, rel=1e-3)
+    assert solution.certificate.dual <= best.primal and best.dual <= solution.certificate.primal
 
 
 def ugly():
