@@ -113,13 +113,15 @@ def test_outliers_on_other_rows():
 
 
 def test_two_points_by_hand():
-    """x = 1 and -1: w = 1, b = 0. At 1/2 and -2 the hinges are 1/2 and 0: P = 1/2 + C/2."""
+    """x = 1 and -1: w = 1, b = 0. At 1/2 and -2 the hinges are 1/2 and 0: P = 1/2 + C/2.
+    D is known, since the weights of the column are all that there is.
+    """
     points, labels = np.array([[1.0], [-1.0]]), np.array([1, -1])
     model = fit(points, labels, solver="smo", kernel=Linear()).model
     (own,) = model.certify(points, labels)
     assert (own.primal, own.bias) == (0.5, 0.0) and 0.5 - 1e-14 < own.dual <= 0.5 and own.gap < 1e-13
     (other,) = model.certify([[0.5], [-2.0]], labels, C=3.0)
-    assert (other.primal, other.dual, other.gap) == (2.0, None, None) and other.rounding < 1e-13
+    assert other.primal == 2.0 and 0.0 < other.dual <= 0.32 and other.rounding < 1e-13  # w = 0.8 is the optimum
     (huber,) = fit(points, labels + 0.0, task="regress", solver="smo", kernel=Linear(), epsilon=0.0).model.certify(
         [[3.0], [-1.0]], labels, C=2.0, loss=Huber(delta=0.5)
     )

@@ -50,7 +50,7 @@ class LinearProblem(Risk):
     ) -> None:
         self.is_free, self.origin = bias == FREE, 0.0
         column = COLUMN * float(np.sqrt(gram.diag.mean())) or 1.0 if self.is_free else bias
-        super().__init__(gram, target, C, loss, bias=column)
+        super().__init__(gram, target, C, loss, bias=column)  # type: ignore[arg-type]  # which refuses other words
         if self.is_free and self.has_targets():
             self.origin = float(np.median(self.terms.target))
             self.terms = self.terms._replace(target=self.terms.target - self.origin)
@@ -170,7 +170,7 @@ class LinearProblem(Risk):
             t = self.terms
             farthest = float((np.abs(t.target) + np.maximum(t.kink_up, t.kink_down)).max())
             most = self.ceiling if primal is None else primal
-            largest = farthest + np.sqrt(2.0 * max(most, 0.0) * float(self.gram.diag.max()))
+            largest = farthest + float(np.sqrt(2.0 * max(most, 0.0) * float(self.gram.diag.max())))
             sums += (abs(float(beta.sum())) + dot_error(beta)) * largest + U * float(np.abs(t.target) @ np.abs(beta))
         return float(np.linalg.norm(v)) * of_v + of_v * of_v + sums
 

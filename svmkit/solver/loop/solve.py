@@ -13,9 +13,9 @@ from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.linear_problem import LinearProblem
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver
-from svmkit.solver.free_bias import FreeBias
 from svmkit.solver.history import Clock
 from svmkit.solver.loop.confirmation import Confirmation
+from svmkit.solver.loop.free_bias import FreeBias
 from svmkit.solver.loop.iterate import Iterate, Progress
 from svmkit.solver.loop.recorder import Callback, Journal, Recorder
 from svmkit.solver.loop.support_limit import SupportLimit
