@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.cli.common import require_model_name
+from svmkit.cli.common import closing, require_model_name
 from svmkit.errors import InputError, SvmkitError
 from svmkit.model.model import SVMModel
-from svmkit.runtime import files
+from svmkit.runtime import files, interrupt
 from svmkit.scoring.metric import require_metric
 from svmkit.tracking import scalars
 from svmkit_registry import fetching, lineage, store
@@ -74,17 +74,13 @@ def register(file: str, name: str, uri: str | None = None, experiment: str | Non
     with store.session(tracker.uri, f"{file} is not registered", create=True):
         own = {"data": known.get("data"), "n": known.get("n_samples")}  # named as `svmkit train` names them
         params = known.get("params", {}) | {key: value for key, value in own.items() if value is not None}
-        tracker.start(f"register {os.path.basename(file)}", params, {"svmkit.registered_from": "file"})
-        try:
+        with closing(tracker):
+            tracker.start(f"register {os.path.basename(file)}", params, {"svmkit.registered_from": "file"})
             tracker.metrics(scalars({name: known.get(name) for name in MEASURED}))
             # a row of zeros, stored as the vectors are, stands for the training rows, which are not at hand
             shape = 1, model.n_features
             row = sp.csr_array(shape, dtype=np.float64) if sp.issparse(model.vectors) else np.zeros(shape)
             address = tracker.model(model, row, name)
-        except BaseException:
-            tracker.end("FAILED")
-            raise
-        tracker.end()
     version = int(str(address).rpartition("/")[2])
     return {"name": name, "version": version, "uri": address, "run_id": tracker.run_id}
 
@@ -108,7 +104,7 @@ def promote(
             f"{alias[:80]!r} cannot be an alias: use letters, digits, '_' and '-'; not latest, v1, v2, ..."
         )
     named = None if metric is None else require_metric(metric)
-    with store.session(store.tracking_uri(uri), f"{name} is not promoted") as client:
+    with store.session(store.tracking_uri(uri), f"{name} is not promoted") as client, interrupt.catching(to_end=True):
         model = fetching.registered_model(client, name)
         number = fetching.version_number(client, name, version)
         current = model.aliases.get(alias)
@@ -169,7 +165,7 @@ def deletable(name: str, version: str | None = None, uri: str | None = None) -> 
 def delete(target: dict[str, Any], *, whole: bool, uri: str | None = None) -> None:
     """Delete the versions that `deletable` found, and with `whole` the name; runs and their model files stay."""
     name = target["name"]
-    with store.session(store.tracking_uri(uri), f"{name} is not deleted") as client:
+    with store.session(store.tracking_uri(uri), f"{name} is not deleted") as client, interrupt.catching(to_end=True):
         if whole:
             store.patiently(client.delete_registered_model, name)
             return

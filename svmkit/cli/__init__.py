@@ -10,12 +10,19 @@ from __future__ import annotations
 import os
 import sys
 
+from svmkit.runtime import interrupt
+
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line with these arguments, or those of the process; --debug shows tracebacks, not one line."""
     args = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in args
-    sys.exit(_run([a for a in args if a != "--debug"], debug))
+    try:
+        with interrupt.command(is_process=argv is None):
+            code = _run([a for a in args if a != "--debug"], debug)
+    except KeyboardInterrupt:
+        code = _say("interrupted", 1)
+    sys.exit(code)
 
 
 def _run(args: list[str], debug: bool) -> int:
@@ -31,9 +38,9 @@ def _run(args: list[str], debug: bool) -> int:
     except BrokenPipeError:  # the reader of our stdout has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
-        return _say("interrupted", 1)
     except Exception as error:
+        if interrupt.broke_off():  # in the midst of an import, say, whose error this is then
+            return _say("interrupted", 1)
         if hasattr(error, "exit_code") and not hasattr(error, "format_message"):  # typer.Exit
             return error.exit_code
         if debug:

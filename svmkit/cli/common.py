@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from svmkit.errors import InputError
+from svmkit.runtime import interrupt
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,16 +134,27 @@ def open_tracker(options: Any) -> Tracker:
 
 @contextmanager
 def closing(run: Tracker) -> Iterator[Tracker]:
-    """Close the run at the end of the block as FINISHED, KILLED (Ctrl-C) or FAILED; a closed run stays as it is."""
+    """Close the run at the end of the block as FINISHED, KILLED (Ctrl-C) or FAILED; a closed run stays as it is.
+
+    The run is opened in the block. From there to the end of the command a first Ctrl-C or SIGTERM ends a fit, and what
+    has been learnt is saved, logged and shown all the same; a second one breaks off.
+    """
     status = "FAILED"
-    try:
-        yield run
-        status = "FINISHED"
-    except KeyboardInterrupt:
-        status = "KILLED"
-        raise
-    finally:
-        run.end(status)
+    with interrupt.catching(to_end=True):
+        try:
+            yield run
+            status = "FINISHED"
+        except KeyboardInterrupt:
+            status = "KILLED"
+            raise
+        finally:
+            run.end(status)
+
+
+def require_wanted() -> None:
+    """Raise KeyboardInterrupt if a signal has come before there is anything to keep."""
+    if interrupt.asked():
+        raise KeyboardInterrupt
 
 
 def where(uri: Any) -> str:

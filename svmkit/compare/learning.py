@@ -20,6 +20,7 @@ from svmkit.compare.plan.testing import HOLD_OUT
 from svmkit.compare.report.plots import numbers, title
 from svmkit.compare.results import Results, results_frame
 from svmkit.errors import InputError
+from svmkit.training.settings import resolve
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,7 +128,10 @@ def learning_cells(spec: Spec, sizes: Sequence[int] | None, repeats: int) -> lis
     if repeats < 1:
         raise InputError(f"repeats must be at least 1, not {repeats}")
     first, *_ = spec.cells()
-    n = prepare(first.settings["data"]).train.n_samples
+    train = prepare(first.settings["data"]).train
+    for cell in spec.cells(seeds=1):
+        resolve(cell.training, train.task).problem_type()  # a solver that cannot learn it is refused before a fit
+    n = train.n_samples
     sizes = sorted(set(sizes)) if sizes else default_sizes(n)
     for size in sizes:
         if not 2 <= size <= n:

@@ -20,8 +20,11 @@ class Flag:
         return self.raised
 
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _flag: Flag | None = None  # of the outermost `catching` block, which owns the handlers
 _before: dict[signal.Signals, Any] = {}  # the handlers outside that block
+_outside: dict[signal.Signals, Any] = {}  # the handlers outside a `command`
+_raised = False  # whether KeyboardInterrupt has been raised in the command; a library may have swallowed it
 _left = False  # whether this process leaves signals to its parent
 
 
@@ -34,17 +37,53 @@ def leave_to_parent() -> None:
 
 
 def asked() -> bool:
-    """Return whether the process has been asked to stop inside a `catching` block that has not ended."""
-    return _flag is not None and _flag.raised
+    """Return whether the process has been asked to stop in a `catching` block or a `command` that has not ended."""
+    return _raised or (_flag is not None and _flag.raised)
+
+
+def broke_off() -> bool:
+    """Return whether a signal has raised KeyboardInterrupt in the `command`, whatever became of it since."""
+    return _raised
 
 
 @contextmanager
-def catching() -> Iterator[Flag]:
+def command(*, is_process: bool = False) -> Iterator[None]:
+    """Raise KeyboardInterrupt for SIGTERM, as for Ctrl-C, in the block, which is a command of the command line.
+
+    Where the command is all that the process does (`is_process`), signals after it are ignored: its results are out,
+    and neither the modules' clean-up nor the exit code is to be lost.
+    """
+    global _raised
+    if _left or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handler(signum, frame):
+        global _raised
+        _raised = True
+        raise KeyboardInterrupt
+
+    try:
+        for signum in SIGNALS:
+            _outside[signum] = signal.signal(signum, handler)
+        yield
+    finally:
+        if is_process:
+            for signum in SIGNALS:
+                signal.signal(signum, signal.SIG_IGN)
+        else:
+            _leave()
+        _raised = False
+
+
+@contextmanager
+def catching(*, to_end: bool = False) -> Iterator[Flag]:
     """Turn the first SIGINT or SIGTERM in the block into the flag that is yielded; a second raises KeyboardInterrupt.
 
-    Nested blocks share the flag of the outermost block. Signals reach the main thread only, so that the flag is never
-    raised in other threads. A process that is forked inside a block is not in it: signals end it as they would have
-    ended its parent before the block.
+    Nested blocks share the flag of the outermost block. With `to_end`, in a `command`, the block lasts until the
+    command has ended: what follows the work, such as its report, is no more cut off than the work itself. Signals reach
+    the main thread only, so that the flag is never raised in other threads. A process that is forked inside a block is
+    not in it: signals end it as they would have ended its parent before the block.
     """
     global _flag
     if _left or _flag is not None or threading.current_thread() is not threading.main_thread():
@@ -58,11 +97,11 @@ def catching() -> Iterator[Flag]:
         flag.raised = True
 
     try:
-        for signum in (signal.SIGINT, signal.SIGTERM):
+        for signum in SIGNALS:
             _before[signum] = signal.signal(signum, handler)
         yield flag
     finally:
-        if _flag is flag:
+        if _flag is flag and not (to_end and _outside):
             _end()
 
 
@@ -70,10 +109,20 @@ def _end() -> None:
     """End the outermost block: forget its flag and restore the handlers."""
     global _flag
     _flag = None
-    while _before:
-        signum, old = _before.popitem()
+    _restore(_before)
+
+
+def _leave() -> None:
+    """End all blocks, and the command."""
+    _end()
+    _restore(_outside)
+
+
+def _restore(handlers: dict[signal.Signals, Any]) -> None:
+    while handlers:
+        signum, old = handlers.popitem()
         signal.signal(signum, old if old is not None else signal.SIG_DFL)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_end)
+    os.register_at_fork(after_in_child=_leave)

@@ -178,6 +178,7 @@ def supervise(work: Callable[[], T], *, stop: Callable[[], None], kill: Callable
                 time.sleep(LOOK)
             if flag and not done:
                 end()
+                flag.raised = False  # it is answered: another one ends what follows in the same command
                 return None
         except BaseException:
             end()

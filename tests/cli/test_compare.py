@@ -8,6 +8,7 @@ import pytest
 import yaml
 from support.cli import lopsided, people, svmlight
 from support.compare import misbehaving  # noqa: F401  a fixture
+from support.problems import write
 
 from svmkit.cli.comparing import comparison
 from svmkit.compare.cells import runner
@@ -264,3 +265,18 @@ def test_the_metric_has_a_spread_over_splits(svmkit):
     line = next(line for line in table.out.splitlines() if line.startswith("smo"))
     values = [record["test_metric"] for record in found if record["label"] == "smo"]
     assert "matthews corrcoef" in table.out and f"{np.mean(values):.4f} ±{np.std(values, ddof=1):.4f}" in line
+
+
+def test_data_that_train_refuses_is_refused_by_its_line_before_a_cell_runs(svmkit):
+    """Holes, and quantities that a solver cannot learn: exit 2, the line of `svmkit train`, no results file."""
+    holes = "".join(f"{'' if i % 5 == 0 else i},{i % 7},{'no' if i % 2 else 'yes'}\n" for i in range(60))
+    prices = "".join(f"{i % 9},{i % 7},{i * 3.7}\n" for i in range(60))
+    files = [write("holes.csv", f"a,b,c\n{holes}"), write("prices.csv", f"a,b,price\n{prices}")]
+    files += [write("holes.svm", "".join(f"{1 - i % 2 * 2} 1:{'nan' if i % 5 else i}\n" for i in range(60)))]
+    for file in files:
+        line = svmkit("train", file, "--solver", "swap2o", "--no-track").err.splitlines()[-1]
+        compare = ("compare", "iris", file, "--solvers", "smo,swap2o", "--no-track")
+        for command in (compare, ("curve", file, "--solver", "swap2o")):
+            done = svmkit(*command)
+            assert (done.code, done.out) == (2, "") and done.err.splitlines()[-1] == line
+        assert not Path("svmkit-compare.jsonl").exists()

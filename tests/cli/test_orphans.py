@@ -59,6 +59,8 @@ def test_workers_end_with_the_command(command, name, moment, signum):
     assert "Traceback" not in done.err
     if signum == signal.SIGKILL:
         assert done.code == -signal.SIGKILL
+    elif moment == "listening" and done.code == 1:  # before there is anything to search or to run
+        assert done.out == "" and done.err.splitlines()[-1].startswith("svmkit: interrupted")
     elif name == "tune":
         assert (done.code, done.out) == (1, "")
         assert done.err.splitlines()[-1] == "svmkit: interrupted before a candidate was tried in all folds"

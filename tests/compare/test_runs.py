@@ -106,6 +106,37 @@ def test_a_cell_that_fails_costs_only_itself(misbehaving, monkeypatch):  # noqa:
 
 
 @pytest.mark.slow
+def test_a_solver_that_keeps_much_memory_keeps_its_accuracy(misbehaving):  # noqa: F811
+    results, _, whole = compare({"data": str(svmlight(n=400)), "solvers": ["hoard"], "test": 0.25, "seeds": 2})
+    assert whole and [record["status"] for record in results.records] == ["converged"] * 2
+    for record in results.records:
+        assert record["test_accuracy"] > 0.8 and record["predict_s"] > 0 and "notes" not in record
+
+
+def test_a_cell_without_its_accuracy_is_unfinished_and_tried_again(svmkit, monkeypatch):
+    """The worker is lost after the fit: exit 1, and the same command runs the cell again."""
+    command = ("compare", svmlight(), "--solvers", "smo", "--test-size", "0.3", "--no-track", "--json")
+    call = lane.Lane.call
+
+    def lost(self, seconds, function, *args, **how):
+        if function is lane.worker.finish:
+            self.renew()
+        return call(self, seconds, function, *args, **how)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lane.Lane, "call", lost)
+        done = svmkit(*command)
+    (record,) = map(json.loads, done.out.splitlines())
+    assert (done.code, record["status"]) == (1, "failed") and "prediction or logging failed" in record["reason"]
+    again = svmkit(*command).json
+    assert again["status"] == "converged" and again["test_accuracy"] > 0.8
+    store = Path("svmkit-compare.jsonl")
+    line = json.loads(store.read_text().splitlines()[-1])
+    store.write_text(json.dumps(line | {"predict_s": None, "test_accuracy": None}) + "\n")  # as it was once kept
+    assert svmkit(*command).json["test_accuracy"] == again["test_accuracy"]
+
+
+@pytest.mark.slow
 def test_failed_cells_are_run_again_timeouts_only_with_more_time(misbehaving, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr(lane, "GRACE", 0.5)
     raw = {"data": str(svmlight(n=200)), "solvers": ["refuse", "hang"]}

@@ -50,8 +50,8 @@ def catches(pid, signum):
     return bool(int(mask.split()[1], 16) >> (signum - 1) & 1)
 
 
-def wait_until_computing(child, seconds=1.0):
-    """Wait until a process would take an interrupt for a request and has then computed for so many CPU seconds.
+def wait_until_computing(child, seconds=4.0):
+    """Wait until a command answers SIGTERM and has then computed for so many CPU seconds; imports take one or two.
 
     On a busy machine that is later than on an idle one, which a pause would not be.
     """

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from svmkit_decomposition.smo import SMO
 from svmkit.errors import SvmkitError
 
+KEPT = []
+
 
 @dataclass(frozen=True)
 class Crash(SMO):
@@ -35,6 +37,17 @@ class Hang(SMO):
 
 
 @dataclass(frozen=True)
+class Hoard(SMO):
+    """Keeps 400 MB, for longer than loky waits between two looks at a worker's memory."""
+    name = "hoard"
+    def step(self, state):
+        if state.problem.m > 130 and not KEPT:
+            KEPT.append(b"1" * 400_000_000)
+            time.sleep(1.5)
+        return super().step(state)
+
+
+@dataclass(frozen=True)
 class Refuse(SMO):
     """Fails in words."""
     name = "refuse"
@@ -49,12 +62,12 @@ class Broken(SMO):
     def step(self, state):
         raise KeyError("nobody's")
 '''
-NAMES = ("crash", "hang", "refuse", "broken")
+NAMES = ("crash", "hang", "hoard", "refuse", "broken")
 
 
 @pytest.fixture
 def misbehaving(tmp_path, monkeypatch):
-    """Solvers crash, hang, refuse and broken, in this process and in those that it starts."""
+    """Solvers crash, hang, hoard, refuse and broken, in this process and in those that it starts."""
     folder = tmp_path / "misbehaving"
     info = folder / "misbehaving-1.0.dist-info"
     info.mkdir(parents=True)

@@ -8,7 +8,6 @@ import sys
 import tempfile
 import warnings
 from contextlib import ExitStack
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from svmkit.compare.cells.store import FAILED, Store
 from svmkit.compare.cells.worker import Tracking
 from svmkit.compare.plan import advice
 from svmkit.compare.plan.entries import SHARED
-from svmkit.compare.plan.sets import label_of, prepare
+from svmkit.compare.plan.sets import prepare
 from svmkit.compare.plan.spec import Cell, Spec, load_spec, read
 from svmkit.compare.results import Results, as_line
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning, one_line
@@ -30,6 +29,7 @@ from svmkit.runtime import files
 from svmkit.scoring.metric import require_metric, title
 from svmkit.tasks import TASKS
 from svmkit.tracking import Tracker
+from svmkit.training.settings import resolve
 
 RESULTS = "svmkit-compare.jsonl"
 _OF_SPEC = ("data", "test_size", *SHARED, "degree", "coef0", "tol", "stop", "option", "metrics")
@@ -174,15 +174,14 @@ class Comparison(CellsJob):
         options, todo = self.options, self.list_missing()
         for name, n in self.store.changed_plugins(todo).items():
             note(f"{n} cells in {self.store.path} are of another version of {name}'s file: they are run again")
-        _name_labels(todo)
-        _advise(todo)
+        _look_at_data(todo)
         with ExitStack() as end:
             cluster = None
             if options.scheduler and todo:
                 solvers = dict.fromkeys(cell.settings["solver"]["solver"] for cell in todo)
                 cluster = end.enter_context(connect(options.scheduler, solvers=list(solvers), notify=note))
+            self.tracker = end.enter_context(closing(open_tracker(options)))
             tracking = self._open_run()
-            end.enter_context(closing(self.tracker))
             show = end.enter_context(cells_shown(len(todo)))
             try:
                 self.is_whole = runner.run(
@@ -214,7 +213,6 @@ class Comparison(CellsJob):
     def _open_run(self) -> Tracking | None:
         """Open the run in which cells are nested, or reopen that of the finished cells; None if the store fails."""
         options = self.options
-        self.tracker = open_tracker(options)
         before = {str(r["parent_run_id"]) for r in self.store.records_of(self.cells) if r.get("parent_run_id")}
         if len(before) != 1 or not self.tracker.reopen(before.pop()):
             params = {
@@ -285,36 +283,33 @@ class Comparison(CellsJob):
             note("interrupted: the same command goes on with the cells that are missing")
 
 
-def _name_labels(todo: list[Cell]) -> None:
-    """Say which column of each table is the label; a table that does not load fails in its cells."""
-    lines = []
-    for data, _ in groupby(todo, key=lambda cell: cell.settings["data"]):
-        try:
-            label = label_of(data)
-        except SvmkitError:
-            continue
-        lines += [f"{data['source']}: {label}"] if label else []
-    for line in dict.fromkeys(lines):
-        note(line)
+def _look_at_data(todo: list[Cell]) -> None:
+    """Say which column of a table is the label, and where a solver is the wrong tool for the size.
 
-
-def _advise(todo: list[Cell]) -> None:
-    """Say where a solver is the wrong tool for the size; a set that does not load fails in its cells."""
+    Raises InputError: a set cannot be used, or a solver cannot learn from it, and no cell is to begin.
+    """
+    by_set: dict[str, list[Cell]] = {}
+    for cell in todo:
+        if not cell.split:  # all splits are of one set
+            by_set.setdefault(json.dumps(cell.settings["data"] | {"kernel": None}, sort_keys=True), []).append(cell)
     printed: set[str] = set()
-    asked = [cell for cell in todo if not cell.split and advice.may_have(cell)]  # all splits have one size
-    for data, cells in groupby(asked, key=lambda cell: cell.settings["data"]):
-        try:
-            with warnings.catch_warnings():  # the cells tell what the data have to say
-                warnings.simplefilter("ignore", SvmkitWarning)
-                sets = prepare(data)
-        except SvmkitError:
-            continue
+
+    def say(line: str) -> None:
+        if line not in printed:
+            printed.add(line)
+            note(line)
+
+    for cells in by_set.values():
+        with warnings.catch_warnings():  # the cells tell what the data have to say
+            warnings.simplefilter("ignore", SvmkitWarning)
+            sets = prepare(cells[0].settings["data"])
+        source, encoding = cells[0].settings["data"]["source"], sets.train.encoding
+        if encoding is not None and encoding.label_in_words:
+            say(f"{source}: {encoding.label_in_words}")
         for cell in cells:
-            words = advice.advise(cell, sets)
-            line = f"{cell.solver} on {cell.settings['data']['source']}: {words}"
-            if words and line not in printed:
-                printed.add(line)
-                note(line)
+            resolve(cell.training, sets.train.task).problem_type()
+            if words := advice.advise(cell, sets):
+                say(f"{cell.solver} on {source}: {words}")
 
 
 def _command() -> str:

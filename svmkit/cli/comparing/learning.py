@@ -14,7 +14,7 @@ from svmkit.compare.learning import growth, learning_cells, plot_learning_curve,
 from svmkit.compare.report.plots import numbers
 from svmkit.compare.results import as_line, results_frame
 from svmkit.errors import InputError, SvmkitError
-from svmkit.runtime import files
+from svmkit.runtime import files, interrupt
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +50,7 @@ class Learning(CellsJob):
 
     def run(self) -> None:
         """Run what is missing; Ctrl-C ends with what is finished."""
-        with cells_shown(len(self.list_missing())) as show:
+        with interrupt.catching(to_end=True), cells_shown(len(self.list_missing())) as show:
             self.is_whole = runner.run(
                 self.cells, self.store, limit=self.limit, threads=self.options.threads, curve=False, callbacks=[show]
             )

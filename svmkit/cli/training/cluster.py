@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from svmkit import tracking
-from svmkit.cli.common import closing, note, open_tracker, training_line
+from svmkit.cli.common import closing, note, open_tracker, require_wanted, training_line
 from svmkit.cli.evaluating.quality import Measurement
 from svmkit.cli.options import NOT_OF_A_CLUSTER, refuse
 from svmkit.cli.training.finish import Job, Outcome, finish
@@ -51,6 +51,7 @@ def run(options: TrainOptions) -> Outcome:
         params |= {"n": data.n_samples, "d": data.n_features, "parts": data.n_parts}
         with closing(open_tracker(options)) as tracker:
             tracker.start(f"{method.solver.name} {options.data}", params, tracking.tags(method.solver))
+            require_wanted()
             with training_line(data.n_samples, about) as display, count_compilations() as compiled:
                 fitted = fit_prepared(data, method, callbacks=display, checkpoint=saver)
             if fitted.status is Status.INTERRUPTED and fitted.flaw is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from svmkit import tracking
-from svmkit.cli.common import closing, note, open_tracker, training_line
+from svmkit.cli.common import closing, note, open_tracker, require_wanted, training_line
 from svmkit.cli.options import NOT_OF_OUTLIERS, refuse
 from svmkit.cli.training.finish import Job, Outcome, finish
 from svmkit.cli.training.saving import run_params
@@ -57,6 +57,7 @@ def run(options: TrainOptions) -> Outcome:
     with closing(open_tracker(options)) as tracker:
         title = f"{method.solver.name} {sets.train.name}"
         tracker.start(title, params | ({"choice": choice} if choice else {}), tracking.tags(method.solver), sets.train)
+        require_wanted()
         return fit_and_finish(job, data, tracker)
 
 

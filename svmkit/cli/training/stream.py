@@ -81,7 +81,7 @@ class StreamJob:
 
     def run(self) -> Outcome:
         """Learn until the stream ends; then save, measure and log the model."""
-        with interrupt.catching() as self.flag, live("waiting for the first samples") as show:
+        with interrupt.catching(to_end=True) as self.flag, live("waiting for the first samples") as show:
             self.began = time.monotonic()
             self._begin(*self._first())
             # the number of samples is unknown, and there is no tolerance

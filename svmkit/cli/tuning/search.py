@@ -197,12 +197,13 @@ class TuneJob:
                 # searched options are logged even if they have their default values
                 params = c.params | tracking.params(c.solver, kernel, c.C, self.sets.train, **own)
                 tags = tracking.tags(c.solver) | ({"svmkit.reason": c.reason} if c.reason else {})
-                tracker = tracking.tracker(options.tracking_uri, options.experiment)
-                tracker.start(", ".join(f"{k}={_text(v)}" for k, v in c.params.items()), params, tags, parent=parent)
-                if tracker.run_id is None:
-                    return
-                tracker.metrics(tracking.scalars(_numbers(c, self.metric)))
-                tracker.end("FAILED" if c.failed else "FINISHED")
+                with closing(tracking.tracker(options.tracking_uri, options.experiment)) as run:
+                    run.start(", ".join(f"{k}={_text(v)}" for k, v in c.params.items()), params, tags, parent=parent)
+                    if run.run_id is None:
+                        return
+                    run.metrics(tracking.scalars(_numbers(c, self.metric)))
+                    if c.failed:
+                        run.end("FAILED")
 
     def show(self, outcome: Outcome) -> None:
         """Print the best candidates and the model of the best one, or one JSON object."""

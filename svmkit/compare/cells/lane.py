@@ -6,6 +6,7 @@ cell, and so does a worker that exceeds the limit: solvers of other software can
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable
@@ -36,6 +37,16 @@ class WorkerLost(Exception):
     """A worker process died; the message says how."""
 
 
+def _begin(parent: int) -> None:
+    """Begin a worker process: bind it to its parent, and let it keep what a cell's steps leave for the next, however
+    large that is. loky would retire a worker that has grown by 300 MB, and a data set and a solver may well do that.
+    """
+    from joblib.externals.loky import process_executor
+
+    workers.end_with(parent)
+    process_executor._USE_PSUTIL = False
+
+
 def run_cell(lane: Lane, job: Job) -> dict[str, Any]:
     """Run a cell on a lane and return its record, whatever happens to the worker."""
     cell, limit, bare = job.cell, job.limit, job.bare
@@ -58,15 +69,14 @@ def run_cell(lane: Lane, job: Job) -> dict[str, Any]:
     if record["status"] == FAILED:
         return record
     try:
-        return lane.call(AROUND, worker.finish, record, cell, job.tracking)
+        return lane.call(AROUND, worker.finish, record, cell, job.tracking, patience=GRACE)
     except NotYet:
         lane.renew()
-        reason = f"prediction and logging took more than {AROUND:.0f} s"
+        return worker.failure(bare, f"prediction and logging took more than {AROUND:.0f} s")
     except Stopped:
         raise
-    except Exception as error:
-        reason = f"prediction or logging failed: {' '.join(str(error).split()) or type(error).__name__}"
-    return record | {"notes": [*record.get("notes", []), reason]}
+    except Exception as error:  # without its accuracy a cell is unfinished: the same command tries it again
+        return worker.failure(bare, f"prediction or logging failed: {str(error) or type(error).__name__}")
 
 
 class Lane:
@@ -89,17 +99,20 @@ class Lane:
             self.executor.shutdown(wait=True, kill_workers=True)
             self.executor = None
 
-    def call(self, seconds: float, function: Callable[..., T], *args: Any) -> T:
+    def call(self, seconds: float, function: Callable[..., T], *args: Any, patience: float = 0.0) -> T:
         """Call a function of a module, which the worker imports by name, in the worker, and return its value.
 
-        Raises whatever the function raises, TimeoutError after `seconds`, WorkerLost, and Stopped.
+        Raises whatever the function raises, TimeoutError after `seconds`, WorkerLost, and Stopped, `patience` seconds
+        after the flag was raised: a run that is being logged is not left half-way.
         """
         if self.executor is None:
             self.executor = self._worker()
         future: Future[T] = self.executor.submit(function, *args)
-        give_up = time.monotonic() + seconds
+        give_up, stop = time.monotonic() + seconds, math.inf
         while True:
             if self.flag:
+                stop = min(stop, time.monotonic() + patience)
+            if time.monotonic() >= stop:
                 self.renew()
                 raise Stopped
             try:
@@ -126,6 +139,6 @@ class Lane:
             max_workers=1,
             timeout=self.idle,
             env=dict.fromkeys(names, str(self.threads)),
-            initializer=workers.end_with,
+            initializer=_begin,
             initargs=(os.getpid(),),
         )

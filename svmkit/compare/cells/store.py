@@ -104,9 +104,13 @@ class Store:
             raise
 
     def has(self, cell: Cell, limit: float) -> bool:
-        """Return whether the cell is finished: it did not fail, nor end at a time limit below `limit` seconds."""
+        """Return whether the cell is finished: it did not fail, nor end at a time limit below `limit` seconds, and what
+        its model predicts for the test rows is known.
+        """
         record = self.records.get(cell.key)
         if record is None or record["status"] == FAILED:
+            return False
+        if record.get("n_test") and record.get("predict_s") is None:  # such a cell was once kept, with a note
             return False
         return not (ran_out(record) and record["time_limit"] < limit)
 

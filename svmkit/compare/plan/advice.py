@@ -6,7 +6,6 @@ The rules know no solver by name: they use what a solver declares of itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from svmkit import plugins
 from svmkit.compare.plan.sets import Sets
 from svmkit.compare.plan.spec import Cell
 from svmkit.data.classes import CLASSIFY
-from svmkit.data.places.sources import find
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
@@ -30,8 +28,6 @@ from svmkit.training.settings import Method, Settings
 FEW = 20  # the memory holds fewer than one kernel row in so many: most rows are computed again and again
 BY_COLUMNS = 5_000  # samples from which on a linear problem is solved by columns in less time than by kernel values
 VALUE = 4  # bytes of a kernel value where memory is short
-PACKED = 40  # a compressed file is at most so many times smaller than its text
-LINE = 4  # bytes of a sample's line, at least
 
 
 def advice(
@@ -75,20 +71,6 @@ def advise(cell: Cell, sets: Sets) -> str | None:
         assert sets.train.y is not None
         _, counts = np.unique(sets.train.y, return_counts=True)
         m = int(np.sort(counts)[-2:].sum())
-    return _advice(cell, m, task)
-
-
-def may_have(cell: Cell) -> bool:
-    """Return whether there can be advice for a cell, judged by the size of its file without reading it."""
-    source = find(cell.settings["data"]["source"])
-    if not isinstance(source, Path):
-        return False  # built-in sets are small
-    packed = PACKED if source.suffix in (".bz2", ".gz", ".xz", ".npz", ".parquet") else 1
-    most = max(1, packed * source.stat().st_size // LINE)
-    return _advice(cell, most, task_named(cell.settings["data"].get("task"))) is not None
-
-
-def _advice(cell: Cell, m: int, task: Task) -> str | None:
     given = cell.training
     solver, sampler = by_name.solver(given.solver, given.solver_options), by_name.sampler(given.sampler)
     return advice(solver, given.kernel, m, parse_bytes(given.memory), sampler, task)

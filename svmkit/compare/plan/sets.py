@@ -13,7 +13,6 @@ import numpy as np
 from svmkit.compare.plan.entries import build_kernel, first_rows
 from svmkit.data import Dataset, load
 from svmkit.data.classes import CLASSIFY, with_labels_like, with_task
-from svmkit.data.loading import kind_of
 from svmkit.data.places.sources import find
 from svmkit.data.prepare.imputing import require_values
 from svmkit.data.prepare.preprocessing import Preprocessing
@@ -64,19 +63,6 @@ def prepare(settings: dict[str, Any]) -> Sets:
     if how["holes"]:
         require_values(train.X, train.encoding.feature_names if train.encoding else None)
     return Sets(train, held, _kernel(where, settings, train))
-
-
-def label_of(settings: dict[str, Any]) -> str | None:
-    """Return the label column of a table in words; None for data without columns."""
-    place, reading = find(settings["source"]), Reading.from_options(settings)
-    if isinstance(place, str) or not task_named(settings.get("task")).is_supervised:
-        return None
-    kind = kind_of(place, reading.charset)
-    if kind not in ("table", "parquet"):
-        return None
-    from svmkit.data.tables.readers import label_of  # here: a comparison of svmlight files needs nothing of it
-
-    return label_of(place, kind, reading)
 
 
 def digests(settings: dict[str, Any]) -> dict[str, str]:

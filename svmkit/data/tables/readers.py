@@ -12,7 +12,7 @@ import numpy as np
 
 from svmkit.data.formats.csvtext import Dialect, dialect
 from svmkit.data.formats.files import split_endings
-from svmkit.data.prepare.encoding import Encoding, label_in_words
+from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.reading import Reading
 from svmkit.data.tables import columns, label_column, onehot, refusals
 from svmkit.data.tables.columns import Column
@@ -190,13 +190,6 @@ def _learn(table: Table, choice: _Choice, reading: Reading) -> Learnt:
     full = tuple(column for column in every if not column.is_empty)
     empty = tuple(column for column in every if column.is_empty)
     return Learnt(table, full, empty, choice.label, choice.chosen, reading)
-
-
-def label_of(path: Path, kind: str, reading: Reading) -> str | None:
-    """Return the label column of a training table in words, without its cells if the file is CSV."""
-    table = _outline(path, kind, reading, None)
-    at, chosen = label_column.choose(table, reading, label_column.positions_of(table, reading.drop), True, None)
-    return None if at is None else label_in_words(table.names[at] if table.has_header else None, at, chosen)
 
 
 def _outline(path: Path, kind: str, reading: Reading, encoding: Encoding | None) -> Table:
