@@ -24,6 +24,7 @@ from svmkit.training.data import TrainingData
 from svmkit.training.path import path_prepared
 from svmkit.training.result import Fit
 from svmkit.training.settings import Settings, resolve
+from svmkit.tune.ranking import Carried, carry_on, is_ranked
 from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS
 from svmkit.tune.space import Path
@@ -60,7 +61,7 @@ class PathEstimator(BaseEstimator):
     def fit(self, X, y) -> PathEstimator:
         """Train on X (n_samples, n_features) and y (n_samples,); raises KeyboardInterrupt once the search has ended."""
         assert self.path is not None and self.training is not None
-        self.fits_: list[Fit | None] = []  # None for a C whose training fails
+        self.fits_: list[Carried | None] = []  # None for a C whose training fails
         self.reasons_: dict[int, str] = {}  # why, by the position of C
         try:
             self.fits_ += self._fits(X, y, self.path.Cs)
@@ -74,7 +75,7 @@ class PathEstimator(BaseEstimator):
         self.n_samples_ = X.shape[0]
         return self
 
-    def _fits(self, X, y, Cs: tuple[float, ...]) -> list[Fit]:
+    def _fits(self, X, y, Cs: tuple[float, ...]) -> list[Carried]:
         path, t = self.path, self.training
         assert path is not None and t is not None
         records, own = Records(t.folder), path.settings
@@ -83,9 +84,15 @@ class PathEstimator(BaseEstimator):
         data = TrainingData.of(X, y, method, flags=t.flags)
         watch = as_callbacks(lambda k, n_problems, name: [lambda point: records.stopped])
         fits = path_prepared(data, Cs, method, callbacks=watch)
-        if any(fitted.status is Status.INTERRUPTED for fitted in fits):
+        ranked = is_ranked(data, t.metric, method)
+        with threads.using(t.threads):
+            carried = [
+                carry_on(fitted, data, C, method, watch) if ranked else Carried(fitted, fitted.n_iter)
+                for fitted, C in zip(fits, Cs, strict=True)
+            ]
+        if any(one.fit.status is Status.INTERRUPTED for one in carried):
             raise KeyboardInterrupt
-        return fits
+        return carried
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -115,7 +122,7 @@ def score(estimator: PathEstimator, X, y) -> dict[str, float]:
     # of the i-th C; nan stays beyond the last C and where a fit failed
     found = {f"{fact}_{i}": math.nan for fact in FACTS for i in range(training.width)}
     reasons, metric = dict(estimator.reasons_), training.metric
-    trained = [fitted for fitted in estimator.fits_ if fitted is not None]
+    trained = [one.fit for one in estimator.fits_ if one is not None]
     try:
         together = decisions(trained, X, training.threads)
     except Exception:  # one model may be the cause: each decides alone
@@ -123,9 +130,10 @@ def score(estimator: PathEstimator, X, y) -> dict[str, float]:
     truth, shared = metric.codes(y), iter(() if together is None else together)
     is_regression = training.task.has_targets
     rows = None if is_regression else np.bincount(truth, minlength=len(metric.classes))
-    for i, fitted in enumerate(estimator.fits_):
-        if fitted is None:
+    for i, one in enumerate(estimator.fits_):
+        if one is None:
             continue
+        fitted = one.fit
         try:
             predicted, decision = _predict(fitted.model, X, next(shared, None), training)
         except Exception as error:
@@ -136,10 +144,12 @@ def score(estimator: PathEstimator, X, y) -> dict[str, float]:
             math.nan if is_regression else float((codes == truth).mean()),
             metric.value(truth, codes, decision, rows),
             fitted.seconds,
-            fitted.n_iter,
+            one.n_iter,
             fitted.kernel_values,
             len(fitted.support),
             fitted.status is Status.CONVERGED,
+            one.determined,
+            one.tol,
         )
         found |= {f"{fact}_{i}": float(value) for fact, value in zip(FACTS, facts, strict=True)}
     known = [found[f"metric_{i}"] for i in range(training.width) if not math.isnan(found[f"metric_{i}"])]

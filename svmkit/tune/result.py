@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,7 +14,10 @@ from svmkit.scoring.metric import Metric
 from svmkit.solver.base import Solver
 from svmkit.tune.space import Path
 
-FACTS = ("accuracy", "metric", "fit_s", "n_iter", "kernel_values", "n_support", "converged")  # of each C in each fold
+# of each C in each fold
+FACTS = ("accuracy", "metric", "fit_s", "n_iter", "kernel_values", "n_support", "converged", "determined", "tol")
+
+NEXT = 1.5  # times the rows of a round of halving from which on they are of the next, which has twice as many or more
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,12 @@ class Candidate:
         Means over the folds; `fit_s` is in seconds.
     converged : bool
         Whether the fits of all folds converged.
+    determined : bool
+        Whether the ranking of held-out rows by each fit is that of the optimum, as far as a metric of two classes
+        depends on it: |w - w*| is at most a tenth of |w|. True for a metric of labels.
+    tol : float or None
+        The relative gap to which fits were carried on for that, by which to train on all samples; None if they ended
+        by the stop rules.
     reason : str or None
         Why a fit failed; None if none failed.
 
@@ -70,6 +78,8 @@ class Candidate:
     kernel_values: float
     n_support: float
     converged: bool
+    determined: bool
+    tol: float | None
     reason: str | None = None
 
     @property
@@ -143,16 +153,15 @@ def from_results(results: dict[str, Any], cv: int, n_rows: int) -> list[Tried]:
 
 def from_records(records: Sequence[dict[str, Any]], cv: int) -> list[Tried]:
     """Return the paths that a search under way or interrupted has tried in all folds, from `Records`, in any order."""
-    by_path = defaultdict(list)
-    for record in records:
-        by_path[record["path"]].append(record)
-    tried = []
-    for number, found in sorted(by_path.items()):
-        found.sort(key=lambda record: record["n_rows"])  # of halving: each round, an entry of its own, has more rows
-        for lo in range(0, len(found) - cv + 1, cv):
-            folds = found[lo : lo + cv]
-            scores = {fact: np.array([fold["scores"][fact] for fold in folds]) for fact in folds[0]["scores"]}
-            tried.append(Tried(number, max(fold["n_rows"] for fold in folds), scores))
+    tried, rounds = [], list[list[dict[str, Any]]]()
+    for record in sorted(records, key=lambda record: (record["path"], record["n_rows"])):
+        first = rounds[-1][0] if rounds else None
+        if first is None or first["path"] != record["path"] or record["n_rows"] > NEXT * first["n_rows"]:
+            rounds.append([])
+        rounds[-1].append(record)
+    for found in (found[:cv] for found in rounds if len(found) >= cv):
+        scores = {fact: np.array([fold["scores"][fact] for fold in found]) for fact in found[0]["scores"]}
+        tried.append(Tried(found[0]["path"], found[-1]["n_rows"], scores))
     return tried
 
 
@@ -169,8 +178,8 @@ def reasons(records: Sequence[dict[str, Any]]) -> dict[tuple[int, int], str]:
 def rank(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int], str], X: Any) -> list[Candidate]:
     """Return a candidate for each C of each path that was tried in all folds, best first.
 
-    Candidates that were tried on more samples come first, then those of a higher metric, of smaller C and of smaller
-    gamma. Failed candidates come last.
+    Candidates that were tried on more samples come first, then those whose ranking is determined, those of a higher
+    metric, of smaller C and of smaller gamma. Failed candidates come last.
 
     Parameters
     ----------
@@ -193,7 +202,9 @@ def rank(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int
             gammas[gamma] = path.kernel.resolve(X).params["gamma"] if isinstance(gamma, str) else gamma
         for i in range(len(path.Cs)):
             ranked.append(_candidate(path, i, gammas[gamma], last[path.number], why.get((path.number, i))))
-    return sorted(ranked, key=lambda c: (c.failed, -c.n_rows, -round(c.mean_score, 9), c.C, c.gamma or 0.0))
+    return sorted(
+        ranked, key=lambda c: (c.failed, -c.n_rows, not c.determined, -round(c.mean_score, 9), c.C, c.gamma or 0.0)
+    )
 
 
 def _candidate(path: Path, i: int, gamma: float | None, tried: Tried, reason: str | None) -> Candidate:
@@ -217,5 +228,7 @@ def _candidate(path: Path, i: int, gamma: float | None, tried: Tried, reason: st
         std_score=float(of["metric"].std()),
         **same,
         converged=means["converged"] == 1.0,
+        determined=means["determined"] == 1.0,
+        tol=float(of["tol"].min()) if of["tol"].min() < math.inf else None,
         reason=reason,
     )

@@ -18,7 +18,7 @@ ACCURACY = Metric("accuracy", np.array([0, 1]))
 def candidate(params, accuracy, gamma=0.1):
     C = params.get("C", 1.0)
     scores = accuracy, 0.01, accuracy, 0.01
-    return Candidate(params, SMO, RBF(gamma), C, gamma, 100, *scores, 0.1, 10.0, 100.0, 5.0, True)
+    return Candidate(params, SMO, RBF(gamma), C, gamma, 100, *scores, 0.1, 10.0, 100.0, 5.0, True, True, None)
 
 
 def grid(Cs=(0.1, 1.0, 10.0), gammas=(0.01, 0.1, 1.0)):

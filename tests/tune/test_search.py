@@ -297,5 +297,9 @@ def test_rounds_are_told_apart_by_their_samples_in_whatever_order_they_are_read(
         assert [(t.path, t.n_rows, t.scores["score"].tolist()) for t in tried] == [
             (1, 41, [0.5] * 3), (1, 121, [0.7] * 3)
         ]  # fmt: skip
+        tried = from_records([rounds[i] for i in order if i != 4], 3)  # a record of the second round is lost
+        assert [(t.n_rows, t.scores["score"].tolist()) for t in tried] == [(41, [0.5] * 3)]
+        tried = from_records([rounds[i] for i in order if i != 1], 3)  # of the first: the rounds are not mixed
+        assert [(t.n_rows, t.scores["score"].tolist()) for t in tried] == [(121, [0.7] * 3)]
         found |= reasons([rounds[i] for i in order])
         assert found == {(1, 0): "at 40"}

@@ -29,9 +29,11 @@ from svmkit.scoring.quantities import metric_for
 from svmkit.tasks import task_named
 from svmkit.tracking import Tracker
 from svmkit.tune import backends, grids, picture
+from svmkit.tune.ranking import with_gap
 
 SCORES = ("mean_accuracy", "std_accuracy", "mean_score", "std_score")
 SHOWN = 10  # candidates in the table
+FAR = 0.02  # by which a refit may have less on its own rows than the folds had
 
 
 class TuneJob:
@@ -97,6 +99,7 @@ class TuneJob:
             data, seconds = prepare(self.method, self.sets)
             job = Job(self.options, self.method, self.sets, self.metric, search="another --grid", seconds=seconds)
             outcome = fit_and_finish(job, data, tracker)
+            self._doubt(outcome.result["metric"]["train"])
             if self.plot:
                 try:
                     picture.draw(self.result.candidates, self.plot, self._caption(), self.metric)
@@ -145,9 +148,28 @@ class TuneJob:
         slow = sum(not c.converged for c in tried) - len(failed)
         if slow:
             note(f"{slow} of {len(tried)} candidates did not converge in every fold: give more time or a larger --tol")
+        unknown = sum(not c.determined for c in tried) - len(failed)
+        if unknown:
+            note(
+                f"{unknown} of {len(tried)} candidates are ranked last: the order of their decisions is not determined "
+                "at the gap that they reached, and the metric is about nothing else"
+            )
         own: dict[str, Any] = {"solver": best.solver, "solver_options": None, "kernel": best.kernel, "C": best.C}
         own |= {key: best.params[key] for key in (*OF_MODEL, "nu") if key in best.params and key in shared}
+        if best.tol is not None:
+            own["stop"] = with_gap(method.settings.stop, best.tol)
+            note(f"the refit goes to a gap of {best.tol:.1e}, as its folds did, for the order of its decisions")
         self.method = replace(method, settings=replace(method.settings, **own), solver=best.solver, kernel=best.kernel)
+
+    def _doubt(self, on_train: float | None) -> None:
+        """Say so if the model is worse on its own rows than the folds were on rows that they never saw."""
+        best, show = self.result.best, self.metric.format
+        least = FAR if self.metric.is_share else 0.0
+        if on_train is not None and on_train < best.mean_score - max(least, 3.0 * best.std_score):
+            note(
+                f"the model has {self.metric.title} {show(on_train)} on the rows that it was trained on, and "
+                f"{show(best.mean_score)} in the folds: the search says nothing about it; give a smaller --tol"
+            )
 
     def _caption(self) -> str:
         return f"{self.sets.train.name}: {self.method.solver.name}, {self.method.kernel.name} kernel, {self.cv} folds"
@@ -266,7 +288,7 @@ def _table(result: tune.Result, most: int) -> list[str]:
 def _row(c: tune.Candidate, search: str) -> dict[str, Any]:
     number = {key: None if c.failed else getattr(c, key) for key in SCORES}
     resources = {"n_resources": c.n_rows} if search == "halving" else {}
-    seconds = {"fit_s": None if c.failed else c.fit_s}
+    seconds = {"fit_s": None if c.failed else c.fit_s, "determined": c.determined, "tol": c.tol}
     return {"params": c.params, **number, **resources, **seconds} | ({"reason": c.reason} if c.reason else {})
 
 
