@@ -20,6 +20,12 @@ class Flag:
         return self.raised
 
 
+class Interrupted(KeyboardInterrupt):
+    """What a signal raises. Python ends a process by SIGINT, whatever its exit code, once a KeyboardInterrupt proper
+    has left code that was compiled from text, as that of dataclasses is during imports, even if it was caught later.
+    """
+
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _flag: Flag | None = None  # of the outermost `catching` block, which owns the handlers
 _before: dict[signal.Signals, Any] = {}  # the handlers outside that block
@@ -61,7 +67,7 @@ def command(*, is_process: bool = False) -> Iterator[None]:
     def handler(signum, frame):
         global _raised
         _raised = True
-        raise KeyboardInterrupt
+        raise Interrupted
 
     try:
         for signum in SIGNALS:
@@ -93,7 +99,7 @@ def catching(*, to_end: bool = False) -> Iterator[Flag]:
 
     def handler(signum, frame):
         if flag.raised:
-            raise KeyboardInterrupt
+            raise Interrupted
         flag.raised = True
 
     try:

@@ -1,4 +1,4 @@
-"""Metrics of the order of decisions: scores of a path are those of fresh fits, also where nobody is predicted positive."""
+"""Metrics of the order of decisions: a path scores as fresh fits do, also where nobody is predicted positive."""
 
 import json
 
