@@ -1,4 +1,4 @@
-"""One signal at a random moment of a command, from its first to its last: exit code, standard output, MLflow, leftovers.
+"""A signal at a random moment of a command, first to last: exit code, standard output, MLflow, leftovers.
 
 The full set strikes each command once. On demand more often, with the figures on the terminal:
 
