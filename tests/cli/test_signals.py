@@ -1,5 +1,6 @@
 """A signal at each stage of a command, sent from within it: exit code, standard output, the run and the registry."""
 
+import contextlib
 import json
 import os
 import signal
@@ -76,7 +77,7 @@ def asked_of_store(query):
     """The rows of a query on the store of the working directory; none where there is no store."""
     if not Path("mlflow.db").exists():
         return []
-    with sqlite3.connect("mlflow.db") as store:
+    with contextlib.closing(sqlite3.connect("mlflow.db")) as store:
         return store.execute(query).fetchall()
 
 

@@ -5,6 +5,7 @@ The full set strikes each command once. On demand more often, with the figures o
     SVMKIT_SOAK_SIGNALS=200 pytest -s tests/project/test_soak_signals.py
 """
 
+import contextlib
 import json
 import os
 import random
@@ -47,7 +48,7 @@ def rows(query):
     """The rows of a query on the store of the working directory."""
     if not Path("mlflow.db").exists():
         return []
-    with sqlite3.connect("mlflow.db") as store:
+    with contextlib.closing(sqlite3.connect("mlflow.db")) as store:
         return store.execute(query).fetchall()
 
 
