@@ -187,7 +187,9 @@ def test_a_limit_on_support_vectors_leaves_the_choice_to_solvers_that_regress(al
 
 def test_a_regularised_bias_far_from_the_targets_is_told(alone, svmkit):
     options = ("train", "diabetes", "--kernel", "linear", "--scale", "standard", "--no-track")
-    assert "this problem regularises the bias" in svmkit(*options).err
+    assert "this problem regularises the bias" in svmkit(*options, "-o", "bias=1").err
+    assert "this problem regularises the bias" in svmkit(*options, "--solver", "dcd").err
+    assert "regularises the bias" not in svmkit(*options).err
     assert "regularises the bias" not in svmkit(*options, "--solver", "smo").err
 
 
