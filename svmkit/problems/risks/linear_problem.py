@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import copy
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
-from svmkit.problems.bias import best_bias
 from svmkit.problems.dual import BALANCED
 from svmkit.problems.risks.coordinate_descent import Pass, coordinate_pass
 from svmkit.problems.risks.design import Design
 from svmkit.problems.risks.points import dual_sums
 from svmkit.problems.risks.risk import Risk
 from svmkit.problems.rounding import dot_error, exact_sum
-from svmkit.problems.sums import Record
 from svmkit.problems.weights import outside_bounds, reward_error, ridges
 
 FREE = "free"
@@ -57,8 +55,10 @@ class LinearProblem(Risk):
         self.design = Design(gram, self.bias)
 
     @cached_property
-    def record(self) -> Record:
-        """The terms, for the best bias."""
+    def record(self) -> Any:
+        """The terms as a `Record`, for the best bias."""
+        from svmkit.problems.sums import Record  # here: it needs numba
+
         return Record.from_terms(self.terms)
 
     def around(self, centre: float) -> Self:
@@ -74,6 +74,8 @@ class LinearProblem(Risk):
 
     def best_bias(self, h: np.ndarray) -> float:
         """Return the best bias for decision values h (m,) without one, where targets count from `origin`."""
+        from svmkit.problems.bias import best_bias  # here: it needs numba
+
         return best_bias(self.record, self.terms.target - h)
 
     def bias_of(self, point: np.ndarray) -> float:
