@@ -9,10 +9,9 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.losses.base import PIECEWISE, Loss
-from svmkit.problems.base import Problem
+from svmkit.problems.base import FREE, NUMBER_OR_FREE, Problem
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.risks.design import CSR
-from svmkit.problems.risks.linear_problem import FREE, NUMBER_OR_FREE
 from svmkit.problems.risks.linear_risk import LinearDual, LinearTubeDual
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires

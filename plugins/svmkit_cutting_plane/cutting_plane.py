@@ -9,9 +9,8 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.losses.base import PIECEWISE, Loss
-from svmkit.problems.base import Problem
+from svmkit.problems.base import NUMBER_OR_FREE, Problem
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.risks.linear_problem import NUMBER_OR_FREE
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires

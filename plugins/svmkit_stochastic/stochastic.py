@@ -10,8 +10,7 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.losses.base import PIECEWISE, Family, Loss
-from svmkit.problems.base import Problem
-from svmkit.problems.risks.linear_problem import NUMBER_OR_FREE
+from svmkit.problems.base import NUMBER_OR_FREE, Problem
 from svmkit.problems.risks.risk import Risk
 from svmkit.solver.base import Solver
 from svmkit.solver.capabilities import LearnsFromStreams

@@ -18,10 +18,10 @@ from svmkit.model.machines import ClassFunctions, Machine, OneFunction
 from svmkit.model.matching import match_rows
 from svmkit.model.objective import Objective
 from svmkit.model.one_vs_one import class_pairs, signs
+from svmkit.problems.base import FREE
 from svmkit.problems.bias import weighted_quantile
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.one_class import OneClassQP
-from svmkit.problems.risks.linear_problem import FREE
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
 from svmkit.problems.risks.points import dual_sums, make_points, total_loss_error
 from svmkit.problems.rounding import dot_error

@@ -14,6 +14,8 @@ from svmkit.kernels.gram import Gram
 from svmkit.losses.base import Loss
 from svmkit.problems.certificate import Certificate
 
+FREE = "free"
+NUMBER_OR_FREE = {"type": float, "words": (FREE,)}  # metadata of the option `bias` of a solver of linear problems
 RESOLUTION = 2.0**-24  # of the largest terms of an objective: what float32 kernel rows leave open
 
 
@@ -110,6 +112,8 @@ class Problem(ABC):
         What is learnt: "classify", "regress" or "outliers".
     is_linear : bool
         Whether a model of the problem is a weight vector over the columns of X.
+    is_free : bool
+        Whether the bias of a linear problem is not regularised, so that its solvers work around a centre that moves.
     resolution : float, default=0.0
         Gap in units of the objective below which the certificate is asked whether only rounding is left, for problems
         whose optimum may be 0, where no relative gap is ever small.
@@ -126,6 +130,7 @@ class Problem(ABC):
     name: ClassVar[str]
     task: ClassVar[str] = "classify"
     is_linear: ClassVar[bool] = False
+    is_free: bool = False
     resolution: float = 0.0
 
     def __init__(self, gram: Gram, y: np.ndarray) -> None:

@@ -17,12 +17,11 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.losses.base import PIECEWISE, Loss
-from svmkit.problems.base import Problem
+from svmkit.problems.base import FREE, NUMBER_OR_FREE, Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.nu_dual import NuQP
 from svmkit.problems.one_class import OneClassQP
-from svmkit.problems.risks.linear_problem import FREE, NUMBER_OR_FREE
 from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Solver

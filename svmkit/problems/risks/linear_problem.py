@@ -15,6 +15,7 @@ import numpy as np
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
+from svmkit.problems.base import FREE
 from svmkit.problems.dual import BALANCED
 from svmkit.problems.risks.coordinate_descent import Pass, coordinate_pass
 from svmkit.problems.risks.design import Design
@@ -23,8 +24,6 @@ from svmkit.problems.risks.risk import Risk
 from svmkit.problems.rounding import dot_error, exact_sum
 from svmkit.problems.weights import outside_bounds, reward_error, ridges
 
-FREE = "free"
-NUMBER_OR_FREE = {"type": float, "words": (FREE,)}  # metadata of a solver's option `bias`
 COLUMN = 0.5  # value of the column of a free bias in root mean square norms of the samples
 
 

@@ -10,12 +10,10 @@ import numpy as np
 from svmkit.errors import Gone, NotFinite
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.risks.linear_problem import LinearProblem
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver
 from svmkit.solver.history import Clock
 from svmkit.solver.loop.confirmation import Confirmation
-from svmkit.solver.loop.free_bias import FreeBias
 from svmkit.solver.loop.iterate import Iterate, Progress
 from svmkit.solver.loop.recorder import Callback, Journal, Recorder
 from svmkit.solver.loop.support_limit import SupportLimit
@@ -92,7 +90,9 @@ def solve(
     """
     solver = solver.solver_for(Task.of(problem))
     solver.check(problem)
-    if isinstance(problem, LinearProblem) and problem.is_free:
+    if problem.is_free:
+        from svmkit.solver.loop.free_bias import FreeBias  # here: it needs numba
+
         solver = FreeBias(solver)
     rules = Stop(()) | (stop if stop is not None else Gap(1e-3))  # one Stop, also of a single rule
     if not any(rule.status in (Status.MAX_ITER, Status.TIME_LIMIT) for rule in rules.criteria):

@@ -16,7 +16,7 @@ from svmkit.data.prepare.scaling import Scaling
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel, Linear, Precomputed
 from svmkit.model.model import SVMModel
-from svmkit.problems.risks.linear_problem import FREE
+from svmkit.problems.base import FREE
 from svmkit.solver.base import Solver
 from svmkit.solver.capabilities import LearnsFromStreams, LimitsSupport
 from svmkit.solver.selection import by_name
