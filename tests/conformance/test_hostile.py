@@ -31,6 +31,13 @@ SAMPLE = [
     "precomputed, random",
     "three classes, X + 1e8",
     "one-class, X + 1e8",
+    "targets: t + 1e8",
+    "targets: -1 and 1",
+    "nu=0.5: X + 1e+08",
+    "ovr: three classes, X + 1e8",
+    "Crammer-Singer: three classes",
+    "isotonic: all rows twice, opposite labels",
+    "text: three classes",
 ]
 SOLVERS = plugins.solvers_where(lambda solver: True)
 LONG = {name for name in SOLVERS if not plugins.load("solver", name).certified}  # they take all of their time limit
@@ -52,11 +59,13 @@ def test_there_are_cases_of_every_kind_for_every_solver():
     assert set(SAMPLE) <= set(CASES)
     assert {case.group for case in CASES.values()} == {
         "C", "gamma", "scale", "offset", "imbalance", "weights", "duplicates", "shape", "storage", "indefinite",
-        "classes", "one-class",
+        "classes", "one-class", "regression", "nu", "ovr", "Crammer-Singer", "calibration", "text",
     }  # fmt: skip
     jobs = trials()
     assert len(set(jobs)) == len(jobs) > 1500 and {name for _, name, _ in jobs} == set(SOLVERS)
-    assert {job[2] for job in jobs if job[1] == "smo"} == {"hinge", "squared_hinge", "smoothed_hinge"}
+    for task in ("classify", "regress"):
+        own = {job[2] for job in jobs if job[1] == "dcd" and CASES[job[0]].task == task}
+        assert own == set(plugins.load("solver", "dcd").loss_names(task))
 
 
 def test_the_sample_of_solvers_is_one_a_family():

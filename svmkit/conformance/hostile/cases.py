@@ -18,7 +18,7 @@ from svmkit.kernels.functions import RBF, Kernel, Laplacian, Linear, Poly, Preco
 
 
 class Data(NamedTuple):
-    """Samples (m, d), labels (m,) and sample weights (m,) or None."""
+    """Samples (m, d), labels or targets (m,) and sample weights (m,) or None."""
 
     X: Any
     y: np.ndarray
@@ -121,6 +121,14 @@ def three(offset: float = 0.0) -> Data:
     return Data(X + offset, names)
 
 
+def aim(change: Callable[[np.ndarray, np.ndarray], np.ndarray], **weighted: Any) -> Data:
+    """A curve and its noise, as a function of the first column; `change` of X and these targets makes others."""
+    X, y, _ = clouds()
+    t = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.3 * y
+    weights = weighted.get("weights")
+    return Data(weighted.get("of", np.asarray)(X), change(X, t), weights and weights(np.random.default_rng(1), y))
+
+
 @dataclass(frozen=True)
 class Case:
     """One hostile case: what makes the data, and the options of `fit`."""
@@ -131,8 +139,10 @@ class Case:
     C: float = 1.0
     class_weight: Any = None
     linear: bool = True  # whether solvers of the linear kernel are run, too, with that kernel
-    task: str = "classify"  # or "one-class"
+    task: str = "classify"  # or "regress", "one-class"
     every_loss: bool = False  # whether a solver is run with each of its losses, or with its default
+    options: tuple[tuple[str, Any], ...] = ()  # further ones of `fit`
+    text: bool = False  # whether the model is judged after it was written as a text model and read
     group: str = ""
 
 
@@ -160,6 +170,16 @@ def _move(offset: float) -> Callable[[np.ndarray], np.ndarray]:
 
 def _cast(kind: type) -> Callable[[np.ndarray], np.ndarray]:
     return lambda X: np.round(10.0 * X + 100.0).clip(0, 200).astype(kind)
+
+
+def _t(name: str, change: Callable = lambda X, t: t, *args: Any, of: Any = np.asarray, weights: Any = None, **options):
+    """A case of the curve with other targets, X or sample weights."""
+    return Case(f"targets: {name}", partial(aim, change, of=of, weights=weights), *args, task="regress", **options)
+
+
+def _as(kind: str, case: Case, *, text: bool = False, **options: Any) -> Case:
+    """A case with further options of `fit`."""
+    return replace(case, name=f"{kind}: {case.name}", options=tuple(options.items()), text=text, every_loss=False)
 
 
 _ONE: dict[str, Any] = {"task": "one-class", "linear": False}
@@ -289,5 +309,49 @@ GROUPS: dict[str, list[Case]] = {
         Case("one-class, sigmoid", clouds, Sigmoid(0.5, -1.0), **_ONE),
     ],
 }
+_BY_NAME = {case.name: case for cases in GROUPS.values() for case in cases}
+_PLAIN = [_BY_NAME[name] for name in ("C=1", "C=1e+08", "X + 1e+08", "all rows twice, opposite labels", "m=3")]
+_THREE = [_BY_NAME[name] for name in ("three classes", "three classes, X + 1e8", "three classes, balanced, C=1e6")]
+GROUPS |= {
+    "regression": [
+        _t("a curve", every_loss=True),
+        *(_t(f"C={C:g}", C=C) for C in (1e-6, 1e6)),
+        _t("t + 1e8", lambda X, t: t + 1e8, C=1e2),
+        *(_t(f"t * {s:g}", lambda X, t, s=s: t * s) for s in (1e-200, 1e-8, 1e8, 1e160)),
+        _t("one target of 1e12", lambda X, t: replace_number(t, 0, 1e12), every_loss=True),
+        _t("-1 and 1", lambda X, t: np.sign(t), C=1e2),
+        _t("opposite", lambda X, t: np.where(np.arange(t.size) % 2, t, -t), of=lambda X: X[np.arange(len(X)) // 2 * 2]),
+        _t("all rows equal", of=np.ones_like),
+        _t("X + 1e8", of=_move(1e8), C=1e2),
+        _t("X * 1e160", of=_scale(1e160)),
+        _t("CSR", of=sp.csr_array),
+        _t("all equal", lambda X, t: np.full(t.size, 3.0)),
+        _t("weights 1e-12 to 1e12", weights=lambda r, y: 10.0 ** r.uniform(-12, 12, y.size), every_loss=True),
+        _t("weights 0 for half", weights=lambda r, y: (r.random(y.size) < 0.5).astype(float)),
+        _t("sigmoid", lambda X, t: t, Sigmoid(0.5, -1.0), linear=False),
+    ],
+    "nu": [
+        *(_as(f"nu={nu:g}", case, nu=nu) for nu in (0.05, 0.5) for case in _PLAIN),
+        _as("nu=1", _BY_NAME["C=1"], nu=1.0),
+        _as("nu=0.5", _BY_NAME["weights 1e-12 to 1e12"], nu=0.5),
+        _as("nu=0.5", _BY_NAME["separable, C=1"], nu=0.5),
+    ],
+    "ovr": [_as("ovr", case, multiclass="ovr") for case in _THREE],
+    "Crammer-Singer": [
+        _as("Crammer-Singer", case, multiclass="crammer_singer")
+        for case in (*_THREE, replace(_BY_NAME["three classes"], name="three classes, C=1e8", C=1e8))
+    ],
+    "calibration": [
+        _as(kind, case, calibration=kind)
+        for kind in ("sigmoid", "isotonic")
+        for case in (*_PLAIN[1:-1], _THREE[0], _BY_NAME["timestamps, gamma=100"], _BY_NAME["weights 0 for half"])
+    ],
+    "text": [_as("text", case, text=True) for case in (*_PLAIN, *_THREE, _BY_NAME["CSR + 1e6"])],
+}
+GROUPS["nu"] += [
+    _as("nu=0.4", case, nu=0.4)
+    for case in GROUPS["regression"]
+    if case.name.endswith((": a curve", "C=1e+06", "1e12", "equal", "X + 1e8"))
+]
 CASES = {case.name: replace(case, group=group) for group, cases in GROUPS.items() for case in cases}
 """All cases by name."""

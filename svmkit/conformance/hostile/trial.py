@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 import traceback
 import warnings
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,14 @@ from svmkit import plugins
 from svmkit.conformance.hostile.cases import CASES, Case, Data, clouds
 from svmkit.conformance.judging.claims import Verdict
 from svmkit.conformance.judging.definitions import Values
-from svmkit.conformance.judging.judge import judge_fit, judge_one_class
+from svmkit.conformance.judging.judge import judge_fit, judge_one_class, judge_regression
+from svmkit.conformance.judging.kinds import false_probabilities, judge_all_classes, judge_nu
 from svmkit.errors import SvmkitError
 from svmkit.kernels.functions import Kernel, Linear, Precomputed
+from svmkit.model.exchange import liblinear, libsvm
+from svmkit.model.exchange.reading import read_text_model
+from svmkit.model.model import SVMModel
+from svmkit.problems.nu_dual import NuQP
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
@@ -58,13 +65,25 @@ def trials() -> list[tuple[str, str, str]]:
 
 def _losses(case: Case, name: str) -> list[str]:
     """The losses with which a solver is run on a case; none if the case is not meant for it."""
-    solver = plugins.load("solver", name)
+    solver, options = plugins.load("solver", name), dict(case.options)
+    kernel, is_linear = _kernel(case, solver), Requires.LINEAR_KERNEL in solver.requires
     if case.task == "one-class":
         return ["squared_hinge"] if solver.problem is SimplexQP else []
-    if not case.linear and Requires.LINEAR_KERNEL in solver.requires:
+    meant = (
+        (case.linear or not is_linear)
+        and (is_linear or options.get("multiclass") != "crammer_singer")
+        and ("nu" not in options or (NuQP in solver.further and name != "auto"))  # which is one of these
+        and (case.task != "regress" or solver.regression_for(kernel) is not None)
+        and (solver.certified or not (case.text or {"multiclass", "calibration"} & set(options)))  # not of the solver
+    )
+    if not meant:
         return []
-    names = solver.loss_names("classify")
+    names = solver.loss_names("regress" if case.task == "regress" else "classify")
     return names if case.every_loss else names[:1]
+
+
+def _kernel(case: Case, solver: Solver | type[Solver]) -> Kernel:
+    return Linear() if Requires.LINEAR_KERNEL in solver.requires else case.kernel
 
 
 def run_named(case: str, solver: str, loss: str) -> Trial:
@@ -76,11 +95,11 @@ def run_named(case: str, solver: str, loss: str) -> Trial:
 def run(name: str, solver: Solver) -> Trial:
     """Run a solver on a case in this process, and judge it; what it has to compile is compiled off the clock."""
     trial, case, data = Trial(name, solver.name, ""), CASES[name], _data(name)
-    kernel: Kernel = Linear() if Requires.LINEAR_KERNEL in solver.requires else case.kernel
-    judge = _judge_one_class if case.task == "one-class" else _judge_classifier
+    kernel = _kernel(case, solver)
+    judge = _judge_one_class if case.task == "one-class" else _judge_fit
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _warm(solver, kernel, data, case.task)
+        _warm(solver, kernel, data, case)
         began = time.perf_counter()
         try:
             verdicts = judge(trial, solver, kernel, data, began)
@@ -112,15 +131,46 @@ def _values(case: str, kernel: Kernel) -> Values:
     return Values(kernel.name, kernel.params, _data(case).X)
 
 
-def _judge_classifier(trial: Trial, solver: Solver, kernel: Kernel, data: Data, began: float) -> list[Verdict]:
-    case = CASES[trial.case]
-    given = {"C": case.C, "class_weight": case.class_weight, "sample_weight": data.sample_weight}
-    done = fit(data.X, data.y, solver=solver, kernel=kernel, stop=Gap(TOL) | Seconds(LIMIT), **given)
+def _judge_fit(trial: Trial, solver: Solver, kernel: Kernel, data: Data, began: float) -> list[Verdict]:
+    case, (X, y, weights) = CASES[trial.case], data
+    options, task = dict(case.options), case.task
+    given: dict[str, Any] = {"C": case.C, "sample_weight": weights}
+    classes = {} if task == "regress" else {"class_weight": case.class_weight}
+    stop = Gap(TOL) | Seconds(LIMIT)
+    done = fit(X, y, task=task, solver=solver, kernel=kernel, stop=stop, **given, **classes, **options)
     trial.seconds = time.perf_counter() - began
     trial.status, trial.primal, trial.dual, trial.gap = done.status.value, done.objective, done.dual_objective, done.gap
-    trial.objective = f"{solver.formulation(kernel)}, {kernel.name}"
-    values = _values(trial.case, done.model.kernel)
-    return judge_fit(done, data.X, data.y, solver=solver, tol=TOL, values=values, **given)
+    trial.objective = f"{solver.formulation(kernel, task)}, {kernel.name}"
+    given |= {"tol": TOL}
+    if "nu" in options:
+        trial.objective += f", nu by {trial.solver}"  # each settles another cost or tube
+        return judge_nu(done, X, y, options["nu"], solver=solver, **given)
+    if task == "regress":
+        verdict = judge_regression(done, X, y, solver=solver, epsilon=0.1, **given)
+        return [verdict] if verdict else []
+    if options.get("multiclass") == "crammer_singer":
+        return judge_all_classes(done, X, y, **given, **classes)
+    false = list[str]()
+    if "calibration" in options:
+        false = false_probabilities(done, X)
+        done = replace(done, model=replace(done.model, calibration=None))
+    if case.text:
+        done = replace(done, model=_through_text(done.model))
+    given |= {"multiclass": options.get("multiclass", "ovo"), "values": _values(trial.case, done.model.kernel)}
+    verdicts = judge_fit(done, X, y, solver=solver, **given, **classes)
+    verdicts[0].false.extend(false)
+    return verdicts
+
+
+def _through_text(model: SVMModel) -> SVMModel:
+    """Return the model as it is read from a text model of LIBSVM, or of LIBLINEAR where it is weights of columns."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model")
+        (liblinear if model.kernel.name == "linear" else libsvm).write(model, path)
+        read = read_text_model(path, model.n_features)
+    if not np.issubdtype(model.classes.dtype, np.number):  # text models number labels that are no numbers
+        read = replace(read, classes=model.classes)
+    return read
 
 
 def _judge_one_class(trial: Trial, solver: Solver, kernel: Kernel, data: Data, began: float) -> list[Verdict]:
@@ -141,16 +191,19 @@ def _machine(solver: Solver, kernel: Kernel) -> Any:
 _warmed: set[tuple] = set()
 
 
-def _warm(solver: Solver, kernel: Kernel, data: Data, task: str) -> None:
+def _warm(solver: Solver, kernel: Kernel, data: Data, case: Case) -> None:
     """Compile the loops that a solver needs for this kernel, storage and type, on data that are not hostile."""
     sparse, single = sp.issparse(data.X), getattr(data.X, "dtype", None) == np.float32
     flags = {} if sparse else getattr(data.X, "flags", {})
     columns, fixed = flags and flags["F_CONTIGUOUS"], flags and not flags["WRITEABLE"]
-    key = solver, type(kernel), task, sparse, single, bool(columns), bool(fixed)
+    task, options = case.task, dict(case.options)
+    key = solver, type(kernel), task, case.options, sparse, single, bool(columns), bool(fixed)
     if key in _warmed:
         return
     _warmed.add(key)
     X, y, _ = clouds(40)
+    y = X[:, 0] if task == "regress" else np.arange(40) % 3 if "multiclass" in options else y
+    options.pop("calibration", None)  # only solves are compiled
     X = np.exp(-np.square(X[:, None] - X[None]).sum(axis=2)) if isinstance(kernel, Precomputed) else X
     X = X.astype(np.float32 if single else np.float64)
     given: Any = sp.csr_array(X) if sparse else np.asfortranarray(X) if columns else X
@@ -160,6 +213,7 @@ def _warm(solver: Solver, kernel: Kernel, data: Data, task: str) -> None:
         if task == "one-class":
             _machine(solver, kernel).fit(given).score_samples(given)
         else:
-            fit(given, y, solver=solver, kernel=kernel, stop=Gap(TOL) | Iterations(200)).model.predict(given)
+            stop = Gap(TOL) | Iterations(200)
+            fit(given, y, task=task, solver=solver, kernel=kernel, stop=stop, **options).model.predict(given)
     except Exception:  # a solver that refuses, or fails, does so again on the case
         return

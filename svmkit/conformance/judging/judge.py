@@ -54,8 +54,10 @@ def judge_fit(
     sample_weight: Any = None,
     tol: float | None = None,
     values: Values | None = None,
+    multiclass: str = "ovo",
 ) -> list[Verdict]:
-    """Judge every class pair of a fit, its decisions and its labels on the training samples.
+    """Judge every class pair of a fit, or every class against the rest, its decisions and its labels on the training
+    samples.
 
     Parameters
     ----------
@@ -73,12 +75,14 @@ def judge_fit(
         The gap that was asked for.
     values : Values, default=None
         The kernel values of X where an earlier judgement has computed some; with the parameters of the model's kernel.
+    multiclass : {"ovo", "ovr"}, default="ovo"
+        As it was given.
 
     Returns
     -------
     list of Verdict
-        One for each class pair; empty if the judge does not know the objective. False claims of the whole, such as
-        labels, are in the first one.
+        One for each class pair, or class; empty if the judge does not know the objective. False claims of the whole,
+        such as labels, are in the first one.
 
     Examples
     --------
@@ -97,10 +101,12 @@ def judge_fit(
     is_w = solver.problem_for(model.kernel).is_linear
     values = values or Values(model.kernel.name, model.kernel.params, X)
     cost, classes = costs(y, C, class_weight, sample_weight), np.unique(y)
-    pairs = [(a, b) for a in range(len(classes)) for b in range(a + 1, len(classes))]
+    pairs: list[tuple[int, int | None]] = [(a, b) for a in range(len(classes)) for b in range(a + 1, len(classes))]
+    if rest := multiclass == "ovr" and len(classes) > 2:
+        pairs = [(a, None) for a in range(len(classes))]
     decisions = model.decision_function(X).reshape(len(y), len(pairs))
     verdicts, true = [], np.zeros((len(y), len(pairs)), Exact)
-    safe = np.ones(len(y), bool)
+    safe, widest = np.ones(len(y), bool), np.zeros(len(y), Exact)
     for k, (a, b) in enumerate(pairs):
         pair = _pair(fit, values, y, cost, classes, k, (a, b), is_w)
         verdict = judge_claims(pair, objective, fit.solutions[k], tol)
@@ -115,8 +121,10 @@ def judge_fit(
             verdict.false.append(
                 f"{wrong.sum()} decisions of {len(y)}; row {i}: {decisions[i, k]:.9g} is {float(true[i, k]):.9g}"
             )
-        safe &= np.abs(true[:, k]) > reach
-    wrong = (model.predict(X) != classes[_votes(true, len(classes))]) & safe
+        safe, widest = safe & (np.abs(true[:, k]) > reach), np.maximum(widest, reach)
+    if rest:
+        safe = np.diff(np.sort(true, axis=1)[:, -2:], axis=1)[:, 0] > 2 * widest
+    wrong = (model.predict(X) != classes[true.argmax(axis=1) if rest else _votes(true, len(classes))]) & safe
     if wrong.any():
         verdicts[0].false.append(f"{wrong.sum()} labels of {len(y)}")
     worst = max(verdict.gap for verdict in verdicts)
@@ -126,23 +134,31 @@ def judge_fit(
 
 
 def _pair(fit, values, y, cost, classes, k, of, is_w) -> Subproblem:
-    """The k-th class pair and its coefficients, in LIBSVM's layout."""
+    """The k-th class pair and its coefficients, in LIBSVM's layout; or the k-th class and all others (b is None)."""
     (a, b), model = of, fit.model
-    rows = np.flatnonzero(((y == classes[a]) | (y == classes[b])) & (cost > 0))
+    rows = np.flatnonzero(((y == classes[a]) | (b is None) | (y == classes[b or 0])) & (cost > 0))
     plus = classes[b] if len(classes) == 2 else classes[a]
     signs = np.where(y[rows] == plus, Exact(1), Exact(-1))
     intercept = Exact(model.intercept[k])
     if is_w:
-        w = np.asarray(model.vectors[k]).astype(Exact)
+        w = _column_weights(model, k)
         return Subproblem(values, rows, signs, cost[rows], None, w, intercept)
     owner = np.repeat(np.arange(len(classes)), model.n_support)
     coef = np.zeros(len(y), Exact)
     for place, row in enumerate(fit.support):
-        if owner[place] == a:
+        if b is None:
+            coef[row] = model.coef[k, place]
+        elif owner[place] == a:
             coef[row] = model.coef[b - 1, place]
         elif owner[place] == b:
             coef[row] = model.coef[a, place]
     return Subproblem(values, rows, signs, cost[rows], coef[rows], None, intercept)
+
+
+def _column_weights(model: Any, k: int) -> np.ndarray:
+    """Return the k-th vector of a linear model, which has coefficient 1."""
+    row = model.vectors[[k]]
+    return (row.toarray() if hasattr(row, "toarray") else np.asarray(row))[0].astype(Exact)
 
 
 def _votes(decisions: np.ndarray, n_classes: int) -> np.ndarray:
@@ -217,7 +233,7 @@ def judge_regression(
     rows = np.flatnonzero(weights > 0)
     coef, w = np.zeros(len(targets), Exact), None
     if solver.problem_of(model.kernel, "regress").is_linear:
-        w = np.asarray(model.vectors[0]).astype(Exact)
+        w = _column_weights(model, 0)
     else:
         coef[fit.support] = model.coef[0]
     given = Subproblem(

@@ -1,0 +1,108 @@
+"""Judges of the other kinds of machines: of nu, of all classes at once, and of probabilities; as in `judge`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from svmkit.conformance.judging.claims import FEASIBLE, ROUNDING, Verdict, compare_numbers
+from svmkit.conformance.judging.definitions import Exact, Values
+from svmkit.conformance.judging.judge import DECISION, costs, judge_fit, judge_regression
+from svmkit.solver.base import Solver
+from svmkit.training.result import Fit
+
+
+def judge_nu(fit: Fit, X: Any, y: Any, nu: float, *, solver: Solver, C: float, sample_weight: Any, tol: float):
+    """Return the verdicts on a fit with nu, of two classes or of quantities, none if it has no D. Its numbers are those
+    of the problem whose cost, or tube, nu has settled: the weights sum to nu sum w, and D says how wide the tube is.
+
+    Parameters
+    ----------
+    fit, X, y, nu, solver, C, sample_weight, tol
+        As for `judge_fit` and as they were given; C is that of a regression.
+    """
+    weights = np.ones(len(y), Exact) if sample_weight is None else np.asarray(sample_weight).astype(Exact)
+    coef = np.zeros(len(y), Exact)
+    coef[fit.support] = fit.model.coef[0]
+    size, claim = np.abs(coef).sum(), fit.solutions[0].certificate
+    if claim.dual is None or not size > 0:
+        return []
+    given: dict[str, Any] = {"solver": solver, "sample_weight": sample_weight, "tol": tol}
+    if fit.model.classes is not None and len(fit.model.classes):
+        return judge_fit(fit, X, y, C=size / (Exact(nu) * weights.sum()), **given)
+    values = Values(fit.model.kernel.name, fit.model.kernel.params, X)
+    norm = coef @ values(np.arange(len(y)), np.arange(len(y))) @ coef
+    epsilon = (np.asarray(y).astype(Exact) @ coef - norm / 2 - claim.dual) / size
+    verdict = judge_regression(fit, X, y, C=C, epsilon=max(float(epsilon), 0.0), **given)
+    assert verdict is not None
+    most = Exact(nu) * C * weights.sum()  # each sign has half of it, or both lack the same: rounding is relative to it
+    verdict.false = [said for said in verdict.false if not said.startswith("dual weights leave their bounds by 0,")]
+    if size > most * (1 + FEASIBLE) or abs(coef.sum()) > most * FEASIBLE:
+        verdict.false.append(f"weights of {float(size):.9g} that sum to {float(coef.sum()):.3g}; nu allows {most:.9g}")
+    return [verdict]
+
+
+def judge_all_classes(
+    fit: Fit, X: Any, y: Any, *, C: float, class_weight: Any = None, sample_weight: Any = None, tol: float | None = None
+) -> list[Verdict]:
+    """Return the verdict on Crammer and Singer's machine of more than two classes, with a bias column of 1.
+
+    Parameters
+    ----------
+    fit, X, y, C, class_weight, sample_weight, tol
+        As for `judge_fit`.
+    """
+    y, model, solution = np.asarray(y), fit.model, fit.solutions[0]
+    classes, codes = np.unique(y, return_inverse=True)
+    cost, values = costs(y, C, class_weight, sample_weight), Values("linear", {}, X)
+    W, b = model.coef.astype(Exact) @ np.asarray(model.vectors).astype(Exact), model.intercept.astype(Exact)
+    h = values.X @ W[:, values.columns].T + b
+    size = np.abs(values.X) @ np.abs(W[:, values.columns]).T + np.abs(b)
+    rows = np.flatnonzero(cost > 0)
+    every, own, C_i = np.arange(len(rows)), codes[rows], cost[rows]
+    rival = h[rows]
+    rival[every, own] = -np.inf
+    slack = 1 + rival.max(axis=1) - h[rows, own]
+    P = ((W * W).sum() + b @ b) / 2 + C_i @ np.maximum(slack, 0)
+
+    def prove(off: np.ndarray) -> np.longdouble:
+        """D of the weights against other classes (m, k), within the costs and at the best factor."""
+        off = np.minimum(np.where(np.isfinite(off), off, 0), 0)
+        off[every, own] = 0
+        off *= np.minimum(1, C_i / np.maximum(-off.sum(axis=1), Exact(1e-300)))[:, None]
+        totals = -off.sum(axis=1)
+        off[every, own] = totals
+        curvature = np.square(off.T @ values.X[rows]).sum() + np.square(off.sum(axis=0)).sum()
+        s = min(Exact(1), totals.sum() / curvature) if curvature > 0 else Exact(1)
+        return s * totals.sum() - s * s * curvature / 2
+
+    suggested = np.zeros((len(rows), len(classes)), Exact)
+    suggested[every, rival.argmax(axis=1)] = np.where(slack > 0, -C_i, 0)
+    points = [solution.point.astype(Exact)] if solution.point.shape == suggested.shape else []
+    verdict = Verdict.measure(P, max(prove(off) for off in (suggested, *points)))
+    free = ROUNDING * float(size[rows].max(axis=1) @ C_i / max(P, Exact(1e-300)))
+    compare_numbers(verdict, solution.certificate, solution.status, tol, free)
+    reach = DECISION * np.maximum(1, np.abs(h)) + ROUNDING * size
+    if (off := np.abs(model.decision_function(X) - h) > reach).any():
+        verdict.false.append(f"{off.sum()} decisions of {off.size}")
+    clear = np.diff(np.sort(h, axis=1)[:, -2:], axis=1)[:, 0] > 2 * reach.max(axis=1)
+    if (wrong := (model.predict(X) != classes[h.argmax(axis=1)]) & clear).any():
+        verdict.false.append(f"{wrong.sum()} labels of {len(y)}")
+    return [verdict]
+
+
+def false_probabilities(fit: Fit, X: Any) -> list[str]:
+    """Return what is false of the probabilities of a calibrated fit, which are those of its decisions and labels."""
+    model, false = fit.model, list[str]()
+    proba, decisions = model.predict_proba(X), model.decision_function(X)
+    if not ((proba >= 0.0) & (proba <= 1.0)).all() or (np.abs(proba.sum(axis=1) - 1.0) > 1e-12).any():
+        return [f"probabilities from {proba.min()} to {proba.max()}, whose sums are up to {proba.sum(axis=1).max()}"]
+    clear = np.diff(np.sort(proba, axis=1)[:, -2:], axis=1)[:, 0] > 1e-9
+    if (model.predict(X) != model.classes[proba.argmax(axis=1)])[clear].any():
+        false.append("a label is not that of the largest probability")
+    if proba.shape[1] == 2:
+        steps = np.diff(proba[np.argsort(decisions.ravel(), kind="stable"), 1])
+        if (steps > 1e-12).any() and (steps < -1e-12).any():
+            false.append("the probabilities do not follow the decisions")
+    return false
