@@ -102,8 +102,16 @@ class Lane:
     def call(self, seconds: float, function: Callable[..., T], *args: Any, patience: float = 0.0) -> T:
         """Call a function of a module, which the worker imports by name, in the worker, and return its value.
 
-        Raises whatever the function raises, TimeoutError after `seconds`, WorkerLost, and Stopped, `patience` seconds
-        after the flag was raised: a run that is being logged is not left half-way.
+        Raises whatever the function raises, TimeoutError, WorkerLost, and Stopped after the flag was raised.
+
+        Parameters
+        ----------
+        seconds : float
+            The time limit of the call.
+        function, *args : callable, object
+            The function, and what it is called with.
+        patience : float, default=0.0
+            Seconds from the flag to Stopped: a run that is being logged is not left half-way.
         """
         if self.executor is None:
             self.executor = self._worker()
