@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -92,6 +93,16 @@ class SvmkitWarning(UserWarning):
 def one_line(error: BaseException) -> str:
     """Return an exception's message without line breaks, or the name of its type if it has no message."""
     return " ".join(str(error).split()) or type(error).__name__
+
+
+# a password may hold a slash that was not encoded; a port is digits alone
+_LOGIN = re.compile(r"://(?:[^/\s]*|[^/\s:]+:(?!\d*/)\S*)@")
+_SECRET = re.compile(r"([?&;][^?&;=\s]*(?:passw|pwd|token|secret|key)[^?&;=\s]*=)[^&;\s]+", re.I)
+
+
+def redact(text: str) -> str:
+    """Return a text, such as an address or a message, with *** for the user names, passwords and keys of addresses."""
+    return _SECRET.sub(r"\1***", _LOGIN.sub("://***@", text))
 
 
 def meant(name: Any, known: Iterable[Any]) -> str:

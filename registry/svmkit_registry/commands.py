@@ -7,8 +7,9 @@ from typing import Any
 
 import typer
 
-from svmkit.cli.common import JSON, PLUGIN, TRACKING_URI, emit, note, rows, warnings_as_notes
+from svmkit.cli.common import JSON, PLUGIN, TRACKING_URI, align, emit, note, rows, warnings_as_notes
 from svmkit.errors import SvmkitError
+from svmkit.runtime.terminal import say, visible
 
 NAME = typer.Argument(help="Name of a registered model.")
 
@@ -31,13 +32,11 @@ def list_(tracking_uri: str = TRACKING_URI, json: bool = JSON) -> None:
     if not registered:
         note("none is registered yet: svmkit train --register NAME, or svmkit models register FILE --name NAME")
         return
-    lines = [("name", "versions", "latest", "aliases")]
+    lines = [["name", "versions", "latest", "aliases"]]
     for model in registered:
         aliases = ", ".join(f"@{alias} {version}" for alias, version in model["aliases"].items())
-        lines.append((model["name"], str(model["versions"]), _accuracy(model["latest"]), aliases))
-    widths = [max(len(line[k]) for line in lines) for k in range(4)]
-    for line in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        lines.append([model["name"], str(model["versions"]), _accuracy(model["latest"]), aliases])
+    say(*align(lines, left=range(4)))
 
 
 @app.command()
@@ -49,9 +48,9 @@ def show(name: str = NAME, tracking_uri: str = TRACKING_URI, json: bool = JSON) 
     if json:
         emit(model)
         return
-    print(f"{name}: {len(model['versions'])} version{'s' * (len(model['versions']) != 1)}")
+    say(f"{name}: {len(model['versions'])} version{'s' * (len(model['versions']) != 1)}")
     for version in model["versions"]:
-        print()
+        say("")
         _show(version)
 
 
@@ -72,7 +71,7 @@ def _register(
     if json:
         emit(done)
     else:
-        print(f"{file} is {done['uri']}")
+        say(f"{file} is {done['uri']}")
 
 
 @app.command("promote")
@@ -103,7 +102,7 @@ def _promote(
         return
     before = done["replaced"]
     was = "" if before is None else " as before" if before == done["version"] else f", before version {before}"
-    print(f"{name}@{done['alias']} is version {done['version']}{was}")
+    say(f"{name}@{done['alias']} is version {done['version']}{was}")
 
 
 @app.command("pull")
@@ -122,7 +121,7 @@ def _pull(
     if json:
         emit(done)
     else:
-        print(f"{source} is in {out}")
+        say(f"{source} is in {out}")
 
 
 @app.command("delete")
@@ -143,14 +142,14 @@ def _delete(
         used = ", ".join(f"@{alias} is version {number}" for alias, number in aliases.items())
         raise SvmkitError(f"{what} is not deleted: {used}; promote another version, or pass --yes")
     if not yes:  # stdout is for results; whatever is not y or yes, the end of the input too, means no
-        print(f"delete {what}? [y/N] ", end="", file=sys.stderr, flush=True)
+        print(visible(f"delete {what}? [y/N] "), end="", file=sys.stderr, flush=True)
         if sys.stdin is None or sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise SvmkitError(f"{what} is not deleted")
     models.delete(target, whole=version is None, uri=tracking_uri)
     if json:
         emit(target)
     else:
-        print(f"{what} is deleted")
+        say(f"{what} is deleted")
 
 
 def _accuracy(version: dict[str, Any] | None) -> str:

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from svmkit.errors import InputError
+from svmkit.errors import InputError, redact
 from svmkit_registry.packing import STORED
-from svmkit_registry.store import patiently, redact
+from svmkit_registry.store import patiently
 
 T = TypeVar("T")
 _FORMS = "models:/NAME@ALIAS, models:/NAME/VERSION, models:/NAME/latest, models:/MODEL_ID or runs:/RUN_ID/model"

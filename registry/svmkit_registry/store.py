@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from svmkit.errors import InputError, SvmkitError
+from svmkit.errors import InputError, SvmkitError, one_line, redact
 
 DATABASE, ARTIFACTS, EXPERIMENT = "mlflow.db", "mlruns", "svmkit"
 PATIENCE = 60.0  # seconds that a call may wait for other processes
@@ -55,12 +55,6 @@ def tracking_uri(uri: str | None = None) -> str:
         chosen = f"sqlite:///{chosen}"
     path = sqlite_path(chosen)
     return f"sqlite:///{path.as_posix()}" if path else chosen
-
-
-def redact(uri: str) -> str:
-    """The URI without user name and password, for messages."""
-    parts = urlsplit(uri)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in parts.netloc else uri
 
 
 def sqlite_path(uri: str) -> Path | None:
@@ -111,7 +105,7 @@ def session(uri: str, what: str, *, create: bool = False) -> Iterator[Any]:
 
 def reason(error: BaseException) -> str:
     """An error, which may fill a page, in one line."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = redact(one_line(error))
     for said, meant in (("Connection refused", "no server answers there"), ("timed out", "the server does not answer")):
         if said in text:
             return meant

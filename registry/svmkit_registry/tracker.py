@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svmkit._version import __version__
-from svmkit.errors import SvmkitError, SvmkitWarning
+from svmkit.errors import SvmkitError, SvmkitWarning, redact
 from svmkit.solver.history import HistoryPoint
 from svmkit.tracking import Tracker
 from svmkit_registry import store
@@ -46,7 +46,7 @@ def _guard(method: Callable) -> Callable:
                 raise
             # a model that cannot be saved is no fault of the store
             self._failed = not (method.__name__ == "model" and isinstance(error, SvmkitError))
-            problem = f"MLflow: {method.__name__} failed at {store.redact(self.uri)}: {store.reason(error)}"
+            problem = f"MLflow: {method.__name__} failed at {redact(self.uri)}: {store.reason(error)}"
             remedy = "mend the store, or pass --no-track" if self._failed else "the run goes on without it"
             warnings.warn(f"{problem}; {remedy}", SvmkitWarning, stacklevel=2)
         return None

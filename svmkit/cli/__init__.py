@@ -56,5 +56,7 @@ def _run(args: list[str], debug: bool) -> int:
 
 
 def _say(message: str, code: int) -> int:
-    print(f"svmkit: {' '.join(message.split())}", file=sys.stderr)
+    from svmkit.runtime.terminal import visible
+
+    print(f"svmkit: {visible(' '.join(message.split()))}", file=sys.stderr)
     return code

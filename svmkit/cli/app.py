@@ -18,6 +18,7 @@ from svmkit._version import __version__
 from svmkit.cli import commands, datasets, exchange, show
 from svmkit.cli.extending import new, plugins
 from svmkit.errors import InputError
+from svmkit.runtime.terminal import say
 
 
 class Commands(TyperGroup):
@@ -82,7 +83,7 @@ app = typer.Typer(
 
 def _version(show: bool) -> None:
     if show:
-        print(f"svmkit {__version__}")
+        say(f"svmkit {__version__}")
         raise typer.Exit
 
 

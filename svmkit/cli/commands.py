@@ -11,6 +11,7 @@ import typer
 from svmkit.cli.common import emit, load_for, load_model, note
 from svmkit.cli.option_table import Options, argument, option, takes
 from svmkit.errors import InputError
+from svmkit.runtime.terminal import say, visible
 
 
 @takes(
@@ -106,7 +107,7 @@ def warmup(options: Options) -> None:
     if options.json:
         emit({"seconds": seconds, "steps": done})
     else:
-        print(f"compiled and cached in {seconds:.1f} s")
+        say(f"compiled and cached in {seconds:.1f} s")
 
 
 @takes(
@@ -179,9 +180,12 @@ def predict(options: Options) -> None:
             return
     if proba and not options.json:
         note(f"probabilities of the classes {', '.join(map(str, model.classes.tolist()))}, in this order")
-    lines = (
-        ("\t".join(map(repr, row)) for row in values.tolist()) if decision or proba else map(_field, values.tolist())
-    )
+    if decision or proba:
+        lines = ["\t".join(map(repr, row)) for row in values.tolist()]
+    else:
+        _note_formulas(model.classes)
+        steers = out is None and sys.stdout.isatty()
+        lines = [_field(visible(label) if steers else str(label)) for label in values.tolist()]
     text = "".join(f"{line}\n" for line in lines)
     if out is None:
         sys.stdout.write(text)
@@ -191,12 +195,21 @@ def predict(options: Options) -> None:
         note(f"{rows.n_samples:,} predictions in {out}")
 
 
-def _field(label: object) -> str:
+def _field(text: str) -> str:
     """Return a label as one field of a CSV record, in quotes where a reader would take it for more, or for less."""
-    text = str(label)
     if text and text == text.strip() and not any(mark in text for mark in ',;\t"\r\n'):
         return text
     return '"' + text.replace('"', '""') + '"'
+
+
+def _note_formulas(classes: Any) -> None:
+    """Print a line if a label is text that a spreadsheet would take for a formula."""
+    from svmkit.data.formats.cells import is_number
+
+    texts = [text for text in map(str, classes.tolist()) if text.startswith(("=", "+", "-", "@"))]
+    first = next((text for text in texts if not is_number(text)), None)
+    if first is not None:
+        note(f"the label {first!r} looks like a formula: a spreadsheet may compute it, unless it takes labels as text")
 
 
 @takes(
@@ -224,8 +237,8 @@ def check(options: Options) -> None:
         passed = not any(r.problem for r in results)
         done.append({"name": one, "passed": passed, "checks": [r._asdict() for r in results]})
         if not options.json:
-            print("\n".join(map(report, results)))
-            print(f"{one}: {sum(not r.problem for r in results)} of {len(results)} checks hold")
+            say(*"\n".join(map(report, results)).split("\n"))
+            say(f"{one}: {sum(not r.problem for r in results)} of {len(results)} checks hold")
     if options.json:
         emit(done[0] if len(done) == 1 else {"passed": all(d["passed"] for d in done), "plugins": done})
     if not all(d["passed"] for d in done):

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from svmkit.errors import InputError
+from svmkit.errors import InputError, redact
 from svmkit.runtime import interrupt
+from svmkit.runtime.terminal import console, say, visible
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,7 +51,7 @@ PLUGIN = typer.Option(
 
 def note(message: str) -> None:
     """Print one line on stderr."""
-    print(f"svmkit: {message}", file=sys.stderr)
+    print(f"svmkit: {visible(message)}", file=sys.stderr)
 
 
 def emit(value: Any) -> None:
@@ -159,7 +160,8 @@ def require_wanted() -> None:
 
 def where(uri: Any) -> str:
     """Return how to view the runs of a store: an address, or a command."""
-    return str(uri) if str(uri).startswith("http") else f"mlflow ui --backend-store-uri {uri}"
+    plain = redact(str(uri))
+    return plain if plain.startswith("http") else f"mlflow ui --backend-store-uri {plain}"
 
 
 def rows(pairs: list[tuple[str, Any]]) -> None:
@@ -167,11 +169,12 @@ def rows(pairs: list[tuple[str, Any]]) -> None:
     shown = [(name, value) for name, value in pairs if value is not None]
     width = max(len(name) for name, _ in shown)
     for name, value in shown:
-        print(f"{name:<{width}}  {value}")
+        say(f"{name:<{width}}  {value}")
 
 
 def align(lines: list[list[str]], left: Collection[int] = ()) -> list[str]:
     """Return lines of cells as text; the columns in `left` are aligned to the left, the others to the right."""
+    lines = [[visible(cell) for cell in line] for line in lines]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     sides = [str.ljust if k in left else str.rjust for k in range(len(widths))]
     return ["  ".join(map(lambda side, *cell: side(*cell), sides, line, widths)).rstrip() for line in lines]
@@ -195,12 +198,11 @@ def cells_shown(todo: int) -> Iterator[Callable[[Any, dict[str, Any] | None], No
         yield lambda cell, record: None if record is None else note(cell_line(cell, record))
         return
     from rich import progress
-    from rich.console import Console
 
     counts = (progress.BarColumn(), progress.MofNCompleteColumn(), progress.TimeElapsedColumn())
     left = (progress.TextColumn("left"), progress.TimeRemainingColumn())
     running = progress.TextColumn("{task.description}", markup=False)
-    with progress.Progress(*counts, *left, running, console=Console(stderr=True), transient=True) as bar:
+    with progress.Progress(*counts, *left, running, console=console(stderr=True), transient=True) as bar:
         task, under_way = bar.add_task("loading, compiling", total=todo), []
 
         def show_cell(cell: Any, record: dict[str, Any] | None) -> None:

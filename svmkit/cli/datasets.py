@@ -12,6 +12,7 @@ import typer
 
 from svmkit.cli.common import align, emit, rows
 from svmkit.cli.option_table import Options, argument, option, takes
+from svmkit.runtime.terminal import console, say
 
 if TYPE_CHECKING:
     from svmkit.data.places.download import Progress
@@ -37,7 +38,7 @@ def list_(options: Options) -> None:
         return
     width = max(len(name) for name, _, _ in entries)
     for name, origin, path in entries:
-        print(f"{name:<{width}}  {origin:<12}  {path or ''}".rstrip())
+        say(f"{name:<{width}}  {origin:<12}  {path or ''}".rstrip())
 
 
 @app.command()
@@ -72,7 +73,7 @@ def fetch(options: Options) -> None:
         done.append(asdict(fetched) | {"path": str(fetched.path)})
         if not options.json:
             how = "fetched" if fetched.fetched else "was here"
-            print(f"{name:<{width}}  {how:<8}  {fetched.bytes:>13,} bytes  {fetched.path}", flush=True)
+            say(f"{name:<{width}}  {how:<8}  {fetched.bytes:>13,} bytes  {fetched.path}")
     if options.json:
         emit(done)
 
@@ -83,7 +84,6 @@ def _bar(name: str) -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
     columns = (
@@ -93,7 +93,7 @@ def _bar(name: str) -> Iterator[Progress | None]:
         TransferSpeedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
         task = bar.add_task(name, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
@@ -114,10 +114,9 @@ def _report(about: dict[str, Any]) -> None:
         classes = ", ".join(shown)
     rows([*size.items(), ("label", named), ("target", words), ("classes", None if target else classes)])
     if about["columns"]:
-        print()
-        print("\n".join(_table(about["columns"])))
+        say("", *_table(about["columns"]))
     if about["refusal"]:
-        print(f"\ntrain would refuse this: {about['refusal']}")
+        say("", f"train would refuse this: {about['refusal']}")
 
 
 def _table(columns: list[dict[str, Any]]) -> list[str]:

@@ -94,12 +94,11 @@ def _pairs(values: dict[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a value in one line; a file may come from anybody, so that its texts must not steer the terminal."""
+    """Return a value in words."""
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, dict):
         return _pairs(value)
     if isinstance(value, list):
         return _first([_text(entry) for entry in value])
-    text = str(value)
-    return text if text.isprintable() else repr(text)
+    return str(value)

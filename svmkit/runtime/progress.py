@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
+from svmkit.runtime.terminal import console, visible
+
 Show = Callable[[str], None]
 """Replaces the text of a live line."""
 
@@ -28,7 +30,7 @@ def is_notebook() -> bool:
 def say(line: str) -> None:
     """Write a line that stays, in one piece, on stderr or below a notebook's cell."""
     stream = sys.stdout if is_notebook() else sys.stderr
-    stream.write(line + "\n")
+    stream.write(visible(line) + "\n")
     stream.flush()
 
 
@@ -71,15 +73,15 @@ class _Live:
 
     def open(self) -> None:
         """Draw the line, unless it is closed already."""
-        from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        console = Console(stderr=not is_notebook())
         with self._lock:
             if self._closed:
                 return
-            bar: Any = Progress(*columns, console=console, transient=True, refresh_per_second=PER_SECOND)
+            bar: Any = Progress(
+                *columns, console=console(stderr=not is_notebook()), transient=True, refresh_per_second=PER_SECOND
+            )
             self.task = bar.add_task(self.text)
             bar.start()
             self.bar = bar

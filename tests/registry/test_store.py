@@ -85,7 +85,6 @@ def test_where_the_store_is(tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://host:5000")
     assert store.tracking_uri() == "http://host:5000" and store.artifact_root("http://host:5000") is None
     assert store.tracking_uri("runs.db") == f"sqlite:///{tmp_path}/runs.db"
-    assert store.redact("http://me:secret@host:5000/x") == "http://host:5000/x"
 
 
 def drive(tracker: MLflowTracker) -> list[str]:

@@ -26,6 +26,7 @@ from svmkit.compare.results import Results, as_line
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning, one_line
 from svmkit.model.calibration import KINDS
 from svmkit.runtime import files
+from svmkit.runtime.terminal import say
 from svmkit.scoring.metric import require_metric, title
 from svmkit.tasks import TASKS
 from svmkit.tracking import Tracker
@@ -273,12 +274,12 @@ class Comparison(CellsJob):
             from svmkit.cli.comparing.comparison_table import print_tables
 
             print_tables(self.results)
-            print(f"results  {self.store.path}")
+            say(f"results  {self.store.path}")
             for what, path in (("report", self.options.report), ("table", self.options.latex)):
                 if path and Path(path).exists():
-                    print(f"{what:<7}  {path}")
+                    say(f"{what:<7}  {path}")
             if self.tracker.run_id:
-                print(f"run      {self.tracker.run_id}  ({where(self.tracker.uri)})")
+                say(f"run      {self.tracker.run_id}  ({where(self.tracker.uri)})")
         if not self.is_whole and not self.failure:
             note("interrupted: the same command goes on with the cells that are missing")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from svmkit.compare.metrics import BY_NAME
 from svmkit.compare.results import Results, Row
+from svmkit.runtime import terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,9 +34,7 @@ def print_tables(results: Results) -> None:
 
 def make_console() -> Console:
     """Return stdout for tables, as wide as a terminal or `WIDE`."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
+    console = terminal.console(highlight=False)
     if not console.is_terminal:
         console.width = WIDE
     return console

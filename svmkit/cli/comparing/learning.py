@@ -15,6 +15,7 @@ from svmkit.compare.report.plots import numbers
 from svmkit.compare.results import as_line, results_frame
 from svmkit.errors import InputError, SvmkitError
 from svmkit.runtime import files, interrupt
+from svmkit.runtime.terminal import say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,11 +78,11 @@ class Learning(CellsJob):
         else:
             print_table(self.frame)
             for line in trends:
-                print(line)
+                say(line)
             if self.out:
-                print(f"results  {self.out}")
+                say(f"results  {self.out}")
             if self.plot and self.frame["fit_s"].notna().any():
-                print(f"picture  {self.plot}")
+                say(f"picture  {self.plot}")
         if not self.is_whole:
             kept = "the same command goes on with what is missing" if self.out else "--out FILE keeps what is finished"
             note(f"interrupted: {kept}")

@@ -13,6 +13,7 @@ from svmkit.cli.evaluating.quality import base_rate, in_digits, largest, mean_of
 from svmkit.errors import InputError, SvmkitError
 from svmkit.plotting import COLOURS, draw_reliability
 from svmkit.runtime import files
+from svmkit.runtime.terminal import say
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,10 +53,7 @@ def show(result: dict[str, Any]) -> None:
     data = ("data", f"{result['data']}: {result['n_test']:,} rows")
     rows([data, *measures, *zip(("support", "time", "picture"), ending, strict=True)])
     if not of_quantities:
-        print()
-        print("\n".join(by_class(result)))
-        print()
-        print("\n".join(confusion(**result["confusion"])))
+        say("", *by_class(result), "", *confusion(**result["confusion"]))
 
 
 def by_class(result: dict[str, Any]) -> list[str]:

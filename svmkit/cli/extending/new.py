@@ -13,6 +13,7 @@ from pathlib import Path
 from svmkit import plugins
 from svmkit.cli.option_table import Options, argument, option, takes
 from svmkit.errors import InputError
+from svmkit.runtime.terminal import say
 
 FOLDER = Path(__file__).parent / "templates"
 KINDS = ("solver", "kernel", "loss", "sampler")
@@ -56,9 +57,7 @@ def new(options: Options) -> None:
     if options.json:
         emit({"kind": kind, "name": name, "files": [str(path) for path in written], "next": steps})
         return
-    print("\n".join(f"wrote {path}" for path in written))
-    print("next")
-    print("\n".join(f"  {step}" for step in steps))
+    say(*(f"wrote {path}" for path in written), "next", *(f"  {step}" for step in steps))
 
 
 class Template:

@@ -36,6 +36,7 @@ def plugins(options: Options) -> None:
     from svmkit.cli.common import emit
     from svmkit.errors import InputError
     from svmkit.plugins import KINDS, describe
+    from svmkit.runtime.terminal import console, say
 
     kind, package, format = options.kind, options.package, options.format
     if kind is not None and kind not in KINDS:
@@ -49,14 +50,12 @@ def plugins(options: Options) -> None:
     if options.json:
         emit([as_dict(row) for row in listed])
     elif format == "markdown":
-        print("\n\n".join(markdown(rows) for rows in _by_kind(listed)))
+        say(*"\n\n".join(markdown(rows) for rows in _by_kind(listed)).split("\n"))
     elif sys.stdout.isatty():
-        from rich.console import Console
-
         for rows in _by_kind(listed):
-            Console().print(table(rows, detailed=kind == "solver"), "")
+            console().print(table(rows, detailed=kind == "solver"), "")
     else:
-        print("\n".join(lines(listed)))
+        say(*lines(listed))
 
 
 def as_dict(row: Listed) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from svmkit.cluster import connect, scheme_of
 from svmkit.errors import InputError, SvmkitError, one_line
 from svmkit.runtime import files
 from svmkit.runtime.progress import live
+from svmkit.runtime.terminal import say
 from svmkit.scoring.metric import Metric
 from svmkit.scoring.quantities import metric_for
 from svmkit.tasks import task_named
@@ -233,14 +234,14 @@ class TuneJob:
             emit(self._summary(outcome.result))
             return
         result, given = self.result, self.given
-        print(
+        say(
             f"{given.search} search over {', '.join(result.best.params)}: {len(result.candidates):,} candidates, "
             f"{given.cv} folds, {result.n_fits:,} fits in {result.seconds:.2f} s, by {self.metric.title}"
         )
-        print("\n".join(_table(result, SHOWN)))
+        say(*_table(result, SHOWN))
         if self.plot:
-            print(f"picture: {self.plot}")
-        print()
+            say(f"picture: {self.plot}")
+        say("")
         report(outcome, False)
 
     def _summary(self, refit: dict[str, Any]) -> dict[str, Any]:

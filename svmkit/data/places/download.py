@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from svmkit._version import __version__
 from svmkit.data.formats.files import open_data
 from svmkit.data.places.remote import Remote
-from svmkit.errors import InputError, SvmkitError, one_line
+from svmkit.errors import InputError, SvmkitError, one_line, redact
 
 if TYPE_CHECKING:
     from requests import Response
@@ -131,11 +131,6 @@ class Resumable:
         except InputError:
             problem = f"{self.part.stem}: what came cannot be unpacked, removed"
             raise WrongFile(f"{problem}: the same command fetches it anew") from None
-
-
-def redact(url: str) -> str:
-    """Return a URL without user name and password, for messages."""
-    return url.replace(f"{urlsplit(url).netloc.rpartition('@')[0]}@", "", 1) if "@" in urlsplit(url).netloc else url
 
 
 def _ask(url: str, start: int, known: dict[str, Any]) -> tuple[Response, int]:

@@ -18,10 +18,10 @@ from urllib.parse import quote, urlsplit
 
 from svmkit.data.formats.files import COMPRESSIONS, cite, open_data
 from svmkit.data.places.builtin import BUILTIN
-from svmkit.data.places.download import NotThere, Progress, Resumable, WrongFile, redact
+from svmkit.data.places.download import NotThere, Progress, Resumable, WrongFile
 from svmkit.data.places.remote import REMOTE, SITES, Remote
 from svmkit.data.places.sources import cache_dir, find_cached, offer
-from svmkit.errors import InputError, SvmkitError, SvmkitWarning
+from svmkit.errors import InputError, SvmkitError, SvmkitWarning, redact
 
 
 @dataclass(frozen=True)

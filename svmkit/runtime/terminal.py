@@ -1,0 +1,36 @@
+"""Text for a terminal: labels, names and messages of strangers are printed so that they cannot steer it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# control characters, line separators, what turns the direction of writing, and halves of characters
+_STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: Any) -> str:
+    """Return a text as one line whose control characters are written out, as ``\\x1b`` for the escape character."""
+    return _STEERING.sub(lambda found: repr(found[0])[1:-1], str(text))
+
+
+def say(*lines: Any) -> None:
+    """Print lines on stdout, each of which stays one line."""
+    print(*map(visible, lines), sep="\n", flush=True)
+
+
+def console(*, stderr: bool = False, highlight: bool = True) -> Console:
+    """Return a console of rich that styles text, and prints it as `visible` does."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class Visible(Console):
+        def render(self, *args: Any, **kwargs: Any) -> Any:
+            for text, style, control in super().render(*args, **kwargs):
+                kept = text if control else "\n".join(map(visible, text.split("\n")))
+                yield Segment(kept, style, control)
+
+    return Visible(stderr=stderr, highlight=highlight)
