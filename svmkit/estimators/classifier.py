@@ -256,5 +256,5 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
     @only_where(_require_calibration)
     def predict_log_proba(self, X) -> np.ndarray:
         """Predict the logarithms of `predict_proba` (n_samples, n_classes)."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        X = features_to_predict(self, X)
+        return self.model_.predict_log_proba(X, n_threads=self.n_threads)

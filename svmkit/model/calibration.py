@@ -29,14 +29,14 @@ class Calibration(ABC):
         """The number of decisions of a sample."""
 
     @abstractmethod
+    def log_odds(self, decision: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+        """Return the logarithms of the odds of the positive sides, which keep their digits where odds are extreme."""
+
     def probabilities(self, decision: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         """Return the probabilities of the positive sides of decisions (n_samples, n_columns), or of some columns."""
+        from scipy.special import expit  # here: most commands need no probabilities
 
-    def log_odds(self, decision: np.ndarray) -> np.ndarray:
-        """Return the logarithms of the odds of the positive sides, as `probabilities` of all columns."""
-        from scipy.special import logit  # here: most commands need no probabilities
-
-        return logit(self.probabilities(decision))
+        return expit(self.log_odds(decision, columns))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays that a model file keeps, by name."""
@@ -60,15 +60,10 @@ class Sigmoid(Calibration):
     def n_columns(self) -> int:
         return len(self.A)
 
-    def probabilities(self, decision: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
-        from scipy.special import expit
-
+    def log_odds(self, decision: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         A, B = (self.A, self.B) if columns is None else (self.A[columns], self.B[columns])
         with np.errstate(over="ignore"):
-            return expit(-(decision * A + B))
-
-    def log_odds(self, decision: np.ndarray) -> np.ndarray:
-        return -(decision * self.A + self.B)  # a probability near 1 has lost the digits
+            return -(decision * A + B)
 
     def flaw(self) -> str | None:
         if self.A.ndim != 1 or self.A.shape != self.B.shape:
@@ -99,6 +94,11 @@ class Isotonic(Calibration):
         """Return the decisions and the probabilities at the knots of a column."""
         at = slice(int(self.ends[column - 1]) if column else 0, int(self.ends[column]))
         return self.decisions[at], self.shares[at]
+
+    def log_odds(self, decision: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+        from scipy.special import logit
+
+        return logit(self.probabilities(decision, columns))
 
     def probabilities(self, decision: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         out = np.empty(decision.shape)

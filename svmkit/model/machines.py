@@ -28,7 +28,10 @@ from svmkit.model.one_vs_one import (
 
 VALUES = 1 << 22  # kernel values, or entries of matrices that are solved, at a time
 DENSE = 0.1  # share of coefficients above 0 from which on the product of dense matrices is as fast
-DIGITS = 2.0**40  # of probabilities: the last digits are rounding errors of the solution
+DIGITS = 2.0**13 + 1.0  # leaves 40 binary digits of probabilities: the last ones are rounding errors
+LEAST = np.finfo(np.float64).tiny  # the least probability of a class against another one
+SMALL = 1e-9  # probability below which a linear system has lost digits
+SWEEPS = 10
 FEW = 1 << 18  # coefficients times rows up to which one product with zeros is faster than one for each class
 
 
@@ -67,8 +70,8 @@ class Machine(ABC):
         """Return the scores (n_samples, n_classes) of known decisions; the largest one names the class."""
 
     @abstractmethod
-    def probabilities(self, positive: np.ndarray) -> np.ndarray:
-        """Return the probabilities (n_samples, n_classes) for those of the positive sides of known decisions."""
+    def log_probabilities(self, odds: np.ndarray) -> np.ndarray:
+        """Return logarithms of probabilities (n_samples, n_classes) from the logarithms of odds of known decisions."""
 
     def codes(self, known: np.ndarray) -> np.ndarray:
         """Return the class that known decisions name, as codes (n_samples,)."""
@@ -108,8 +111,8 @@ class OneFunction(Machine):
     def codes(self, known: np.ndarray) -> np.ndarray:
         return (known[:, 0] > 0).astype(np.int64)
 
-    def probabilities(self, positive: np.ndarray) -> np.ndarray:
-        return np.concatenate([1.0 - positive, positive], axis=1)
+    def log_probabilities(self, odds: np.ndarray) -> np.ndarray:
+        return -np.logaddexp(0.0, np.concatenate([odds, -odds], axis=1))
 
 
 class ClassFunctions(Machine):
@@ -159,8 +162,8 @@ class ClassFunctions(Machine):
     def codes(self, known: np.ndarray) -> np.ndarray:
         return self.trained[known.argmax(axis=1)]
 
-    def probabilities(self, positive: np.ndarray) -> np.ndarray:
-        return normalise(self._spread(positive, 0.0))
+    def log_probabilities(self, odds: np.ndarray) -> np.ndarray:
+        return normalise(self._spread(-np.logaddexp(0.0, -odds), -np.inf))
 
 
 class ClassPairs(Machine):
@@ -215,40 +218,66 @@ class ClassPairs(Machine):
     def scores(self, known: np.ndarray) -> np.ndarray:
         return scores(known, len(self.n_support), self.trained)
 
-    def probabilities(self, positive: np.ndarray) -> np.ndarray:
-        return couple(self._spread(positive, 0.5), len(self.n_support))
+    def log_probabilities(self, odds: np.ndarray) -> np.ndarray:
+        from scipy.special import expit
+
+        odds = self._spread(odds, 0.0)
+        return np.log(np.maximum(couple(expit(odds), len(self.n_support), expit(-odds)), LEAST))
 
 
-def couple(pairwise: np.ndarray, n_classes: int) -> np.ndarray:
+def couple(pairwise: np.ndarray, n_classes: int, against: np.ndarray | None = None) -> np.ndarray:
     """Return probabilities of more than two classes that agree with those of all class pairs as well as possible.
 
-    `pairwise` (n_samples, n_pairs) has the probability of the first class of each pair against the second; the result
-    (n_samples, n_classes) numbers >= 0 whose rows sum to 1, up to 1e-12. With r_ij that of class i against class j, the
+    `pairwise` (n_samples, n_pairs) has the probability of the first class of each pair against the second, `against`
+    that of the second, by default 1 - pairwise; the result (n_samples, n_classes) numbers >= 0 whose rows sum to 1, up
+    to 1e-12. With r_ij that of class i against class j, the
     probabilities p minimise sum_{i<j} (r_ji p_i - r_ij p_j)^2 = p'Qp over sum p = 1 (Wu, Lin, Weng 2004, second method,
     equation 14). The optimality conditions Qp = -b e give (Q + ee')p = (1 - b) e, so that p is the normalised solution
     of one linear system. Q + ee' is positive definite, and well conditioned even where r_ij is 0 or 1, for which the
-    paper's own system is singular.
+    paper's own system is singular. Small p get their digits from the conditions themselves, (Qp)_t = p'Qp, written as
+    p_t sum_j r_jt^2 = p'Qp + sum_j r_jt r_tj p_j, where no term is negative.
     """
+    against = 1.0 - pairwise if against is None else against
     out = np.empty((len(pairwise), n_classes))
     first, second = pair_classes(n_classes)
     every = np.arange(n_classes)
     step = max(1, VALUES // (n_classes * n_classes))
     for lo in range(0, len(pairwise), step):
-        part = pairwise[lo : lo + step]
-        r = np.zeros((len(part), n_classes, n_classes))
-        r[:, first, second], r[:, second, first] = part, 1.0 - part
+        at = slice(lo, lo + step)
+        r = np.zeros((len(pairwise[at]), n_classes, n_classes))
+        r[:, first, second], r[:, second, first] = np.maximum(pairwise[at], LEAST), np.maximum(against[at], LEAST)
         Q = 1.0 - r * r.transpose(0, 2, 1)
         Q[:, every, every] = 1.0 + np.square(r).sum(axis=1)
-        p = np.linalg.solve(Q, np.ones((len(part), n_classes, 1)))[:, :, 0]
+        p = np.linalg.solve(Q, np.ones((len(r), n_classes, 1)))[:, :, 0]
         np.maximum(p, 0.0, out=p)  # a probability of 0 may round to less
-        out[lo : lo + step] = p / p.sum(axis=1, keepdims=True)
-    # to 40 binary digits: rounding errors then make no difference, and whatever differs has two logarithms
-    mantissa, exponent = np.frexp(out)
-    return np.ldexp(np.rint(mantissa * DIGITS) / DIGITS, exponent)
+        out[at] = p / p.sum(axis=1, keepdims=True)
+        small = np.flatnonzero((out[at] < SMALL).any(axis=1))
+        if len(small):
+            out[lo + small] = _with_small_ones(out[lo + small], r[small])
+    return out
 
 
-def normalise(one_sided: np.ndarray) -> np.ndarray:
-    """Return the probabilities of each class against the rest (n_samples, n_classes), divided by their sum."""
-    total = one_sided.sum(axis=1, keepdims=True)
-    alike = np.full_like(one_sided, 1.0 / one_sided.shape[1])
-    return np.divide(one_sided, total, out=alike, where=total > 0.0)
+def _with_small_ones(p: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """Return the probabilities p (n_samples, n_classes) of `couple` with digits of those below `SMALL`."""
+    lost = r.transpose(0, 2, 1)  # r_jt at [t, j]
+    for _ in range(SWEEPS):
+        apart = lost * p[:, :, None] - r * p[:, None, :]
+        least = 0.5 * np.square(apart).sum(axis=(1, 2))[:, None]
+        own = least + np.einsum("ntj,nj->nt", lost * r, p)
+        p = np.where(p < SMALL, own / np.maximum(np.square(lost).sum(axis=2), LEAST), p)
+    return p
+
+
+def normalise(logs: np.ndarray) -> np.ndarray:
+    """Return logarithms of probabilities of each class against the rest (n_samples, n_classes), less that of their sum;
+    without any, all classes are alike."""
+    most = logs.max(axis=1, keepdims=True)
+    logs = np.subtract(logs, most, out=np.zeros_like(logs), where=most > -np.inf)
+    return logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
+
+
+def rounded(p: np.ndarray) -> np.ndarray:
+    """Return probabilities to 40 binary digits (Veltkamp 1968): what only rounding tells apart becomes a tie, and
+    whatever differs has two logarithms."""
+    more = DIGITS * p
+    return more - (more - p)

@@ -22,7 +22,7 @@ from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.losses.base import Loss
 from svmkit.model import file
 from svmkit.model.calibration import Calibration
-from svmkit.model.machines import ClassFunctions, ClassPairs, Machine, OneFunction
+from svmkit.model.machines import ClassFunctions, ClassPairs, Machine, OneFunction, rounded
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime import threads
 from svmkit.tasks import task_named
@@ -299,18 +299,28 @@ class SVMModel:
         InputError
             The model has no calibration, or X cannot be used.
         """
+        return rounded(np.exp(self.predict_log_proba(X, n_threads=n_threads)))
+
+    def predict_log_proba(self, X, *, n_threads: int | None = None) -> np.ndarray:
+        """Predict the logarithms of `predict_proba`, which are finite where a probability is too small for a number.
+
+        Parameters
+        ----------
+        X, n_threads : optional
+            As for `predict_proba`.
+        """
         self.require_calibration()
         X = self._check(X)
         out = np.empty((X.shape[0], len(self.classes)))
         with threads.using(n_threads):
             for rows in self._parts(X, len(self.intercept)):
-                out[rows] = self._probabilities(self._decide(X, rows))
+                out[rows] = self._log_probabilities(self._decide(X, rows))
         return out
 
     def probabilities(self, decision: np.ndarray) -> np.ndarray:
         """Return the probabilities (n_samples, n_classes) that the decisions of `decision_function` stand for."""
         self.require_calibration()
-        return self._probabilities(self._select_trained(decision))
+        return rounded(np.exp(self._log_probabilities(self._select_trained(decision))))
 
     def log_odds(self, decision: np.ndarray) -> np.ndarray:
         """Return decisions that agree with the labels of a model with a calibration.
@@ -326,10 +336,11 @@ class SVMModel:
             The logarithm of the odds of `classes[1]`, or of the probability of each class.
         """
         self.require_calibration()
-        if self.has_one_function:
-            assert self.calibration is not None
-            return self.calibration.log_odds(decision[:, None])[:, 0]
-        return np.log(np.maximum(self.probabilities(decision), np.finfo(np.float64).tiny))
+        logs = self._log_probabilities(self._select_trained(decision))
+        if not self.has_one_function:
+            return logs
+        assert self.calibration is not None  # its odds keep the digits that a probability near 1 has lost
+        return np.where(logs[:, 0] == logs[:, 1], 0.0, self.calibration.log_odds(decision[:, None])[:, 0])
 
     def require_calibration(self) -> None:
         """Raise InputError unless the model has probabilities."""
@@ -517,10 +528,12 @@ class SVMModel:
     def _codes(self, known: np.ndarray) -> np.ndarray:
         """Return the class of each row of known decisions (`Machine`), as codes."""
         if self.calibration is not None:
-            return self._probabilities(known).argmax(axis=1)
+            return self._log_probabilities(known).argmax(axis=1)
         return self.machine.codes(known)
 
-    def _probabilities(self, known: np.ndarray) -> np.ndarray:
-        """Return the probabilities behind known decisions (`Machine`)."""
+    def _log_probabilities(self, known: np.ndarray) -> np.ndarray:
+        """Return the logarithms of the probabilities behind known decisions (`Machine`)."""
         assert self.calibration is not None
-        return self.machine.probabilities(self.calibration.probabilities(known, self.machine.trained))
+        logs = self.machine.log_probabilities(self.calibration.log_odds(known, self.machine.trained))
+        p = rounded(np.exp(logs))
+        return np.log(p, out=logs, where=p > 0.0)

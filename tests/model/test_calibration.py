@@ -12,7 +12,7 @@ from support.model import IRIS, NAMES, binary, trained
 from svmkit.errors import InputError
 from svmkit.model import file
 from svmkit.model.calibration import Isotonic, Sigmoid, require_kind
-from svmkit.model.machines import couple, normalise
+from svmkit.model.machines import couple, normalise, rounded
 from svmkit.model.model import SVMModel
 
 
@@ -62,9 +62,34 @@ def test_chances_of_0_and_1_have_probabilities():
 
 
 def test_each_class_against_the_rest_is_normalised():
-    chances = np.array([[0.2, 0.2, 0.4], [0.0, 0.0, 0.0]])
-    np.testing.assert_allclose(normalise(chances), [[0.25, 0.25, 0.5], [1 / 3] * 3])
-    np.testing.assert_allclose(normalise(chances).sum(axis=1), 1.0)
+    with np.errstate(divide="ignore"):
+        logs = np.log([[0.2, 0.2, 0.4], [0.0, 0.0, 0.0], [0.0, 0.2, 0.6]])
+    np.testing.assert_allclose(np.exp(normalise(logs)), [[0.25, 0.25, 0.5], [1 / 3] * 3, [0.0, 0.25, 0.75]])
+    far = normalise(np.array([[-900.0, -901.0, -2000.0]]))
+    np.testing.assert_allclose(far, [[-0.313262, -1.313262, -1100.313262]], atol=1e-6)
+
+
+def test_small_probabilities_keep_their_digits():
+    for p in ([1.0, 1e-20, 1e-30, 3e-12], [0.6, 0.4, 1e-25, 1e-26], [1.0, 1e-40, 1e-15, 1e-15]):
+        a, b = np.triu_indices(4, 1)
+        p = np.array(p)
+        found = couple((p[a] / (p[a] + p[b]))[None, :], 4, (p[b] / (p[a] + p[b]))[None, :])[0]
+        np.testing.assert_allclose(found, p, rtol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_logarithms_are_those_of_the_sigmoid_far_out(rows):
+    """-log(1 + exp(|t|)) where the probability itself is 0 in float64."""
+    X, y = binary() if rows == 2 else (IRIS[0], NAMES[IRIS[1]])
+    model = trained(X, y, calibration="sigmoid", **({"multiclass": "ovr"} if rows == 3 else {}))
+    steep = replace(model, calibration=Sigmoid(1e4 * model.calibration.A, model.calibration.B))
+    found = steep.predict_log_proba(X)
+    odds = steep.calibration.log_odds(steep.decision_function(X).reshape(len(X), -1))
+    exact = -np.logaddexp(0.0, np.concatenate([odds, -odds], axis=1)) if rows == 2 else -np.logaddexp(0.0, -odds)
+    exact -= np.logaddexp.reduce(exact, axis=1)[:, None]
+    assert np.isfinite(found).all() and found.min() < -1000.0
+    np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(steep.predict_proba(X).sum(axis=1), 1.0, atol=1e-12)
 
 
 def test_what_rounding_errors_tell_apart_is_a_tie():
@@ -72,7 +97,7 @@ def test_what_rounding_errors_tell_apart_is_a_tie():
     rng = np.random.default_rng(0)
     ahead = rng.uniform(0.0, 1.0, 20_000)
     chances = np.stack([np.full(20_000, 0.5), ahead, ahead], axis=1)  # the first two classes are alike
-    p = couple(chances, 3)
+    p = rounded(couple(chances, 3))
     assert (p[:, 0] == p[:, 1]).mean() > 0.99
     np.testing.assert_array_equal(p[:, 0] < p[:, 1], np.log(p[:, 0]) < np.log(p[:, 1]))
     np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)

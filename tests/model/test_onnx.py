@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.cli import HOLED, PEOPLE, people
 from support.model import IRIS, KERNEL_MATRIX, NAMES, binary, trained
+from support.problems import zeros_and_ones
 from support.registry import make_model
 
 from svmkit import SVMOneClass, fit, kernels
@@ -363,3 +364,16 @@ def test_probabilities_of_a_model_that_lacks_a_class_pair(tmp_path):
     onnx_export.write(lacking, tmp_path / "m.onnx")
     session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
     assert np.abs(session.run(["probability"], {"X": X})[0] - lacking.predict_proba(X)).max() < 1e-9
+
+
+@pytest.mark.parametrize("layout", ["ovo", "ovr"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_isotonic_labels_of_duplicate_rows_are_ours(layout, dtype, tmp_path):
+    for seed in range(12):
+        X, y = zeros_and_ones(seed, 2 if layout == "ovo" else 3)
+        model = trained(X, y, kernels.RBF(0.5), calibration="isotonic", multiclass=layout)
+        onnx_export.write(model, tmp_path / "m.onnx", dtype)
+        session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
+        labels, found = session.run(["label", "probability"], {"X": X.astype(dtype)})
+        np.testing.assert_array_equal(labels, model.predict(X))
+        np.testing.assert_allclose(found, model.predict_proba(X), rtol=0, atol=1e-10 if dtype == "float64" else 1e-3)

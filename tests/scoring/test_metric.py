@@ -88,6 +88,24 @@ def test_the_positive_class():
         assert Metric.from_name(alike, TWO, ROWS).positive is None
 
 
+@pytest.mark.parametrize("name", ["average_precision", "roc_auc", "f1", "recall"])
+def test_decisions_of_a_rarer_first_class_with_ties(name):
+    rng = np.random.default_rng(4)
+    model, X = stump(["no", "yes"]), np.round(2.0 * rng.normal(size=(60, 2)))  # so that many decisions are equal
+    decision = model.decision_function(X)
+    labels = TWO[(decision + rng.normal(size=60) > -1.0).astype(int)]
+    rows = np.array([(labels == label).sum() for label in TWO])
+    assert rows[0] < rows[1] and len(np.unique(decision)) < 20
+    theirs = {
+        "average_precision": metrics.average_precision_score(labels == "no", -decision),
+        "roc_auc": metrics.roc_auc_score(labels == "no", -decision),
+        "f1": metrics.f1_score(labels, model.predict(X), pos_label="no"),
+        "recall": metrics.recall_score(labels, model.predict(X), pos_label="no"),
+    }[name]
+    assert Metric.from_name(name, TWO, rows).score_model(model, X, labels) == pytest.approx(theirs, rel=1e-12)
+    assert Metric.from_name("f1", TWO, np.array([20, 20])).positive == "yes"  # of equal classes the second one
+
+
 def usable():
     names = []
     for name in get_scorer_names():

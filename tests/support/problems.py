@@ -48,6 +48,13 @@ def blobs(m: int = 60, d: int = 3, *, seed: int = 0, share: float = 0.5, shift: 
     return rng.normal(size=(m, d)) + shift * y[:, None], y
 
 
+def zeros_and_ones(seed: int, k: int = 2, n: int = 400):
+    """A table of 0 and 1, (n, 5), in which each row stands many times, and noisy classes 0 to k - 1."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((32, 5)) < 0.3).astype(float)[rng.integers(0, 32, n)]
+    return X, (X @ rng.normal(size=(5, k)) + rng.gumbel(size=(n, k))).argmax(axis=1)
+
+
 def overlapping(m=120, seed=0, names=(-1, 1), share=0.4):
     X, y = blobs(m, 3, seed=seed, share=share)
     return X, np.where(y > 0, names[1], names[0])

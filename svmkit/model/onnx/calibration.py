@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.model.calibration import Isotonic, Sigmoid
+from svmkit.model.machines import DIGITS
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import pair_classes
 from svmkit.model.onnx.graph import Graph
@@ -17,16 +18,20 @@ def probability(graph: Graph, model: SVMModel, decision: str) -> None:
     k, n_columns = len(model.classes), len(model.intercept)
     wide = graph.node("Cast", decision, to=graph.onnx.TensorProto.DOUBLE)
     wide = graph.node("Reshape", wide, graph.constant([-1, n_columns], np.int64))
-    positive = _positive(graph, model.calibration, wide)
+    positive = _positive(graph, model.calibration, wide, logs=model.has_class_scores)
     trained = np.zeros(n_columns, dtype=np.bool_)
     trained[model.trained_pairs] = True
     if not trained.all():
-        nothing = _number(graph, 0.0 if model.has_class_scores else 0.5)
+        nothing = _number(graph, -np.inf if model.has_class_scores else 0.5)
         positive = graph.node("Where", graph.constant(trained, np.bool_), positive, nothing)
     if k == 2:
         found = graph.node("Concat", graph.node("Sub", _number(graph, 1.0), positive), positive, axis=1)
+    elif model.has_class_scores:
+        found = graph.node("Softmax", positive, axis=1)
     else:
-        found = _shares(graph, positive if model.has_class_scores else _couple(graph, positive, k), k)
+        found = _shares(graph, _couple(graph, positive, k))
+    more = graph.node("Mul", found, _number(graph, DIGITS))  # as `svmkit.model.machines.rounded`
+    found = graph.node("Sub", more, graph.node("Sub", more, found))
     graph.node("Cast", found, to=graph.element, out="probability")
 
 
@@ -34,10 +39,17 @@ def _number(graph: Graph, value: Any) -> str:
     return graph.constant(value, np.float64)
 
 
-def _positive(graph: Graph, calibration: Any, decision: str) -> str:
+def _positive(graph: Graph, calibration: Any, decision: str, logs: bool) -> str:
+    """Add the probabilities of the positive sides of decisions (n, n_columns), or their logarithms."""
     if isinstance(calibration, Sigmoid):
         scaled = graph.node("Mul", decision, _number(graph, -calibration.A))
-        return graph.node("Sigmoid", graph.node("Sub", scaled, _number(graph, calibration.B)))
+        odds = graph.node("Sub", scaled, _number(graph, calibration.B))
+        if not logs:
+            return graph.node("Sigmoid", odds)
+        # log(1 / (1 + exp(-t))) = min(t, 0) - log(1 + exp(-|t|))
+        size = graph.node("Exp", graph.node("Neg", graph.node("Abs", odds)))
+        size = graph.node("Log", graph.node("Add", size, _number(graph, 1.0)))
+        return graph.node("Sub", graph.node("Min", odds, _number(graph, 0.0)), size)
     assert isinstance(calibration, Isotonic)
     columns = [calibration.knots(column) for column in range(calibration.n_columns)]
     most = max(2, *(len(x) for x, _ in columns), 2)
@@ -51,16 +63,14 @@ def _positive(graph: Graph, calibration: Any, decision: str) -> str:
     share = graph.node("Div", share, _number(graph, np.where(width > 0.0, width, 1.0)))
     share = graph.node("Mul", share, _number(graph, rise))
     risen = graph.node("ReduceSum", share, graph.constant([2], np.int64), keepdims=0)
-    return graph.node("Add", risen, _number(graph, y[:, 0]))
+    positive = graph.node("Add", risen, _number(graph, y[:, 0]))
+    return graph.node("Log", positive) if logs else positive
 
 
-def _shares(graph: Graph, values: str, k: int) -> str:
-    """Divide values >= 0 (n, k) by the sums of their rows."""
+def _shares(graph: Graph, values: str) -> str:
+    """Divide values (n, k), those below 0 taken as 0, by the sums of their rows."""
     values = graph.node("Max", values, _number(graph, 0.0))
-    total = graph.node("ReduceSum", values, graph.constant([1], np.int64), keepdims=1)
-    known = graph.node("Greater", total, _number(graph, 0.0))
-    shares = graph.node("Div", values, graph.node("Where", known, total, _number(graph, 1.0)))
-    return graph.node("Where", known, shares, _number(graph, 1.0 / k))
+    return graph.node("Div", values, graph.node("ReduceSum", values, graph.constant([1], np.int64), keepdims=1))
 
 
 def _couple(graph: Graph, positive: str, k: int) -> str:

@@ -12,6 +12,10 @@ RIDGE = 1e-12  # added to the Hessian
 SHORTEST = 1e-10  # step size at which the line search gives up
 ENOUGH = 1e-4  # share of the decrease that the slope promises
 ROUNDING = 1e-14  # of a sum of logarithms, relative
+EDGE = 1e-2  # of a margin, of a smaller range of decisions, or of the distance from their median: no chance jumps there
+FLAT = 1e-6  # of the median decision, or of itself: decisions that all lie closer are one, and its rounding
+LARGEST = 1e300  # decisions beyond it have no lines between them
+VALUES = 1 << 20  # of lines at knots that are held at a time
 
 
 def fitted_calibration(
@@ -111,13 +115,28 @@ def _sigmoids(
 
 
 def _knots(decision: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the decisions and chances at the knots of the isotonic regression of one column."""
+    """Return the decisions and chances at the knots of the isotonic regression of one column.
+
+    The line from one chance to the next is at least `EDGE` wide. Decisions are rounded, so that duplicate rows differ
+    a little, in each batch otherwise: a steeper line would give one row many chances.
+    """
     from scipy.optimize import isotonic_regression
 
     x, at = np.unique(decision, return_inverse=True)
     total = np.bincount(at, weights)
     mean = np.bincount(at, weights * targets) / total
     share = np.clip(isotonic_regression(mean, weights=total).x, 0.0, 1.0)
-    inner = np.zeros(len(x), dtype=np.bool_)  # knots between two of the same chance say nothing
-    inner[1:-1] = (share[1:-1] == share[:-2]) & (share[1:-1] == share[2:])
-    return x[~inner], share[~inner]
+    rise = np.diff(share)
+    steps = np.flatnonzero(rise > 0.0)
+    middle = x[np.searchsorted(np.cumsum(total), 0.5 * total.sum())]
+    flat = FLAT * max(abs(middle), FLAT)
+    if not len(steps) or not flat < x[-1] / 2.0 - x[0] / 2.0 < LARGEST:
+        return x[:1], np.array([mean @ total / total.sum()])
+    low, high, rise = x[steps], x[steps + 1], rise[steps]
+    least = np.maximum(EDGE * np.maximum(min(x[-1] - x[0], 1.0), np.abs(low - middle)), flat)
+    wider = np.maximum(least - (high - low), 0.0) / 2.0
+    low, high = low - wider, high + wider
+    knots = np.unique(np.concatenate([low, high]))
+    parts = np.array_split(knots, 1 + len(knots) * len(low) // VALUES)
+    risen = [np.clip((part[:, None] - low) / (high - low), 0.0, 1.0) @ rise for part in parts]
+    return knots, np.clip(np.maximum.accumulate(share[0] + np.concatenate(risen)), 0.0, 1.0)
