@@ -61,7 +61,7 @@ def test_a_model_without_imputing_refuses_holes(train, refused, svmkit):
     for command in (("train",), ("tune", "--grid", "C=1,10")):
         refused(["holed.csv:2", "17 holes", "--impute"], command[0], "holed.csv", *command[1:], "--no-track")
     done = svmkit("compare", "holed.csv", "--solvers", "smo,swap", "--no-track", "--fresh")
-    assert done.code == 1 and "17 holes" in done.out and "--impute" in done.out
+    assert done.code == 2 and "17 holes" in done.err and "--impute" in done.err
 
 
 def test_a_column_with_values_in_held_out_rows_only_is_named(refused):
