@@ -174,7 +174,8 @@ def _cast(kind: type) -> Callable[[np.ndarray], np.ndarray]:
 
 def _t(name: str, change: Callable = lambda X, t: t, *args: Any, of: Any = np.asarray, weights: Any = None, **options):
     """A case of the curve with other targets, X or sample weights."""
-    return Case(f"targets: {name}", partial(aim, change, of=of, weights=weights), *args, task="regress", **options)
+    case = Case(f"targets: {name}", partial(aim, change, of=of, weights=weights), *args, **options)
+    return replace(case, task="regress")
 
 
 def _as(kind: str, case: Case, *, text: bool = False, **options: Any) -> Case:
