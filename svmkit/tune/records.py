@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from typing import Any
 
 from svmkit.cluster import here
 
+TRIES = 100  # removals of a folder into which writes that were under way may still put a file
 LOOK = 0.1  # seconds between two looks at the folder: a look at every history point took 8 % of a search
 
 Report = Callable[["Progress"], Any]
@@ -32,6 +34,10 @@ def scratch() -> Iterator[str]:
             yield folder
         finally:
             os.rename(folder, ended)
+            for _ in range(TRIES):
+                shutil.rmtree(ended, ignore_errors=True)
+                if not os.path.exists(ended):
+                    break
 
 
 class Records:

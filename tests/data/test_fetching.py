@@ -270,7 +270,7 @@ def test_no_network(site, failed, monkeypatch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         monkeypatch.setenv("SVMKIT_MIRROR", f"http://me:secret@127.0.0.1:{free.getsockname()[1]}")
-        message = failed(["no answer from 127.0.0.1", "Connection refused", "check the network"], "toy")
+        message = failed(["no answer from ***@127.0.0.1", "Connection refused", "check the network"], "toy")
     assert "secret" not in message and "me" not in message.split("(")[0].split()
 
 
