@@ -168,9 +168,8 @@ def test_cells_have_the_scores_of_their_test_rows_and_go_on(svmkit):
 def test_quantities_and_rare_classes_fail_in_one_line(svmkit):
     rows = "".join(f"{1 + (k > 56)} 1:{k}\n" for k in range(60))
     Path("rare.svm").write_text(rows, encoding="utf-8")
-    done = svmkit(
-        "compare", "diabetes", "rare.svm", "--solvers", "smo", "--calibrate", "isotonic", "--no-track", "--json"
-    )
-    reasons = [json.loads(line)["reason"] for line in done.out.splitlines()]
-    assert done.code == 1 and "only a classifier has probabilities" in reasons[0]
-    assert "class 2 has 3" in reasons[1] and not any("\n" in reason for reason in reasons)
+    calibrated = ("--solvers", "smo", "--calibrate", "isotonic", "--no-track", "--json")
+    quantities = svmkit("compare", "diabetes", *calibrated)
+    assert (quantities.code, quantities.out) == (2, "") and "only a classifier has probabilities" in quantities.err
+    rare = svmkit("compare", "rare.svm", *calibrated)
+    assert rare.code == 1 and "class 2 has 3" in rare.json["reason"] and "\n" not in rare.json["reason"]

@@ -7,6 +7,7 @@ import json
 import logging
 import re
 import signal
+import socket
 import threading
 import time
 from collections import deque
@@ -283,6 +284,17 @@ def start_local(n: int, memory: str | int | None) -> Any:
     return made.result()
 
 
+def _refusal(place: str) -> str:
+    """Return why no connection to a place can be made, in the words of the system."""
+    from distributed.comm import get_address_host_port
+
+    try:
+        socket.create_connection(get_address_host_port(place), timeout=1.0).close()
+    except (OSError, ValueError) as error:
+        return getattr(error, "strerror", None) or "nobody answers"
+    return "nobody answers"
+
+
 def _require_scheduler(address: str, place: str) -> None:
     """Raise InputError unless a scheduler of Dask answers at a place within `REACH` seconds."""
     from distributed.comm import connect
@@ -303,9 +315,8 @@ def _require_scheduler(address: str, place: str) -> None:
             f"{REACH:.0f} s: check the port"
         ) from None
     except OSError as error:
-        cause = error.__cause__ or error
-        known = re.search(r"\[Errno -?\d+\] (.*)", one_line(cause))
-        why = known[1] if known else "nobody answers"
+        known = re.search(r"\[Errno -?\d+\] (.*)", one_line(error.__cause__ or error))
+        why = known[1] if known else _refusal(place)  # Dask forgets the errors of its tries if the last one is too slow
         raise InputError(
             f"scheduler {address} cannot be reached ({why}, tried for {time.monotonic() - began:.0f} s): start it by "
             "`dask scheduler`, or check host and port"
