@@ -21,6 +21,7 @@ from svmkit.kernels.gamma import resolve_gamma
 from svmkit.kernels.loops.norms import square_norms
 
 MAX_DEGREE = 1000  # of a polynomial kernel, whose loops take a product for each degree
+TILE = 128  # rows and columns of a dense matrix that stay in the cache with those of its transpose
 
 
 @dataclass(frozen=True)
@@ -269,15 +270,23 @@ class Asymmetry(NamedTuple):
 
 
 def asymmetry(X) -> Asymmetry:
-    """Return how far a square X, dense or CSR, is from its transpose; a few rows at a time."""
-    largest_yet = Asymmetry()
-    step = max(1, (1 << 20) // max(X.shape[0], 1))
-    for lo in range(0, X.shape[0], step):
-        difference = np.abs(X[lo : lo + step] - X[:, lo : lo + step].T)
-        difference = difference.toarray() if sp.issparse(difference) else difference
-        i, j = np.unravel_index(int(difference.argmax()), difference.shape)
-        if difference[i, j] > largest_yet.size:
-            largest_yet = Asymmetry(float(difference[i, j]), lo + int(i), int(j))
+    """Return how far a square X, dense or CSR, is from its transpose."""
+    if sp.issparse(X):
+        difference = abs(X - X.T).tocoo()
+        k = int(difference.data.argmax()) if difference.nnz else -1
+        return (
+            Asymmetry(float(difference.data[k]), int(difference.row[k]), int(difference.col[k]))
+            if k >= 0
+            else Asymmetry()
+        )
+    largest_yet, n = Asymmetry(), X.shape[0]
+    for top in range(0, n, TILE):
+        for left in range(top, n, TILE):
+            difference = X[top : top + TILE, left : left + TILE] - X[left : left + TILE, top : top + TILE].T
+            size = max(float(difference.max()), -float(difference.min()))
+            if size > largest_yet.size:
+                i, j = np.unravel_index(int(np.abs(difference).argmax()), difference.shape)
+                largest_yet = Asymmetry(size, top + int(i), left + int(j))
     return largest_yet
 
 
@@ -303,7 +312,7 @@ class Precomputed(Kernel):
                 "give the kernel values of all pairs of training rows"
             )
         difference, i, j = asymmetry(X)
-        if difference > 1e-5 * (float(np.abs(X).max()) if X.shape[0] else 0.0):
+        if difference > 0.0 and difference > 1e-5 * max(float(X.max()), -float(X.min())):
             raise InputError(
                 f"a precomputed kernel matrix has to be symmetric: row {i + 1}, column {j + 1} holds {X[i, j]:g}, row "
                 f"{j + 1}, column {i + 1} holds {X[j, i]:g} (counted from 1); no solver takes another one"

@@ -79,6 +79,7 @@ def certify(kernel: Kernel, machine: Machine, samples: Samples, objective: Objec
                 continue
             given = certificate.beta if given is None else given  # P there is that of the best bias, not of the model's
         expansion = _expand(kernel, machine, samples.X, support, k, rows)
+        expansion.gram.prove_definiteness()
         if nu and not is_regression:
             C = C * float(np.abs(expansion.coef[expansion.at] / C).max())
         h, errors = _sums(expansion.gram, expansion.coef)

@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+from svmkit import SVMClassifier
 from svmkit.kernels import RBF, Gram, Kernel, Linear, Poly, Precomputed, Sigmoid
+from svmkit.kernels.functions import asymmetry
 from svmkit.kernels.gram import semidefinite as examined
+from svmkit.kernels.gram.complete import CompleteKernel
 from svmkit.kernels.gram.semidefinite import Definiteness
 
 
@@ -86,6 +90,56 @@ def test_more_samples_than_are_factorise(monkeypatch):
     K[7, 390] = K[390, 7] = 1.5  # two samples that a draw of 40 misses
     assert 7 not in np.random.default_rng(0).choice(400, 40, replace=False)
     assert Gram(Precomputed(), K).definiteness.flaw
+
+
+def indefinite_in_three(m, at):
+    """A matrix whose 2 x 2 minors are positive, and whose samples `at` alone are indefinite."""
+    K = np.eye(m)
+    K[np.ix_(at, at)] = np.where(np.eye(3), 1.0, -0.9)
+    return K
+
+
+def test_a_fit_examines_a_sample_and_certify_all(monkeypatch):
+    monkeypatch.setattr(examined, "LEAST", 40)
+    K = indefinite_in_three(300, [7, 150, 291])
+    y = np.where(np.arange(300) % 2, 1, -1)
+    model = SVMClassifier(kernel="precomputed").fit(K, y)
+    assert np.linalg.eigvalsh(K)[0] == pytest.approx(-0.8)
+    assert model.status_ == "converged"
+    (certificate,) = model.model_.certify(K, y)
+    assert certificate.gap is None and "not positive semidefinite" in certificate.flaw
+
+
+def test_a_first_look_finds_most_indefinite_kernels(monkeypatch):
+    sizes, factorise = [], examined._factorise
+    monkeypatch.setattr(examined, "_factorise", lambda *given: sizes.append(len(given[2])) or factorise(*given))
+    assert Gram(Sigmoid(1.0, coef0=1.0), rows(2000)).definiteness.flaw and sizes == [64]
+    sizes.clear()
+    assert Gram(Precomputed(), np.eye(900)).definiteness.flaw is None and sizes == [64, 500]
+    sizes.clear()
+    assert Gram(Poly(0.5, degree=1, coef0=-1e-300), rows(300)).definiteness.flaw is None and sizes == [64, 300]
+
+
+@pytest.mark.parametrize("rounded", [True, False])
+def test_a_matrix_that_is_symmetric_but_for_rounding_is_not_copied(rounded):
+    K = matrix_with(0.5)
+    K[3, 5] *= 1.0 + (4.0 * np.finfo(float).eps if rounded else 1e-7)
+    shared = CompleteKernel(Precomputed(), K, [np.arange(30), np.arange(30, 60)], 1 << 30)
+    assert np.shares_memory(shared.matrix, K) == rounded
+    K.flags.writeable = False
+    other = CompleteKernel(Precomputed(), K, [np.arange(30), np.arange(30, 60)], 1 << 30)
+    assert not np.shares_memory(other.matrix, K)
+
+
+def test_asymmetry_is_found_wherever_it_is():
+    K = matrix_with(0.5, m=300)
+    assert asymmetry(K).size == asymmetry(sp.csr_array(K)).size == 0.0
+    for i, j in ((0, 299), (270, 3), (140, 141)):
+        K[i, j] += 0.25
+        for X in (K, sp.csr_array(K), K.astype(np.float32)):
+            found = asymmetry(X)
+            assert found.size == pytest.approx(0.25, rel=1e-6) and {found.i, found.j} == {i, j}
+        K[i, j] = K[j, i]
 
 
 def test_asymmetry_counts_as_an_error_of_the_values():

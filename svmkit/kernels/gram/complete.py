@@ -22,6 +22,7 @@ from svmkit.kernels.gram.gram import Gram
 from svmkit.kernels.loops import complete_rows
 from svmkit.kernels.loops.complete_rows import FromDense, FromMatrix, Slab, combine, mirror
 from svmkit.kernels.loops.row_table import RowTable
+from svmkit.kernels.rounding import U
 
 PART = 4  # a class pair may take one in so many parts of the memory for kernel rows
 OF_ALL = 2  # and the matrix of all samples one in so many
@@ -31,12 +32,21 @@ WIDER = 3  # times as many of more than two classes, whose pairs need parts of t
 PANEL = 256  # kernel rows of the matrix that are computed together
 MIRRORED = 16  # entries of a row from which on it is faster to copy a value than to compute it
 BETWEEN = 0.1  # density from which on sparse rows are stored as dense ones
+ROUNDED = 16  # unit roundoffs of the largest kernel value that a given matrix may be off its symmetric part
 COPY = 1 << 26  # entries of a dense copy of sparse samples, at most
 
 
 def has_room(n: int, memory: int) -> bool:
     """Return whether the kernel rows of n samples may be kept within the memory for kernel rows, in bytes."""
     return n <= LARGEST and 8 * n * n <= memory // PART
+
+
+def _serves_as_matrix(engine: Engine) -> bool:
+    """Return whether compiled loops take a given kernel matrix as it is: symmetric but for rounding, not read-only."""
+    X = engine.X
+    if not (isinstance(X, np.ndarray) and X.dtype == np.float64 and X.flags.c_contiguous and X.flags.behaved):
+        return False
+    return engine.error <= ROUNDED * U * engine.largest
 
 
 class CompleteKernel:
@@ -65,10 +75,8 @@ class CompleteKernel:
         two = len(members) <= 2  # of one pair, and in regression, the samples stay in the order of the data
         order = np.sort(np.concatenate(members)) if two else np.concatenate(members)
         self.order, self.m = order, len(order)
-        if isinstance(kernel, Precomputed):
-            X = X[order][:, order]
-        elif not (two and self.m == X.shape[0]):
-            X = X[order]
+        if not (two and self.m == X.shape[0]):
+            X = X[order][:, order] if isinstance(kernel, Precomputed) else X[order]
         size = X.shape[0] * X.shape[1]
         if sp.issparse(X) and not isinstance(kernel, Precomputed) and BETWEEN * size < X.nnz and size <= COPY:
             X = X.toarray()
@@ -109,6 +117,8 @@ class CompleteKernel:
             at = np.searchsorted(self.known.order, self.order, sorter=np.argsort(self.known.order))
             at = np.argsort(self.known.order)[at]
             return self.known.matrix[np.ix_(at, at)]
+        if isinstance(self.kernel, Precomputed) and _serves_as_matrix(self.engine):
+            return self.engine.X
         K, engine = np.empty((self.m, self.m)), self.engine
         every = np.arange(self.m)
         for lo in range(0, self.m, PANEL):

@@ -136,6 +136,11 @@ class Gram:
         with self.pause_counting():
             return examine(self.engine, self.diag, self.budget)
 
+    def prove_definiteness(self) -> None:
+        """Examine as much of the kernel matrix as the budget allows, where a fit would examine a sample."""
+        with self.pause_counting():
+            self.definiteness = examine(self.engine, self.diag, self.budget, proof=True)
+
     def promote(self) -> bool:
         """Change to float64 kernel rows and drop the cached ones.
 

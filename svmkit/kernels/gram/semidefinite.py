@@ -1,7 +1,7 @@
 """Examination of kernel matrices that need not be positive semidefinite: if they are not, no dual value is a bound.
 
-Weak duality needs (c - y beta)'K (c - y beta) >= 0 for every c. A Cholesky factorisation proves it. Larger matrices
-than `MOST` are examined by sample, which shows what is indefinite but does not prove what is not.
+Weak duality needs (c - y beta)'K (c - y beta) >= 0 for every c. A Cholesky factorisation proves it, but takes
+far longer than a fit: of larger matrices, a fit examines a sample, which shows what is indefinite, not what is not.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from svmkit.kernels.rounding import U
 MOST = 4000  # samples whose kernel matrix is factorised: 384 MB with its copies, about a second
 LEAST = 500  # samples that are examined whatever the memory budget: 6 MB
 COPIES = 3  # of the matrix, while it is examined
+FIRST = 64  # samples of a first look: most matrices that are not semidefinite show it there
+LARGER = 4  # times as many samples in the next look
+SHARE = 4.0  # samples that a fit may examine, in units of m^(2/3): n^3 / 3 operations next to those of m^2 values
 
 
 class Definiteness(NamedTuple):
@@ -26,14 +29,29 @@ class Definiteness(NamedTuple):
     flaw: str | None = None  # why K cannot count as positive semidefinite
 
 
-def examine(engine: Engine, diag: np.ndarray, budget: int) -> Definiteness:
-    """Examine a kernel matrix with this diagonal, unless its kernel is known to be positive semidefinite."""
+def examine(engine: Engine, diag: np.ndarray, budget: int, *, proof: bool = False) -> Definiteness:
+    """Examine a kernel matrix with this diagonal, unless its kernel is known to be positive semidefinite.
+
+    Parameters
+    ----------
+    engine, diag, budget : Engine, ndarray of float64, shape (m,), int
+        The engine of the matrix, its diagonal, and the bytes that the examination may take.
+    proof : bool, default=False
+        Whether a matrix that nothing is known about is examined as a whole, whatever a fit of it takes.
+    """
     known, name, m = engine.kernel.semidefinite, engine.kernel.name, engine.n
     if known:
         return Definiteness()
     most = int(np.clip(np.sqrt(budget / (8 * COPIES)), LEAST, MOST))
-    at = np.arange(m) if m <= most else np.sort(np.random.default_rng(0).choice(m, most, replace=False))
-    proved = _factorise(engine, diag, at)
+    if known is None and not proof:
+        most = min(most, max(LEAST, int(SHARE * m ** (2 / 3))))
+    drawn, size = np.random.default_rng(0).permutation(m), FIRST
+    while LARGER * size <= min(m, most):
+        looked = _factorise(engine, diag, np.sort(drawn[:size]))
+        if looked.flaw is not None:
+            return looked
+        size *= LARGER
+    proved = _factorise(engine, diag, np.sort(drawn[:most]))
     if m <= most or proved.flaw is not None:
         return proved
     if known is None:
@@ -53,8 +71,9 @@ def _factorise(engine: Engine, diag: np.ndarray, at: np.ndarray) -> Definiteness
     n = len(at)
     K = engine.block(engine.take(at), np.empty((n, n)), at)
     np.fill_diagonal(K, diag[at])
-    K = 0.5 * (K + K.T)
-    largest = float(np.abs(K).max())
+    K += K.T
+    K *= 0.5
+    largest = max(float(K.max()), -float(K.min()), float(np.abs(diag).max()))
     if not np.isfinite(largest):
         return Definiteness(0.0, f"the {engine.kernel.name} kernel has values that are not finite")
     # the errors of the values, and the backward error of a factorisation (Higham 2002, theorem 10.7)
@@ -87,8 +106,10 @@ def _has_sound_minors(engine: Engine, diag: np.ndarray, slack: float) -> bool:
     every, root = np.arange(engine.n), np.sqrt(np.maximum(diag, 0.0))
     if diag.min() < -slack:
         return False
-    step = max(1, (1 << 22) // engine.n)
-    return all(
-        bool((np.abs(engine.block(engine.take(I), np.empty((len(I), engine.n)))) <= root[I, None] * root + slack).all())
-        for I in (every[lo : lo + step] for lo in range(0, engine.n, step))
-    )
+    step = max(1, (1 << 16) // engine.n)  # so that a part of the matrix stays in the cache
+    for lo in range(0, engine.n, step):
+        I = every[lo : lo + step]
+        values = engine.block(engine.take(I), np.empty((len(I), engine.n)))
+        if not (np.abs(values, out=values) <= root[I, None] * root + slack).all():
+            return False
+    return True
