@@ -94,8 +94,9 @@ class Certificate:
             return cls(primal, dual, 0.0, gradient, bias)
         most = 1.0 if dual >= 0.0 else 2.0  # of (P - D) / max(|P|, |D|)
         gap = min(most, difference / least) if least > 0.0 else most
-        rounding = (of_primal + of_dual) / max(abs(primal), abs(dual))
-        return cls(primal, dual, gap, gradient, bias, rounding=min(gap, rounding))
+        size = max(abs(primal), abs(dual))
+        rounding = min(gap, (of_primal + of_dual) / size) if size > 0.0 else gap  # P = D = 0: all of it is rounding
+        return cls(primal, dual, gap, gradient, bias, rounding=rounding)
 
     @property
     def is_exhausted(self) -> bool:

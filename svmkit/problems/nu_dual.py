@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from svmkit.errors import Infeasible, InputError
 from svmkit.kernels.engines import ALL
 from svmkit.kernels.gram import Gram
+from svmkit.kernels.rounding import U
 from svmkit.problems.base import RESOLUTION, DecisionFunction, Problem, labels_and_costs
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate, relative_gap
@@ -219,7 +221,9 @@ class NuTubeQP(NuQP):
     """The dual of nu-SVR: TubeQP with epsilon among the variables of the primal, and |d|_1 = nu sum C instead.
 
     min 1/2 d'K d - t'd over |d_i| <= C_i, sum d = 0, |d|_1 <= nu sum C, which holds with equality unless epsilon is 0.
-    With epsilon from the levels, d solves epsilon-SVR, and the certificate is that of `TubeQP` at this epsilon. The
+    With epsilon from the levels, d solves epsilon-SVR, and the certificate is that of `TubeQP` at this epsilon. Where a
+    constant is the optimum and epsilon half the range of t, that certificate is about P = D = 0, which no other weights
+    attain: a point whose objective is that of the constant, up to `resolution`, stands for the constant. The
     weighted fraction of the samples outside the tube is at most nu, that of the support vectors at least nu.
 
     Parameters
@@ -265,6 +269,7 @@ class NuTubeQP(NuQP):
         self.t, self.C, self.nu = tube.t, tube.C, float(nu)
         self.over, self.under, self.half = tube.upper, tube.upper, 0.5 * nu * float(tube.C.sum())
         self.origin, self.ridge, self.diag = tube.origin, tube.ridge, tube.diag
+        self.resolution = RESOLUTION * 2.0 * self.half * float(np.abs(self.origin).max())
 
     @classmethod
     def formulation(cls, **terms) -> str:
@@ -283,8 +288,25 @@ class NuTubeQP(NuQP):
 
     def certificate(self, point: np.ndarray) -> Certificate:
         h = self.decision(point)
+        constant = self._constant
+        if constant is not None and self._excess(h + self.origin, point) <= self.resolution:
+            return replace(constant, gradient=h + self.origin)
         posed = TubeQP(self.gram, self.t, self.C, self.epsilon(h + self.origin))
         return posed.certify(point, h)
+
+    @cached_property
+    def _constant(self) -> Certificate | None:
+        """The certificate of the best constant if its tube holds all samples, so that P = D = 0; None otherwise."""
+        zeros, epsilon = np.zeros(self.m), self.epsilon(self.origin)
+        for wider in (0.0, 8.0 * U * (float(np.abs(self.t).max()) + epsilon)):  # half a range may be rounded down
+            certificate = TubeQP(self.gram, self.t, self.C, epsilon + wider).certify(zeros, zeros)
+            if certificate.gap == certificate.primal == 0.0:
+                return certificate
+        return None
+
+    def _excess(self, v: np.ndarray, point: np.ndarray) -> float:
+        """Return by how much the primal of the best constant, nu sum C epsilon, exceeds the dual at a point (m,)."""
+        return 2.0 * self.half * self.epsilon(self.origin) + self.value(point, v)
 
     def _ahead(self) -> np.ndarray:
         return self.origin
@@ -293,4 +315,5 @@ class NuTubeQP(NuQP):
         if certificate.bias is None:  # `bound` does not know the bias
             certificate = self.certificate(point)
         assert certificate.bias is not None
-        return DecisionFunction(point.copy(), certificate.bias)
+        coef = np.zeros(self.m) if certificate.gap == certificate.primal == 0.0 else point.copy()  # P = 0: so is w
+        return DecisionFunction(coef, certificate.bias)

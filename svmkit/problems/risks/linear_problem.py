@@ -46,11 +46,13 @@ class LinearProblem(Risk):
         bias: float | str = 1.0,
     ) -> None:
         self.is_free, self.origin = bias == FREE, 0.0
+        self._of_targets: np.ndarray | float = 0.0  # errors of the targets once the origin is subtracted
         column = COLUMN * float(np.sqrt(gram.diag.mean())) or 1.0 if self.is_free else bias
         super().__init__(gram, target, C, loss, bias=column)  # type: ignore[arg-type]  # which refuses other words
         if self.is_free and self.has_targets():
             self.origin = float(np.median(self.terms.target))
-            self.terms = self.terms._replace(target=self.terms.target - self.origin)
+            centred, of_centred = exact_sum(self.terms.target, -self.origin)
+            self.terms, self._of_targets = self.terms._replace(target=centred), np.abs(of_centred)
         self.design = Design(gram, self.bias)
 
     @cached_property
@@ -100,8 +102,9 @@ class LinearProblem(Risk):
         least = min(up, down)
         return np.where(beta > 0.0, least / (up or 1.0), least / (down or 1.0)) * beta
 
-    def with_best_bias(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, float | None, float]:
-        """Return w (width,), its decision values (m,), the bias if that is free, and a bound on its rounding error.
+    def with_best_bias(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, float | None, np.ndarray | float]:
+        """Return w (width,), its decision values (m,), the bias if that is free, and bounds on the rounding errors that
+        it brings to the residuals (m,).
 
         The entry of a free bias in w becomes 0 in favour of the best bias, which is for the targets as they were given.
         """
@@ -111,7 +114,8 @@ class LinearProblem(Risk):
         h = self.decision(w)
         own = self.best_bias(h)
         bias, of_bias = exact_sum(self.origin, own)
-        return w, h + own, bias, abs(of_bias)
+        h, of_h = exact_sum(h, own)
+        return w, h, bias, np.abs(of_h) + abs(of_bias) + self._of_targets
 
     def split(self, w: np.ndarray, bias: float | None) -> tuple[float, np.ndarray]:
         """Return the intercept and the weights (d,) of w (width,), given what a certificate says of the bias."""
@@ -145,11 +149,10 @@ class LinearProblem(Risk):
         """Return the decision values h (m,) of w (width,)."""
         return self.design.margins(w)
 
-    def _primal_error(self, w: np.ndarray, h: np.ndarray, of_bias: float = 0.0) -> float:
-        """Return a bound on the rounding error of P at w (width,), whose decision values are given."""
+    def _primal_error(self, w: np.ndarray, h: np.ndarray, of_bias: np.ndarray | float) -> float:
+        """Return a bound on the rounding error of P at w (width,), given what `with_best_bias` returns for it."""
         of_h = (self.design.width + 2) * U * np.sqrt(self.design.sq) * float(np.linalg.norm(w))
-        if self.is_free:  # the bias is added, and the origin was subtracted, after all products
-            of_h = of_h * (1.0 + U) + of_bias + 2.0 * U * (np.abs(h) + np.abs(self.terms.target))
+        of_h = (of_h + of_bias) * (1.0 + 4.0 * U)
         return dot_error(w) + dot_error(np.square(w)) + self.total_loss_error(h, of_h)
 
     @cached_property
