@@ -318,6 +318,18 @@ def test_ctrl_c_leaves_the_model_and_the_finished_folds():
     assert fitted.status is Status.INTERRUPTED and fitted.model.calibration is None and fitted.calibration_s is None
 
 
+@pytest.mark.parametrize("solver, kernel", [("auto", "rbf"), ("auto", "linear"), ("fw", "rbf")])
+def test_few_support_vectors_may_all_be_in_one_fold(solver, kernel):
+    X, y = blobs(60, seed=0)
+    data, support = prepared(X, y), []
+    for seed in range(8):  # a fold of five has both of two vectors for one seed in five
+        model = SVMClassifier(solver, kernel=kernel, max_support=2, calibration="sigmoid", random_state=seed).fit(X, y)
+        assert model.model_.about["calibration"]["folds"] == 5
+        fold = Folds.of(data, seed).fold
+        support.append(len(set(fold[model.support_].tolist())) == 1)
+    assert any(support)
+
+
 def test_what_cannot_be_calibrated():
     X, y = blobs(60, 3)
     with pytest.raises(InputError, match="only a classifier has probabilities"):

@@ -90,7 +90,7 @@ def calibrated(whole: Train, train: Train, data: TrainingData, method: Method, k
         if flag or fitted.status is Status.INTERRUPTED:
             return fitted
         trained = time.perf_counter()
-        held = _OutOfFold(folds, train, fitted.model, method, limit - (trained - began))
+        held = _OutOfFold(folds, train, fitted, method, limit - (trained - began))
         held.train(flag)
         calibration = held.calibration(kind)
     values, seconds = fitted.kernel_values + held.kernel_values, time.perf_counter() - trained
@@ -108,7 +108,7 @@ def calibrated(whole: Train, train: Train, data: TrainingData, method: Method, k
 class _OutOfFold:
     """The decisions on the samples of each fold by the model of all others."""
 
-    def __init__(self, folds: Folds, train: Train, start: SVMModel, method: Method, seconds: float) -> None:
+    def __init__(self, folds: Folds, train: Train, start: Fit, method: Method, seconds: float) -> None:
         data = folds.data
         self.folds, self.method, self.left, self._train = folds, method, max(seconds, 0.0), train
         # compiled code trains many small class pairs at once, and Crammer and Singer's problem, from nothing
@@ -147,7 +147,10 @@ class _OutOfFold:
 
     def _fold(self, number: int, seconds: float) -> None:
         part = self.folds.training(number)
-        fitted = self._train(part, _limit(self.method, seconds), start=self.start)
+        start = self.start
+        if start is not None and (self.folds.fold[start.support] == number).all():
+            start = None  # a fold without any of few support vectors has nothing to begin with
+        fitted = self._train(part, _limit(self.method, seconds), start=start and start.model)
         self.kernel_values += fitted.kernel_values
         if fitted.status is Status.INTERRUPTED:
             self.interrupted = True
