@@ -103,13 +103,14 @@ class Reference(Solver):
         return State(problem, point, self.eps, int(draws.rng.integers(2**31 - 1)), draws.over)
 
     def step(self, state: State) -> StepInfo:
-        if state.eps < FINEST:
+        if not state.eps:
             return StepInfo(math.nan, int(np.count_nonzero(state.point)), 0.0, moved=False, steps=0)
         fitted = self.fit_once(state.problem, state.eps, state.seed, state.over)
         if fitted is None:  # the point is that of the last fit, or the start
             return StepInfo(math.nan, int(np.count_nonzero(state.point)), 0.0, moved=False, steps=0)
         violation = math.inf if fitted.cut_short else state.eps
-        state.point, state.eps = fitted.point, 0.0 if fitted.cut_short else state.eps / 10.0
+        finer = state.eps / 10.0  # the first fit has the eps that was asked for, however small
+        state.point, state.eps = fitted.point, 0.0 if fitted.cut_short or finer < FINEST else finer
         n_support = int(np.count_nonzero(fitted.point))
         return StepInfo(math.nan, n_support, float(fitted.n_iter), steps=fitted.n_iter, violation=violation)
 

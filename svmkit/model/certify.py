@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,7 +52,9 @@ class Expansion(NamedTuple):
     is_dual: bool  # whether all coefficients are those of samples, which may be dual weights then
 
 
-def certify(kernel: Kernel, machine: Machine, samples: Samples, objective: Objective, nu: bool) -> list[Certificate]:
+def certify(
+    kernel: Kernel, machine: Machine, samples: Samples, objective: Objective, settled: Mapping[str, Any] | None
+) -> list[Certificate]:
     """Return a certificate for each decision function of a classifier or a regression, in the order of the decisions.
     Raises InputError: a precomputed kernel without the rows of all support vectors, or an intercept although there is
     no bias.
@@ -59,7 +62,8 @@ def certify(kernel: Kernel, machine: Machine, samples: Samples, objective: Objec
     Parameters
     ----------
     kernel, machine, samples, objective : Kernel, Machine, Samples, Objective
-    nu : bool, whether nu has settled C, or the tube in regression, so that they follow from the coefficients
+    settled : mapping, what nu has settled: `rho`, by which costs are divided, or `epsilon`, a number or one for each
+        decision. Where it does not say, as in earlier versions, they follow from the coefficients. None without nu.
     """
     support, every = _match(machine, samples), np.arange(len(samples.C))
     is_regression, out = task_named(objective.loss.task).has_targets, []
@@ -80,15 +84,30 @@ def certify(kernel: Kernel, machine: Machine, samples: Samples, objective: Objec
             given = certificate.beta if given is None else given  # P there is that of the best bias, not of the model's
         expansion = _expand(kernel, machine, samples.X, support, k, rows)
         expansion.gram.prove_definiteness()
-        if nu and not is_regression:
-            C = C * float(np.abs(expansion.coef[expansion.at] / C).max())
+        if settled is not None and not is_regression:
+            rho = _read_settled(settled, "rho", k, least=math.ulp(0.0))
+            C = C * float(np.abs(expansion.coef[expansion.at] / C).max()) if rho is None else C / rho
         h, errors = _sums(expansion.gram, expansion.coef)
-        if nu and is_regression:  # the tube has the width w that minimises sum C max(0, |e| - w) + w |beta|_1
-            size, outside = np.abs(target - h[expansion.at] - expansion.intercept), np.abs(expansion.coef).sum()
-            width = -weighted_quantile(-size, C, min(float(outside), float(C.sum())))
-            loss = EpsilonInsensitive(max(width, 0.0))
+        if settled is not None and is_regression:
+            epsilon = _read_settled(settled, "epsilon", k, least=0.0)
+            if epsilon is None:  # the tube has the width w that minimises sum C max(0, |e| - w) + w |beta|_1
+                size, outside = np.abs(target - h[expansion.at] - expansion.intercept), np.abs(expansion.coef).sum()
+                epsilon = max(-weighted_quantile(-size, C, min(float(outside), float(C.sum()))), 0.0)
+            loss = EpsilonInsensitive(epsilon)
         out.append(_certify_expansion(expansion, (h, errors), target, C, objective._replace(loss=loss), given))
     return out
+
+
+def _read_settled(settled: Mapping[str, Any], name: str, k: int, least: float) -> float | None:
+    """Return what nu has settled in decision k, None if that is not known; InputError if it cannot be."""
+    value = settled.get(name)
+    if isinstance(value, list):
+        value = value[k] if k < len(value) else None
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < math.inf:
+        raise InputError(f"the model's {name} is {value!r}, no number that nu settles: give C=NUMBER, or train it anew")
+    return float(value)
 
 
 def _subproblems(machine: Machine, codes: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:

@@ -430,7 +430,8 @@ class SVMModel:
             known = self.about.get("minimised", {}).get("bias", 1.0) if bias is None else float(bias)
             return [certify.certify_all_classes(self.machine, samples, decision, known)]
         objective = read_objective(self.about, self.kernel, self.task, loss, bias)
-        return certify.certify(self.kernel, self.machine, samples, objective, "nu" in self.about and C is None)
+        settled = self.about if "nu" in self.about and C is None else None
+        return certify.certify(self.kernel, self.machine, samples, objective, settled)
 
     def _answers(self, y: Any, n_samples: int, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the class of each used row, and the targets of regression, else none."""

@@ -36,6 +36,8 @@ class DecisionFunction:
         contribute to w.
     rows : ndarray of shape (n,), int, or None
         The row number of each sample x_i. None means that `coef` covers all m samples of the problem in their order.
+    settled : dict of str to float, or None
+        What nu has settled, by name: rho of nu-SVC, whose costs are divided by it, or epsilon of nu-SVR.
 
     Examples
     --------
@@ -49,6 +51,7 @@ class DecisionFunction:
     intercept: float
     w: np.ndarray | None = None
     rows: np.ndarray | None = None
+    settled: dict[str, float] | None = None
 
     def restrict(self, rows: np.ndarray) -> DecisionFunction:
         """Return the same function over its support vectors only.
@@ -64,7 +67,7 @@ class DecisionFunction:
             The function without the samples of coefficient zero, and with the row numbers of the others.
         """
         support = np.flatnonzero(self.coef)
-        return DecisionFunction(self.coef[support], self.intercept, self.w, rows[support])
+        return DecisionFunction(self.coef[support], self.intercept, self.w, rows[support], self.settled)
 
 
 @dataclass(frozen=True, eq=False)

@@ -214,7 +214,9 @@ class NuBoxQP(NuQP):
             certificate = self.certificate(point)
         assert certificate.gradient is not None and certificate.bias is not None
         rho = self._rho(certificate.gradient)
-        return DecisionFunction(point / (rho if rho > 0.0 else 1.0), certificate.bias)
+        if not rho > 0.0:
+            return DecisionFunction(point.copy(), certificate.bias)
+        return DecisionFunction(point / rho, certificate.bias, settled={"rho": rho})
 
 
 class NuTubeQP(NuQP):
@@ -290,18 +292,20 @@ class NuTubeQP(NuQP):
         h = self.decision(point)
         constant = self._constant
         if constant is not None and self._excess(h + self.origin, point) <= self.resolution:
-            return replace(constant, gradient=h + self.origin)
+            return replace(constant[0], gradient=h + self.origin)
         posed = TubeQP(self.gram, self.t, self.C, self.epsilon(h + self.origin))
         return posed.certify(point, h)
 
     @cached_property
-    def _constant(self) -> Certificate | None:
-        """The certificate of the best constant if its tube holds all samples, so that P = D = 0; None otherwise."""
+    def _constant(self) -> tuple[Certificate, float] | None:
+        """The certificate of the best constant and its epsilon if the tube holds all samples, so that P = D = 0; else
+        None.
+        """
         zeros, epsilon = np.zeros(self.m), self.epsilon(self.origin)
         for wider in (0.0, 8.0 * U * (float(np.abs(self.t).max()) + epsilon)):  # half a range may be rounded down
             certificate = TubeQP(self.gram, self.t, self.C, epsilon + wider).certify(zeros, zeros)
             if certificate.gap == certificate.primal == 0.0:
-                return certificate
+                return certificate, epsilon + wider
         return None
 
     def _excess(self, v: np.ndarray, point: np.ndarray) -> float:
@@ -312,8 +316,9 @@ class NuTubeQP(NuQP):
         return self.origin
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
-        if certificate.bias is None:  # `bound` does not know the bias
+        if certificate.gradient is None or certificate.bias is None:  # `bound` knows neither
             certificate = self.certificate(point)
-        assert certificate.bias is not None
-        coef = np.zeros(self.m) if certificate.gap == certificate.primal == 0.0 else point.copy()  # P = 0: so is w
-        return DecisionFunction(coef, certificate.bias)
+        assert certificate.gradient is not None and certificate.bias is not None
+        if self._constant is not None and certificate.gap == certificate.primal == 0.0:
+            return DecisionFunction(np.zeros(self.m), certificate.bias, settled={"epsilon": self._constant[1]})
+        return DecisionFunction(point.copy(), certificate.bias, settled=self.settle(certificate.gradient))

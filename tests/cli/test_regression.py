@@ -191,6 +191,8 @@ def test_a_regularised_bias_far_from_the_targets_is_told(alone, svmkit):
     assert "this problem regularises the bias" in svmkit(*options, "--solver", "dcd").err
     assert "regularises the bias" not in svmkit(*options).err
     assert "regularises the bias" not in svmkit(*options, "--solver", "smo").err
+    for nu in (("--nu", "0.5"), ("--nu", "0.5", "--solver", "smo")):
+        assert "bias" not in svmkit(*options, *nu).err
 
 
 def test_a_text_among_numbers_is_named_with_its_row(alone, refused, tmp_path):

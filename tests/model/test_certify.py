@@ -1,5 +1,6 @@
 """SVMModel.certify: the certificate of the fit on its rows, P alone on others, for every kind of model."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -172,6 +173,53 @@ def test_nu_settles_costs_and_epsilon(task):
     answers = Y if task == "classify" else T
     done = fit(X, answers, task=task, solver="smo", kernel=RBF(0.5), nu=0.4, C=2.0, stop=Gap(1e-4))
     same(done, done.model.certify(X, answers))
+
+
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
+def test_a_saved_model_of_nu_says_which_problems_are_certified(multiclass, tmp_path):
+    """C-SVC at costs w_i / rho, built from the file with numpy alone; no support vector has to be at its bound."""
+    weights = RNG.uniform(0.5, 2.0, M)
+    options = {"kernel": RBF(0.5), "nu": 0.2, "C": 3.0, "multiclass": multiclass}
+    fit(X, THREE, sample_weight=weights, **options).model.save(tmp_path / "a.model")
+    model = SVMModel.load(tmp_path / "a.model")
+    certificates, K = model.certify(X, THREE, sample_weight=weights), gaussian(X, X)
+    pairs = [(-1, 1), (-1, 2), (1, 2)] if multiclass == "ovo" else [(c, None) for c in (-1, 1, 2)]
+    h = model.decision_function(X)
+    for k, (a, b) in enumerate(pairs):
+        rows = np.isin(THREE, (a, b)) if multiclass == "ovo" else np.full(M, True)
+        y = np.where(THREE[rows] == a, 1.0, -1.0)
+        C = model.about["C"] * weights[rows] / model.about["rho"][k]
+        d = np.linalg.lstsq(K[:, rows], h[:, k] - model.intercept[k], rcond=None)[0]
+        margin = 1.0 - y * h[rows, k]
+        P = 0.5 * d @ K[np.ix_(rows, rows)] @ d + C @ np.maximum(margin, 0.0)
+        assert certificates[k].primal == pytest.approx(P, rel=1e-6)
+        assert certificates[k].gap < 1e-3
+
+
+def test_a_saved_regression_with_nu_says_its_epsilon(tmp_path):
+    done = fit(X, T, task="regress", kernel=RBF(0.5), nu=0.3, C=2.0)
+    done.model.save(tmp_path / "a.model")
+    model, e = SVMModel.load(tmp_path / "a.model"), np.abs(T - done.model.predict(X))
+    d, epsilon = model.coef[0], model.about["epsilon"]
+    P = 0.5 * d @ gaussian(model.vectors, model.vectors) @ d + 2.0 * np.maximum(e - epsilon, 0.0).sum()
+    assert done.objective == pytest.approx(P, rel=1e-9)
+    same(done, model.certify(X, T))
+    few = slice(0, 20)  # on other rows epsilon is still that of the training
+    P += 2.0 * (np.maximum(e[few] - epsilon, 0.0).sum() - np.maximum(e - epsilon, 0.0).sum())
+    assert model.certify(X[few], T[few])[0].primal == pytest.approx(P, rel=1e-9)
+
+
+def test_what_nu_settled_may_be_missing_or_damaged():
+    done = fit(X, Y, kernel=RBF(0.5), nu=0.4)
+    earlier = {key: value for key, value in done.model.about.items() if key != "rho"}
+    same(done, dataclasses.replace(done.model, about=earlier).certify(X, Y))
+    for rho in (0.0, "1", True, math.nan, -1.0):
+        with pytest.raises(InputError, match="no number that nu settles"):
+            dataclasses.replace(done.model, about=earlier | {"rho": rho}).certify(X, Y)
+
+
+def gaussian(X, Z):
+    return np.exp(-0.5 * np.square(X[:, None] - Z[None]).sum(axis=2))
 
 
 IMPORTED = [

@@ -167,6 +167,7 @@ class Trainer:
         about |= {"choice": in_words(chosen)} if chosen else {}
         if data.task.is_supervised:
             about |= {"minimised": method.objective(data.kernel)}
+            about |= _settled([part and part.decision.settled for part in parts])
         lost = no_decision(known[0].decision)
         flaw = None if self.gone is None else str(self.gone)
         empty = untrained(Status.INTERRUPTED if self.one.interrupted else Status.TIME_LIMIT, flaw)
@@ -174,3 +175,10 @@ class Trainer:
         seconds = sum(part.seconds for part in known) + time.perf_counter() - began
         solutions = [part.solution if part else empty for part in parts]
         return Fit(model, solutions, support, seconds, sum(part.kernel_values for part in known), chosen)
+
+
+def _settled(of_parts: list[dict[str, float] | None]) -> dict[str, Any]:
+    """Return what nu has settled: a number, or with several subproblems a list, with None where it settled nothing."""
+    names = {name: None for settled in of_parts for name in settled or ()}
+    values = {name: [settled.get(name) if settled else None for settled in of_parts] for name in names}
+    return {name: of_each[0] if len(of_each) == 1 else of_each for name, of_each in values.items()}
