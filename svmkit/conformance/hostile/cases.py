@@ -213,6 +213,8 @@ GROUPS: dict[str, list[Case]] = {
         _x("X + 1e8, laplacian", _move(1e8), Laplacian(0.5), 1e2, linear=False),
         _x("X + 1e8, poly", _move(1e8), Poly(1.0, 2, 1.0), linear=False),
         _x("X + 1e8, linear", _move(1e8), Linear(), linear=False),
+        *(_x(f"X + {o:g}, poly", _move(o), Poly(1.0, 2, 1.0), linear=False) for o in (1e9, 1e15)),
+        *(_x(f"X + {o:g}, linear", _move(o), Linear()) for o in (1e9, 1e15)),
         _x("X + 1e4, float32", lambda X: (X + 1e4).astype(np.float32), C=1e2),
         Case("CSR + 1e6", partial(sparse, 30, plus=1e6), C=1e2),
         Case("CSR + 1e8, laplacian", partial(sparse, 30, plus=1e8), Laplacian(0.05), 1e2, linear=False),
