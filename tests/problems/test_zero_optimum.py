@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
 from svmkit import SVMRegressor, plugins, solve
 from svmkit.kernels import RBF, Gram, Linear
 from svmkit.losses import EpsilonInsensitive
@@ -14,7 +15,7 @@ from svmkit.solver.stopping import Gap, Iterations
 
 X = np.random.default_rng(0).normal(size=(20, 2))
 SIGNS = np.where(np.arange(20) % 2, 1.0, -1.0)
-LINEAR = "dcd ocas bmrm svmperf sgd sgdqn pegasos folos norma auto smo fcsmo".split()
+LINEAR = ["dcd", "ocas", "bmrm", "svmperf", "sgd", "sgdqn", "pegasos", "folos", "norma", "auto", "smo", "fcsmo"]
 
 
 @pytest.mark.parametrize("solver", LINEAR)

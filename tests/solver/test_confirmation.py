@@ -56,6 +56,15 @@ def test_a_budget_ends_a_solve_without_a_certificate():
     assert step(n_support=4) is None and step(n_support=5) is Status.MAX_SUPPORT
 
 
+def test_a_gap_of_the_solver_is_no_proof_where_the_certificate_has_none():
+    """Of a solver that does not know its objective: the certificate was measured, and its gap is unknown."""
+    iterate = Iterate()
+    step, confirmation = deciding(iterate, Gap(1e-3) | Iterations(20))
+    iterate.measured = Certificate(1.0, None, None)
+    assert [step(10, gap=1e-9, objective=objective) for objective in (float("nan"), 1.0)] == [None, Status.MAX_ITER]
+    assert confirmation.denied(iterate.measured) is Status.STALLED and not confirmation.proves(iterate.measured)
+
+
 def test_the_first_rule_that_holds_names_the_status():
     step, _ = deciding(Iterate(), Seconds(1.0) | Iterations(1))
     assert step(seconds=1.0) is Status.TIME_LIMIT

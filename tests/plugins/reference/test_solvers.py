@@ -8,8 +8,10 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 from support.problems import blobs, make
+from svmkit_reference.reference import Fitted
 from svmkit_reference.svc import LIBSVM
 
+from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.kernels.gram import Gram
@@ -222,3 +224,19 @@ def test_sklearnex_agrees_with_libsvm(name, stored):
     assert problem.infeasible(ours.point) is None
     assert ours.certificate.dual == pytest.approx(theirs.certificate.dual, rel=1e-3)
     assert ours.certificate.primal == pytest.approx(theirs.certificate.primal, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["libsvm", "liblinear"])
+def test_a_first_eps_below_the_finest_one_is_fitted_once(name, monkeypatch):
+    """A tenth of an eps is pointless below 1e-9, but the eps that was asked for is not."""
+    solver, asked = plugins.build("solver", name, {"eps": 1e-10}), []
+
+    def fit_once(self, problem, eps, seed, over):
+        asked.append(eps)
+        return Fitted(self.zero(problem), 7, False)
+
+    monkeypatch.setattr(type(solver), "fit_once", fit_once)
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
+    problem = solver.pose(Gram(Linear(), X), y, 1.0)
+    solution = solve(problem, solver, stop=Gap(1e-6) | Iterations(100))
+    assert asked == [1e-10] and solution.n_iter == 7
