@@ -119,9 +119,9 @@ _SOLVING = _panel(
     _row("train tune", "solver", str, "auto", "See svmkit plugins."),
     _row("curve", "solver", str, "auto", "Names joined by commas; see svmkit plugins.", "--solver", "--solvers"),
     _row("train tune", "sampler", str, None, "full, uniform:59, balanced:59, ...; default the solver's own."),
-    _row("train tune curve", "tol", float, None, "Relative duality gap to reach.", show_default=f"{TOL:g}"),
-    _row("train tune curve", "stop", str, None, "Rule instead of --tol: abs:1e-6, kkt:1e-3 (LIBSVM's eps), "
-         "'gap:1e-3|iter:1000'."),
+    _row("train tune curve", "tol", float, None, "Certified relative duality gap to reach.", show_default=f"{TOL:g}"),
+    _row("train tune curve", "stop", str, None, "Rule instead of --tol: kkt:1e-3 (LIBSVM's eps), "
+         "rel:1e-3 and abs:1e-6 (Frank-Wolfe's own estimate), 'gap:1e-3|iter:1000'."),
     _row("train", "max_iter", int, None, "Budget of steps."),
     _row("train", "max_epochs", float, None, "Budget of passes over the data."),
     _row("train", "time_limit", float, None, "Budget in seconds."),
@@ -243,7 +243,7 @@ _STREAMS = _panel(
 )  # fmt: skip
 _CELLS = _panel(
     "Solving",
-    _row("compare", "tol", float, None, "Relative duality gap to reach; default 1e-3."),
+    _row("compare", "tol", float, None, "Certified relative duality gap to reach; default 1e-3."),
     _row("compare", "stop", str, None, 'Rule instead of --tol, such as "abs:1e-6 | epochs:5".'),
     _row("compare", "time_limit", float, None, "Seconds for one cell; default 300."),
     _row("compare", "memory", str, None, "Budget of a row cache; default 1GB."),

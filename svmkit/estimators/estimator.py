@@ -83,9 +83,9 @@ class SVMEstimator(BaseEstimator):
     sampler : str or Sampler, default=None
         Which points each step looks at, such as "full" or "uniform:59". None is the solver's own sampler.
     tol : float, default=1e-3
-        The relative duality gap to reach.
+        The certified relative duality gap to reach, the same for every solver.
     stop : str, Criterion or Stop, default=None
-        A rule that replaces `tol`: text such as "abs:1e-6", or criteria joined with |.
+        A rule that replaces `tol`: text such as "abs:1e-6" or "rel:1e-3", or criteria joined with |.
     max_iter : int, default=None
         The most iterations, for each class pair if there are several.
     max_epochs : float, default=None

@@ -117,6 +117,9 @@ class Problem(ABC):
         Whether a model of the problem is a weight vector over the columns of X.
     is_free : bool
         Whether the bias of a linear problem is not regularised, so that its solvers work around a centre that moves.
+    is_gap_squared : bool, default=False
+        Whether the certificate is that of another objective than the one that is minimised, so that its relative gap
+        is about the square of the relative gap of the latter.
     resolution : float, default=0.0
         Gap in units of the objective below which the certificate is asked whether only rounding is left, for problems
         whose optimum may be 0, where no relative gap is ever small.
@@ -134,6 +137,7 @@ class Problem(ABC):
     task: ClassVar[str] = "classify"
     is_linear: ClassVar[bool] = False
     is_free: bool = False
+    is_gap_squared: ClassVar[bool] = False
     resolution: float = 0.0
 
     def __init__(self, gram: Gram, y: np.ndarray) -> None:

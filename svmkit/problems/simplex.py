@@ -196,6 +196,9 @@ class SquaredHinge(SimplexQP):
     sum_i C_i max(0, 1 - y_i h(x_i))^2, whose value is D = 1 / (2 f). The SWAP and FW/CVM papers write the ridge as
     delta_ij / C, so their C is twice this one.
 
+    With e_i = (f - g_i) / f the certificate's P - D is sum_i C_i e_i^2, less what the points without a loss have of it:
+    near the optimum a square of the gap 2 (f - min g) of the simplex.
+
     Examples
     --------
     >>> import numpy as np
@@ -206,6 +209,8 @@ class SquaredHinge(SimplexQP):
     >>> solve(problem, plugins.build("solver", "swap2o")).point.round(3).tolist()
     [0.5, 0.5]
     """
+
+    is_gap_squared: ClassVar[bool] = True
 
     def __init__(self, gram: Gram, y: np.ndarray, C: float | np.ndarray, *, bias: float = 1.0) -> None:
         y, self.C = labels_and_costs(y, C, gram.m)

@@ -23,7 +23,19 @@ from .requirements import Reads, Requires
 from .sampler import Balanced, Cyclic, Draws, Full, Permuted, Sampler, Shuffled, Uniform
 from .solution import Solution, Status
 from .step_info import StepInfo
-from .stopping import Absolute, Criterion, Epochs, Gap, Iterations, Seconds, Stop, Support, Violation, parse_stop
+from .stopping import (
+    Absolute,
+    Criterion,
+    Epochs,
+    Gap,
+    Iterations,
+    Relative,
+    Seconds,
+    Stop,
+    Support,
+    Violation,
+    parse_stop,
+)
 from .task import Task
 
 __all__ = [
@@ -54,6 +66,7 @@ __all__ = [
     "Problem",
     "Progress",
     "Reads",
+    "Relative",
     "Requires",
     "Sampler",
     "Saver",

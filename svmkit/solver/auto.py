@@ -137,6 +137,9 @@ class Auto(Solver):
     def resync(self, state: _Chosen, certificate: Certificate) -> None:
         state.solver.resync(state.state, certificate)
 
+    def bounds(self, state: _Chosen) -> tuple[float, float] | None:
+        return state.solver.bounds(state.state)
+
     def reactivate(self, state: _Chosen) -> None:
         state.solver.reactivate(state.state)
 

@@ -350,6 +350,14 @@ class Solver(ABC):
     def resync(self, state: Any, certificate: Certificate) -> None:  # noqa: B027  optional
         """Continue after a certificate whose gap was too large; the state may take over its exact gradient."""
 
+    def bounds(self, state: Any) -> tuple[float, float] | None:
+        """Return P and D of the iterate where the state keeps what they take but for one pass over the points.
+
+        None where it does not. Only solvers that report `StepInfo.in_own_units` are asked, and rounding errors do not
+        matter.
+        """
+        return None
+
     def reactivate(self, state: Any) -> None:  # noqa: B027  optional
         """Look at all points again, since the estimates of a shrunk problem (`StepInfo.shrunk`) meet a stop rule."""
 

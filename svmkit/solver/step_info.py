@@ -19,7 +19,7 @@ class StepInfo(NamedTuple):
     epochs : float
         Passes over the training set that the step was worth.
     gap : float, default=inf
-        Estimate of the relative gap; inf if unknown.
+        Estimate of the relative gap, as the certificate has it unless `in_own_units`; inf if unknown.
     gap_abs : float, default=inf
         Estimate of the gap in units of the objective; inf if unknown.
     sampled : bool, default=False
@@ -36,6 +36,9 @@ class StepInfo(NamedTuple):
         Largest violation of the optimality conditions (the eps of LIBSVM and LIBLINEAR); inf if unknown.
     shrunk : bool, default=False
         Some points are left out, and the estimates are those of the remaining points.
+    in_own_units : bool, default=False
+        `gap` is that of the solver's own objective, relative to it, such as 2 (f - min g) / f of the simplex. The loop
+        takes it for the certificate's, or translates it where they differ (`Problem.is_gap_squared`).
     trail : ndarray of float64, shape (n, 5), default=None
         Earlier iterates of a step that took many iterations, for the history: iterations since the last report,
         objective, gap, number of support vectors, kernel values.
@@ -64,4 +67,5 @@ class StepInfo(NamedTuple):
     steps: int = 1
     violation: float = float("inf")
     shrunk: bool = False
+    in_own_units: bool = False
     trail: np.ndarray | None = None

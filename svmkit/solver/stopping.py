@@ -2,8 +2,8 @@
 
     Gap(1e-3) | Iterations(100_000) | Seconds(60)          in text: gap:1e-3|iter:100000|seconds:60
 
-`Gap`, `Absolute` and `Violation` compare the loop's estimates with a limit and end a solve as "converged"; the
-certificate on all points has to confirm a `Gap`. The other criteria are budgets.
+`Gap`, `Absolute`, `Relative` and `Violation` compare the loop's estimates with a limit and end a solve as "converged";
+the certificate on all points has to confirm a `Gap`. The other criteria are budgets.
 """
 
 from __future__ import annotations
@@ -108,6 +108,27 @@ class Absolute(Criterion):
 
     def holds(self, info, n_iter, epochs, seconds):
         return info.gap_abs <= self.limit
+
+
+class Relative(Criterion):
+    """The estimate of the gap in units of the objective is at most `limit` times the objective.
+
+    Notes
+    -----
+    For SimplexQP it is the loop's own estimate 2 (f - min g) / f of the papers, which is much larger than the certified
+    gap near the optimum. No certificate has to confirm it.
+
+    Examples
+    --------
+    >>> from svmkit.solver import Relative, StepInfo
+    >>> Relative(1e-3).holds(StepInfo(objective=10.0, n_support=3, epochs=2.0, gap_abs=1e-2), 10, 2.0, 0.1)
+    True
+    """
+
+    status = Status.CONVERGED
+
+    def holds(self, info, n_iter, epochs, seconds):
+        return info.gap_abs <= self.limit * abs(info.objective)
 
 
 class Violation(Criterion):
@@ -267,6 +288,7 @@ def is_limited(stop: Criterion | Stop | None) -> bool:
 RULES: dict[str, type[Criterion]] = {
     "gap": Gap,
     "abs": Absolute,
+    "rel": Relative,
     "kkt": Violation,
     "iter": Iterations,
     "epochs": Epochs,
@@ -282,8 +304,9 @@ def parse_stop(text: str) -> Criterion | Stop:
     Parameters
     ----------
     text : str
-        One rule as NAME:NUMBER (gap:1e-3, abs:1e-6, kkt:1e-3, iter:1000, epochs:2, seconds:60, support:500), or
-        several joined with `|`, such as "gap:1e-3|iter:1000|seconds:60". Spaces around a rule do not matter.
+        One rule as NAME:NUMBER (gap:1e-3, abs:1e-6, rel:1e-3, kkt:1e-3, iter:1000, epochs:2, seconds:60,
+        support:500), or several joined with `|`, such as "gap:1e-3|iter:1000|seconds:60". Spaces around a rule do not
+        matter.
 
     Returns
     -------

@@ -11,7 +11,18 @@ from svmkit.kernels.functions import RBF, Linear
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.step_info import StepInfo
-from svmkit.solver.stopping import Absolute, Epochs, Gap, Iterations, Seconds, Stop, Support, Violation, parse_stop
+from svmkit.solver.stopping import (
+    Absolute,
+    Epochs,
+    Gap,
+    Iterations,
+    Relative,
+    Seconds,
+    Stop,
+    Support,
+    Violation,
+    parse_stop,
+)
 from svmkit.training.train import fit
 
 pytestmark = pytest.mark.usefixtures("one_pool")
@@ -28,6 +39,7 @@ def info(**kwargs):
     [
         (Gap(1e-3), {"info": info(gap=1.1e-3)}, {"info": info(gap=1e-3)}),
         (Absolute(1e-3), {"info": info(gap_abs=1.1e-3)}, {"info": info(gap_abs=1e-3)}),
+        (Relative(1e-3), {"info": info(gap_abs=2.1e-3, objective=-2.0)}, {"info": info(gap_abs=2e-3, objective=-2.0)}),
         (Violation(1e-3), {"info": info(violation=1.1e-3)}, {"info": info(violation=1e-3)}),
         (Iterations(10), {"n_iter": 9}, {"n_iter": 10}),
         (Epochs(2), {"epochs": 1.9}, {"epochs": 2.0}),
@@ -54,6 +66,7 @@ def test_criteria_from_text():
     for text, rule in (
         ("gap:1e-3", Gap(1e-3)),
         ("abs:1e-6", Absolute(1e-6)),
+        ("rel:1e-3", Relative(1e-3)),
         ("iter:1000", Iterations(1000)),
         ("epochs:2", Epochs(2)),
         ("seconds:60", Seconds(60)),

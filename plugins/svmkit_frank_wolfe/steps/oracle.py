@@ -140,4 +140,5 @@ def report(state: SimplexState, choice: Choice, moved: bool) -> StepInfo:
         gap_abs=max(slack, 0.0),
         sampled=choice.sampled,
         moved=moved or (not state.draws.every and slack > 0.0),
+        in_own_units=True,
     )

@@ -41,7 +41,7 @@ def take(state: SimplexState, rule: Rule) -> StepInfo:
     if state.fixed is None:  # what no step changes is copied once, as compiled loops need one type
         state.fixed = tuple(np.array(v) for v in (tracked.y, tracked.diag, tracked.ridge, tracked.linear))
     points, most, steps, missing = Points(state.w, state.g, *state.fixed), _most(state), 0, 0
-    target = MARGIN * goal.gap if goal is not None else 0.0
+    target = 0.0 if goal is None or problem.is_gap_squared else MARGIN * goal.gap  # the loop looks at each report
     sums, i, moved = Sums(float(state.scales[0]), state.f, state.c_alpha, int(state.active), state.age), state.i, True
     while missing >= 0 and not (steps and state.draws.over()):
         rows = gram.row_table

@@ -77,6 +77,9 @@ class FrankWolfe(LimitsSupport):
     def solution(self, state: SimplexState) -> np.ndarray:
         return state.point()
 
+    def bounds(self, state: SimplexState) -> tuple[float, float] | None:
+        return state.problem.values(state.alpha, state.g) if state.tracked.everything else None
+
     def resync(self, state: SimplexState, certificate: Certificate) -> None:
         state.resync(certificate, self.tracks_all)
         self.prepare(state)

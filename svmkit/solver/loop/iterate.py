@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from svmkit.errors import InputError
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.solver.base import Solver
+from svmkit.solver.loop.estimate import Estimate
 from svmkit.solver.sampler import Draws
 from svmkit.solver.step_info import StepInfo
 
@@ -48,12 +50,16 @@ class Progress(NamedTuple):
 class Iterate:
     """The current iterate of one solver on one problem, whose random choices come from `draws`.
 
-    `n_iter` and `epochs` include those of an earlier solve, `start`. InputError if its random state is damaged.
+    `n_iter` and `epochs` include those of an earlier solve, `start`. `gap` is the certified gap that is asked for, inf
+    for none. InputError if the random state of the start is damaged.
     """
 
-    def __init__(self, problem: Problem, solver: Solver, draws: Draws, start: Progress | None = None) -> None:
+    def __init__(
+        self, problem: Problem, solver: Solver, draws: Draws, start: Progress | None = None, gap: float = math.inf
+    ) -> None:
         self.problem, self.solver, self._draws = problem, solver, draws
         self.n_iter, self.epochs = (start.n_iter, start.epochs) if start else (0, 0.0)
+        self._estimate = Estimate(problem, solver, gap, self.n_iter)
         self.measured: Certificate | None = None  # what `measure` computed at this iterate; the next step discards it
         # where a solve ends that has passed a limit on support vectors, instead of the solver's own point
         self.fallen_back: np.ndarray | None = None
@@ -73,7 +79,7 @@ class Iterate:
         info = self.solver.step(self.state)
         self.n_iter += info.steps
         self.epochs += info.epochs
-        return info
+        return self._estimate.refine(info, self.state, self.n_iter)
 
     def point(self) -> np.ndarray:
         """The iterate as a point of the problem, an array of its own."""
@@ -81,7 +87,9 @@ class Iterate:
 
     def certify(self) -> Certificate:
         """The certificate of the iterate, computed from scratch on all samples."""
-        return self.problem.certificate(self.point())
+        certificate = self.problem.certificate(self.point())
+        self._estimate.learn(certificate)
+        return certificate
 
     def measure(self, info: StepInfo) -> StepInfo:
         """Complete the report of a solver that does not know its objective, from a certificate."""

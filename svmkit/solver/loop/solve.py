@@ -113,7 +113,7 @@ def solve(
         if goal is not None and progress:
             goal = goal._replace(iterations=goal.iterations - progress.n_iter, begun=progress.n_iter)
         draws = Draws(sampler or solver.sampler, problem.y, seed, over, goal)
-        iterate = Iterate(problem, solver, draws, progress)
+        iterate = Iterate(problem, solver, draws, progress, rules.least(Gap))
         limit = SupportLimit(iterate, rules)
         run = _Run(clock, iterate, limit, Recorder(iterate, callbacks, journal))
         try:
