@@ -172,4 +172,5 @@ def test_quantities_and_rare_classes_fail_in_one_line(svmkit):
     quantities = svmkit("compare", "diabetes", *calibrated)
     assert (quantities.code, quantities.out) == (2, "") and "only a classifier has probabilities" in quantities.err
     rare = svmkit("compare", "rare.svm", *calibrated)
-    assert rare.code == 1 and "class 2 has 3" in rare.json["reason"] and "\n" not in rare.json["reason"]
+    reason = json.loads(rare.out)["reason"]
+    assert rare.code == 1 and "class 2 has 3" in reason and "\n" not in reason
