@@ -353,8 +353,17 @@ class Solver(ABC):
     def bounds(self, state: Any) -> tuple[float, float] | None:
         """Return P and D of the iterate where the state keeps what they take but for one pass over the points.
 
-        None where it does not. Only solvers that report `StepInfo.in_own_units` are asked, and rounding errors do not
-        matter.
+        Only solvers that report `StepInfo.in_own_units` are asked. Rounding errors do not matter.
+
+        Parameters
+        ----------
+        state : Any
+            The state of a solve.
+
+        Returns
+        -------
+        tuple of two floats, or None
+            None where the state keeps too little.
         """
         return None
 

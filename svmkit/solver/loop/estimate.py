@@ -27,7 +27,13 @@ class Estimate:
         self._factor, self._own = 1.0, math.inf
 
     def refine(self, info: StepInfo, state: Any, n_iter: int) -> StepInfo:
-        """Return the report with the gap that the certificate would have; inf if it is not looked at this time."""
+        """Return the report with the gap that the certificate would have; inf if it is not looked at this time.
+
+        Parameters
+        ----------
+        info, state, n_iter
+            The solver's report, its state, and the iterations so far.
+        """
         is_own = info.in_own_units and not info.full and self._problem.is_gap_squared
         if self._limit == math.inf or not is_own:
             return info
