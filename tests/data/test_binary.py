@@ -129,3 +129,9 @@ def test_npz_refusals():
     np.save("one.npy", np.eye(2))
     not_loaded("one array", Path("one.npy").rename("one.npz"))
     not_loaded("no NPZ", write("cut.npz", Path("t.npz").read_bytes()[:60]))
+
+
+def test_labels_beyond_int64_stay_apart():
+    y = np.array([2**63 + 1, 2**63 + 2], dtype=np.uint64)
+    np.savez("t.npz", X=np.eye(2), y=y)
+    assert load("t.npz").y.tolist() == y.tolist()

@@ -316,3 +316,12 @@ def test_memory_does_not_grow_with_the_stream():
     finally:
         tracemalloc.stop()
     assert rows * len(line) >= total and peak < total / 10
+
+
+@pytest.mark.parametrize("line", [b"1 1:1_0", b"1_0 1:1", b"9007199254740993 1:1"])
+def test_numbers_that_would_become_others_are_refused(line):
+    stream = SvmlightStream(io.BytesIO(b"1 1:1 # a_b\n1 qid:a_b 1:1\n" + line + b"\n"))
+    blocks = stream.blocks(10)
+    assert len(next(blocks)[1]) == 2
+    with pytest.raises(InputError, match="standard input:3: "):
+        next(blocks)

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from support.data import PACK, dense, not_loaded
 from support.problems import write
 
+import svmkit.data.formats.svmlight
 from svmkit.data import load
 from svmkit.data.formats import svmlight
 from svmkit.errors import InputError
@@ -173,3 +174,38 @@ def test_a_file_of_many_blocks_is_read_as_one(tmp_path, monkeypatch, share, firs
     path.write_text("\n".join([*lines, "1 3:1 2:1"]))
     with pytest.raises(InputError, match=r"many\.svm:304: .*ascend"):
         svmlight.read_svmlight(path, None)
+
+
+@pytest.mark.parametrize("most", [None, 30])  # bytes of a block
+def test_labels_that_float64_merges_stay_apart(monkeypatch, most):
+    if most:
+        monkeypatch.setattr(svmkit.data.formats.svmlight, "_BLOCK", most)
+    labels = [2**53 + 1, 2**53, -(2**63), 2**63 - 1, 0, 2**53 + 1]
+    text = "".join(f"{label} 1:{row} # a_b\n" for row, label in enumerate(labels, start=1))
+    assert load(write("t.svm", text)).y.tolist() == labels
+    table = "a,label\n" + "".join(f"{row},{label}\n" for row, label in enumerate(labels, start=1))
+    np.testing.assert_array_equal(load(write("t.csv", table)).y, load("t.svm").y)
+
+
+@pytest.mark.parametrize("most", [None, 10])
+@pytest.mark.parametrize(
+    "lines, wrong",
+    [
+        (["9007199254740994 1:1", "0.5 1:2", "9007199254740993 1:3"], 3),
+        (["1 1:1", "18446744073709551615 1:2"], 2),
+        (["0.5 1:1", "1e300 1:2", "-9007199254740993 1:2"], 3),
+    ],
+)
+def test_labels_that_no_array_tells_apart_are_refused_with_their_line(monkeypatch, lines, wrong, most):
+    if most:
+        monkeypatch.setattr(svmkit.data.formats.svmlight, "_BLOCK", most)
+    not_loaded(f"t.svm:{wrong}: the label .* has more digits than float64", write("t.svm", "\n".join(lines) + "\n"))
+
+
+def test_whole_numbers_among_fractions_may_be_large():
+    assert load(write("t.svm", "1e300 1:1\n0.5 1:2\n9007199254740992 1:3\n")).y.tolist() == [1e300, 0.5, 2.0**53]
+
+
+@pytest.mark.parametrize("line", ["1 1:1_0", "1 1_0:1", "1_0 1:1", "1 1:1e1_0"])
+def test_digits_with_underscores_are_no_numbers(line):
+    not_loaded("t.svm:3: not svmlight: ", write("t.svm", f"1 1:1 # a_b\n2 qid:a_b 1:1\n{line}\n"))

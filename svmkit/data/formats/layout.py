@@ -46,10 +46,12 @@ def densify(X: Any) -> Any:
 
 
 def integral(values: np.ndarray) -> np.ndarray:
-    """Return labels as int64 if all are whole numbers within its range, else as float64."""
+    """Return labels as int64 if all are whole numbers within its range, else as float64, or uint64 where they are."""
     values = np.asarray(values)
-    if values.dtype.kind in "bi":
+    if values.dtype.kind in "bi" or (values.dtype.kind == "u" and values.max(initial=0) < 2**63):
         return values.astype(np.int64)
+    if values.dtype.kind == "u":
+        return values
     values = values.astype(np.float64)
     whole = np.isfinite(values).all() and (values == np.floor(values)).all() and (np.abs(values) < 2.0**53).all()
     return values.astype(np.int64) if whole else values

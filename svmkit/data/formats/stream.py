@@ -15,7 +15,7 @@ import numpy as np
 
 from svmkit.data.formats.files import cite
 from svmkit.data.formats.layout import csr
-from svmkit.data.formats.svmlight import line_problem
+from svmkit.data.formats.svmlight import EXACT, has_underscore, inexact_label, line_problem
 from svmkit.errors import InputError, one_line
 
 _CHUNK = 1 << 16  # the capacity of a pipe
@@ -155,14 +155,17 @@ class SvmlightStream:
         from sklearn.datasets import load_svmlight_file
 
         try:
-            X, y = load_svmlight_file(BytesIO(b"\n".join(line for _, line in lines)), dtype=np.float64, zero_based=True)
+            text = b"\n".join(line for _, line in lines)
+            X, y = load_svmlight_file(BytesIO(text), dtype=np.float64, zero_based=True)
         except (ValueError, OverflowError, IndexError, TypeError):
             return None
         last = int(X.indices.max(initial=0))
         columns = last if self.n_features is None else self.n_features
         known = self.labels is None or np.isin(y, np.fromiter(self.labels, np.float64)).all()
         usable = lines and known and last <= columns and X.indices.min(initial=1) == 1
-        if not (usable and np.isfinite(y).all() and np.isfinite(X.data).all()):
+        if not (usable and np.isfinite(y).all() and np.isfinite(X.data).all()) or has_underscore(text):
+            return None
+        if (np.abs(y) >= EXACT).any() and any(inexact_label(line) for _, line in lines):
             return None
         self._width = max(self._width, columns)
         return csr(X.data, X.indices - 1, X.indptr, (len(y), self._width)), y
@@ -183,7 +186,7 @@ class SvmlightStream:
         return good
 
     def _problem(self, number: int, line: bytes) -> str | None:
-        problem = line_problem(line)
+        problem = line_problem(line) or inexact_label(line)
         if problem:
             return f"the stream ends in the middle of a line: {problem}" if number == self._unfinished else problem
         label, *features = line.partition(b"#")[0].split()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -16,6 +17,8 @@ from svmkit.errors import InputError, one_line
 
 _EXPECTED = "expected 'label index:value ...'"
 _BLOCK = 8 << 20  # bytes of text that are parsed together, which takes some five times as many
+EXACT = 2.0**53  # up to which float64 tells whole numbers apart
+_WHOLE = re.compile(rb"[+-]?\d{1,400}")
 
 
 def read_svmlight(path: Path, n_features: int | None, *, wider: bool = False) -> tuple[Any, np.ndarray]:
@@ -50,17 +53,22 @@ def read_svmlight(path: Path, n_features: int | None, *, wider: bool = False) ->
 
 def _parse(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return data, indices as they are written, indptr, and labels, of which only a block is held twice."""
-    data, indices, counts, labels = Stack(np.float64), Stack(np.int32), Stack(np.int64), Stack(np.float64)
+    data, indices, counts, labels = Stack(np.float64), Stack(np.int32), Stack(np.int64), Stack(np.int64)
     counts.add(np.zeros(1, dtype=np.int64))
+    is_large = False
     for block in read_blocks(path):
         for stack, part in zip((data, indices, counts, labels), block, strict=True):
             stack.add(part)
+        is_large |= block[3].dtype.kind == "i" and bool((np.abs(block[3]) >= EXACT).any())
+    if is_large and labels.array.dtype.kind == "f":
+        raise _refusal(path, "labels are not exact")
     return data.array, indices.array, counts.array.cumsum(), labels.array
 
 
 def read_blocks(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
     """Yield data, indices, counts of entries and labels of an svmlight file, some 8 MiB of text at a time. Indices stay
-    as they are written, from 0 or from 1. Raises InputError if a line is wrong, ``FILE:LINE: ...``.
+    as they are written, from 0 or from 1; labels are int64 where all of a block are whole numbers. Raises
+    InputError if a line is wrong, ``FILE:LINE: ...``.
     """
     from sklearn.datasets import load_svmlight_file
 
@@ -72,18 +80,61 @@ def read_blocks(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray
                 X, y = load_svmlight_file(BytesIO(block), dtype=np.float64, zero_based=True)
                 if not (np.isfinite(y).all() and np.isfinite(X.data).all()):
                     raise ValueError("a label or value is not finite")
+                if has_underscore(block):
+                    raise ValueError("a number has an underscore")
                 indices = X.indices.astype(np.int32 if X.shape[1] <= np.iinfo(np.int32).max else np.int64)
-                yield X.data, indices, np.diff(X.indptr), y
+                yield X.data, indices, np.diff(X.indptr), _labels(block, y)
             return
         except InputError:  # the file cannot be read; the parser may be anywhere in it
             raise
         except (ValueError, OverflowError, IndexError, TypeError) as err:
             problem = one_line(err)
-    with open_data(path) as stream:  # the parser does not say at which line it failed
-        for number, line in enumerate(stream, start=1):
-            if of_line := line_problem(line):
-                raise InputError(f"{path}:{number}: {of_line}")
-    raise InputError(f"{path}: not svmlight ({problem}): {_EXPECTED}")
+    raise _refusal(path, problem)
+
+
+def _refusal(path: Path, problem: str) -> InputError:
+    """Return the error about a file that cannot be used: at its first malformed line, else at its first label that is
+    not exact, since the parser does not say at which line it failed."""
+    for find in (line_problem, inexact_label):
+        with open_data(path) as stream:
+            for number, line in enumerate(stream, start=1):
+                if of_line := find(line):
+                    return InputError(f"{path}:{number}: {of_line}")
+    return InputError(f"{path}: not svmlight ({problem}): {_EXPECTED}")
+
+
+def has_underscore(block: bytes) -> bool:
+    """Whether there is an underscore in a number, which Python reads and nobody else does."""
+    if b"_" not in block:
+        return False
+    tokens = (token for line in block.splitlines() for token in line.partition(b"#")[0].split())
+    return any(b"_" in token and not token.startswith(b"qid:") for token in tokens)
+
+
+def _labels(block: bytes, y: np.ndarray) -> np.ndarray:
+    """Return labels as int64 if all are whole numbers of 64 bits, whose digits float64 may have lost, else as they are;
+    raise ValueError if one has lost digits then.
+    """
+    if not (np.abs(y) >= EXACT).any():
+        return integral(y)
+    texts = [tokens[0] for line in block.splitlines() if (tokens := line.partition(b"#")[0].split())]
+    values = [int(text) if _WHOLE.fullmatch(text) else value for text, value in zip(texts, y.tolist(), strict=True)]
+    if all(value == int(value) and -(2**63) <= value < 2**63 for value in values):
+        return np.array([int(value) for value in values], dtype=np.int64)
+    if any(value != given for value, given in zip(values, y.tolist(), strict=True)):
+        raise ValueError("labels are not exact")
+    return y
+
+
+def inexact_label(line: bytes) -> str | None:
+    """Return what is wrong with the label of a line if it is a whole number that float64 does not hold."""
+    label = (line.partition(b"#")[0].split() or [b""])[0]
+    if not _WHOLE.fullmatch(label) or int(label) == float(label):
+        return None
+    return (
+        f"the label {cite(label)} has more digits than float64 holds; unless all labels of a file are whole numbers of "
+        "64 bits, give labels with fewer digits"
+    )
 
 
 def _dense(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
@@ -99,15 +150,14 @@ def _dense(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tup
 
 
 class Stack:
-    """An array that grows in place by blocks, in the widest of their types."""
+    """An array that grows in place by blocks, in a type that holds all of theirs."""
 
     def __init__(self, dtype) -> None:
         self.array = np.empty(0, dtype)
 
     def add(self, block: np.ndarray) -> None:
         n = len(self.array)
-        if block.dtype.itemsize > self.array.itemsize:
-            self.array = self.array.astype(block.dtype)
+        self.array = self.array.astype(np.result_type(self.array, block), copy=False)
         self.array.resize(n + len(block), refcheck=False)
         self.array[n:] = block
 
@@ -138,7 +188,7 @@ def _feature_problem(token: bytes, previous: int) -> tuple[str | None, int]:
     left, colon, right = token.partition(b":")
     value = _number(right)
     try:
-        index = int(left)
+        index = int(b"" if b"_" in left else left)
     except ValueError:
         colon, index = b"", 0
     if not colon or value is None:
@@ -160,6 +210,6 @@ def _feature_problem(token: bytes, previous: int) -> tuple[str | None, int]:
 
 def _number(token: bytes) -> float | None:
     try:
-        return float(token)
+        return None if b"_" in token else float(token)
     except ValueError:
         return None
