@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from svmkit.data.prepare.labels import as_strings_like
 from svmkit.errors import InputError
 from svmkit.estimators.base import options_by_name, warn_unless_converged
 from svmkit.estimators.callbacks import FitTasks, run_with_tasks
@@ -24,7 +25,7 @@ from svmkit.training.callbacks import displayed, write_end
 from svmkit.training.result import Fit
 from svmkit.training.settings import Settings, require_class_by_class, resolve
 from svmkit.training.train import fit_prepared
-from svmkit_dask.parts.collections import apply_chunk, as_array, as_rows, is_collection
+from svmkit_dask.parts.collections import apply_chunk, as_array, as_rows, is_collection, values_like
 
 _ELSEWHERE = {  # parameters of SVMClassifier that need all rows in one place, and their only value here
     "nu": (None, "nu"),
@@ -76,6 +77,9 @@ class _OnCluster:
                 with closing(ScatteredData(DaskExecutor(Watch(client)), sources, method)) as data:
                     trained = fit_prepared(data, method, callbacks=tasks or display)
             trained = replace(trained, seconds=time.perf_counter() - began)
+            if y is not None:
+                classes = as_strings_like(values_like(X, y), trained.model.classes)
+                trained = replace(trained, model=replace(trained.model, classes=classes))
             if display is not None:
                 write_end(trained)
             self._take(trained, method)

@@ -31,6 +31,9 @@ FORMAT, VERSION = "svmkit", 2
 EARLIEST = 1  # what a file says that earlier versions of svmkit can read
 CHECKSUM = "sha256"
 SPARSE, LARGEST = 4, 1 << 28  # coefficients are kept with their places if so few are not 0; at most so many in all
+FREE, GROWTH = 64 << 20, 2000  # coefficients take at most so many bytes, or times those of their file
+WIDEST = 256  # characters of a label up to which text has the dtype of the file; wider text becomes Python strings
+NO_LABEL = 1 << 16  # characters beyond which a dtype says more than any label holds
 
 
 def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[str, Any], kind: str) -> None:
@@ -115,7 +118,8 @@ def save_model(path: str | os.PathLike, parts: dict[str, Any]) -> None:
     header = {
         "kernel": about_kernel,
         "classes": (classes.astype(str) if classes.dtype.kind == "S" else classes).tolist(),
-        "classes_dtype": classes.dtype.str,
+        "classes_dtype": (classes.astype(str) if classes.dtype.kind == "O" else classes).dtype.str,
+        **({"classes_object": True} if classes.dtype.kind == "O" else {}),
         "n_features": parts["n_features"],
         **preprocessing.header(),
         "about": parts["about"],
@@ -149,10 +153,10 @@ def load_model(path: str | os.PathLike) -> dict[str, Any]:
         preprocessing = Preprocessing.from_file(header, arrays, header["n_features"])
         parts = {
             "kernel": plugins.build("kernel", name, kernel["params"]),
-            "classes": np.array(header["classes"], dtype=header["classes_dtype"]),
+            "classes": _classes(header),
             "vectors": _vectors(arrays, preprocessing.width(header["n_features"])),
             "n_support": arrays["n_support"],
-            "coef": _read_coefficients(arrays, len(header["classes"])),
+            "coef": _read_coefficients(arrays, len(header["classes"]), _row_count(arrays)),
             "intercept": arrays["intercept"],
             "n_features": header["n_features"],
             "preprocessing": preprocessing,
@@ -173,8 +177,12 @@ def _require_valid(parts: dict[str, Any]) -> None:
     """Raise ValueError unless the shapes fit: the file of a third party must not fail later, in a compiled loop."""
     classes, vectors, n_support = (parts[name] for name in ("classes", "vectors", "n_support"))
     k, n_sv = len(classes), vectors.shape[0]
-    if classes.ndim != 1 or classes.dtype.kind not in "biufUS" or not isinstance(parts["n_features"], int):
+    if classes.ndim != 1 or not isinstance(parts["n_features"], int):
         raise ValueError("classes are no list of labels")
+    if classes.dtype.kind == "f" and not np.isfinite(classes).all():
+        raise ValueError("a class is NaN or infinite")
+    if not (classes[:-1] < classes[1:]).all():
+        raise ValueError("classes are not in ascending order, each once")
     if not isinstance(parts["about"], dict):
         raise ValueError("what is told about it is no map")
     if any(isinstance(value, str) for value in parts["kernel"].params.values()):
@@ -216,23 +224,47 @@ def _require_valid(parts: dict[str, Any]) -> None:
         require_finite(vectors, what="support vectors")
 
 
+def _classes(header: dict[str, Any]) -> np.ndarray:
+    """Return the labels in their dtype, or as Python strings; raise ValueError if they are no labels. An array of fixed
+    width takes its width for each label and each prediction, whatever the labels hold.
+    """
+    labels, dtype = header["classes"], np.dtype(header["classes_dtype"])
+    if not isinstance(labels, list) or dtype.kind not in "biufUS":
+        raise ValueError("classes are no list of labels")
+    width = {"U": dtype.itemsize // 4, "S": dtype.itemsize}.get(dtype.kind, 0)
+    if width > NO_LABEL and width > max((len(str(label)) for label in labels), default=0):
+        raise ValueError(f"classes have the dtype {dtype.str}, which is wider than any of them")
+    if dtype.kind == "U" and (header.get("classes_object") is True or width > WIDEST):
+        return np.array([str(label) for label in labels], dtype=object)
+    return np.array(labels, dtype=dtype)
+
+
+def _row_count(arrays: dict[str, np.ndarray]) -> int:
+    """Return the number of vectors, whose arrays may be damaged."""
+    return len(arrays["vectors"]) if "vectors" in arrays else len(arrays["vectors.indptr"]) - 1
+
+
 def _coefficients(coef: np.ndarray, parts: dict[str, Any]) -> dict[str, np.ndarray]:
     """Return the arrays of the coefficients: places and values where a decision for each class has few of them."""
     at = np.flatnonzero(coef) if parts["multiclass"] != "ovo" and coef.size <= LARGEST else None
-    if at is None or SPARSE * len(at) >= coef.size:
+    if at is None or SPARSE * len(at) >= coef.size or coef.nbytes > max(FREE, GROWTH * 2 * at.nbytes):
         return {"coef": coef}
     return {"coef.at": at, "coef.values": coef.ravel()[at], "coef.n": np.array([coef.shape[1]])}
 
 
-def _read_coefficients(arrays: dict[str, np.ndarray], k: int) -> np.ndarray:
-    """Return the coefficients that `_coefficients` wrote, of k classes; raise ValueError if the arrays do not fit."""
+def _read_coefficients(arrays: dict[str, np.ndarray], k: int, n_sv: int) -> np.ndarray:
+    """Return the coefficients that `_coefficients` wrote, of k classes and so many vectors; raise ValueError if the
+    arrays do not fit.
+    """
     if "coef" in arrays:
         return arrays["coef"]
     at, values, n = arrays["coef.at"], arrays["coef.values"], int(arrays["coef.n"][0])
-    if not 0 <= n * k <= LARGEST or at.shape != values.shape or at.ndim != 1 or values.dtype != np.float64:
+    if n != n_sv or not 0 <= n * k <= LARGEST or at.shape != values.shape or at.ndim != 1 or values.dtype != np.float64:
         raise ValueError("coefficients and their places do not fit together")
     if at.dtype.kind != "i" or (len(at) and (at.min() < 0 or at.max() >= n * k or (np.diff(at) <= 0).any())):
         raise ValueError("places of coefficients are out of range")
+    if 8 * n * k > max(FREE, GROWTH * sum(array.nbytes for array in arrays.values())):
+        raise ValueError(f"{len(at):,} coefficients for {n:,} vectors and {k:,} classes")
     coef = np.zeros(k * n)
     coef[at] = values
     return coef.reshape(k, n)

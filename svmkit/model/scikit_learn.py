@@ -122,7 +122,9 @@ def _kernel(machine: Any) -> Kernel:
 
 def _labels(classes: np.ndarray) -> np.ndarray:
     """Return labels as numbers or text, as an array that a model file can hold."""
-    return np.array([str(label) for label in classes]) if classes.dtype.kind not in "biufUS" else np.array(classes)
+    if classes.dtype.kind in "biufUS" or all(isinstance(label, str) for label in classes):
+        return np.array(classes)
+    return np.array([str(label) for label in classes])
 
 
 def _scaling(scaler: Any) -> Scaling:

@@ -1,6 +1,7 @@
 """SVMModel: files that are no models."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -267,3 +268,57 @@ def test_precomputed_rows_out_of_range_are_refused(tmp_path):
         file.write_bytes(whole)
         change(file, {"vectors": bad})
         not_loaded(file, "damaged")
+
+
+@pytest.mark.parametrize(
+    "header, why",
+    [
+        ({"classes": ["b", "a", "c"], "classes_dtype": "<U1"}, "ascending"),
+        ({"classes": ["a", "a", "b"], "classes_dtype": "<U1"}, "ascending"),
+        ({"classes": [1, 0, 2], "classes_dtype": "<i8"}, "ascending"),
+        ({"classes": [0.0, 1.0, float("nan")], "classes_dtype": "<f8"}, "NaN"),
+        ({"classes": [0.0, 1.0, float("inf")], "classes_dtype": "<f8"}, "infinite"),
+        ({"classes": ["a", "b", "c"], "classes_dtype": "<U500000000"}, "wider than any"),
+        ({"classes": ["a", "b", "c"], "classes_dtype": "|S2000000000"}, "wider than any"),
+        ({"classes": ["a", "b", "c"], "classes_dtype": "|O"}, "no list of labels"),
+        ({"classes": {"a": 1, "b": 2, "c": 3}, "classes_dtype": "<i8"}, "no list of labels"),
+    ],
+)
+def test_labels_that_no_training_gives_are_refused(saved, header, why):
+    change(saved, **header)
+    tracemalloc.start()
+    not_loaded(saved, why)
+    assert tracemalloc.get_traced_memory()[1] < 10 << 20
+    tracemalloc.stop()
+
+
+def test_wide_labels_become_python_strings(saved):
+    """An array of the width of the widest label would be its own size times the number of rows."""
+    change(saved, classes=["a", "b", "c" * 300], classes_dtype="<U300")
+    model = SVMModel.load(saved)
+    assert model.classes.dtype == object and model.classes.tolist() == ["a", "b", "c" * 300]
+
+
+def test_few_coefficients_do_not_become_many(saved):
+    """Places and values of coefficients are a few bytes; how many there are is bounded by the vectors, and the file."""
+    k, n = 5000, 10000
+    arrays = {
+        "coef.at": np.arange(3),
+        "coef.values": np.ones(3),
+        "coef.n": np.array([n]),
+        "intercept": np.zeros(k),
+        "n_support": np.append(np.zeros(k - 1, np.int64), n),
+        "vectors.data": np.empty(0),
+        "vectors.indices": np.empty(0, np.int32),
+        "vectors.indptr": np.zeros(n + 1, np.int32),
+    }
+    model = SVMModel.load(saved)
+    header = {"classes": list(range(k)), "classes_dtype": "<i8", "multiclass": "ovr", "version": 2}
+    change(saved, arrays, drop=("coef", "vectors"), **header)
+    tracemalloc.start()
+    not_loaded(saved, "3 coefficients for 10,000 vectors and 5,000 classes")
+    assert tracemalloc.get_traced_memory()[1] < 50 << 20
+    change(saved, {"coef.n": np.array([1 << 20]), "vectors": model.vectors})
+    not_loaded(saved, "do not fit together")
+    assert tracemalloc.get_traced_memory()[1] < 50 << 20
+    tracemalloc.stop()

@@ -53,6 +53,12 @@ def from_collections(X: Any, y: Any, sample_weight: Any = None) -> list[Any]:
     return [part(f"part {i} of {n}", *three) for i, three in enumerate(zipped, start=1)]
 
 
+def values_like(X: Any, y: Any) -> np.ndarray:
+    """Return an empty array of the type that the labels have in memory: y, its collection, or a column of X."""
+    labels = X[y] if isinstance(y, str) and _is_frame(X) else y
+    return np.asarray(getattr(labels, "_meta", labels))[:0]
+
+
 def _is_frame(collection: Any) -> bool:
     return hasattr(collection, "npartitions") and hasattr(collection, "divisions")
 

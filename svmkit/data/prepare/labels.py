@@ -23,7 +23,8 @@ def encode_labels(y: Any, *, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     classes : ndarray of shape (n_classes,)
-        Sorted as `numpy.unique` does; text has a fixed-width string dtype.
+        Sorted as `numpy.unique` does, of the dtype of y; text in an object array, or in a column of pandas, stays
+        Python strings.
     codes : int64 ndarray of shape (n_samples,)
         ``classes[codes]`` are the labels.
 
@@ -41,12 +42,19 @@ def encode_labels(y: Any, *, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     """
     labels = as_labels(y, n_samples=n_samples)
     classes, codes = np.unique(labels, return_inverse=True)
+    classes = as_strings_like(y, classes)
     if len(classes) < 2:
         raise InputError(
             f"y has only one class ({str(classes[0])!r} in all {n_samples} samples), need at least two: "
             "a classifier learns to tell classes apart"
         )
     return classes, codes.reshape(-1).astype(np.int64, copy=False)
+
+
+def as_strings_like(y: Any, classes: np.ndarray) -> np.ndarray:
+    """Return the classes of y; as an object array where y has Python strings, of which predictions may be any."""
+    is_object = classes.dtype.kind == "U" and dense_array(y, "y").dtype.kind in "OT"
+    return classes.astype(object) if is_object else classes
 
 
 def as_labels(y: Any, *, n_samples: int) -> np.ndarray:
@@ -67,10 +75,8 @@ def label_array(y: Any) -> np.ndarray:
     labels = _column(y, "pass one label a sample")
     if len(labels) == 0:
         raise InputError("y is empty (0 labels): pass one label a sample")
-    if labels.dtype.kind == "O":
-        labels = _object_labels(labels)
-    if labels.dtype.kind == "T":  # numpy's variable-width text
-        labels = labels.astype(np.str_)
+    if labels.dtype.kind in "OT":  # T is numpy's variable-width text
+        labels = _object_labels(labels.astype(object))
     if labels.dtype.kind not in "biufSU":
         raise InputError(f"Unknown label type: y has dtype {labels.dtype}; use whole numbers or text")
     return labels

@@ -191,7 +191,7 @@ def _class_scores(graph: Graph, model: SVMModel, decision: str) -> None:
 def _labels(graph: Graph, classes: np.ndarray) -> tuple[str, int]:
     """Add the classes as a constant; return its name and its element type (string, int64 or float64)."""
     types = graph.onnx.TensorProto
-    if classes.dtype.kind in "US":
+    if classes.dtype.kind in "OUS":
         texts = [text.encode() for text in classes.astype(str).tolist()]
         graph.constants.append(graph.onnx.helper.make_tensor("svmkit.classes", types.STRING, [len(texts)], texts))
         return "svmkit.classes", types.STRING

@@ -60,6 +60,8 @@ def codes_among(classes: np.ndarray, y: Any, n_samples: int) -> np.ndarray:
     """Return the codes (n_samples,) of labels among the announced classes; raise InputError for any other label."""
     labels = as_labels(y, n_samples=n_samples)
     at = np.zeros(len(labels), dtype=np.int64)
+    if labels.dtype.kind == "U" and classes.dtype.kind == "O":
+        classes = classes.astype(np.str_)
     if (labels.dtype.kind in "SU") == (classes.dtype.kind in "SU"):
         at = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     unknown = np.flatnonzero(classes[at] != labels)

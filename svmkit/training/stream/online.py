@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from svmkit import plugins
 from svmkit.data.prepare.features import as_features, pad_or_refuse_columns, require_finite
-from svmkit.data.prepare.labels import as_labels, as_targets
+from svmkit.data.prepare.labels import as_labels, as_strings_like, as_targets
 from svmkit.errors import InputError, NotFinite, SvmkitWarning
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
@@ -123,7 +123,9 @@ class Online:
         settings = Settings(solver=self.solver, kernel=kernel, **given)
         self.method = Method(settings, self.task, self.solver, kernel, None)
         require_streamable(self.method, max_support)
-        announced = np.unique(as_labels(classes, n_samples=np.size(classes))) if self.task.has_classes else np.empty(0)
+        announced = np.empty(0)
+        if self.task.has_classes:
+            announced = as_strings_like(classes, np.unique(as_labels(classes, n_samples=np.size(classes))))
         if len(announced) == 1:
             raise InputError(f"classes must announce two labels or more, not {announced[0]} only")
         self.classes = announced
