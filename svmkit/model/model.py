@@ -28,6 +28,8 @@ from svmkit.runtime import threads
 from svmkit.tasks import task_named
 
 ROWS = 16384, 256  # most and fewest rows of X that are predicted at a time
+WIDE = 1 << 20, 8  # columns, and columns for each entry, beyond which those without entries are left out of products
+MOST_WEIGHTS = 64 << 20  # weights that a model may have although its vectors store fewer entries
 PART_BYTES = 32 << 20  # most bytes of these rows, and of their decisions, above the fewest rows
 WITHOUT = "the model has no probabilities: train it with a calibration (svmkit train --calibrate sigmoid)"
 
@@ -165,10 +167,16 @@ class SVMModel:
         Raises
         ------
         InputError
-            The kernel is not linear.
+            The kernel is not linear, or there would be more than 67 million weights of vectors that store fewer.
         """
         if self.kernel.name != "linear":
             raise InputError(f"only a model with the linear kernel has weights of the columns, not {self.kernel.name}")
+        n_weights, stored = len(self.intercept) * self.width, self.vectors.size
+        if n_weights > max(MOST_WEIGHTS, stored):
+            raise InputError(
+                f"the weights of {self.width:,} columns would take {8 * n_weights / 2**30:,.1f} GiB, and the vectors "
+                f"of the model hold {stored:,} numbers: train or import it with fewer columns"
+            )
         return self.machine.weights
 
     def widened(self, n_features: int) -> SVMModel:
@@ -508,8 +516,8 @@ class SVMModel:
 
     def _decide(self, X, rows: slice) -> np.ndarray:
         """Return the known decisions (`Machine`) of some rows of X; all of them are finite."""
-        X = self.preprocessing.apply(X[rows])
-        out = self.machine.decide(engine_for(self.kernel, X, self._extent))
+        X, machine = self._without_zeros(self.preprocessing.apply(X[rows]))
+        out = machine.decide(engine_for(self.kernel, X, self._extent))
         sound = np.isfinite(out)
         if not sound.all():
             row = rows.start + int(np.argmin(sound.all(axis=1))) + 1
@@ -518,6 +526,22 @@ class SVMModel:
                 "float64 there; scale the columns, in training and here"
             )
         return out
+
+    def _without_zeros(self, X) -> tuple[Any, Machine]:
+        """Return preprocessed rows and the machine; of very many columns only those that one of them stores. A product
+        of sparse rows takes memory for each column, and a file of a few bytes may name the last of them.
+        """
+        if not (sp.issparse(X) and sp.issparse(self.vectors)) or self.kernel.form is None:
+            return X, self.machine
+        if X.shape[1] <= max(WIDE[0], WIDE[1] * (X.nnz + self.vectors.nnz)):
+            return X, self.machine
+        used = np.union1d(self.vectors.indices, X.indices)
+
+        def cut(A: Any) -> Any:
+            places = np.searchsorted(used, A.indices).astype(A.indptr.dtype)
+            return sp.csr_array((A.data, places, A.indptr), shape=(A.shape[0], max(len(used), 1)))
+
+        return cut(X), replace(self.machine, vectors=cut(self.vectors))
 
     def _select_trained(self, decision: np.ndarray) -> np.ndarray:
         """Return the known decisions (`Machine`) among those of `decision_function`."""

@@ -2,10 +2,12 @@
 
 import gzip
 import itertools
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 from support import text_models
@@ -14,7 +16,7 @@ from support.text_models import ROWS, libsvm_text
 
 from svmkit.kernels.functions import RBF, Laplacian, Linear, Poly, Sigmoid
 from svmkit.model.calibration import Isotonic
-from svmkit.model.exchange import libsvm
+from svmkit.model.exchange import liblinear, libsvm
 from svmkit.training.train import fit
 
 X, CODES = load_iris(return_X_y=True)
@@ -267,3 +269,22 @@ def changed(old, new, where=text_models.BINARY):
 )
 def test_what_is_wrong_is_told_with_its_line(read, text, words):
     refused(words, read, text)
+
+
+@pytest.mark.parametrize(
+    "kernel", ["linear", "rbf\ngamma 0.5", "polynomial\ndegree 2\ngamma 0.5\ncoef0 1", "sigmoid\ngamma 0.1\ncoef0 0"]
+)
+def test_a_far_column_costs_no_memory(read, kernel, tmp_path):
+    """A file of some hundred bytes names column 2,147,483,645, of which dense rows and weights would be 16 GiB each."""
+    text = "svm_type c_svc\nkernel_type {}\nnr_class 2\ntotal_sv 2\nrho 0.25\nlabel 1 -1\nnr_sv 1 1\nSV\n{}"
+    near, far = (read(text.format(kernel, f"1 1:1 {last}:1\n-1 2:1\n")) for last in (5, 2147483645))
+    rows = sp.csr_array(([1.0, 2.0, 1.0, 1.0], [0, 2, 1, 4], [0, 2, 4]), shape=(2, 5))
+    places = np.where(rows.indices == 4, far.n_features - 1, rows.indices)
+    wide = sp.csr_array((rows.data, places, rows.indptr), shape=(2, far.n_features))
+    near.predict(rows)  # whatever is compiled and imported
+    tracemalloc.start()
+    np.testing.assert_array_equal(far.decision_function(wide), near.decision_function(rows))
+    if kernel == "linear":
+        refused("2,147,483,645 columns would take 16.0 GiB", liblinear.write, far, tmp_path / "out")
+    assert tracemalloc.get_traced_memory()[1] < 10 << 20
+    tracemalloc.stop()
