@@ -51,7 +51,7 @@ class DecisionFunction:
     intercept: float
     w: np.ndarray | None = None
     rows: np.ndarray | None = None
-    settled: dict[str, float] | None = None
+    settled: dict[str, float] | None = field(default=None, kw_only=True)
 
     def restrict(self, rows: np.ndarray) -> DecisionFunction:
         """Return the same function over its support vectors only.
@@ -67,7 +67,7 @@ class DecisionFunction:
             The function without the samples of coefficient zero, and with the row numbers of the others.
         """
         support = np.flatnonzero(self.coef)
-        return DecisionFunction(self.coef[support], self.intercept, self.w, rows[support], self.settled)
+        return DecisionFunction(self.coef[support], self.intercept, self.w, rows[support], settled=self.settled)
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,8 +39,8 @@ def test_every_model_is_that_of_its_C(name):
 def test_it_saves_iterations_and_kernel_values(storage):
     X, y = overlapping(300)
     X = storage(X)
-    fits = c_path(X, y, CS, solver="swap2o", kernel=RBF(0.5))
-    cold = [fit(X, y, solver="swap2o", kernel=RBF(0.5), C=C) for C in CS]
+    fits = c_path(X, y, CS, solver="swap2o", kernel=RBF(0.5), stop=Gap(1e-6))
+    cold = [fit(X, y, solver="swap2o", kernel=RBF(0.5), C=C, stop=Gap(1e-6)) for C in CS]
     assert fits[0].n_iter == cold[0].n_iter and fits[0].kernel_values == cold[0].kernel_values
     assert sum(f.n_iter for f in fits) < 0.8 * sum(f.n_iter for f in cold)
     assert sum(f.kernel_values for f in fits) < 0.8 * sum(f.kernel_values for f in cold)
