@@ -28,6 +28,38 @@ if TYPE_CHECKING:
     from svmkit.training.checkpoint import Checkpoint
 
 
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """What training learns from features without their labels: imputing, scaling, and the numbers of the kernel.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel, whose gamma may be a rule such as "scale".
+    impute, scale, flags : str, str, ndarray, default=None
+        As for `svmkit.fit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import RBF
+    >>> from svmkit.training.data import Preparation
+    >>> preprocessing, X, kernel = Preparation(RBF("scale"), scale="maxabs").learn(np.array([[0.0], [4.0]]))
+    >>> X.tolist(), kernel.gamma
+    ([[0.0], [1.0]], 4.0)
+    """
+
+    kernel: Kernel
+    impute: str | None = None
+    scale: str | None = None
+    flags: np.ndarray | None = None
+
+    def learn(self, raw: Any) -> tuple[Preprocessing, Any, Kernel]:
+        """Return the preprocessing of raw features (n, d), the features it makes of them, and the kernel for these."""
+        preprocessing, X = Preprocessing.fit(raw, impute=self.impute, scale=self.scale, flags=self.flags)
+        return preprocessing, X, self.kernel.resolve(X)
+
+
 @dataclass(frozen=True)
 class TrainingData:
     """Training data that are ready for any solver and any C.
@@ -56,6 +88,8 @@ class TrainingData:
         Kernel rows of more samples, of which those of this data are a part.
     own_weights : ndarray of shape (n,), float64, default=None
         The sample weights alone, by which samples count where class weights do not; None are `weights`.
+    preparation : Preparation, default=None
+        What `preprocessing` and `kernel` were learnt by; None where they were given.
 
     Examples
     --------
@@ -77,6 +111,7 @@ class TrainingData:
     multiclass: str = "ovo"
     known: CompleteKernel | None = field(default=None, repr=False)
     own_weights: np.ndarray | None = field(default=None, repr=False)
+    preparation: Preparation | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -114,11 +149,12 @@ class TrainingData:
         require_finite(raw, holes=bool(settings.impute))
         own = sample_weights(sample_weight, raw.shape[0])
         weights = training_weights(answers.codes, answers.classes, settings.class_weight, own)
-        preprocessing, features = Preprocessing.fit(raw, impute=settings.impute, scale=settings.scale, flags=flags)
+        preparation = Preparation(kernel, settings.impute, settings.scale, flags)
+        preprocessing, features, kernel = preparation.learn(raw)
         X = with_int32_indices(features)
         multiclass = task.division(settings.multiclass, len(answers.classes)) if task.has_classes else "ovo"
-        kernel = kernel.resolve(X)
-        return cls(raw, X, answers, weights, kernel, preprocessing, settings.memory, task, multiclass, own_weights=own)
+        data = cls(raw, X, answers, weights, kernel, preprocessing, settings.memory, task, multiclass)
+        return replace(data, own_weights=own, preparation=preparation)
 
     @property
     def classes(self) -> np.ndarray:
@@ -145,12 +181,33 @@ class TrainingData:
         """Whether each problem is that of two classes."""
         return isinstance(self.division, ClassPairs)
 
-    def with_weights(self, weights: np.ndarray) -> TrainingData:
-        """Return the same data with other weights (n,) of the samples; one of weight 0 takes no part.
+    def without(self, held: np.ndarray) -> TrainingData:
+        """Return the data in which the samples `held`, boolean (n,), take no part: their weight is 0.
 
-        Kernel values that were computed as a whole are known there, so that none may take part that does not here.
+        Imputing, scaling and the numbers of the kernel are learnt from the other samples. Where they do not suffice,
+        because a column has no value there, they stay those of all. Kernel values that were computed as a whole are
+        known where nothing of this differs.
         """
-        return replace(self, weights=weights, known=self.grams.computed)
+        weights, learnt = np.where(held, 0.0, self.weights), self._learnt_without(held)
+        if learnt is None:
+            return replace(self, weights=weights, known=self.grams.computed)
+        preprocessing, kernel = learnt
+        X = with_int32_indices(preprocessing.apply(self.raw))
+        return replace(self, weights=weights, X=X, kernel=kernel, preprocessing=preprocessing, known=None)
+
+    def _learnt_without(self, held: np.ndarray) -> tuple[Preprocessing, Kernel] | None:
+        """Return the preprocessing and the kernel that the other samples give; None if they stay as they are."""
+        if self.preparation is None or isinstance(self.kernel, Precomputed):
+            return None
+        try:
+            preprocessing, _, kernel = self.preparation.learn(self.raw[~held])
+        except InputError:
+            return None
+        if preprocessing.imputing is not None or preprocessing.scaling is not None:
+            return preprocessing, kernel
+        ours, theirs = self.kernel.params, kernel.params if kernel is not self.kernel else {}
+        same = all(np.array_equal(value, ours[name]) for name, value in theirs.items())
+        return None if same else (preprocessing, kernel)
 
     @property
     def pairs(self) -> list[tuple[int, int]]:

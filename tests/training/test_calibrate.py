@@ -189,16 +189,39 @@ def test_folds_share_the_kernel_values_of_the_model(k):
     assert plain.kernel_values > 0 and fitted.kernel_values == plain.kernel_values
 
 
-def test_decisions_are_those_of_models_of_the_other_folds():
-    X, y = blobs(150, 3)
-    kernel, decision = RBF(0.3), np.empty(150)
-    folds = Folds.of(prepared(X, y, kernel=kernel), 7)
+@pytest.mark.parametrize(
+    ("kernel", "options"),
+    [
+        (RBF(0.3), {}),
+        (RBF("scale"), {}),
+        (RBF("msd"), {"scale": "standard"}),
+        (Linear(), {"scale": "minmax", "impute": "median"}),
+        (RBF("scale"), {"scale": "standard", "impute": "indicator"}),
+    ],
+)
+def test_decisions_are_those_of_models_of_the_other_folds(kernel, options):
+    """Imputing, scaling and gamma are learnt from the other folds, too: a model of theirs has never seen the rest."""
+    X, y = blobs(60, 3)
+    X = X * [1.0, 10.0, 100.0]
+    X[7] *= 20.0  # far out: it moves the scale of all columns
+    if "impute" in options:
+        X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    decision, options = np.empty(60), options | {"kernel": kernel, "stop": Gap(1e-9)}
+    folds = Folds.of(prepared(X, y, **options), 7)
     for number in range(5):
         held = folds.fold == number
-        decision[held] = fit(X[~held], y[~held], kernel=kernel, stop=Gap(1e-9)).model.decision_function(X[held])
-    by_hand = fitted_calibration("sigmoid", decision, y > 0, np.ones(150), np.array([150]))
-    found = fit(X, y, kernel=kernel, stop=Gap(1e-9), seed=7, calibration="sigmoid").model.calibration
-    np.testing.assert_allclose([found.A, found.B], [by_hand.A, by_hand.B], atol=1e-4)
+        decision[held] = fit(X[~held], y[~held], **options).model.decision_function(X[held])
+    by_hand = fitted_calibration("sigmoid", decision, y > 0, np.ones(60), np.array([60]))
+    for threads in (1, 2):
+        found = fit(X, y, seed=7, n_threads=threads, calibration="sigmoid", **options).model.calibration
+        np.testing.assert_allclose([found.A, found.B], [by_hand.A, by_hand.B], atol=1e-4)
+
+
+def test_a_column_without_values_outside_a_fold_is_imputed_as_in_all_rows():
+    X, y = blobs(60, 3)
+    X[1:, 2] = np.nan
+    model = fit(X, y, kernel=RBF("scale"), impute="median", scale="standard", calibration="sigmoid").model
+    assert log_loss(y, model.predict_proba(X)) < 0.6
 
 
 @pytest.mark.parametrize("multiclass", ["ovr", "crammer_singer"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -58,14 +59,15 @@ class Folds:
         return cls(data, fold)
 
     def training(self, number: int) -> TrainingData:
-        """Return the data in which the samples of a fold have the weight 0."""
-        return self.data.with_weights(np.where(self.fold == number, 0.0, self.data.weights))
+        """Return the data in which the samples of a fold have the weight 0, prepared by what the others teach."""
+        return self.data.without(self.fold == number)
 
 
 def calibrated(whole: Train, train: Train, data: TrainingData, method: Method, kind: str) -> Fit:
     """Train a model, and a calibration on the decisions of models that were trained without the samples they decide on.
 
-    A fold starts at the model of all samples less its own, which takes fewer steps and does not move the optimum.
+    A fold starts at the model of all samples less its own, which takes fewer steps and does not move the optimum. Its
+    imputing, scaling and the numbers of its kernel are learnt without its own samples.
     Class weights belong to the training: in the calibration samples count with their sample weights alone, so that its
     probabilities are those of the data. After Ctrl-C the calibration is that of the folds that were finished, and there
     is none without any.
@@ -119,6 +121,7 @@ class _OutOfFold:
         self.decisions: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.kernel_values, self.interrupted = 0, False
         self.by_pairs = len(data.classes) > 2 and data.has_class_pairs
+        self._preparing = threading.Lock()  # one fold at a time: imputing turns warnings off, in all threads at once
 
     def train(self, flag: interrupt.Flag) -> None:
         """Train all folds, one after the other, or side by side where each of them would use one thread."""
@@ -134,10 +137,11 @@ class _OutOfFold:
                 self._fold(number, max(left, 1e-9) / rounds)
 
         at_once = min(threads.thread_count(), FOLDS) if alone else 1
-        if alone and data.kernel.name != "linear":  # there is to be memory for the kernel rows of all samples, too
-            rows = 8.0 * float(data.sizes[0]) ** 2
-            most = int((parse_bytes(data.memory) - rows) / ((1.0 - 1.0 / FOLDS) ** 2 * rows))
-            at_once = max(1, min(at_once, most))
+        if alone:  # there is to be memory for the kernel rows of all samples, too, and for the features of each fold
+            rows = 0.0 if data.kernel.name == "linear" else 8.0 * float(data.sizes[0]) ** 2
+            each = (1.0 - 1.0 / FOLDS) ** 2 * rows + (0 if data.X is data.raw else data.X.data.nbytes)
+            most = (parse_bytes(data.memory) - rows) / each if each else FOLDS
+            at_once = max(1, min(at_once, int(most)))
         if at_once > 1:
             with threads.using(at_once):
                 threads.spread(some, FOLDS, WORK)
@@ -146,7 +150,8 @@ class _OutOfFold:
         self.interrupted |= bool(flag)
 
     def _fold(self, number: int, seconds: float) -> None:
-        part = self.folds.training(number)
+        with self._preparing:
+            part = self.folds.training(number)
         start = self.start
         if start is not None and (self.folds.fold[start.support] == number).all():
             start = None  # a fold without any of few support vectors has nothing to begin with
