@@ -17,6 +17,7 @@ import json
 import os
 import queue
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -35,6 +36,8 @@ from support.mutation.operators import Mutation, mutated, mutations
 
 SOURCES = ("svmkit", "plugins", "registry")
 LEFT_OUT = "not slow and not data and not browser and not install"
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+FIRST = 3  # test files that are run before the others
 # rooms whose tests lie in other folders than the one of their name; the first part of a path that fits counts
 FOLDERS = {
     "svmkit/errors": ["tests/cli/test_failures.py", "tests/project/test_plugins_unavailable.py"],
@@ -134,6 +137,7 @@ class Lane:
         self.limit, self.root, self.pristine = given.limit, folder, pristine
         self.sound: set[str] = set()  # tests that pass without a change
         self.unsound: set[str] = set()
+        self.server = Server()
 
     def judge(self, mutant: Mutant) -> dict[str, Any]:
         """Return the row of a mutant with its outcome."""
@@ -150,12 +154,14 @@ class Lane:
                 old = (self.root / caller).read_bytes()
                 (self.root / caller).unlink()
                 (self.root / caller).write_bytes(old)
-            outcome, by = self._run(tests, self.limit - (time.monotonic() - began))
-            if outcome != "killed" or by in self.sound or "::" not in by:
+            outcome, by = self._run(tests[:FIRST], self.limit)  # all files are collected before a test is run
+            if outcome == "survived" and tests[FIRST:]:
+                outcome, by = self._run(tests[FIRST:], self.limit - (time.monotonic() - began))
+            if outcome == "killed" and "::" in by and by not in self.sound | self.unsound:
+                self._renew()
+                (self.sound if self._run([by], self.limit)[0] == "survived" else self.unsound).add(by)
+            if by not in self.unsound:
                 return mutant.row | {"outcome": outcome, "by": by, "seconds": round(time.monotonic() - began, 1)}
-            self._renew()
-            unsound = self._run([by], self.limit)[0] != "survived"
-            (self.unsound if unsound else self.sound).add(by)
 
     def _renew(self) -> None:
         shutil.rmtree(self.root, ignore_errors=True)
@@ -163,26 +169,56 @@ class Lane:
 
     def _run(self, tests: list[str], limit: float) -> tuple[str, str]:
         """Run tests in the copy; return the outcome and the test that failed."""
-        left_out = [word for test in self.unsound for word in ("--deselect", test)]
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider"]
+        left_out = [word for test in sorted(self.unsound) for word in ("--deselect", test)]
+        arguments = ["-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-m", LEFT_OUT, *left_out, *tests]
         path = os.pathsep.join([str(self.root), str(self.root / "plugins"), str(self.root / "registry")])
-        env = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        done = subprocess.Popen(
-            [*command, "-m", LEFT_OUT, *left_out, *tests],
-            cwd=self.root, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-        )  # fmt: skip
-        try:
-            out, _ = done.communicate(timeout=max(limit, 1.0))
-        except subprocess.TimeoutExpired:
+        env = os.environ | ONE_THREAD | {"PYTHONPATH": path}
+        log = self.root.with_suffix(".log")
+        code = self.server.run(self.root, env, log, arguments, max(limit, 1.0))
+        if code is None:
             return "over", f"{self.limit:g} seconds"
-        finally:  # also what the tests have left
-            with suppress(ProcessLookupError):
-                os.killpg(done.pid, signal.SIGKILL)
-            done.wait()
-        if done.returncode in (0, 5):
-            return "survived", "" if done.returncode == 0 else "no test"
+        if code in (0, 5):
+            return "survived", "" if code == 0 else "no test"
+        out = log.read_text(errors="replace")
         failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", out, re.M)
         return "killed", failed[1] if failed else out.strip().rpartition("\n")[2]
+
+
+class Server:
+    """A process of `support.mutation.forking`."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "support.mutation.forking"], env=os.environ | ONE_THREAD,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+        )  # fmt: skip
+
+    def run(self, folder: Path, env: dict[str, str], log: Path, arguments: list[str], limit: float) -> int | None:
+        """Return the exit code of pytest, or None after the limit of seconds; what the tests have left ends, too."""
+        order = {"folder": str(folder), "env": env, "log": str(log), "arguments": arguments}
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(order).encode() + b"\n")
+        self.process.stdin.flush()
+        fork = self._number(None)
+        assert fork is not None
+        code = self._number(limit)
+        with suppress(ProcessLookupError):
+            os.killpg(fork, signal.SIGKILL)
+        if code is None:
+            self._number(None)
+        return code
+
+    def _number(self, limit: float | None) -> int | None:
+        """Return the next line, or None after the limit of seconds."""
+        assert self.process.stdout is not None
+        ready, _, _ = select.select([self.process.stdout], [], [], limit)
+        return int(self.process.stdout.readline()) if ready else None
+
+    def end(self) -> None:
+        """End the process."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
 
 
 def main() -> None:
@@ -213,11 +249,14 @@ def main() -> None:
 
         def work(number: int) -> None:
             lane = Lane(given, Path(scratch, f"lane{number}"), pristine)
-            while not todo.empty() and not ended.is_set():
-                row = lane.judge(todo.get())
-                with write, given.out.open("a") as file:
-                    rows[key(row)] = row
-                    file.write(json.dumps(row) + "\n")
+            try:
+                while not todo.empty() and not ended.is_set():
+                    row = lane.judge(todo.get())
+                    with write, given.out.open("a") as file:
+                        rows[key(row)] = row
+                        file.write(json.dumps(row) + "\n")
+            finally:
+                lane.server.end()
 
         try:
             list(pool.map(work, range(given.jobs)))
