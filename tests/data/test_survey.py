@@ -102,6 +102,13 @@ def test_a_survey_never_fails_on_what_training_refuses(churn_csv):
     assert "--decimal" in remarks["income"] and remarks["age"] is None
 
 
+def test_a_remark_about_a_slip_leaves_out_the_file_and_the_column(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,label\n" + "".join(f"{k},{k % 2}\n" for k in range(40)) + "oops,1\n")
+    [remark] = [column["remark"] for column in survey(path, Reading())["columns"]]
+    assert remark.startswith("is numbers but for text") and "oops" in remark and str(path) not in remark
+
+
 def test_a_survey_counts_values_holes_and_ranges(churn_csv):
     about = survey(churn_csv, Reading("churned", ",", "latin-1", drop="name,customer"))
     columns = {column["column"]: column for column in about["columns"]}

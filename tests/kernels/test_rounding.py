@@ -1,6 +1,7 @@
 """The bounds on rounding hold against long double, for every kernel and storage, on ordinary and on hostile data."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly,
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.gram.by_class import SharedKernel
 from svmkit.kernels.gram.matrix import ArrayMatrix, CachedMatrix, MatrixGram
+from svmkit.kernels.rounding import product_error
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 M, D = 300, 7
@@ -128,3 +130,31 @@ def test_bounds_grow_with_the_size_of_the_coefficients_and_are_zero_without_any(
     assert gram.product_error(np.zeros(0)) == 0.0
     assert 0.0 < gram.product_error(np.ones(10)) < gram.product_error(np.full(10, -2.0)) < 1e-11
     assert gram.product_error(np.full(10, 1e308)) == math.inf
+
+
+def test_values_that_are_all_too_large_by_their_bound_are_within_the_bound_of_a_product():
+    value = 2.0**-20
+    assert product_error(value, 1.0, 256, 8, 8.0) >= 8.0 * value
+
+
+@pytest.mark.parametrize(("n", "panel"), [(900, 1000), (2000, 40)])
+def test_a_sum_by_panels_that_loses_all_it_can_is_within_the_bound_of_a_product(n, panel):
+    """Each panel begins with a number next to which all others of it are lost."""
+    u = 2.0**-53
+    terms = np.where(np.arange(n) % panel, u, np.where(np.arange(n) < panel, 1.0, 2.0 * u))
+    total = 0.0
+    for lo in range(0, n, panel):
+        part = 0.0
+        for term in terms[lo : lo + panel]:
+            part += float(term)
+        total += part
+    size = sum(Fraction(float(term)) for term in terms)
+    off = abs(Fraction(total) - size)
+    assert min(n, panel) * 0.9 * u < off <= product_error(0.0, 1.0, panel, n, float(size))
+
+
+def test_a_product_that_is_remembered_for_coefficients_next_to_its_own_is_within_the_bound():
+    gram, coef, other = Gram(Precomputed(), np.eye(3)), np.ones(1), np.array([1.0 + 8.0 * 2.0**-53])
+    known = gram.matvec(coef, np.arange(1))
+    assert gram.matvec(other, np.arange(1))[0] == known[0] == 1.0
+    assert gram.product_error(other) >= other[0] - 1.0

@@ -90,6 +90,9 @@ def test_more_samples_than_are_factorise(monkeypatch):
     K[7, 390] = K[390, 7] = 1.5  # two samples that a draw of 40 misses
     assert 7 not in np.random.default_rng(0).choice(400, 40, replace=False)
     assert Gram(Precomputed(), K).definiteness.flaw
+    K = np.eye(400)
+    K[7, 7] = -1e-3
+    assert Gram(Precomputed(), K).definiteness.flaw
 
 
 def indefinite_in_three(m, at):

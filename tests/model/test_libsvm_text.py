@@ -247,6 +247,7 @@ def changed(old, new, where=text_models.BINARY):
         (changed("1:0.5 2:1", "1:0.5:2"), [":10:", "'1:0.5:2'"]),
         (changed("1:0.5 2:1", "1:0.5 # 2:1"), [":10:", "'#'"]),
         (changed("1:0.5 2:1", "1:0.5 3000000000:1"), [":10:", "index 3000000000 is above 2147483646"]),
+        (changed("-1 2:2", "-1 3000000000:2"), [":15:", "index 3000000000 is above 2147483646"]),
         (changed("label 4 -1", "label 4 -1\nprobA -1"), ["no line 'probB'"]),
         (changed("label 4 -1", "label 4 -1\nprobA -1\nprobB inf"), [":9:", "finite"]),
         (changed("label 4 -1", "label 4 -1\nprobA -1\nprobB 1 2"), [":9:", "needs 1 values, not 2"]),

@@ -17,6 +17,7 @@ from svmkit import __version__
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.model import file as model_file
+from svmkit.model.matching import match_rows
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_pairs, scores
 
@@ -195,3 +196,13 @@ def test_a_missing_folder_or_file_is_named(tmp_path):
         SVMModel.load(tmp_path / "m")
     with pytest.raises(InputError):
         SVMModel.load(tmp_path)
+
+
+@pytest.mark.parametrize("stored", [np.asarray, sp.csr_array])
+def test_vectors_are_found_among_rows_of_their_class_bit_for_bit(stored):
+    X = np.array([[0.0, 2.0], [1.0, 2.0], [2.0, 0.0], [2.0, 1.0], [1.0, 2.0]])
+    codes, vectors = np.array([0, 0, 1, 1, 0]), np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [0.0, 2.0], [0.0, 2.0]])
+    owner = np.array([0, 1, 0, 0, 1])
+    np.testing.assert_array_equal(match_rows(stored(vectors), owner, stored(X), codes), [1, 3, 4, 0, -1])
+    zeros = sp.csr_array((np.array([0.0, 2.0]), np.array([0, 1]), np.array([0, 2])), shape=(1, 2))  # one is stored
+    np.testing.assert_array_equal(match_rows(zeros, np.array([0]), stored(X), codes), [0])

@@ -12,7 +12,7 @@ from svmkit.kernels.gram import Gram
 from svmkit.losses import Hinge, SquaredHinge
 from svmkit.problems.risks.coordinate_descent import coordinate_pass
 from svmkit.problems.risks.design import Design, fetch_row, row_add, row_dot
-from svmkit.problems.risks.points import make_points
+from svmkit.problems.risks.points import Side, excess_of, loss_beyond, make_points
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 NEVER = np.inf, -np.inf
@@ -214,3 +214,16 @@ def test_duplicate_draws_are_steps_of_their_own():
     coordinate_pass(d.rows, 1.0, points, order.copy(), 60, beta, v, *NEVER)
     plain_pass(full, y, np.ones(23), np.zeros(23), order, theirs, their_v, *NEVER)
     np.testing.assert_allclose(y * beta, theirs, atol=1e-13)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5, 2.0])
+def test_the_excess_of_a_sample_is_what_fenchel_and_young_leave(ridge):
+    """The largest of held s - ridge held^2 / 2 over weights up to the bound is the loss; the excess is the rest."""
+    bound, weights = 3.0, np.linspace(0.0, 3.0, 1201)
+    side = Side(1.0, ridge, 1.0, bound, 0.0)
+    for slack in np.arange(-8, 33) * 0.25:
+        loss = (weights * slack - 0.5 * ridge * weights**2).max()
+        assert loss_beyond(slack, side) == pytest.approx(loss, abs=1e-12)
+        for held in (0.0, 0.5, 1.25, 3.0):
+            excess = loss - held * slack + 0.5 * ridge * held**2
+            assert excess_of(slack, held, side) == pytest.approx(excess, abs=1e-5) and excess >= 0.0

@@ -10,7 +10,7 @@ from svmkit import InputError, Status, plugins
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.gram.complete import CompleteKernel
-from svmkit.problems.one_class import OneClassQP
+from svmkit.problems.one_class import OneClassQP, pick_evenly
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.selection import by_name
@@ -164,3 +164,8 @@ def test_solvers_of_other_problems_name_those_that_can():
 def test_infeasible_points_are_told_apart(change, reason):
     _, problem = posed()
     assert reason in problem.infeasible(change(problem.first_point()))
+
+
+def test_some_samples_are_picked_from_the_first_to_the_last():
+    assert pick_evenly(1001, 3).tolist() == [0, 500, 1000]
+    assert pick_evenly(3, 200).tolist() == [0, 1, 2] and pick_evenly(1, 200).tolist() == [0]

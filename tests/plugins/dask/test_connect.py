@@ -1,5 +1,6 @@
 """Addresses that lead nowhere, workers that do not fit, and what a cluster does with calls."""
 
+import asyncio
 import contextlib
 import http.server
 import os
@@ -148,6 +149,28 @@ def test_another_version_of_python():
     found = python_fault({"host": {"python": "3.99.1.final.0"}})
     assert "Python 3.99" in found and minor in found
     assert "does not answer" in python_fault(OSError("closed"))
+
+
+def test_only_workers_of_the_same_python_are_asked_for_their_packages():
+    from svmkit_dask.cluster.watch import faults
+
+    here = {"host": {"python": sys.version.split()[0]}}
+    asked = []
+
+    class Scheduler:
+        async def broadcast(self, **message):
+            return {"a": here, "b": {"host": {"python": "3.99.1"}}, "c": here}
+
+    class Crew:
+        scheduler = Scheduler()
+
+        async def run(self, function, workers, **options):
+            asked.extend(workers)
+            return {"a": function(), "c": {"svmkit": None}}
+
+    found = asyncio.run(faults(Crew(), ["a", "b", "c"], ["smo"]))
+    assert asked == ["a", "c"] and list(found) == ["b", "c"]
+    assert "Python 3.99" in found["b"] and "has no svmkit" in found["c"]
 
 
 @pytest.mark.slow

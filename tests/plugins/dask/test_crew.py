@@ -2,6 +2,7 @@
 
 import json
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from svmkit_dask.cluster import wire
 from svmkit_dask.cluster.executor import DaskExecutor
 from svmkit_dask.cluster.watch import Watch
 from svmkit_dask.cluster.wire import Held, Origin
-from svmkit_dask.cluster.workers import Placement
+from svmkit_dask.cluster.workers import Counters, Placement
 from svmkit_dask.dfcsmo import DFCSMO
 from svmkit_dask.parts.facts import facts_of
+from svmkit_dask.worker.answers import Message
 
 from svmkit.errors import Gone, InputError
 from svmkit.solver import Gap, Status, solve
@@ -165,3 +167,20 @@ def test_workers_that_are_paused_or_silent_are_not_given_parts():
     assert seen(104.0, a=7.0, b=11.5) == {"b": 2}  # a has stood still for 4 seconds, by our clock
     assert set(watch.workers) == {"a", "b"}
     assert seen(105.0, a=12.0, b=11.5) == {"a": 2, "b": 2}
+
+
+def test_a_part_goes_where_the_load_of_a_thread_is_least_with_it():
+    placement = Placement([40])
+    placement.settle({"a": 1, "b": 4}, [0])
+    assert placement.worker_of == {0: "b"}
+
+
+def test_what_workers_compute_is_counted_as_the_time_of_the_slowest():
+    counters = Counters(3)
+    replies = [("a", wire.Reply({0: None}, {}, 2.0, (0,), 7), 10), ("b", wire.Reply({1: None}, {}, 1.5, (), 9), 20)]
+    replies.append(("b", wire.Reply({2: None}, {}, 1.0, (2,), 11), 30))
+    counters.add(SimpleNamespace(message=Message("propose"), sent=5, replies=replies), wall=4.0)
+    about = counters.details()
+    assert about["seconds"]["compute"] == 2.5 and about["seconds"]["wait"] == 1.5
+    assert (about["rounds"], about["sent"], about["received"]) == (1, 5, 60)
+    assert about["workers"] == {"a": {"seconds": 2.0, "peak_memory": 7}, "b": {"seconds": 2.5, "peak_memory": 11}}

@@ -3,15 +3,20 @@
 import os
 import pickle
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from support.parts import three_classes
 from support.refusals import refused
 
-from svmkit import SVMClassifier, SVMRegressor
+from svmkit import SVMClassifier, SVMRegressor, fit
+from svmkit.kernels.functions import RBF
 from svmkit.losses import Quantile
+from svmkit.problems.certificate import Certificate
+from svmkit.solver.solution import Status
 from svmkit.training.train import fit_prepared
 
 pytest.importorskip("distributed")
@@ -136,6 +141,16 @@ def test_it_is_cloned_pickled_and_made_plain(fitted, client):
     local = pickle.loads(pickle.dumps(fitted.to_local()))
     assert type(local) is SVMClassifier and (local.support_ == fitted.support_).all()
     assert (X[local.support_] == local.support_vectors_).all()
+    assert not hasattr(fitted.to_local(), "client")
+
+
+def test_a_warning_says_why_a_model_is_only_the_best_so_far(client, arrays, monkeypatch):
+    done = fit(X, Y, kernel=RBF(0.3))
+    lost = Certificate(1.0, None, None, flaw="the cluster is gone")
+    solutions = [replace(solution, status=Status.INTERRUPTED, certificate=lost) for solution in done.solutions]
+    monkeypatch.setattr(estimators, "fit_prepared", lambda *args, **options: replace(done, solutions=solutions))
+    with pytest.warns(ConvergenceWarning, match="^the model is the best so far: the cluster is gone$"):
+        DaskSVMClassifier(**SMALL).fit(*arrays)
 
 
 def test_what_a_cluster_cannot_do_is_refused_in_one_line(client, arrays, tmp_path):

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
-from support.crew import Forgetful, local_crew
-from svmkit_dask.dfcsmo import DFCSMO
+from support.crew import Forgetful, local_crew, space_of
+from svmkit_dask.dfcsmo import DFCSMO, ClusterState
 from svmkit_dask.driver.problem import ScatteredQP, ScatteredTubeQP
 from svmkit_dask.driver.session import LocalWorkers, Session
-from svmkit_dask.worker.rows import Spec
+from svmkit_dask.parts.part import MemoryPart
+from svmkit_dask.worker.answers import Message, Own, answer
+from svmkit_dask.worker.rows import Change, Features, Portion, Rows, Spec
 
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram
@@ -77,6 +79,42 @@ def test_parts_that_solve_for_their_own_rows_agree_with_the_driver(loss):
     point = np.zeros(len(Y))
     point[found.point[:, 0].astype(int)] = found.point[:, 1]
     assert found.status is Status.CONVERGED and whole.certificate(point).gap <= 1.01e-3
+
+
+@pytest.mark.parametrize("loss", [EpsilonInsensitive(epsilon=0.2), Quantile(tau=0.8)], ids=repr)
+def test_a_proposal_has_slope_and_curvature_of_the_objective(loss):
+    """Along a change that lets no weight change its sign the objective is slope t + curvature t^2 / 2."""
+    spec = Spec(0, 0, 2.0, np.ones(1), loss, centre=float(np.median(T)))
+    part = Portion(Features(MemoryPart(X, T), space_of(X, KERNEL)), T, np.ones(len(T)))
+    rows, whole = Rows(part, spec), TubeQP(Gram(KERNEL, X), T, 2.0, loss=loss)
+    at, beta = np.arange(0, 240, 3), np.zeros(240)
+    values = np.where(np.arange(80) % 2, 0.25, -0.25)
+    for stamp in range(2):  # from nothing, and from there on
+        message = Message("propose", stamp)
+        slope, curvature = answer(rows, message, Own(at, values), Change(X[at], values))
+        before = whole.objective(beta)
+        beta[at] += values
+        assert slope + 0.5 * curvature == pytest.approx(whole.objective(beta) - before, rel=1e-9)
+        assert slope + 2.0 * curvature != pytest.approx(slope + 0.5 * curvature)
+        options = {"portion": 1.0, "level": 0.0, "wanted": 3}
+        answer(rows, Message("settle", stamp, options=options), Own(at, beta[at]), None)
+
+
+def test_no_report_has_a_higher_objective_than_the_one_before(monkeypatch):
+    """A round of blocks only proposes a change: the objective stays what it was until the driver follows."""
+    problem, _ = posed(EpsilonInsensitive(epsilon=0.2))
+    problem.gram.budget, values, blocks = 4 * 60 * 60, [], []
+    minimise = ClusterState.minimise_blocks
+    monkeypatch.setattr(ClusterState, "minimise_blocks", lambda *args: (blocks.append(1), minimise(*args))[1])
+
+    class Watched(DFCSMO):
+        def step(self, state):
+            info = super().step(state)
+            values.append(info.objective)
+            return info
+
+    solve(problem, Watched(first=30, loss=EpsilonInsensitive(epsilon=0.2)), stop=Gap(1e-3))
+    assert blocks and (np.diff(values) <= 1e-4 * np.abs(values[1:])).all()
 
 
 def test_a_point_outside_of_the_bounds_of_a_loss_is_refused():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from support.decomposition import every_solver, pose
 from support.problems import blobs, make
+from svmkit_decomposition.decomposition_state import _round_below
 
 from svmkit import plugins
 from svmkit.errors import InputError
@@ -89,3 +90,8 @@ def test_smol2_takes_losses_with_a_ridge():
     with pytest.raises(InputError, match="smol2 does not take loss=hinge"):
         make("smol2", loss="hinge")
     assert pose(make("smol2"), *blobs(20)).upper.min() == np.inf
+
+
+def test_the_violation_that_shrinking_aims_at_is_1_2_or_5_times_a_power_of_ten_below():
+    assert [_round_below(x) for x in (0.3, 0.2, 7.0, 1.0, 1.5e-9, 60.0)] == [0.2, 0.1, 5.0, 0.5, 1e-9, 50.0]
+    assert [_round_below(x) for x in (0.0, -1.0, np.inf, np.nan)] == [0.0] * 4
