@@ -210,16 +210,29 @@ class TestOfLinearProblems:
         problem = LinearTubeDual(self.rows(np.r_[w, 0.0 * w], 2), np.zeros(2), 2.0, "absolute_error", bias=0.0)
         assert Fraction(problem.certificate(np.array([1.0, 0.0])).dual) <= -dot(w, w) / 2
 
-    @pytest.mark.parametrize("penalty", ["l2", "l1"])
-    def test_the_norm_in_p(self, penalty, claim):
+    @pytest.mark.parametrize(("penalty", "scale"), [("l2", 1.0), ("l2", 2.0**20), ("l1", 1e-6)])
+    def test_the_norm_in_p(self, penalty, scale, claim):
         """The rows are far beyond the margin, so that P is the penalty alone."""
-        w = one_and_many(20_000, 2.0**-26.5 * 0.999) if penalty == "l2" else 1e-6 * one_and_many(20_000, 1.01 * U)
+        w = scale * one_and_many(20_000, 2.0**-26.5 * 0.999 if penalty == "l2" else 1.01 * U)
         X = np.zeros((2, len(w)))
         X[:, 0] = 1e9, -1e9
         problem = LinearRisk(Gram(Linear(), X), np.array([1.0, -1.0]), 1.0, penalty=penalty, bias=0.0)
         found = claim(problem, w)
         P = dot(w, w) / 2 if penalty == "l2" else sum(exact(w))
         assert 0 < abs(P - found.primal) <= found.of_primal
+
+    @pytest.mark.parametrize(("targets", "h"), [([BIG] * 4 + [BIG + 2.0], 0.5), ([BIG] * 4 + [2.0], 1.5)])
+    @pytest.mark.parametrize("kind", [LinearTubeDual, LinearTubeRisk])
+    def test_p_is_that_of_the_free_bias_that_is_returned(self, kind, targets, h, claim):
+        """The bias for the targets as they are loses what is below their last digit, in the first line."""
+        X, C = np.array([1.0, 0.0, 0.0, 0.0, h]), np.array([1.0, 1.0, 1.0, 1.0, HEAVY])
+        problem = kind(self.rows(X), np.array(targets), C, "absolute_error", bias="free")
+        found = claim(problem, np.array([1.0, -1.0, 0.0, 0.0, 0.0]) if kind is LinearTubeDual else np.array([1.0, 0.0]))
+        b = Fraction(found.certificate.bias)
+        losses = (abs(t - x - b) for t, x in zip(exact(targets), exact(X), strict=True))
+        P = Fraction(1, 2) + sum(c * loss for c, loss in zip(exact(C), losses, strict=True))
+        assert abs(P - found.primal) <= found.of_primal
+        assert found.dual <= P
 
     def test_a_decision_that_loses_its_digits(self, claim):
         """h = 1/4 + 2^-13, of which any order of two large numbers that cancel out loses a part."""
@@ -273,6 +286,16 @@ class TestOfCrammerSinger:
         assert Fraction(found.dual) <= D
         if sparse:
             assert D - Fraction(found.dual) < Fraction(2**40) * 5000 * Fraction(U) * 4
+
+    def test_w_of_own_weights_that_are_0_within_what_is_feasible(self):
+        """The weights of the other class are what counts: those of the own class are minus their sum."""
+        weights, codes = np.r_[one_and_many(5000), 1e-300], np.r_[np.zeros(5001, dtype=int), 1]
+        problem = machine(np.full((5002, 1), 2.0**20), codes, 2e9, sparse=True)
+        alpha = self.alpha(codes, weights)
+        alpha[np.arange(5002), codes] = 0.0
+        assert problem.infeasible(alpha) is None
+        T = sum(exact(weights[:-1])) - Fraction(weights[-1])
+        assert Fraction(problem.certificate(alpha).dual) <= sum(exact(weights)) - (2**20 * T) ** 2
 
     def test_the_norm_in_d(self):
         w = one_and_many(20_000, 2.0**-26.5 * 0.999)

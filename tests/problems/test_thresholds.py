@@ -8,9 +8,11 @@ import pytest
 from svmkit.errors import InputError
 from svmkit.kernels import Gram, Linear, Precomputed
 from svmkit.losses.terms import Terms
-from svmkit.problems import BoxQP, NuBoxQP, NuTubeQP, OneClassQP, TubeQP
+from svmkit.problems import BoxQP, NuBoxQP, NuTubeQP, OneClassQP, SimplexQP, TubeQP
 from svmkit.problems.dual import DualQP
 from svmkit.problems.targets import sides
+from svmkit.problems.tube import BiasedTubeQP
+from svmkit.problems.weights import outside_bounds, ridges
 
 RNG = np.random.default_rng(0)
 M = 6
@@ -54,6 +56,14 @@ def test_half_a_thousandth_of_a_weight_is_not_feasible():
         assert "row 0" in tube.infeasible(sign * np.array([np.nextafter(1.0, 2.0), -1.0, 0.0, 0.0]))
 
 
+def test_the_ridge_is_that_of_the_side_and_a_weight_may_reach_its_bounds_and_no_more():
+    terms = Terms.fill(np.zeros(3), lower=-1.0, upper=2.0, ridge_up=0.5, ridge_down=4.0)
+    assert ridges(terms, np.array([1.0, -1.0, 2.0])).tolist() == [0.5, 4.0, 0.5]
+    assert outside_bounds(terms, np.array([2.0, -1.0, 0.0])) is None
+    assert "row 1 should be between -1 and 2" in outside_bounds(terms, np.array([2.0, -1.0005, 0.0]))
+    assert "row 2 should be between -1 and 2" in outside_bounds(terms, np.array([0.0, 0.0, 2.0005]))
+
+
 def test_a_narrow_margin_is_one():
     """The classes are 1e-3 apart and others reach to 10: w = 2000 for the two next to the middle, P = w^2 / 2."""
     gram, y = Gram(Linear(), np.array([[5e-4], [-5e-4], [10.0], [-10.0]])), np.array([1.0, -1.0, 1.0, -1.0])
@@ -67,6 +77,13 @@ def test_without_a_margin_nothing_is_certified(x):
     point = np.array([1.0, -1.0]) if x[0] >= 0.0 else np.array([-1.0, 1.0])  # the classes are the wrong way around
     found = NuBoxQP(gram, y, 1.0, 1.0).certificate(point)
     assert found.gap is None and found.dual is None and "no margin" in found.flaw
+
+
+def test_half_a_thousandth_of_the_sum_of_a_simplex_is_not_feasible():
+    problem = SimplexQP(Gram(Linear(), np.eye(2)))
+    assert problem.infeasible(np.array([0.5, 0.5])) is None
+    for off in (5e-4, -5e-4):
+        assert "should sum to 1" in problem.infeasible(np.array([0.5, 0.5 + off]))
 
 
 def test_a_target_at_the_median_is_not_above_it():
@@ -112,6 +129,14 @@ def test_objective_gradient_image_and_d_are_those_of_the_definition(loss, offset
     np.testing.assert_allclose(
         problem.image(change[change != 0.0], np.flatnonzero(change)), problem.gradient(d + change) - gradient, atol=1e-9
     )
+
+
+@pytest.mark.parametrize("kind", [TubeQP, BiasedTubeQP])
+def test_the_diagonal_is_the_curvature_along_one_weight(kind):
+    problem = kind(Gram(Linear(), X), T, np.arange(1.0, M + 1.0), loss="squared_error")
+    for i in range(M):
+        up, down = problem.objective(np.eye(M)[i]), problem.objective(-np.eye(M)[i])
+        assert problem.diag[i] == pytest.approx(up + down, rel=1e-12)  # it is 0 at 0
 
 
 class DualTube(DualQP):
