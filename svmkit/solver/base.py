@@ -80,6 +80,8 @@ class Solver(ABC):
     by_slices : bool, default=False
         On a `CompleteGram` the solver takes many steps at a time in compiled code, so that class pairs are trained side
         by side in threads.
+    frees_bias : bool, default=False
+        The solver minimises linear problems with a free bias itself, so that no centre has to be moved for it.
     external : bool, default=False
         Other software does the work. Its one step is the whole solve, which cannot start from a point.
     paper : str, default=""
@@ -106,6 +108,7 @@ class Solver(ABC):
     reads: ClassVar[Reads | None] = None
     certified: ClassVar[bool] = True
     by_slices: ClassVar[bool] = False
+    frees_bias: ClassVar[bool] = False
     external: ClassVar[bool] = False
     paper: ClassVar[str] = ""
 

@@ -90,7 +90,7 @@ def solve(
     """
     solver = solver.solver_for(Task.of(problem))
     solver.check(problem)
-    if problem.is_free:
+    if problem.is_free and not solver.frees_bias:
         from svmkit.solver.loop.free_bias import FreeBias  # here: it needs numba
 
         solver = FreeBias(solver)

@@ -1,0 +1,236 @@
+"""The Hessian of a linear risk, I + X' D X with D the second derivatives of the losses: as a matrix, or its products."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+from numba import types
+from numba.extending import overload
+
+from svmkit.problems.risks.design import CSR, ENTRY, PARTS, Design, row_add, row_dot
+from svmkit.runtime.compiling import njit
+from svmkit.runtime.threads import spread
+
+BLOCK = 131_072  # values of a block of rows in float64, for a product by BLAS: 1 MB
+PRODUCT = 0.06  # nanoseconds of one product and sum by BLAS
+PAIR = 1.0  # nanoseconds of a pair of values of a sparse row
+SHARE = 0.01  # of the diagonal in the preconditioner (Hsia, Chiang, Lin 2018)
+LOOSE, TIGHT = 0.1, 1e-4  # relative residuals at which conjugate gradients end
+MOST = 1000  # steps of conjugate gradients
+
+
+class Matrix:
+    """The Hessian as a matrix (width, width), of which the rows are added whose second derivative has changed."""
+
+    def __init__(self, design: Design, penalty: np.ndarray) -> None:
+        self.design, self.penalty = design, penalty
+        self.fresh = False
+        self.curvature = np.zeros(design.m)
+        self.H = np.zeros((design.width, design.width))
+        self.factor: np.ndarray | None = None
+        self.pairs = False
+        if isinstance(design.rows, CSR):
+            of_pairs = 0.5 * PAIR * float(np.square(np.diff(design.rows.indptr).astype(np.float64) + 1.0).sum())
+            self.pairs = of_pairs < PRODUCT * design.m * design.width**2
+
+    def update(self, curvature: np.ndarray) -> None:
+        """Let second derivatives (m,) be those of the matrix."""
+        difference = curvature - self.curvature
+        changed = np.flatnonzero(difference)
+        active = np.flatnonzero(curvature)
+        if self.factor is not None and not changed.size and self.fresh:
+            return
+        self.fresh = self.factor is None or not changed.size or 2 * changed.size > active.size
+        if self.fresh:
+            self.H[:] = 0.0
+            self._add(active, curvature, 1.0)
+        else:
+            self._add(changed[difference[changed] > 0.0], difference, 1.0)
+            self._add(changed[difference[changed] < 0.0], -difference, -1.0)
+        self.curvature = curvature.copy()
+        self.factor = self._factorise()
+        if self.factor is None and not self.fresh:  # differences have cancelled
+            self.fresh = True
+            self.H[:] = 0.0
+            self._add(active, curvature, 1.0)
+            self.factor = self._factorise()
+        if self.factor is None:
+            raise FloatingPointError("the Hessian is not positive definite")
+
+    def direction(self, g: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return -H^-1 g (width,), and the passes over X that it took."""
+        return scipy.linalg.lapack.dpotrs(self.factor, -g, lower=1)[0], 0.0
+
+    def _factorise(self) -> np.ndarray | None:
+        """Return the lower factor of Cholesky in the order of Fortran; None where the matrix is not definite."""
+        H = self.H.T.copy(order="F")
+        n = len(H)
+        H[np.arange(n), np.arange(n)] += self.penalty
+        if not self.penalty[-1] and H[-1, -1] <= 0.0:
+            H[-1, -1] = 1.0  # no sample is active: the bias is the best one already
+        factor, failed = scipy.linalg.lapack.dpotrf(H, lower=1, clean=0, overwrite_a=1)
+        return None if failed else factor
+
+    def _add(self, idx: np.ndarray, weights: np.ndarray, sign: float) -> None:
+        """Add sign sum_i weights_i x_i x_i' over the samples idx (n,), with weights (m,) >= 0."""
+        if not idx.size:
+            return
+        d = self.design
+        parts = np.zeros((int(np.clip(idx.size // (8 * d.width), 1, PARTS)), d.width, d.width))
+        if self.pairs:
+            work = PAIR * (d.entries / d.m) ** 2 * idx.size / len(parts)
+            spread(_add_pairs, len(parts), work, d.rows, d.bias, idx, weights, parts)
+        else:
+            work = PRODUCT * idx.size * d.width**2 / len(parts)
+            spread(_add_blocks, len(parts), work, d, idx, weights, parts)
+        self.H += sign * parts.sum(axis=0)
+
+
+def _add_blocks(first: int, last: int, design: Design, idx: np.ndarray, weights: np.ndarray, parts: np.ndarray) -> None:
+    """Add the rows idx (n,) in parts, each from a contiguous range, block by block."""
+    n, share = len(parts), -(-idx.size // len(parts))
+    height = int(np.clip(BLOCK // design.width, 64, 4096))
+    block = np.empty((min(height, share), design.width))
+    for p in range(first, min(last, n)):
+        for lo in range(p * share, min(idx.size, p * share + share), height):
+            rows = block[: min(height, idx.size - lo, p * share + share - lo)]
+            _gather(design.rows, design.bias, idx, lo, weights, rows)
+            scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=parts[p].T, lower=1, overwrite_c=1)
+
+
+@njit(cache=True, nogil=True)
+def _gather(X, bias, idx, lo, weights, out):
+    """Write the rows idx[lo:] of X with the bias column, times the roots of their weights, to out (n, width)."""
+    for k in range(out.shape[0]):
+        i = np.uintp(idx[lo + k])
+        root = np.sqrt(weights[i])
+        out[k] = 0.0
+        row_add(X, i, root, out[k])
+        if bias != 0.0:
+            out[k, -1] = root * bias
+
+
+@njit(cache=True, nogil=True)
+def _add_pairs(first, last, X, bias, idx, weights, parts):
+    """Add the products of all pairs of values of sparse rows idx (n,), each part from a contiguous range."""
+    share, width = (idx.size + parts.shape[0] - 1) // parts.shape[0], parts.shape[1]
+    for p in range(first, last):
+        H = parts[p]
+        for k in range(p * share, min(idx.size, p * share + share)):
+            i = np.uintp(idx[k])
+            lo, hi = np.uintp(X.indptr[i]), np.uintp(X.indptr[i + np.uintp(1)])
+            for a in range(lo, hi):
+                column, value = np.uintp(X.indices[a]), weights[i] * X.data[a]
+                for b in range(lo, a):
+                    other = np.uintp(X.indices[b])
+                    if other < column:
+                        H[other, column] += value * X.data[b]
+                    elif other > column:
+                        H[column, other] += value * X.data[b]
+                    else:
+                        H[column, column] += 2.0 * value * X.data[b]
+                H[column, column] += value * X.data[a]
+                if bias != 0.0:
+                    H[column, width - 1] += value * bias
+            if bias != 0.0:
+                H[width - 1, width - 1] += weights[i] * bias * bias
+
+
+class Products:
+    """The Hessian by its products with vectors, for directions by conjugate gradients with a preconditioner.
+
+    The preconditioner is the diagonal of the Hessian and 1, mixed (Hsia, Chiang, Lin 2018). The relative residual at
+    which the iteration ends falls with the gradient (Eisenstat, Walker 1996).
+    """
+
+    def __init__(self, design: Design, penalty: np.ndarray) -> None:
+        self.design, self.penalty = design, penalty
+        self.curvature = np.zeros(design.m)
+        self.before = np.inf
+
+    def update(self, curvature: np.ndarray) -> None:
+        """Let second derivatives (m,) be those of the products."""
+        self.curvature = curvature
+        d = self.design
+        parts = np.zeros((int(np.clip(d.entries // (2 * d.width), 1, PARTS)), d.width))
+        spread(_add_squares, len(parts), ENTRY * d.entries / len(parts), d.rows, curvature, parts)
+        diagonal = parts.sum(axis=0)
+        if d.width > d.d:
+            diagonal[-1] = d.bias**2 * curvature.sum()
+        mixed = SHARE * diagonal + (1.0 - SHARE) * self.penalty + SHARE * self.penalty
+        if not self.penalty[-1]:
+            mixed[-1] = diagonal[-1] or 1.0
+        self.inverse = 1.0 / mixed
+
+    def times(self, p: np.ndarray) -> np.ndarray:
+        """Return H p (width,) in two passes over the rows with a second derivative."""
+        d, out = self.design, np.zeros(self.design.m)
+        spread(_weigh_margins, d.m, ENTRY * d.entries / d.m, d.rows, d.bias, p, self.curvature, out)
+        return self.penalty * p + d.pull(out)
+
+    def direction(self, g: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return about -H^-1 g (width,), and the passes over X that it took."""
+        size = float(np.linalg.norm(g))
+        most = min(LOOSE, max(TIGHT, (size / self.before) ** 2)) * size
+        self.before = size
+        s, r = np.zeros_like(g), -g
+        z = self.inverse * r
+        p, rz = z, float(r @ z)
+        passes = 1.0
+        for _ in range(MOST):
+            Hp = self.times(p)
+            passes += 2.0
+            curved = float(p @ Hp)
+            if not curved > 0.0:
+                break
+            step = rz / curved
+            s += step * p
+            r -= step * Hp
+            if float(np.linalg.norm(r)) <= most:
+                break
+            z = self.inverse * r
+            rz, last = float(r @ z), rz
+            p = z + (rz / last) * p
+        return (s if s.any() else -g), passes
+
+
+def _add_row_squares(X, i, a, out):
+    raise TypeError("_add_row_squares is for compiled code")
+
+
+@overload(_add_row_squares)
+def _row_squares(X, i, a, out):
+    if isinstance(X, types.Array):
+
+        def dense(X, i, a, out):
+            for c in range(X.shape[1]):
+                out[c] += a * np.float64(X[i, c]) ** 2
+
+        return dense
+
+    def sparse(X, i, a, out):
+        for k in range(np.uintp(X.indptr[i]), np.uintp(X.indptr[i + np.uintp(1)])):
+            out[np.uintp(X.indices[k])] += a * np.float64(X.data[k]) ** 2
+
+    return sparse
+
+
+@njit(cache=True, nogil=True)
+def _weigh_margins(first, last, X, bias, w, weights, out):
+    for i in range(first, last):
+        if weights[i] != 0.0:
+            h = row_dot(X, i, w)
+            if bias != 0.0:
+                h += bias * w[w.size - 1]
+            out[i] = weights[i] * h
+
+
+@njit(cache=True, nogil=True)
+def _add_squares(first, last, X, weights, parts):
+    """Add sum_i weights_i x_i^2 in parts: each takes a contiguous range of rows of X."""
+    n = parts.shape[0]
+    step = (weights.size + n - 1) // n
+    for p in range(first, last):
+        for i in range(p * step, min(weights.size, p * step + step)):
+            if weights[i] != 0.0:
+                _add_row_squares(X, np.uintp(i), weights[i], parts[p])
