@@ -49,27 +49,25 @@ class Matrix:
             self._add(changed[difference[changed] < 0.0], -difference, -1.0)
         self.curvature = curvature.copy()
         self.factor = self._factorise()
-        if self.factor is None and not self.fresh:  # differences have cancelled
-            self.fresh = True
-            self.H[:] = 0.0
-            self._add(active, curvature, 1.0)
-            self.factor = self._factorise()
-        if self.factor is None:
-            raise FloatingPointError("the Hessian is not positive definite")
 
     def direction(self, g: np.ndarray) -> tuple[np.ndarray, float]:
         """Return -H^-1 g (width,), and the passes over X that it took."""
         return scipy.linalg.lapack.dpotrs(self.factor, -g, lower=1)[0], 0.0
 
-    def _factorise(self) -> np.ndarray | None:
-        """Return the lower factor of Cholesky in the order of Fortran; None where the matrix is not definite."""
-        H = self.H.T.copy(order="F")
-        n = len(H)
-        H[np.arange(n), np.arange(n)] += self.penalty
-        if not self.penalty[-1] and H[-1, -1] <= 0.0:
-            H[-1, -1] = 1.0  # no sample is active: the bias is the best one already
-        factor, failed = scipy.linalg.lapack.dpotrf(H, lower=1, clean=0, overwrite_a=1)
-        return None if failed else factor
+    def _factorise(self) -> np.ndarray:
+        """Return the lower factor of Cholesky in the order of Fortran; of a matrix that rounding has made indefinite,
+        with a larger diagonal.
+        """
+        ridge, at = 0.0, np.arange(len(self.H))
+        while True:
+            H = self.H.T.copy(order="F")
+            H[at, at] += self.penalty + ridge * H[at, at]
+            if not self.penalty[-1] and H[-1, -1] <= 0.0:
+                H[-1, -1] = 1.0  # no sample is curved: the bias is the best one already
+            factor, failed = scipy.linalg.lapack.dpotrf(H, lower=1, clean=0, overwrite_a=1)
+            if not failed:
+                return factor
+            ridge = max(100.0 * ridge, 1e-15)
 
     def _add(self, idx: np.ndarray, weights: np.ndarray, sign: float) -> None:
         """Add sign sum_i weights_i x_i x_i' over the samples idx (n,), with weights (m,) >= 0."""

@@ -14,13 +14,14 @@ from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.risks.linear_risk import LinearDual, LinearTubeDual
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
-from svmkit.solver.sampler import Draws
+from svmkit.solver.sampler import Draws, Goal
 from svmkit.solver.step_info import StepInfo
 from svmkit_newton.hessian import Matrix, Products
-from svmkit_newton.samples import fill_derivatives, line_search
+from svmkit_newton.narrow import Iterate, descend, examine, is_narrow, read_data
+from svmkit_newton.samples import fill_derivatives, line_search, part_toward
 
 NEAR = 1e-3  # gap below which the point is examined where none is asked for
-ROUNDING = 1e-13  # change of D, as a part of P, that rounding may make
+AT_ONCE = 50  # steps of a call on little data
 WIDE = 1000  # columns up to which the Hessian is a matrix
 
 
@@ -28,41 +29,78 @@ class State:
     """State of a solve: the primal iterate, and the dual point that is the answer.
 
     w (width,) has the decision values h (m,) and the objective `primal`; `slopes` and `curvature` (m,) are the first
-    and second derivatives of its losses, v = X'slopes, and g the gradient. With a free bias, which costs nothing, the
-    bias is the best one for the rest of w, so that the slopes sum to 0. The dual point beta (m,) has
-    image = X'beta and the objective `dual`.
+    and second derivatives of its losses, and g the gradient. With a free bias, which costs nothing, the bias is the
+    best one for the rest of w, so that the slopes sum to 0. The dual point beta (m,) has image = X'beta, `dual` and
+    `support`; `gap` is the relative gap of beta once w is near the optimum, before that of w and beta.
     """
 
-    def __init__(self, problem: LinearDual, start: np.ndarray | None, goal: float, wide: int) -> None:
+    def __init__(self, problem: LinearDual, start: np.ndarray | None, goal: float) -> None:
         self.problem, self.goal = problem, goal
-        d = problem.design
-        self.penalty = np.ones(d.width)
+        m, width = problem.m, problem.design.width
+        self.penalty = np.ones(width)
         if problem.is_free:
             self.penalty[-1] = 0.0
-        exact = d.width <= wide
-        self.hessian: Matrix | Products = (Matrix if exact else Products)(d, self.penalty)
-        self.slopes, self.curvature = np.empty(problem.m), np.empty(problem.m)
-        self.beta, self.image, self.dual, self.support = np.zeros(problem.m), np.zeros(d.width), 0.0, 0
-        self.w = np.zeros(d.width)
-        if start is not None:
-            self.beta = start.copy()
-            self.image = problem.weights(start)
-            self.dual, self.support = problem.dual(start, self.image), int(np.count_nonzero(start))
-            self.w = self.image.copy()
-        self.anew()
+        self.slopes, self.curvature, self.g = np.empty(m), np.empty(m), np.empty(width)
+        self.beta = np.zeros(m) if start is None else start.copy()
+        self.image = np.zeros(width) if start is None else problem.weights(start)
+        self.w, self.h = self.image.copy(), np.zeros(m)
+        self.primal, self.dual, self.gap = np.inf, problem.dual(self.beta, self.image), np.inf
+        self.support = int(np.count_nonzero(self.beta))
 
     def anew(self) -> None:
         """Compute everything at w from scratch."""
-        self.h = self.problem.decision(self.w) if self.w.any() else np.zeros(self.problem.m)
+        self.h[:] = self.problem.decision(self.w) if self.w.any() else 0.0
         self.examine()
 
     def examine(self) -> None:
-        """Set the bias, where it is free, the derivatives and P at w, and improve the dual point by them."""
+        """Set the bias, where it is free, the derivatives and P at w, and raise D by them."""
+        raise NotImplementedError
+
+    def move(self, most: int) -> tuple[int, float, np.ndarray | None]:
+        """Make up to `most` steps; return their number, the passes over X and what `StepInfo.trail` holds."""
+        raise NotImplementedError
+
+
+class Narrow(State):
+    """State of a solve on little data, whose steps are compiled."""
+
+    def __init__(self, problem: LinearDual, start: np.ndarray | None, goal: float) -> None:
+        super().__init__(problem, start, goal)
+        m, width = problem.m, problem.design.width
+        self.data = read_data(problem, self.penalty)
+        arrays = self.w, self.h, self.slopes, self.curvature, self.g, self.beta, self.image
+        self.iterate = Iterate(*arrays, np.zeros(4), np.zeros(m), np.zeros((width, width)))
+        self.iterate.values[1], self.iterate.values[3] = self.dual, self.support
+        self.anew()
+
+    def examine(self) -> None:
+        examine(self.data, self.iterate, self.goal)
+        self._read()
+
+    def move(self, most: int) -> tuple[int, float, np.ndarray | None]:
+        trail = np.empty((most, 5))
+        count = descend(self.data, self.iterate, self.goal, most, trail)
+        self._read()
+        return count, 3.0 * count, trail[: count - 1] if count > 1 else None
+
+    def _read(self) -> None:
+        self.primal, self.dual, self.gap, support = self.iterate.values.tolist()
+        self.support = int(support)
+
+
+class Wide(State):
+    """State of a solve on much data, whose steps are made of products with X on all threads."""
+
+    def __init__(self, problem: LinearDual, start: np.ndarray | None, goal: float, wide: int) -> None:
+        super().__init__(problem, start, goal)
+        exact = problem.design.width <= wide
+        self.hessian: Matrix | Products = (Matrix if exact else Products)(problem.design, self.penalty)
+        self.anew()
+
+    def examine(self) -> None:
         p = self.problem
         if p.is_free:
-            bias = line_search(p.points, self.h, np.ones(p.m), 0.0, 0.0, 0.0)
-            self.h += bias
-            self.w[-1] += bias / p.bias
+            self._shift(line_search(p.points, self.h, np.ones(p.m), 0.0, 0.0, 0.0))
         sums = fill_derivatives(p.points, self.h, self.slopes, self.curvature)
         v, size = p.weights(self.slopes), self.penalty * self.w
         self.g = size - v
@@ -70,48 +108,45 @@ class State:
             self.g[-1] = -p.bias * self.slopes.sum()
         self.primal = 0.5 * float(size @ size) + sums.loss
         self._raise(sums.linear - 0.5 * (float(v @ v) + sums.ridged), v)
+        self.gap = self._gap()
+
+    def _shift(self, bias: float) -> None:
+        self.h += bias
+        self.w[-1] += bias / self.problem.bias
 
     def _raise(self, dual: float, v: np.ndarray) -> None:
-        """Move beta toward the slopes, whose D is `dual` and whose image is v, as far as a bound on D rises.
-
-        D is concave along the way, and at least as curved as |w|^2: at the part t it is at least
-        (1 - t) D_0 + t D_1 + t (1 - t) |v_1 - v_0|^2 / 2.
-        """
+        """Move beta toward the slopes, whose D is `dual` and whose image is v, as far as a bound on D rises."""
         p, change = self.problem, v - self.image
-        square = float(change @ change)
-        t = 1.0
-        if square > ROUNDING * abs(self.primal):
-            t = min(max(0.5 + (dual - self.dual) / square, 0.0), 1.0)
+        t = part_toward(self.dual, dual, float(change @ change), self.primal)
         if t == 1.0:
-            self.beta, self.slopes, self.image, self.dual = self.slopes, self.beta, v, dual
+            self.beta[:], self.image, self.dual = self.slopes, v, dual
         elif t > 0.0:
-            self.beta = (1.0 - t) * self.beta + t * self.slopes
+            self.beta += t * (self.slopes - self.beta)
             self.image = self.image + t * change
             self.dual = p.dual(self.beta, self.image)
         self.support = int(np.count_nonzero(self.beta))
 
-    def move(self) -> float:
-        """Make a step of Newton's method; return the passes over X that it took."""
+    def move(self, most: int) -> tuple[int, float, np.ndarray | None]:
+        p = self.problem
         self.hessian.update(self.curvature)
         s, passes = self.hessian.direction(self.g)
-        change, size = self.problem.design.margins(s), self.penalty * s
-        t = line_search(
-            self.problem.points, self.h, change, float(self.w @ size), float(s @ size), 1.0
-        )
+        change, size = p.design.margins(s), self.penalty * s
+        t = line_search(p.points, self.h, change, float(self.w @ size), float(s @ size), 1.0)
         self.w += t * s
         self.h += t * change
         self.examine()
-        return passes + 2.0
+        return 1, passes + 3.0, None
 
-    def gap(self) -> float:
-        """Return P - D; once that is small enough, with the P of the weight vector of beta, the answer."""
-        gap, p = self.primal - self.dual, self.problem
-        if relative_gap(gap, self.dual) > self.goal:
+    def _gap(self) -> float:
+        """Return the gap of w and beta; once that is small enough, the gap of beta alone, which is the answer."""
+        gap, p = relative_gap(self.primal - self.dual, self.dual), self.problem
+        if gap > self.goal:
             return gap
         h = p.decision(self.image)
         if p.is_free:
             h += line_search(p.points, h, np.ones(p.m), 0.0, 0.0, p.bias * self.w[-1])
-        return 0.5 * float(self.image @ self.image) + p.total_loss(h) - self.dual
+        primal = 0.5 * float(self.image @ self.image) + p.total_loss(h)
+        return max(relative_gap(primal - self.dual, self.dual), 0.0)
 
 
 @dataclass(frozen=True)
@@ -161,20 +196,26 @@ class Newton(Solver):
         return 1000
 
     def init(self, problem: LinearDual, start: np.ndarray | None, draws: Draws) -> State:
-        return State(problem, start, (draws.goal.gap if draws.goal else 0.0) or NEAR, self.wide)
+        goal = draws.goal or Goal(0.0, 1.0)
+        gap, most = goal.gap or NEAR, 1 if goal.watched else int(min(goal.iterations, AT_ONCE))
+        state = Narrow(problem, start, gap) if is_narrow(problem) else Wide(problem, start, gap, self.wide)
+        state.most = max(most, 1)
+        return state
 
     def step(self, state: State) -> StepInfo:
         before = state.primal, state.dual
-        passes = state.move()
-        gap = max(state.gap(), 0.0)
+        count, passes, trail = state.move(state.most)
+        size = max(abs(state.primal), abs(state.dual))
         return StepInfo(
             -state.dual,
             state.support,
             passes,
-            gap=relative_gap(gap, state.dual),
-            gap_abs=gap,
+            gap=state.gap,
+            gap_abs=state.gap * size,
             moved=state.primal < before[0] or before[1] < state.dual,
+            steps=count,
             violation=float(np.abs(state.g).max()),
+            trail=trail,
         )
 
     def solution(self, state: State) -> np.ndarray:

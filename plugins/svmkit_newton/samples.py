@@ -13,6 +13,7 @@ from svmkit.runtime.threads import spread
 TILE = 4096  # samples of a sum, which depends on nothing else
 SAMPLE = 6.0  # nanoseconds of a sample in these loops
 ROUNDS = 60  # of the line search, which needs some five
+ROUNDING = 1e-13  # change of D, as a part of P, that rounding may make
 EVEN = 1e-13  # slope, as a part of the sum of its sizes, that counts as 0
 
 
@@ -22,7 +23,7 @@ class Sums(NamedTuple):
     loss: float
     linear: float  # target'beta less the kinks
     ridged: float  # sum of ridge beta^2
-    support: int
+    support: float
 
 
 def fill_derivatives(points: Points, h: np.ndarray, beta: np.ndarray, curvature: np.ndarray) -> Sums:
@@ -30,11 +31,9 @@ def fill_derivatives(points: Points, h: np.ndarray, beta: np.ndarray, curvature:
 
     The first ones are the dual weights that h suggests.
     """
-    tiles = -(-h.size // TILE)
-    sums = np.zeros((tiles, 4))
-    spread(_fill, tiles, SAMPLE * TILE, *points, h, beta, curvature, sums)
-    loss, linear, ridged, support = sums.sum(axis=0).tolist()
-    return Sums(loss, linear, ridged, int(support))
+    sums = np.empty((-(-h.size // TILE), 4))
+    spread(_fill, len(sums), SAMPLE * TILE, *points, h, beta, curvature, sums)
+    return Sums(*sums.sum(axis=0).tolist())
 
 
 def line_search(points: Points, h: np.ndarray, change: np.ndarray, along: float, square: float, begin: float) -> float:
@@ -43,57 +42,114 @@ def line_search(points: Points, h: np.ndarray, change: np.ndarray, along: float,
     The slope is piecewise linear and never falls, so that Newton's method from `begin`, within the interval that holds
     the minimum, ends at it after a few rounds. A round is one evaluation in O(m).
     """
-    tiles = -(-h.size // TILE)
-    sums = np.empty((tiles, 3))
+    if h.size <= 2 * TILE:
+        return search(*points, h, change, along, square, begin)
+    sums = np.empty((-(-h.size // TILE), 3))
     low, high, t, stride = -np.inf, np.inf, begin, 1.0
     for _ in range(ROUNDS):
-        spread(_slope, tiles, SAMPLE * TILE, *points, h, change, t, sums)
+        spread(_slope, len(sums), SAMPLE * TILE, *points, h, change, t, sums)
         slope, rate, size = sums.sum(axis=0).tolist()
-        slope, rate, size = slope + along + square * t, rate + square, size + abs(along) + square * abs(t)
-        if abs(slope) <= EVEN * size:
+        before = t
+        low, high, t, stride = narrow_down(low, high, t, stride, slope, rate, size, along, square)
+        if t == before:
             break
-        low, high = (t, high) if slope < 0.0 else (low, t)
-        target = t - slope / rate if rate > 0.0 else (t + stride if slope < 0.0 else t - stride)
-        if not low < target < high:
-            if high - low == np.inf:
-                target = t + stride if slope < 0.0 else t - stride
-            else:
-                target = 0.5 * (low + high)
-        stride *= 2.0
-        if target == t:
-            break
-        t = target
     return t
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def search(rows, below, h, change, along, square, begin):
+    """Return what `line_search` does, in compiled code on one thread."""
+    low, high, t, stride = -np.inf, np.inf, begin, 1.0
+    for _ in range(ROUNDS):
+        slope, rate, size = sum_slopes(rows, below, h, change, t, 0, h.size)
+        before = t
+        low, high, t, stride = narrow_down(low, high, t, stride, slope, rate, size, along, square)
+        if t == before:
+            break
+    return t
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def narrow_down(low, high, t, stride, slope, rate, size, along, square):
+    """Return the interval (low, high) that holds the minimum, the next t in it, and the next stride, after a look at t.
+
+    Parameters
+    ----------
+    low, high, t, stride : float
+        The interval so far, the place of the look, and how far to go where the slope does not say it.
+    slope, rate, size : float
+        Sums over the samples at t: of the slopes, of their derivatives and of the sizes of the slopes.
+    along, square : float
+        As for `line_search`.
+    """
+    slope, rate, size = slope + along + square * t, rate + square, size + abs(along) + square * abs(t)
+    if abs(slope) <= EVEN * size:
+        return low, high, t, stride
+    if slope < 0.0:
+        low, far = t, t + stride
+    else:
+        high, far = t, t - stride
+    target = t - slope / rate if rate > 0.0 else far
+    if not low < target < high:
+        target = 0.5 * (low + high) if high - low < np.inf else far
+    return low, high, target, 2.0 * stride
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def part_toward(dual, other, square, primal):
+    """Return the part t in [0, 1] of the way between two dual points at which a bound on D is largest.
+
+    D, which is `dual` at the one and `other` at the other point, is concave along the way and at least as curved as
+    |X'beta|^2 / 2, whose images differ by sqrt(square): D(t) >= (1 - t) dual + t other + t (1 - t) square / 2.
+    """
+    if square <= ROUNDING * abs(primal):
+        return 1.0
+    return min(max(0.5 + (other - dual) / square, 0.0), 1.0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_derivatives(rows, below, h, beta, curvature, first, last):
+    """Fill the derivatives of the samples first to last - 1, and return their `Sums`."""
+    loss, linear, ridged, support = 0.0, 0.0, 0.0, 0.0
+    for i in range(first, last):
+        e = rows[i, 0] - h[i]
+        side = side_toward(rows, below, i, e)
+        beyond = side.sign * e - side.epsilon
+        size = min(max(beyond, 0.0) / side.ridge, side.bound)
+        loss += loss_beyond(beyond, side)
+        linear += (rows[i, 0] - side.sign * side.epsilon) * side.sign * size
+        ridged += side.ridge * size * size
+        support += size > 0.0
+        beta[i] = side.sign * size
+        curvature[i] = 1.0 / side.ridge if 0.0 < size < side.bound else 0.0
+    return loss, linear, ridged, support
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_slopes(rows, below, h, change, t, first, last):
+    """Return the sums that `narrow_down` takes, over the samples first to last - 1."""
+    slope, rate, sizes = 0.0, 0.0, 0.0
+    for i in range(first, last):
+        e = rows[i, 0] - h[i] - t * change[i]
+        side = side_toward(rows, below, i, e)
+        size = min(max(side.sign * e - side.epsilon, 0.0) / side.ridge, side.bound)
+        slope -= side.sign * size * change[i]
+        sizes += size * abs(change[i])
+        if 0.0 < size < side.bound:
+            rate += change[i] * change[i] / side.ridge
+    return slope, rate, sizes
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _fill(first, last, rows, below, h, beta, curvature, sums):
     for tile in range(first, last):
-        loss, linear, ridged, support = 0.0, 0.0, 0.0, 0
-        for i in range(tile * TILE, min(h.size, tile * TILE + TILE)):
-            e = rows[i, 0] - h[i]
-            side = side_toward(rows, below, i, e)
-            beyond = side.sign * e - side.epsilon
-            size = min(max(beyond, 0.0) / side.ridge, side.bound)
-            loss += loss_beyond(beyond, side)
-            linear += (rows[i, 0] - side.sign * side.epsilon) * side.sign * size
-            ridged += side.ridge * size * size
-            support += size > 0.0
-            beta[i] = side.sign * size
-            curvature[i] = 1.0 / side.ridge if 0.0 < size < side.bound else 0.0
+        lo, hi = tile * TILE, min(h.size, tile * TILE + TILE)
+        loss, linear, ridged, support = sum_derivatives(rows, below, h, beta, curvature, lo, hi)
         sums[tile, 0], sums[tile, 1], sums[tile, 2], sums[tile, 3] = loss, linear, ridged, support
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _slope(first, last, rows, below, h, change, t, sums):
     for tile in range(first, last):
-        slope, rate, sizes = 0.0, 0.0, 0.0
-        for i in range(tile * TILE, min(h.size, tile * TILE + TILE)):
-            e = rows[i, 0] - h[i] - t * change[i]
-            side = side_toward(rows, below, i, e)
-            size = min(max(side.sign * e - side.epsilon, 0.0) / side.ridge, side.bound)
-            slope -= side.sign * size * change[i]
-            sizes += size * abs(change[i])
-            if 0.0 < size < side.bound:
-                rate += change[i] * change[i] / side.ridge
-        sums[tile, 0], sums[tile, 1], sums[tile, 2] = slope, rate, sizes
+        lo, hi = tile * TILE, min(h.size, tile * TILE + TILE)
+        sums[tile, 0], sums[tile, 1], sums[tile, 2] = sum_slopes(rows, below, h, change, t, lo, hi)

@@ -6,6 +6,7 @@ all others the loops are compiled once more, since numba leaves out what depends
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -56,12 +57,23 @@ def make_points(terms: Terms, sq: np.ndarray, sigma: float = 1.0) -> Points:
     else:
         sides, below = [above, under], (5,)
     rows = np.empty((len(sq), 4 if below is None else 1 + 4 * len(sides)))
+    return Points(_fill_rows(rows, terms, sides, sigma * sq), below)
+
+
+def make_two_sided(terms: Terms) -> Points:
+    """Return the terms in the form with the numbers of both sides, whatever the loss, with ridge for the curvature."""
+    sides = (terms.ridge_up, terms.upper, terms.kink_up), (terms.ridge_down, -terms.lower, terms.kink_down)
+    return Points(_fill_rows(np.empty((len(terms.target), 9)), terms, sides, 0.0), (5,))
+
+
+def _fill_rows(rows: np.ndarray, terms: Terms, sides: Iterable[tuple], sq: np.ndarray | float) -> np.ndarray:
+    """Write the numbers of each sample, for the given sides, to rows; return them."""
     rows[:, 0] = terms.target
     for k, (ridge, *rest) in zip((1, 5), sides, strict=False):
-        rows[:, k], rows[:, k + 1] = ridge, 1.0 / np.maximum(sigma * sq + ridge, TINY)
+        rows[:, k], rows[:, k + 1] = ridge, 1.0 / np.maximum(sq + ridge, TINY)
         for column, values in enumerate(rest, k + 2):
             rows[:, column] = values
-    return Points(rows, below)
+    return rows
 
 
 @njit(cache=True, error_model="numpy")

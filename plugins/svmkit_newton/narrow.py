@@ -1,0 +1,199 @@
+"""Steps of Newton's method on little data, compiled as a whole, since a step takes less time than the calls of Python.
+
+X is an array of float64 here, with its bias column, and every sample has two sides, so that one compiled form serves
+all data and losses.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit.problems.risks.linear_problem import LinearProblem
+from svmkit.problems.risks.points import dual_sums, make_two_sided, total_loss
+from svmkit.runtime.compiling import njit
+from svmkit_newton.samples import part_toward, search, sum_derivatives
+
+WORK = 20_000_000  # products in a Hessian up to which calls of Python would take longer
+VALUES = 500_000  # values of X that are copied at most
+FAST = {"contract", "nsz", "reassoc"}
+
+
+class Data(NamedTuple):
+    """The problem: X (m, width) with the bias column, the penalty on each weight, the terms of the losses, and the
+    value of the column of a bias that is free, 0.0 for another one.
+    """
+
+    X: np.ndarray
+    penalty: np.ndarray
+    rows: np.ndarray
+    below: tuple[int, ...]
+    column: float
+
+
+class Iterate(NamedTuple):
+    """The arrays that steps change in place, as `State` has them, and P, D, the gap of beta and its support in
+    `values` (4,). `held` (m,) are the second derivatives in the matrix H (width, width).
+    """
+
+    w: np.ndarray
+    h: np.ndarray
+    slopes: np.ndarray
+    curvature: np.ndarray
+    g: np.ndarray
+    beta: np.ndarray
+    image: np.ndarray
+    values: np.ndarray
+    held: np.ndarray
+    H: np.ndarray
+
+
+def is_narrow(problem: LinearProblem) -> bool:
+    """Return whether a problem is small enough for these steps."""
+    m, width = problem.m, problem.design.width
+    return m * width * width <= WORK and m * width <= VALUES
+
+
+def read_data(problem: LinearProblem, penalty: np.ndarray) -> Data:
+    """Return the data of a problem, copied."""
+    X, d = problem.gram.engine.X, problem.design
+    full = np.empty((problem.m, d.width))
+    full[:, : d.d] = X.toarray() if sp.issparse(X) else X
+    full[:, d.d :] = d.bias
+    points = make_two_sided(problem.terms)
+    return Data(full, penalty, points.rows, (5,), d.bias if problem.is_free else 0.0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def descend(data, it, goal, most, trail):
+    """Make up to `most` steps, until the gap of beta is at most `goal` or a step is no progress; return their number.
+
+    Parameters
+    ----------
+    data, it : Data, Iterate
+        The problem and the iterate, which `examine` has completed.
+    goal, most : float, int
+        The relative gap and the number of steps at which to end.
+    trail : ndarray of float64, shape (most, 5)
+        Receives what `StepInfo.trail` holds.
+    """
+    X, penalty, rows, below, column = data
+    for k in range(most):
+        primal, dual = it.values[0], it.values[1]
+        s = _direction(X, penalty, it)
+        change, size = np.dot(X, s), penalty * s
+        t = search(rows, below, it.h, change, np.dot(it.w, size), np.dot(s, size), 1.0)
+        it.w[:] += t * s
+        it.h[:] += t * change
+        examine(data, it, goal)
+        gap = it.values[2]
+        trail[k, 0], trail[k, 1], trail[k, 2], trail[k, 3], trail[k, 4] = 1.0, -it.values[1], gap, it.values[3], 0.0
+        if gap <= goal or not (it.values[0] < primal or it.values[1] > dual):
+            return k + 1
+    return most
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def examine(data, it, goal):
+    """Complete the iterate at w and h as `State.examine` does, and look at the gap as `State.gap` does."""
+    X, penalty, rows, below, column = data
+    m = it.h.size
+    if column != 0.0:
+        bias = search(rows, below, it.h, np.ones(m), 0.0, 0.0, 0.0)
+        it.h[:] += bias
+        it.w[-1] += bias / column
+    loss, linear, ridged, support = sum_derivatives(rows, below, it.h, it.slopes, it.curvature, 0, m)
+    v = np.dot(it.slopes, X)
+    size = penalty * it.w
+    it.g[:] = size - v
+    v *= penalty
+    primal = 0.5 * np.dot(size, size) + loss
+    dual = linear - 0.5 * (np.dot(v, v) + ridged)
+    change = v - it.image
+    square = np.dot(change, change)
+    t = part_toward(it.values[1], dual, square, primal)
+    if t == 1.0:
+        it.beta[:], it.image[:] = it.slopes, v
+    elif t > 0.0:
+        it.image[:] += t * change
+        it.beta[:] += t * (it.slopes - it.beta)
+        linear, ridged = dual_sums(rows, below, it.beta)
+        dual = linear - 0.5 * (np.dot(it.image, it.image) + ridged)
+        support = np.count_nonzero(it.beta)
+    else:
+        dual, support = it.values[1], it.values[3]
+    gap = (primal - dual) / max(abs(primal), abs(dual), 1e-300)
+    if gap <= goal:
+        h = np.dot(X, it.image)
+        if column != 0.0:
+            h += search(rows, below, h, np.ones(m), 0.0, 0.0, column * it.w[-1])
+        best = 0.5 * np.dot(it.image, it.image) + total_loss(rows, below, h)
+        gap = (best - dual) / max(abs(best), abs(dual), 1e-300)
+    it.values[0], it.values[1], it.values[2], it.values[3] = primal, dual, max(gap, 0.0), support
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _direction(X, penalty, it):
+    """Return -H^-1 g (width,), with the matrix at the present second derivatives."""
+    changed, active = 0, 0
+    for i in range(it.held.size):
+        changed += it.curvature[i] != it.held[i]
+        active += it.curvature[i] != 0.0
+    if changed == 0 or 2 * changed > active:
+        it.H[:] = 0.0
+        it.held[:] = 0.0
+        changed = active
+    some, moved = np.empty((changed, X.shape[1])), np.empty((changed, X.shape[1]))
+    k = 0
+    for i in range(it.held.size):
+        difference = it.curvature[i] - it.held[i]
+        if difference != 0.0:
+            some[k] = X[i]
+            moved[k] = difference * X[i]
+            k += 1
+    it.H[:] += np.dot(some.T, moved)
+    it.held[:] = it.curvature
+    ridge = 0.0
+    while True:
+        L = it.H.copy()
+        for c in range(L.shape[0]):
+            L[c, c] += penalty[c] + ridge * L[c, c]
+            if penalty[c] == 0.0 and L[c, c] <= 0.0:
+                L[c, c] = 1.0  # no sample is curved: the bias is the best one already
+        if _factorise(L):
+            return _solve(L, -it.g)
+        ridge = max(100.0 * ridge, 1e-15)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def _factorise(L):
+    """Replace the lower part of L (n, n) by its Cholesky factor; return whether it is positive definite."""
+    for i in range(L.shape[0]):
+        for j in range(i + 1):
+            s = L[i, j]
+            for k in range(j):
+                s -= L[i, k] * L[j, k]
+            if j < i:
+                L[i, j] = s / L[j, j]
+            elif s > 0.0:
+                L[i, i] = np.sqrt(s)
+            else:
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _solve(L, x):
+    """Return the solution of L L' z = x, in x (n,)."""
+    n = x.size
+    for i in range(n):
+        for k in range(i):
+            x[i] -= L[i, k] * x[k]
+        x[i] /= L[i, i]
+    for i in range(n - 1, -1, -1):
+        x[i] /= L[i, i]
+        for k in range(i):
+            x[k] -= L[i, k] * x[i]
+    return x
