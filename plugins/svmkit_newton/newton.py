@@ -192,6 +192,14 @@ class Newton(Solver):
         if not isinstance(self.wide, int) or self.wide < 0:
             raise InputError(f"wide must be a whole number >= 0, not {self.wide!r}")
 
+    @classmethod
+    def takes_loss(cls, loss: Loss | type[Loss]) -> bool:
+        """Return whether the loss has no kink; of a type of loss, what its family says."""
+        if not super().takes_loss(loss) or not isinstance(loss, Loss):
+            return super().takes_loss(loss)
+        terms = loss.terms(np.array([-1.0, 1.0]), np.ones(2))
+        return bool((terms.ridge_up[terms.upper > 0.0] > 0.0).all() and (terms.ridge_down[terms.lower < 0.0] > 0.0).all())
+
     def patience(self, m: int) -> int:
         return 1000
 

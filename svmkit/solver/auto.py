@@ -17,6 +17,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.losses.base import PIECEWISE, Loss
+from svmkit.losses.by_name import make_loss
 from svmkit.problems.base import FREE, NUMBER_OR_FREE, Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
@@ -34,12 +35,15 @@ SMALL = 5_000  # samples up to which steps on the whole kernel matrix are faster
 SMALL_ONE_CLASS = 3_500  # the same for OneClassQP, which needs fewer steps and so less of the kernel matrix
 SHARE = 4  # the whole matrix may take this part of the memory budget: Gram keeps float64 rows up to the same limit
 FLOAT64 = 8  # bytes of a kernel value
+# Newton's method has a Hessian of d^2 numbers: it is faster than coordinate descent with LONG rows a column and more,
+# FLAT rows a squared column and more, and up to so many columns
+LONG, FLAT, FEW_COLUMNS = 4, 1 / 40, 900
 
 
-def fastest(task: Task) -> tuple[str, str]:
-    """Return the name of the fastest solver of a task, and in words why it is."""
+def fastest(task: Task, loss: Loss | None = None) -> tuple[str, str]:
+    """Return the name of the fastest solver of a task with a loss, and in words why it is; None is a loss with a kink."""
     if task.problem.is_linear:
-        return defaults.LINEAR, "its steps need no kernel values"
+        return _fastest_linear(task, loss)
     if issubclass(task.problem, SimplexQP):
         return defaults.SIMPLEX, "fastest at every size"
     small = SMALL_ONE_CLASS if issubclass(task.problem, OneClassQP) else SMALL
@@ -48,13 +52,21 @@ def fastest(task: Task) -> tuple[str, str]:
     return defaults.WORKING_SET, "a growing working set needs few of the kernel values"
 
 
+def _fastest_linear(task: Task, loss: Loss | None) -> tuple[str, str]:
+    if loss is None or not task.d or not plugins.load("solver", defaults.LINEAR_SMOOTH).takes_loss(loss):
+        return defaults.LINEAR, "its steps need no kernel values"
+    if task.d <= FEW_COLUMNS and task.m >= max(LONG * task.d, FLAT * task.d**2):
+        return defaults.LINEAR_SMOOTH, "the loss is smooth, and columns are few beside the rows"
+    return defaults.LINEAR, "its steps need no kernel values, and columns are many beside the rows"
+
+
 @dataclass(frozen=True)
 class Auto(Solver):
     """The fastest solver for size, kernel and memory. The bias is free, as in LIBSVM's problems.
 
-    Kernels: the hinge loss, solved by smo or fcsmo. The linear kernel: the squared hinge loss, solved by dcd, at every
-    size. Regression: the epsilon-insensitive loss, by smo or fcsmo, and with the linear kernel by dcd. One-class
-    models: OneClassQP by smo or fcsmo, and SimplexQP by fcfw.
+    Kernels: the hinge loss, solved by smo or fcsmo. The linear kernel: the squared hinge loss, solved by newton where
+    X has few columns and more rows, by dcd elsewhere. Regression: the epsilon-insensitive loss, by smo or fcsmo, and
+    with the linear kernel by dcd. One-class models: OneClassQP by smo or fcsmo, and SimplexQP by fcfw.
 
     Parameters
     ----------
@@ -105,17 +117,26 @@ class Auto(Solver):
     def solver_for(self, task: Task) -> Solver:
         if issubclass(task.problem, SimplexQP):
             return _made(fastest(task)[0])
-        loss = self.loss
-        if loss == "auto":
-            loss = "squared_hinge" if task.problem.is_linear and not task.problem.has_targets() else "hinge"
+        loss = self._loss_of(task)
         if task.problem.is_linear:
-            return _made(fastest(task)[0], loss, self.bias)
+            return _made(self._fastest(task)[0], loss, self.bias)
         if self.bias != FREE:
             raise InputError(f"bias={self.bias} is an option of the linear kernel; with others the bias is free")
         return _made(fastest(task)[0], loss)
 
     def reason_for(self, task: Task) -> str:
-        return fastest(task)[1]
+        return self._fastest(task)[1]
+
+    def _loss_of(self, task: Task) -> str | Loss:
+        """Return the loss of a task, as the option of a solver."""
+        if self.loss != "auto":
+            return self.loss
+        return "squared_hinge" if task.problem.is_linear and not task.problem.has_targets() else "hinge"
+
+    def _fastest(self, task: Task) -> tuple[str, str]:
+        if not task.problem.is_linear:
+            return fastest(task)
+        return fastest(task, _loss(self._loss_of(task), task.problem.task))
 
     def crammer_singer(self) -> Solver | None:
         bias = 1.0 if self.bias == FREE else self.bias
@@ -154,6 +175,11 @@ class _Chosen(NamedTuple):
 @cache  # a small fit asks four times
 def _poser(auto: Auto, problem: type[Problem]) -> Solver:
     return auto.solver_for(Task(problem, Linear(), 0, 0))  # which kernel it is does not matter then
+
+
+@cache
+def _loss(given: str | Loss, task: str) -> Loss:
+    return make_loss(given, task)
 
 
 @cache

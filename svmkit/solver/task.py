@@ -23,6 +23,8 @@ class Task(NamedTuple):
         The budget of kernel rows in bytes.
     n_pairs : int, default=1
         The number of class pairs that are trained one after the other.
+    d : int, default=0
+        The number of columns of X, of a linear problem; 0 where it is not known.
 
     Examples
     --------
@@ -37,8 +39,11 @@ class Task(NamedTuple):
     m: int
     memory: int
     n_pairs: int = 1
+    d: int = 0
 
     @classmethod
     def of(cls, problem: Problem) -> Task:
         """Return the task of a problem on its own."""
-        return cls(type(problem), problem.gram.kernel, problem.m, problem.gram.budget)
+        gram = problem.gram
+        d = gram.engine.X.shape[1] if problem.is_linear else 0
+        return cls(type(problem), gram.kernel, problem.m, gram.budget, d=d)

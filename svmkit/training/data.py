@@ -341,4 +341,5 @@ def solver_tasks(method: Method, data: TrainingData) -> list[SolverTask]:
     """Return what the choice of a solver may depend on, for each subproblem."""
     problem = method.problem_type(data.kernel)
     memory, n_problems = parse_bytes(data.memory), len(data.pairs)
-    return [SolverTask(problem, data.kernel, m, memory, n_problems) for m in data.used.tolist()]
+    d = data.X.shape[1] if problem.is_linear else 0
+    return [SolverTask(problem, data.kernel, m, memory, n_problems, d) for m in data.used.tolist()]

@@ -14,9 +14,10 @@ from svmkit import SVMClassifier, SVMModel, SVMOneClass, fit, plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear, Poly
 from svmkit.kernels.gram import Gram
+from svmkit.losses import EpsilonInsensitive, Expectile, Hinge, Huber, SmoothedHinge, SquaredError, SquaredHinge
 from svmkit.problems.box import BoxQP
 from svmkit.problems.one_class import OneClassQP
-from svmkit.problems.risks.linear_risk import LinearDual
+from svmkit.problems.risks.linear_risk import LinearDual, LinearTubeDual
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.auto import SHARE, SMALL, SMALL_ONE_CLASS, Auto, fastest
 from svmkit.solver.loop.solve import solve
@@ -28,8 +29,8 @@ from svmkit.training.checkpoint import Checkpoint
 GB = 1 << 30
 
 
-def chosen(problem, m, memory=GB, kernel=None):
-    return fastest(Task(problem, kernel or RBF(0.5), m, memory))[0]
+def chosen(problem, m, memory=GB, kernel=None, d=0, loss=None):
+    return fastest(Task(problem, kernel or RBF(0.5), m, memory, d=d), loss)[0]
 
 
 # --- the rule
@@ -45,9 +46,30 @@ def test_a_kernel_matrix_that_fits_is_for_smo():
 
 
 @pytest.mark.parametrize("m", [2, 1000, 10**7])
-def test_linear_and_one_class_models_have_one_way_at_every_size(m):
-    assert chosen(LinearDual, m, kernel=Linear()) == "dcd"
+def test_kinked_linear_and_one_class_models_have_one_way_at_every_size(m):
+    assert chosen(LinearDual, m, kernel=Linear(), d=3, loss=Hinge()) == "dcd"
+    assert chosen(LinearTubeDual, m, kernel=Linear(), d=3, loss=EpsilonInsensitive()) == "dcd"
     assert chosen(SimplexQP, m) == "fcfw"
+
+
+@pytest.mark.parametrize("loss", [SquaredHinge(), SmoothedHinge(), SquaredError(), Huber(), Expectile(0.8)])
+@pytest.mark.parametrize(
+    ("m", "d", "name"),
+    [(10**6, 900, "newton"), (10**6, 901, "dcd"), (80, 20, "newton"), (79, 20, "dcd"), (1000, 200, "newton"),
+     (999, 200, "dcd"), (10**6, 0, "dcd")],
+)  # fmt: skip
+def test_smooth_linear_models_with_few_columns_are_for_newton(loss, m, d, name):
+    problem = LinearTubeDual if loss.task == "regress" else LinearDual
+    assert chosen(problem, m, kernel=Linear(), d=d, loss=loss) == name
+
+
+@pytest.mark.parametrize("bias", [1.0, "free"])
+def test_both_linear_ways_lead_to_one_optimum(bias):
+    X, y = overlapping(300)
+    wide = np.hstack([X, np.zeros((300, 100))])  # columns of zeros change nothing but the choice
+    one, other = (fit(Z, y, solver=Auto(bias=bias), kernel=Linear(), stop=Gap(1e-8)) for Z in (X, wide))
+    assert [f.choices[0].solver for f in (one, other)] == ["newton", "dcd"]
+    assert one.objective == pytest.approx(other.objective, rel=2e-8)
 
 
 @pytest.mark.parametrize("m", [2, 10**7])
@@ -56,10 +78,10 @@ def test_linear_and_one_class_models_have_one_way_at_every_size(m):
 @pytest.mark.parametrize("loss", ["auto", "hinge", "squared_hinge"])
 def test_the_problem_does_not_depend_on_the_size(m, memory, kernel, loss):
     auto = Auto(loss)
-    taken = auto.solver_for(Task(auto.problem_for(kernel), kernel, m, memory))
+    taken = auto.solver_for(Task(auto.problem_for(kernel), kernel, m, memory, d=10))
     assert taken.problem_for(kernel) is auto.problem_for(kernel)
     assert taken.formulation(kernel) == auto.formulation(kernel)
-    assert type(taken.sampler_for(kernel)) is type(auto.sampler_for(kernel))
+    assert taken.sampler_for(kernel).every and auto.sampler_for(kernel).every
 
 
 def test_what_is_minimised():
@@ -184,7 +206,7 @@ def test_the_command_says_what_it_took(alone, svmkit):
     assert result["choice"] == [choice]
     assert SVMModel.load("m.model").about["choice"] == told
     assert "auto (smo) on BoxQP" in svmkit("train", "iris", "--no-track").out
-    assert "auto (dcd) on LinearDual" in svmkit("train", "iris", "--no-track", "--kernel", "linear").out
+    assert "auto (newton) on LinearDual" in svmkit("train", "iris", "--no-track", "--kernel", "linear").out
 
 
 def test_another_solver_chooses_nothing(svmkit):
