@@ -28,7 +28,7 @@ QUESTIONS = [
         True,
     ),
     ("Is the kernel linear, and the set huge|with a loose tolerance?", "ocas, sgdqn", "or dcd -o workers=K", False),
-    ("Is the kernel linear?", "dcd", "needs no kernel values", True),
+    ("Is the kernel linear?", "newton, dcd", "by loss and columns", True),
     ("Squared slacks with a regularised bias?|(auto: in SVMOneClass alone)", "fcfw", "at every size", True),
     (
         f"Up to {auto.SMALL:,} samples a class pair|({auto.SMALL_ONE_CLASS:,} for outliers),|and the matrix fits?",

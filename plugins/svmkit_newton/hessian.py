@@ -1,4 +1,4 @@
-"""The Hessian of a linear risk, I + X' D X with D the second derivatives of the losses: as a matrix, or its products."""
+"""The Hessian of a linear risk, I + X'D X with D the second derivatives of the losses: a matrix, or its products."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ BLOCK = 131_072  # values of a block of rows in float64, for a product by BLAS: 
 PRODUCT = 0.06  # nanoseconds of one product and sum by BLAS
 PAIR = 1.0  # nanoseconds of a pair of values of a sparse row
 SHARE = 0.01  # of the diagonal in the preconditioner (Hsia, Chiang, Lin 2018)
-LOOSE, TIGHT = 0.1, 1e-4  # relative residuals at which conjugate gradients end
+LOOSE, TIGHT = 0.1, 1e-8  # relative residuals at which conjugate gradients end: in the first step, and at least
+LOWER = 0.5  # factor of that residual from step to step, since loose steps never end where few samples are curved
 MOST = 1000  # steps of conjugate gradients
 
 
@@ -144,7 +145,7 @@ class Products:
     def __init__(self, design: Design, penalty: np.ndarray) -> None:
         self.design, self.penalty = design, penalty
         self.curvature = np.zeros(design.m)
-        self.before = np.inf
+        self.before, self.loose = np.inf, LOOSE
 
     def update(self, curvature: np.ndarray) -> None:
         """Let second derivatives (m,) be those of the products."""
@@ -169,8 +170,8 @@ class Products:
     def direction(self, g: np.ndarray) -> tuple[np.ndarray, float]:
         """Return about -H^-1 g (width,), and the passes over X that it took."""
         size = float(np.linalg.norm(g))
-        most = min(LOOSE, max(TIGHT, (size / self.before) ** 2)) * size
-        self.before = size
+        most = max(min(self.loose, (size / self.before) ** 2), TIGHT) * size
+        self.before, self.loose = size, LOWER * self.loose
         s, r = np.zeros_like(g), -g
         z = self.inverse * r
         p, rz = z, float(r @ z)

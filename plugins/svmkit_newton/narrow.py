@@ -79,7 +79,7 @@ def descend(data, it, goal, most, trail):
     trail : ndarray of float64, shape (most, 5)
         Receives what `StepInfo.trail` holds.
     """
-    X, penalty, rows, below, column = data
+    X, penalty, rows, below, _ = data
     for k in range(most):
         primal, dual = it.values[0], it.values[1]
         s = _direction(X, penalty, it)

@@ -198,7 +198,9 @@ class Newton(Solver):
         if not super().takes_loss(loss) or not isinstance(loss, Loss):
             return super().takes_loss(loss)
         terms = loss.terms(np.array([-1.0, 1.0]), np.ones(2))
-        return bool((terms.ridge_up[terms.upper > 0.0] > 0.0).all() and (terms.ridge_down[terms.lower < 0.0] > 0.0).all())
+        return bool(
+            (terms.ridge_up[terms.upper > 0.0] > 0.0).all() and (terms.ridge_down[terms.lower < 0.0] > 0.0).all()
+        )
 
     def patience(self, m: int) -> int:
         return 1000

@@ -27,9 +27,14 @@ class Sums(NamedTuple):
 
 
 def fill_derivatives(points: Points, h: np.ndarray, beta: np.ndarray, curvature: np.ndarray) -> Sums:
-    """Write the first and second derivatives of the losses by their residuals at h (m,) to beta (m,) and curvature (m,).
+    """Write the first and second derivatives of the losses by their residuals at h to beta and curvature, all (m,).
 
     The first ones are the dual weights that h suggests.
+
+    Parameters
+    ----------
+    points, h, beta, curvature
+        The terms of m samples, their decision values, and the arrays of float64 to write to.
     """
     sums = np.empty((-(-h.size // TILE), 4))
     spread(_fill, len(sums), SAMPLE * TILE, *points, h, beta, curvature, sums)
@@ -41,6 +46,11 @@ def line_search(points: Points, h: np.ndarray, change: np.ndarray, along: float,
 
     The slope is piecewise linear and never falls, so that Newton's method from `begin`, within the interval that holds
     the minimum, ends at it after a few rounds. A round is one evaluation in O(m).
+
+    Parameters
+    ----------
+    points, h, change, along, square, begin
+        The terms of m samples, their decision values and the direction of these, and the numbers above.
     """
     if h.size <= 2 * TILE:
         return search(*points, h, change, along, square, begin)

@@ -35,13 +35,13 @@ SMALL = 5_000  # samples up to which steps on the whole kernel matrix are faster
 SMALL_ONE_CLASS = 3_500  # the same for OneClassQP, which needs fewer steps and so less of the kernel matrix
 SHARE = 4  # the whole matrix may take this part of the memory budget: Gram keeps float64 rows up to the same limit
 FLOAT64 = 8  # bytes of a kernel value
-# Newton's method has a Hessian of d^2 numbers: it is faster than coordinate descent with LONG rows a column and more,
-# FLAT rows a squared column and more, and up to so many columns
-LONG, FLAT, FEW_COLUMNS = 4, 1 / 40, 900
+# Newton's method has a Hessian of d^2 numbers, or products with it: it is faster than coordinate descent with LONG rows a
+# column and more, FLAT rows a squared column and more, and up to so many columns
+LONG, FLAT, FEW_COLUMNS = 4, 1 / 40, 3_000
 
 
 def fastest(task: Task, loss: Loss | None = None) -> tuple[str, str]:
-    """Return the name of the fastest solver of a task with a loss, and in words why it is; None is a loss with a kink."""
+    """Return the name of the fastest solver of a task with a loss, and why in words; None is a loss with a kink."""
     if task.problem.is_linear:
         return _fastest_linear(task, loss)
     if issubclass(task.problem, SimplexQP):

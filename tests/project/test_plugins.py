@@ -18,7 +18,7 @@ from svmkit.solver.selection import by_name
 
 BUILT_IN = {
     "solver": {
-        "auto", "bmrm", "cvm", "dcd", "folos", "fw", "liblinear", "libsvm", "mdm", "mfw", "msfw", "norma", "ocas",
+        "auto", "bmrm", "cvm", "dcd", "folos", "fw", "liblinear", "libsvm", "mdm", "mfw", "msfw", "newton", "norma", "ocas",
         "partan", "pegasos", "sfw", "sgd", "sgdqn", "sklearnex", "smo", "smo1", "smol2", "svmlight", "svmperf",
         "swap", "swap2o",
     },

@@ -31,6 +31,7 @@ ONE_A_FAMILY = {
     "svmkit_coordinate": "dcd",
     "svmkit_stochastic": "sgd",
     "svmkit_cutting_plane": "ocas",
+    "svmkit_newton": "newton",
     "svmkit_reference": "libsvm",
 }
 
