@@ -35,6 +35,24 @@ class NotFinite(SvmkitError):
         )
 
 
+class LostDigits(SvmkitError):
+    """A solver has ended where rounding errors are larger than all that a model could gain over a constant.
+
+    Parameters
+    ----------
+    solver : str
+        The name of the solver.
+    primal, ceiling : float
+        P of the model, and P of a constant decision.
+    """
+
+    def __init__(self, solver: str, primal: float, ceiling: float) -> None:
+        super().__init__(
+            f"{solver} ended at P = {primal:.3g}, where a constant decision has {ceiling:.3g}: the kernel values have "
+            "lost their digits; subtract the mean of the features or scale them (standard, minmax or maxabs)"
+        )
+
+
 class Gone(SvmkitError):
     """What a problem is computed on, such as a cluster, is gone; a solve under way ends at its best iterate so far."""
 

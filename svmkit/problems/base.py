@@ -189,6 +189,11 @@ class Problem(ABC):
     def objective(self, point: np.ndarray) -> float:
         """Return the value that the solver minimises at `point`, computed from scratch."""
 
+    @property
+    def ceiling(self) -> float:
+        """P of a constant decision, which the optimum does not exceed; inf where it is not known."""
+        return math.inf
+
     @abstractmethod
     def infeasible(self, point: np.ndarray) -> str | None:
         """Return why `point` is infeasible, or None if it is feasible."""

@@ -161,6 +161,10 @@ class DualQP(Problem):
             return f"{what} {self.total:.12g}, not {balance:.12g}" if self.total else f"{what} 0, not {balance:g}"
         return None
 
+    @property
+    def ceiling(self) -> float:
+        return math.inf if self.total else self.certify(np.zeros(self.m), np.zeros(self.m)).primal
+
     def certificate(self, point: np.ndarray) -> Certificate:
         return self.certify(point, self.decision(point))
 

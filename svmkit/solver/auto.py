@@ -35,8 +35,8 @@ SMALL = 5_000  # samples up to which steps on the whole kernel matrix are faster
 SMALL_ONE_CLASS = 3_500  # the same for OneClassQP, which needs fewer steps and so less of the kernel matrix
 SHARE = 4  # the whole matrix may take this part of the memory budget: Gram keeps float64 rows up to the same limit
 FLOAT64 = 8  # bytes of a kernel value
-# Newton's method has a Hessian of d^2 numbers, or products with it: it is faster than coordinate descent with LONG rows a
-# column and more, FLAT rows a squared column and more, and up to so many columns
+# Newton's method has a Hessian of d^2 numbers, or products with it: it is faster than coordinate descent with LONG rows
+# a column and more, FLAT rows a squared column and more, and up to so many columns
 LONG, FLAT, FEW_COLUMNS = 4, 1 / 40, 3_000
 
 

@@ -18,8 +18,8 @@ from svmkit.solver.selection import by_name
 
 BUILT_IN = {
     "solver": {
-        "auto", "bmrm", "cvm", "dcd", "folos", "fw", "liblinear", "libsvm", "mdm", "mfw", "msfw", "newton", "norma", "ocas",
-        "partan", "pegasos", "sfw", "sgd", "sgdqn", "sklearnex", "smo", "smo1", "smol2", "svmlight", "svmperf",
+        "auto", "bmrm", "cvm", "dcd", "folos", "fw", "liblinear", "libsvm", "mdm", "mfw", "msfw", "newton", "norma",
+        "ocas", "partan", "pegasos", "sfw", "sgd", "sgdqn", "sklearnex", "smo", "smo1", "smol2", "svmlight", "svmperf",
         "swap", "swap2o",
     },
     "kernel": {"laplacian", "linear", "poly", "precomputed", "rbf", "sigmoid"},

@@ -157,9 +157,9 @@ class LinearProblem(Risk):
 
     @cached_property
     def ceiling(self) -> float:
-        """P of the best constant, which the optimum does not exceed."""
+        """P of the best constant, of 0 if the bias is regularised: the optimum does not exceed it."""
         zeros = np.zeros(self.m)
-        return self.total_loss(zeros + self.best_bias(zeros))
+        return self.total_loss(zeros + self.best_bias(zeros) if self.is_free else zeros)
 
     def _dual_error(self, beta: np.ndarray, v: np.ndarray, primal: float | None = None) -> float:
         """Return a bound on the rounding error of D at beta (m,), with v (width,) = `weights(beta)` from scratch.

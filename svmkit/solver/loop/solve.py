@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from svmkit.errors import Gone, NotFinite
+from svmkit.errors import Gone, LostDigits, NotFinite
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime import interrupt, threads
@@ -76,6 +76,8 @@ def solve(
         No certificate exists.
     NotFinite
         The solver ended at numbers that are not finite.
+    LostDigits
+        Rounding errors are larger than all that a model could gain over a constant.
 
     Examples
     --------
@@ -180,6 +182,8 @@ class _Run:
         point, certificate = self.limit.held(point, certificate)
         if not (math.isfinite(certificate.primal) and np.isfinite(point).all()):
             raise NotFinite(iterate.solver.name)
+        if certificate.rounding >= 1.0 and certificate.primal > iterate.problem.ceiling:
+            raise LostDigits(iterate.solver.name, certificate.primal, iterate.problem.ceiling)
         budgets = (Status.MAX_ITER, Status.TIME_LIMIT, Status.MAX_SUPPORT, Status.STALLED)
         if self.status in budgets and self.confirmation.proves(certificate):
             self.status = Status.CONVERGED
