@@ -168,9 +168,11 @@ class NuBoxQP(NuQP):
         self.origin, self.ridge, self.diag = np.zeros(self.m), np.zeros(self.m), gram.diag
         total, least = float(self.weights.sum()), min(float(self.over.sum()), float(self.under.sum()))
         if not 0.0 < nu <= 2.0 * least / total * (1.0 + 1e-12):
+            most = 2.0 * least / total
+            digit = 10.0 ** (math.floor(math.log10(most)) - 3)  # the fourth one, from which on all are cut off
             raise Infeasible(
                 f"nu={nu:g} is infeasible: the smaller class has {least / total:.4g} of the weight, so 0 < nu <= "
-                f"{math.floor(2e4 * least / total) / 1e4:g}"
+                f"{math.floor(most / digit) * digit:.4g}"
             )
         self.nu, self.half = float(nu), min(0.5 * nu * total, least)
         self.resolution = RESOLUTION * (2.0 * self.half) ** 2 * float(np.abs(self.diag).max())

@@ -163,6 +163,12 @@ def test_an_infeasible_nu_is_refused_with_its_range(nu, words):
         two_classes(100, nu, share=0.2)
 
 
+def test_the_range_of_nu_is_not_empty_however_rare_a_class_is():
+    y, weights = np.array([1.0, 1.0, -1.0]), np.array([3e4, 3e4, 1.0])
+    with pytest.raises(InputError, match=r"0 < nu <= 3\.333e-05$"):
+        NuBoxQP(Gram(Linear(), np.eye(3)), y, weights, 0.5)
+
+
 def test_the_largest_nu_is_feasible():
     _, _, problem = two_classes(100, 0.4, share=0.2)
     found = solve(problem, by_name.solver("smo"), stop=Gap(1e-6))
