@@ -119,7 +119,7 @@ def test_an_interrupt_leaves_a_model_for_each_C():
     def watch(k, n, name):
         return [lambda point: os.kill(os.getpid(), signal.SIGINT) if (k, point.n_iter) == (1, 2) else None]
 
-    fits = c_path(X, y, CS[:3], kernel=Linear(), watch=watch)
+    fits = c_path(X, y, CS[:3], solver="dcd", kernel=Linear(), watch=watch)
     assert [f.status for f in fits] == [Status.CONVERGED, Status.INTERRUPTED, Status.INTERRUPTED]
     assert all(np.isfinite(f.model.decision_function(X)).all() for f in fits)
 
