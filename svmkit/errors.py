@@ -119,7 +119,7 @@ _SECRET = re.compile(r"([?&;][^?&;=\s]*(?:passw|pwd|token|secret|key)[^?&;=\s]*=
 
 
 def redact(text: str) -> str:
-    """Return a text, such as an address or a message, with *** for the user names, passwords and keys of addresses."""
+    """Return a text, such as an address or a message, in which stars stand for user names, passwords and keys."""
     return _SECRET.sub(r"\1***", _LOGIN.sub("://***@", text))
 
 
