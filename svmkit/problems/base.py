@@ -16,6 +16,7 @@ from svmkit.problems.certificate import Certificate
 
 FREE = "free"
 NUMBER_OR_FREE = {"type": float, "words": (FREE,)}  # metadata of the option `bias` of a solver of linear problems
+CUT_SHORT = "a second signal has cut the certificate short"
 RESOLUTION = 2.0**-24  # of the largest terms of an objective: what float32 kernel rows leave open
 
 
@@ -230,6 +231,21 @@ class Problem(ABC):
     @abstractmethod
     def bound(self, objective: float) -> Certificate:
         """Return the bounds that follow from the objective of a point alone, without a pass over the samples."""
+
+    def rough_certificate(self, point: np.ndarray, objective: float) -> Certificate:
+        """Return what `decision_function` needs, for somebody who does not wait for a certificate.
+
+        By default it is the certificate. Problems whose certificates take long return one whose flaw says that nothing
+        is proven.
+
+        Parameters
+        ----------
+        point : ndarray
+            A feasible point.
+        objective : float
+            Its objective, as a solver knows it.
+        """
+        return self.certificate(point)
 
     @abstractmethod
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,11 +15,12 @@ from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
 from svmkit.losses.by_name import make_loss
 from svmkit.losses.terms import Terms
-from svmkit.problems.base import DecisionFunction, Problem, no_weights
+from svmkit.problems.base import CUT_SHORT, DecisionFunction, Problem, no_weights
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.rounding import exact_sum
 from svmkit.problems.weights import outside_bounds
 
+ROUGH = 4096  # samples whose best bias is taken where no certificate is waited for
 BALANCED = 1e-9  # relative error of the equality constraint up to which a point is feasible
 
 
@@ -190,6 +192,19 @@ class DualQP(Problem):
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(math.inf, -objective, None)
+
+    def rough_certificate(self, point: np.ndarray, objective: float) -> Certificate:
+        own = float(point.sum()) if self.bias else self._rough_bias(point)
+        return replace(self.bound(objective), bias=self.centre + own, flaw=CUT_SHORT)
+
+    def _rough_bias(self, point: np.ndarray) -> float:
+        """Return the best bias of `ROUGH` samples at most, evenly spaced."""
+        from svmkit.problems.bias import best_bias  # here: it needs numba
+
+        at = np.linspace(0, self.m - 1, min(self.m, ROUGH)).astype(np.intp)
+        record = type(self.record)(*(values[at] for values in self.record))
+        residual = record.target - self.centre - self.decision(point, at)
+        return best_bias(record, residual, self.total * len(at) / self.m)
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         if certificate.bias is None:  # `bound` does not know the bias

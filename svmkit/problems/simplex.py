@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.engines import ALL
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
-from svmkit.problems.base import DecisionFunction, Problem, labels_and_costs, no_weights
+from svmkit.problems.base import CUT_SHORT, DecisionFunction, Problem, labels_and_costs, no_weights
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.rounding import dot_error
 
@@ -160,6 +161,9 @@ class SimplexQP(Problem):
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(objective, None, None)
+
+    def rough_certificate(self, point: np.ndarray, objective: float) -> Certificate:
+        return replace(self.bound(objective), flaw=CUT_SHORT)
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         coef = point * self.y

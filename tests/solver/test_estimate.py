@@ -47,7 +47,7 @@ def test_a_solve_ends_where_the_certified_gap_is_the_tolerance(name, tol, sample
 def test_so_it_does_where_steps_are_long_or_see_a_working_set(name):
     solution = solve(cancer(), make(name), stop=Gap(2e-2))
     assert solution.status is Status.CONVERGED
-    assert 2e-3 <= solution.certificate.gap <= 2e-2
+    assert 4e-4 <= solution.certificate.gap <= 2e-2
 
 
 @pytest.mark.parametrize("name", [name for name in EARLIER if name in [*CLASSIC, "cvm"]])

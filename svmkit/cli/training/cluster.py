@@ -23,7 +23,6 @@ from svmkit.runtime.compiling import count_compilations
 from svmkit.scoring.metric import Metric
 from svmkit.scoring.quantities import QuantityMetric
 from svmkit.solver.selection import defaults
-from svmkit.solver.solution import Status
 from svmkit.tasks import task_named
 from svmkit.training.settings import Method
 from svmkit.training.train import fit_prepared
@@ -54,8 +53,6 @@ def run(options: TrainOptions) -> Outcome:
             require_wanted()
             with training_line(data.n_samples, about) as display, count_compilations() as compiled:
                 fitted = fit_prepared(data, method, callbacks=display, checkpoint=saver)
-            if fitted.status is Status.INTERRUPTED and fitted.flaw is not None:
-                note(f"{fitted.flaw}; the model is the best so far")
             fitted = replace(fitted, seconds=seconds + fitted.seconds)
             train = _measure(data, fitted.model, job.metric)
             outcome = finish(job, tracker, fitted, train=train)

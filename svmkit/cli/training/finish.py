@@ -19,6 +19,7 @@ from svmkit.runtime.jsonable import plain
 from svmkit.scoring.metric import COUNTED, R2, Metric
 from svmkit.scoring.quantities import QuantityScores
 from svmkit.solver.history import HistoryPoint
+from svmkit.solver.solution import Status
 from svmkit.tasks import OneClass
 from svmkit.tracking import RunRecord, Tracker
 from svmkit.training.result import Fit
@@ -80,6 +81,8 @@ def finish(
         about |= origin(options, replace(method, kernel=fitted.model.kernel), sets)
     model, logged = record.model(data.encoding, about), None
     keeper.save(model)
+    if fitted.status is Status.INTERRUPTED and fitted.flaw is not None:
+        note(f"{fitted.flaw}; the model is the best so far")
     try:
         parts = _measure(job, model, train)
         on_train, on_test = (parts.get(name, Measurement()) for name in ("train", "test"))

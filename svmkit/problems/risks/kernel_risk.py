@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from svmkit.kernels.rounding import U
-from svmkit.problems.base import DecisionFunction
+from svmkit.problems.base import CUT_SHORT, DecisionFunction
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.points import dual_sums
 from svmkit.problems.risks.risk import Risk
@@ -60,6 +61,9 @@ class KernelRisk(Risk):
         """Return bounds on the errors of each entry of h = `decision(coef)` and of coef'h."""
         of_h = self.image_error(coef) + dot_error(coef, self.bias**2) + U * float(np.abs(h).max())
         return np.full(self.m, of_h), float(np.abs(coef).sum()) * of_h + dot_error(coef * h)
+
+    def rough_certificate(self, point: np.ndarray, objective: float) -> Certificate:
+        return replace(self.bound(objective), flaw=CUT_SHORT)
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         return DecisionFunction(point.copy(), self.bias**2 * float(point.sum()))

@@ -63,6 +63,7 @@ class Iterate:
         self.measured: Certificate | None = None  # what `measure` computed at this iterate; the next step discards it
         # where a solve ends that has passed a limit on support vectors, instead of the solver's own point
         self.fallen_back: np.ndarray | None = None
+        self.is_cut_short = False  # whether a signal has ended a certificate half-way
         if start and start.rng_state:
             try:
                 self._draws.rng.bit_generator.state = start.rng_state
@@ -87,9 +88,28 @@ class Iterate:
 
     def certify(self) -> Certificate:
         """The certificate of the iterate, computed from scratch on all samples."""
-        certificate = self.problem.certificate(self.point())
+        try:
+            certificate = self.problem.certificate(self.point())
+        except KeyboardInterrupt:
+            self.is_cut_short = True
+            raise
         self._estimate.learn(certificate)
         return certificate
+
+    def certificate_at_end(self, point: np.ndarray, objective: float) -> Certificate:
+        """The certificate of a point of this objective, at which a solve ends.
+
+        Nothing is proven if a signal has cut a certificate short, unless the objective is not known.
+        """
+        if not self.is_cut_short:
+            try:
+                return self.problem.certificate(point)
+            except KeyboardInterrupt:
+                self.is_cut_short = True
+        if math.isnan(objective):
+            self.is_cut_short = False
+            return self.problem.certificate(point)
+        return self.problem.rough_certificate(point, objective)
 
     def measure(self, info: StepInfo) -> StepInfo:
         """Complete the report of a solver that does not know its objective, from a certificate."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -66,7 +67,8 @@ def solve(
     Returns
     -------
     Solution
-        The point, certified. Ctrl-C or SIGTERM returns the best iterate with status `interrupted`.
+        The point, certified. Ctrl-C or SIGTERM returns the best iterate with status `interrupted`; a second one during
+        a certificate returns it without bounds (`Problem.rough_certificate`).
 
     Raises
     ------
@@ -174,16 +176,16 @@ class _Run:
         seconds = self.clock()
         recorder.save(seconds)
         if self.info is not None:
-            if math.isnan(self.info.objective):
-                self.info = iterate.measure(self.info)
-                recorder.consider(self.info)
+            self._measure()
             recorder.complete(self.info, seconds)
         point, certificate = self._answer()
         point, certificate = self.limit.held(point, certificate)
-        if not (math.isfinite(certificate.primal) and np.isfinite(point).all()):
+        if not (np.isfinite(point).all() and (iterate.is_cut_short or math.isfinite(certificate.primal))):
             raise NotFinite(iterate.solver.name)
         if certificate.rounding >= 1.0 and certificate.primal > iterate.problem.ceiling:
             raise LostDigits(iterate.solver.name, certificate.primal, iterate.problem.ceiling)
+        if iterate.is_cut_short:
+            self.status = Status.INTERRUPTED
         budgets = (Status.MAX_ITER, Status.TIME_LIMIT, Status.MAX_SUPPORT, Status.STALLED)
         if self.status in budgets and self.confirmation.proves(certificate):
             self.status = Status.CONVERGED
@@ -202,5 +204,16 @@ class _Run:
             certificate = None  # which is that of the last iterate
         if certificate is not None:
             return self.iterate.point(), certificate
-        point = self.iterate.point() if recorder.best_point is None else recorder.best_point
-        return point, self.iterate.problem.certificate(point)
+        if recorder.best_point is not None:
+            point, objective = recorder.best_point, recorder.best
+        else:
+            point, objective = self.iterate.point(), self.info.objective if self.info else math.nan
+        return point, self.iterate.certificate_at_end(point, objective)
+
+    def _measure(self) -> None:
+        """Complete the last report of a solver that does not know its objective, unless a signal comes meanwhile."""
+        assert self.info is not None
+        if math.isnan(self.info.objective) and not self.iterate.is_cut_short:
+            with suppress(KeyboardInterrupt):
+                self.info = self.iterate.measure(self.info)
+                self.recorder.consider(self.info)
