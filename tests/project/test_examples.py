@@ -16,7 +16,7 @@ QUICK = ("choose_c", "rare_class")
 CLOSING = {
     "batch_job": (
         f"falls from {NUMBER} to {NUMBER}; .* {NUMBER} of",
-        lambda a, b, share: a >= b < 1e-3 and 0 < share <= 1,  # a fast machine may be done before the signal
+        lambda a, b, share: a >= b <= 1e-3 and 0 < share <= 1,  # a fast machine may be done before the signal
     ),
     "choose_c": (
         f"accuracy {NUMBER}, .* {NUMBER}; steps saved {NUMBER}%",
