@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from svmkit.problems.risks.linear_problem import LinearProblem
 from svmkit.problems.risks.points import dual_sums, make_two_sided, total_loss
 from svmkit.runtime.compiling import njit
+from svmkit_newton.proximal import LESS, is_solved, put_centre, shares_of
 from svmkit_newton.samples import part_toward, search, sum_derivatives
 
 WORK = 20_000_000  # products in a Hessian up to which calls of Python would take longer
@@ -23,7 +24,8 @@ FAST = {"contract", "nsz", "reassoc"}
 
 class Data(NamedTuple):
     """The problem: X (m, width) with the bias column, the penalty on each weight, the terms of the losses, and the
-    value of the column of a bias that is free, 0.0 for another one.
+    value of the column of a bias that is free, 0.0 for another one. Where losses have kinks, `shares` (m,) are those of
+    `svmkit_newton.proximal`, and `rows` the terms around the centre; otherwise they are `exact` as well.
     """
 
     X: np.ndarray
@@ -31,11 +33,14 @@ class Data(NamedTuple):
     rows: np.ndarray
     below: tuple[int, ...]
     column: float
+    exact: np.ndarray
+    shares: np.ndarray
 
 
 class Iterate(NamedTuple):
-    """The arrays that steps change in place, as `State` has them, and P, D, the gap of beta and its support in
-    `values` (4,). `held` (m,) are the second derivatives in the matrix H (width, width).
+    """The arrays that steps change in place, as `State` has them. `values` (8,) are P, D, the gap of beta, its support,
+    and for losses with kinks P and P - D of the problem around the centre, its width and the least one. `held` (m,) are
+    the second derivatives in the matrix H (width, width).
     """
 
     w: np.ndarray
@@ -62,8 +67,9 @@ def read_data(problem: LinearProblem, penalty: np.ndarray) -> Data:
     full = np.empty((problem.m, d.width))
     full[:, : d.d] = X.toarray() if sp.issparse(X) else X
     full[:, d.d :] = d.bias
-    points = make_two_sided(problem.terms)
-    return Data(full, penalty, points.rows, (5,), d.bias if problem.is_free else 0.0)
+    exact, shares = make_two_sided(problem.terms).rows, shares_of(problem.terms)
+    rows = exact.copy() if shares.size else exact
+    return Data(full, penalty, rows, (5,), d.bias if problem.is_free else 0.0, exact, shares)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -79,9 +85,9 @@ def descend(data, it, goal, most, trail):
     trail : ndarray of float64, shape (most, 5)
         Receives what `StepInfo.trail` holds.
     """
-    X, penalty, rows, below, _ = data
+    X, penalty, rows, below = data.X, data.penalty, data.rows, data.below
     for k in range(most):
-        primal, dual = it.values[0], it.values[1]
+        primal, dual = it.values[4], it.values[1]
         s = _direction(X, penalty, it)
         change, size = np.dot(X, s), penalty * s
         t = search(rows, below, it.h, change, np.dot(it.w, size), np.dot(s, size), 1.0)
@@ -90,16 +96,33 @@ def descend(data, it, goal, most, trail):
         examine(data, it, goal)
         gap = it.values[2]
         trail[k, 0], trail[k, 1], trail[k, 2], trail[k, 3], trail[k, 4] = 1.0, -it.values[1], gap, it.values[3], 0.0
-        if gap <= goal or not (it.values[0] < primal or it.values[1] > dual):
+        is_stuck = not (it.values[4] < primal or it.values[1] > dual)
+        if gap <= goal:
+            return k + 1
+        if data.shares.size and (is_stuck or is_solved(it.values[5], it.values[4], it.values[0] - it.values[1])):
+            is_stuck = not recentre(data, it, goal)
+        if is_stuck:
             return k + 1
     return most
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def recentre(data, it, goal):
+    """Make the slopes the centre of a narrower problem; return whether there is one."""
+    width, least = LESS * it.values[6], it.values[7]
+    if width < least:
+        return False
+    it.values[6] = width
+    put_centre(data.exact, data.below, data.shares, width, it.slopes, data.rows)
+    examine(data, it, goal)
+    return True
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def examine(data, it, goal):
     """Complete the iterate at w and h as `State.examine` does, and look at the gap as `State.gap` does."""
-    X, penalty, rows, below, column = data
-    m = it.h.size
+    X, penalty, rows, below, column, exact, shares = data
+    m, is_kinked = it.h.size, shares.size > 0
     if column != 0.0:
         bias = search(rows, below, it.h, np.ones(m), 0.0, 0.0, 0.0)
         it.h[:] += bias
@@ -111,6 +134,11 @@ def examine(data, it, goal):
     v *= penalty
     primal = 0.5 * np.dot(size, size) + loss
     dual = linear - 0.5 * (np.dot(v, v) + ridged)
+    it.values[4], it.values[5] = primal, primal - dual
+    if is_kinked:
+        primal += total_loss(exact, below, it.h) - loss
+        linear, ridged = dual_sums(exact, below, it.slopes)
+        dual = linear - 0.5 * (np.dot(v, v) + ridged)
     change = v - it.image
     square = np.dot(change, change)
     t = part_toward(it.values[1], dual, square, primal)
@@ -119,7 +147,7 @@ def examine(data, it, goal):
     elif t > 0.0:
         it.image[:] += t * change
         it.beta[:] += t * (it.slopes - it.beta)
-        linear, ridged = dual_sums(rows, below, it.beta)
+        linear, ridged = dual_sums(exact, below, it.beta)
         dual = linear - 0.5 * (np.dot(it.image, it.image) + ridged)
         support = np.count_nonzero(it.beta)
     else:
@@ -128,8 +156,10 @@ def examine(data, it, goal):
     if gap <= goal:
         h = np.dot(X, it.image)
         if column != 0.0:
-            h += search(rows, below, h, np.ones(m), 0.0, 0.0, column * it.w[-1])
-        best = 0.5 * np.dot(it.image, it.image) + total_loss(rows, below, h)
+            h += column * it.w[-1]
+            if not is_kinked:
+                h += search(rows, below, h, np.ones(m), 0.0, 0.0, 0.0)
+        best = 0.5 * np.dot(it.image, it.image) + total_loss(exact, below, h)
         gap = (best - dual) / max(abs(best), abs(dual), 1e-300)
     it.values[0], it.values[1], it.values[2], it.values[3] = primal, dual, max(gap, 0.0), support
 

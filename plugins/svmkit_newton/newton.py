@@ -1,4 +1,4 @@
-"""Newton's method on the primal of linear problems with a smooth loss."""
+"""Newton's method on the primal of linear problems."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.losses.base import Family, Loss
+from svmkit.losses.base import PIECEWISE, Loss
 from svmkit.problems.base import NUMBER_OR_FREE, Problem
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.risks.linear_risk import LinearDual, LinearTubeDual
+from svmkit.problems.risks.points import Points
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws, Goal
 from svmkit.solver.step_info import StepInfo
 from svmkit_newton.hessian import Matrix, Products
 from svmkit_newton.narrow import Iterate, descend, examine, is_narrow, read_data
+from svmkit_newton.proximal import LEAST, LEAST_CHANGE, LESS, is_solved, put_centre, shares_of
 from svmkit_newton.samples import fill_derivatives, line_search, part_toward
 
 NEAR = 1e-3  # gap below which the point is examined where none is asked for
@@ -31,7 +33,9 @@ class State:
     w (width,) has the decision values h (m,) and the objective `primal`; `slopes` and `curvature` (m,) are the first
     and second derivatives of its losses, and g the gradient. With a free bias, which costs nothing, the bias is the
     best one for the rest of w, so that the slopes sum to 0. The dual point beta (m,) has image = X'beta, `dual` and
-    `support`; `gap` is the relative gap of beta once w is near the optimum, before that of w and beta.
+    `support`; `gap` is the relative gap of beta once w is near the optimum, before that of w and beta. Steps lower
+    `merit`, which is P, and for losses with kinks P of the problem around a centre, whose P - D is `excess`: one of
+    this `width`, at least `least`, of which the samples take their `shares`.
     """
 
     def __init__(self, problem: LinearDual, start: np.ndarray | None, goal: float) -> None:
@@ -43,9 +47,20 @@ class State:
         self.slopes, self.curvature, self.g = np.empty(m), np.empty(m), np.empty(width)
         self.beta = np.zeros(m) if start is None else start.copy()
         self.image = np.zeros(width) if start is None else problem.weights(start)
-        self.w, self.h = self.image.copy(), np.zeros(m)
+        self.w, self.h = self.image.copy(), np.zeros(m) if start is None else problem.decision(self.image)
         self.primal, self.dual, self.gap = np.inf, problem.dual(self.beta, self.image), np.inf
+        self.merit, self.excess, self.shares = np.inf, np.inf, shares_of(problem.terms)
+        self.width = self._first_width() if self.shares.size else 0.0
+        self.least = LEAST * self.width
         self.support = int(np.count_nonzero(self.beta))
+
+    def _first_width(self) -> float:
+        """Return the width at which all losses change by P - D in sum, or by a part of P if that is more."""
+        p = self.problem
+        h = self.h + p.best_bias(self.h) if p.is_free else self.h
+        primal = 0.5 * float(self.image @ self.image) + p.total_loss(h)
+        change = max(primal - self.dual, LEAST_CHANGE * primal)
+        return change / float((1.0 / self.shares[self.shares > 0.0]).sum()) or 1.0
 
     def anew(self) -> None:
         """Compute everything at w from scratch."""
@@ -69,8 +84,10 @@ class Narrow(State):
         m, width = problem.m, problem.design.width
         self.data = read_data(problem, self.penalty)
         arrays = self.w, self.h, self.slopes, self.curvature, self.g, self.beta, self.image
-        self.iterate = Iterate(*arrays, np.zeros(4), np.zeros(m), np.zeros((width, width)))
-        self.iterate.values[1], self.iterate.values[3] = self.dual, self.support
+        values = np.array([0.0, self.dual, 0.0, self.support, 0.0, 0.0, self.width, self.least])
+        self.iterate = Iterate(*arrays, values, np.zeros(m), np.zeros((width, width)))
+        if self.shares.size:
+            put_centre(self.data.exact, self.data.below, self.shares, self.width, self.beta, self.data.rows)
         self.anew()
 
     def examine(self) -> None:
@@ -84,7 +101,7 @@ class Narrow(State):
         return count, 3.0 * count, trail[: count - 1] if count > 1 else None
 
     def _read(self) -> None:
-        self.primal, self.dual, self.gap, support = self.iterate.values.tolist()
+        self.primal, self.dual, self.gap, support, self.merit, _, self.width, _ = self.iterate.values.tolist()
         self.support = int(support)
 
 
@@ -95,19 +112,31 @@ class Wide(State):
         super().__init__(problem, start, goal)
         exact = problem.design.width <= wide
         self.hessian: Matrix | Products = (Matrix if exact else Products)(problem.design, self.penalty)
+        self.points = problem.points
+        if self.shares.size:
+            self.points = Points(problem.points.rows.copy(), problem.points.below)
+            self._put_centre(self.beta)
         self.anew()
+
+    def _put_centre(self, centre: np.ndarray) -> None:
+        put_centre(*self.problem.points, self.shares, self.width, centre, self.points.rows)
 
     def examine(self) -> None:
         p = self.problem
         if p.is_free:
-            self._shift(line_search(p.points, self.h, np.ones(p.m), 0.0, 0.0, 0.0))
-        sums = fill_derivatives(p.points, self.h, self.slopes, self.curvature)
+            self._shift(line_search(self.points, self.h, np.ones(p.m), 0.0, 0.0, 0.0))
+        sums = fill_derivatives(self.points, self.h, self.slopes, self.curvature)
         v, size = p.weights(self.slopes), self.penalty * self.w
         self.g = size - v
         if p.is_free:
             self.g[-1] = -p.bias * self.slopes.sum()
-        self.primal = 0.5 * float(size @ size) + sums.loss
-        self._raise(sums.linear - 0.5 * (float(v @ v) + sums.ridged), v)
+        norm, image = 0.5 * float(size @ size), 0.5 * float(v @ v)
+        self.primal = self.merit = norm + sums.loss
+        dual = sums.linear - image - 0.5 * sums.ridged
+        self.excess = self.merit - dual
+        if self.shares.size:
+            self.primal, dual = norm + p.total_loss(self.h), p.dual(self.slopes, v)
+        self._raise(dual, v)
         self.gap = self._gap()
 
     def _shift(self, bias: float) -> None:
@@ -131,10 +160,18 @@ class Wide(State):
         self.hessian.update(self.curvature)
         s, passes = self.hessian.direction(self.g)
         change, size = p.design.margins(s), self.penalty * s
-        t = line_search(p.points, self.h, change, float(self.w @ size), float(s @ size), 1.0)
+        t = line_search(self.points, self.h, change, float(self.w @ size), float(s @ size), 1.0)
         self.w += t * s
         self.h += t * change
+        before = self.merit, self.dual
         self.examine()
+        is_stuck = not (self.merit < before[0] or self.dual > before[1])
+        if self.shares.size and self.gap > self.goal:
+            is_due = is_stuck or is_solved(self.excess, self.merit, self.primal - self.dual)
+            if is_due and self.width * LESS >= self.least:
+                self.width *= LESS
+                self._put_centre(self.slopes)
+                self.examine()
         return 1, passes + 3.0, None
 
     def _gap(self) -> float:
@@ -144,7 +181,8 @@ class Wide(State):
             return gap
         h = p.decision(self.image)
         if p.is_free:
-            h += line_search(p.points, h, np.ones(p.m), 0.0, 0.0, p.bias * self.w[-1])
+            start = p.bias * self.w[-1]  # the best one for losses around a centre is close to the best one
+            h += start if self.shares.size else line_search(p.points, h, np.ones(p.m), 0.0, 0.0, start)
         primal = 0.5 * float(self.image @ self.image) + p.total_loss(h)
         return max(relative_gap(primal - self.dual, self.dual), 0.0)
 
@@ -156,11 +194,12 @@ class Newton(Solver):
     For losses with a derivative that is piecewise linear it ends after finitely many steps, mostly 5 to 15. The
     Hessian is a matrix where X has few columns; otherwise directions come from conjugate gradients with a
     preconditioner (Lin, Weng, Keerthi 2008; Hsia, Chiang, Lin 2018). The derivatives of the losses are the dual point.
+    Losses with a kink become smooth around a centre that moves, by the proximal point method (Rockafellar 1976).
 
     Parameters
     ----------
     loss : str or Loss, default="squared_hinge"
-        Any piecewise linear-quadratic loss without a kink.
+        Any piecewise linear-quadratic loss.
     bias : float or "free", default=1.0
         Value of the column added for the bias, which is regularised; 0 for no bias. "free" for a bias that is not
         regularised.
@@ -177,7 +216,7 @@ class Newton(Solver):
     problem: ClassVar[type[Problem]] = LinearDual
     regression: ClassVar[type[Problem] | None] = LinearTubeDual
     terms = ("loss", "bias")
-    losses = ("squared_hinge", Family.RIDGED, Family.SMOOTH)
+    losses = ("hinge", "squared_hinge", *PIECEWISE)
     requires = (Requires.LINEAR_KERNEL,)
     frees_bias: ClassVar[bool] = True
     monotone: ClassVar[bool] = True
@@ -192,16 +231,6 @@ class Newton(Solver):
         if not isinstance(self.wide, int) or self.wide < 0:
             raise InputError(f"wide must be a whole number >= 0, not {self.wide!r}")
 
-    @classmethod
-    def takes_loss(cls, loss: Loss | type[Loss]) -> bool:
-        """Return whether the loss has no kink; of a type of loss, what its family says."""
-        if not super().takes_loss(loss) or not isinstance(loss, Loss):
-            return super().takes_loss(loss)
-        terms = loss.terms(np.array([-1.0, 1.0]), np.ones(2))
-        return bool(
-            (terms.ridge_up[terms.upper > 0.0] > 0.0).all() and (terms.ridge_down[terms.lower < 0.0] > 0.0).all()
-        )
-
     def patience(self, m: int) -> int:
         return 1000
 
@@ -213,7 +242,7 @@ class Newton(Solver):
         return state
 
     def step(self, state: State) -> StepInfo:
-        before = state.primal, state.dual
+        before = state.merit, state.dual, state.width
         count, passes, trail = state.move(state.most)
         size = max(abs(state.primal), abs(state.dual))
         return StepInfo(
@@ -222,7 +251,7 @@ class Newton(Solver):
             passes,
             gap=state.gap,
             gap_abs=state.gap * size,
-            moved=state.primal < before[0] or before[1] < state.dual,
+            moved=state.merit < before[0] or before[1] < state.dual or state.width < before[2],
             steps=count,
             violation=float(np.abs(state.g).max()),
             trail=trail,

@@ -16,7 +16,7 @@ from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Linear
 from svmkit.kernels.gram import Gram
-from svmkit.losses.base import PIECEWISE, Loss
+from svmkit.losses.base import PIECEWISE, Family, Loss
 from svmkit.losses.by_name import make_loss
 from svmkit.problems.base import FREE, NUMBER_OR_FREE, Problem
 from svmkit.problems.box import BoxQP
@@ -35,9 +35,9 @@ SMALL = 5_000  # samples up to which steps on the whole kernel matrix are faster
 SMALL_ONE_CLASS = 3_500  # the same for OneClassQP, which needs fewer steps and so less of the kernel matrix
 SHARE = 4  # the whole matrix may take this part of the memory budget: Gram keeps float64 rows up to the same limit
 FLOAT64 = 8  # bytes of a kernel value
-# Newton's method has a Hessian of d^2 numbers, or products with it: it is faster than coordinate descent with LONG rows
-# a column and more, FLAT rows a squared column and more, and up to so many columns
-LONG, FLAT, FEW_COLUMNS = 4, 1 / 40, 3_000
+# Newton's method has a Hessian of d^2 numbers: it is faster than coordinate descent with LONG rows a column and more,
+# FLAT rows a squared column and more, up to so many columns; without a kink of the loss, products with it will do
+LONG, FLAT, FEW_COLUMNS, FEW_OF_SMOOTH = 4, 1 / 40, 990, 3_000
 
 
 def fastest(task: Task, loss: Loss | None = None) -> tuple[str, str]:
@@ -53,10 +53,11 @@ def fastest(task: Task, loss: Loss | None = None) -> tuple[str, str]:
 
 
 def _fastest_linear(task: Task, loss: Loss | None) -> tuple[str, str]:
-    if loss is None or not task.d or not plugins.load("solver", defaults.LINEAR_SMOOTH).takes_loss(loss):
+    if not task.d or not (loss is None or plugins.load("solver", defaults.LINEAR_TALL).takes_loss(loss)):
         return defaults.LINEAR, "its steps need no kernel values"
-    if task.d <= FEW_COLUMNS and task.m >= max(LONG * task.d, FLAT * task.d**2):
-        return defaults.LINEAR_SMOOTH, "the loss is smooth, and columns are few beside the rows"
+    most = FEW_COLUMNS if loss is None or loss.family is Family.BOUNDED else FEW_OF_SMOOTH
+    if task.d <= most and task.m >= max(LONG * task.d, FLAT * task.d**2):
+        return defaults.LINEAR_TALL, "columns are few beside the rows"
     return defaults.LINEAR, "its steps need no kernel values, and columns are many beside the rows"
 
 
@@ -66,7 +67,7 @@ class Auto(Solver):
 
     Kernels: the hinge loss, solved by smo or fcsmo. The linear kernel: the squared hinge loss, solved by newton where
     X has few columns and more rows, by dcd elsewhere. Regression: the epsilon-insensitive loss, by smo or fcsmo, and
-    with the linear kernel by dcd. One-class models: OneClassQP by smo or fcsmo, and SimplexQP by fcfw.
+    with the linear kernel by newton or dcd. One-class models: OneClassQP by smo or fcsmo, and SimplexQP by fcfw.
 
     Parameters
     ----------

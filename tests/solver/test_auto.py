@@ -14,7 +14,17 @@ from svmkit import SVMClassifier, SVMModel, SVMOneClass, fit, plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear, Poly
 from svmkit.kernels.gram import Gram
-from svmkit.losses import EpsilonInsensitive, Expectile, Hinge, Huber, SmoothedHinge, SquaredError, SquaredHinge
+from svmkit.losses import (
+    AbsoluteError,
+    EpsilonInsensitive,
+    Expectile,
+    Hinge,
+    Huber,
+    Quantile,
+    SmoothedHinge,
+    SquaredError,
+    SquaredHinge,
+)
 from svmkit.problems.box import BoxQP
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.risks.linear_risk import LinearDual, LinearTubeDual
@@ -46,18 +56,41 @@ def test_a_kernel_matrix_that_fits_is_for_smo():
 
 
 @pytest.mark.parametrize("m", [2, 1000, 10**7])
-def test_kinked_linear_and_one_class_models_have_one_way_at_every_size(m):
-    assert chosen(LinearDual, m, kernel=Linear(), d=3, loss=Hinge()) == "dcd"
-    assert chosen(LinearTubeDual, m, kernel=Linear(), d=3, loss=EpsilonInsensitive()) == "dcd"
+def test_one_class_models_have_one_way_at_every_size(m):
     assert chosen(SimplexQP, m) == "fcfw"
+
+
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(), AbsoluteError(), Quantile(0.2)])
+@pytest.mark.parametrize(
+    ("m", "d", "name"),
+    [
+        (10**6, 990, "newton"),
+        (10**6, 991, "dcd"),
+        (80, 20, "newton"),
+        (79, 20, "dcd"),
+        (1000, 200, "newton"),
+        (999, 200, "dcd"),
+        (10**6, 0, "dcd"),
+    ],
+)
+def test_linear_models_of_losses_with_a_kink_need_fewer_columns_for_newton(loss, m, d, name):
+    problem = LinearTubeDual if loss.task == "regress" else LinearDual
+    assert chosen(problem, m, kernel=Linear(), d=d, loss=loss) == name
 
 
 @pytest.mark.parametrize("loss", [SquaredHinge(), SmoothedHinge(), SquaredError(), Huber(), Expectile(0.8)])
 @pytest.mark.parametrize(
     ("m", "d", "name"),
-    [(10**6, 3000, "newton"), (10**6, 3001, "dcd"), (80, 20, "newton"), (79, 20, "dcd"), (1000, 200, "newton"),
-     (999, 200, "dcd"), (10**6, 0, "dcd")],
-)  # fmt: skip
+    [
+        (10**6, 3000, "newton"),
+        (10**6, 3001, "dcd"),
+        (80, 20, "newton"),
+        (79, 20, "dcd"),
+        (1000, 200, "newton"),
+        (999, 200, "dcd"),
+        (10**6, 0, "dcd"),
+    ],
+)
 def test_smooth_linear_models_with_few_columns_are_for_newton(loss, m, d, name):
     problem = LinearTubeDual if loss.task == "regress" else LinearDual
     assert chosen(problem, m, kernel=Linear(), d=d, loss=loss) == name

@@ -60,7 +60,7 @@ def test_of_targets(name, C):
     X, _ = of_blobs(80)
     t = X @ [1.0, -2.0, 0.0, 0.5] + 1e4 + np.random.default_rng(0).normal(size=80)
     best = optimum(X, t, C, qp=TubeQP)
-    solver = make(name, bias="free")
+    solver = make(name, loss="hinge", bias="free")
     solution = solve(solver.pose_regression(Gram(Linear(), X), t, C, 0.1), solver, stop=Gap(1e-3))
     assert solution.status is Status.CONVERGED
     assert solution.certificate.dual <= best.primal and best.dual <= solution.certificate.primal

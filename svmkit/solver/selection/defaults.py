@@ -1,7 +1,7 @@
 """The solvers that the core names: the only place where it knows plugins by their names."""
 
 LINEAR = "dcd"  # of the linear kernel: its steps need no kernel values
-LINEAR_SMOOTH = "newton"  # the same for smooth losses, where rows are many and columns few
+LINEAR_TALL = "newton"  # the same where rows are many and columns few
 SIMPLEX = "fcfw"  # of problems on the simplex, at every size
 WHOLE_MATRIX = "smo"  # where the kernel matrix fits
 WORKING_SET = "fcsmo"  # where few of the kernel values are computed

@@ -11,13 +11,11 @@ from svmkit_newton import newton as module
 from svmkit_newton.hessian import Matrix, Products
 from svmkit_newton.samples import fill_derivatives, line_search
 
-from svmkit import SVMClassifier, SVMRegressor, fit, plugins
+from svmkit import SVMClassifier, SVMRegressor, fit
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.losses import Expectile, Huber, SmoothedHinge, SquaredEpsilonInsensitive, SquaredError, SquaredHinge
-from svmkit.losses.base import Family
-from svmkit.losses.terms import Terms
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Gap, Iterations
 
@@ -296,22 +294,6 @@ def test_many_classes_and_estimators():
         SVMClassifier("newton", kernel="linear", multiclass="crammer_singer").fit(X, y)
     found = SVMRegressor("newton", kernel="linear", loss="squared_error", tol=1e-9).fit(X, X[:, 0] + 0.1 * X[:, 1])
     assert found.score(X, X[:, 0] + 0.1 * X[:, 1]) > 0.99
-
-
-class Lopsided(Huber):
-    """A loss of a smooth family that has a kink."""
-
-    name = "lopsided"
-    family = Family.SMOOTH
-
-    def terms(self, target: np.ndarray, C: np.ndarray) -> Terms:
-        return super().terms(target, C)._replace(ridge_up=np.zeros(len(target)))
-
-
-@pytest.mark.parametrize("loss", ["hinge", Lopsided()])
-def test_losses_with_kinks_are_refused(loss):
-    with pytest.raises(InputError, match=r"solver newton.* loss='?(hinge|lopsided).*squared_hinge"):
-        plugins.build("solver", "newton", {"loss": loss})
 
 
 @pytest.mark.parametrize("wide", [-1, 2.5, "x"])

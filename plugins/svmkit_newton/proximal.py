@@ -1,0 +1,47 @@
+"""The proximal point method on the dual, which gives losses with kinks second derivatives.
+
+beta_(k+1) maximises D(beta) - sum_i r_i (beta_i - c_i)^2 / 2 around the centre c = beta_k (Rockafellar 1976). That is a
+problem of the same family: its ridges are larger by r_i and its targets by r_i c_i, so that its losses bend within a
+width delta = r_i bound_i of their kinks instead of breaking there. The centres lead to the optimum of the problem
+itself, whatever the width; it need not become small.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmkit.losses.terms import Terms
+from svmkit.runtime.compiling import njit
+
+LESS = 0.2  # factor of the width from centre to centre
+LEAST_CHANGE = 1e-2  # of P by the first width
+LEAST = 1e-9  # width, as a part of the first one, that is not passed
+SOLVED, EXACT = 0.1, 1e-2  # gap, as a part of P - D and of P, at which a problem around a centre counts as solved
+
+
+def shares_of(terms: Terms) -> np.ndarray:
+    """Return r_i of a width of 1, float64 (m,): 0 where the loss has no kink; empty if none has one."""
+    bound = np.maximum(terms.upper, -terms.lower)
+    is_kinked = ((terms.upper > 0.0) & (terms.ridge_up == 0.0)) | ((terms.lower < 0.0) & (terms.ridge_down == 0.0))
+    if not is_kinked.any():
+        return np.empty(0)
+    finite = is_kinked & (bound < np.inf)
+    bound = np.where(finite, bound, np.max(bound, where=finite, initial=0.0))
+    return np.divide(1.0, bound, where=is_kinked, out=np.zeros(len(bound)))
+
+
+@njit(cache=True, error_model="numpy")
+def put_centre(exact, below, shares, width, centre, rows):
+    """Write the terms of the problem around a centre (m,) to `rows`; `exact`, `below` are its `Points`."""
+    for i in range(centre.size):
+        r = width * shares[i]
+        rows[i, 0] = exact[i, 0] + r * centre[i]
+        rows[i, 1] = exact[i, 1] + r
+        if below is not None and len(below):
+            rows[i, 5] = exact[i, 5] + r
+
+
+@njit(cache=True, error_model="numpy")
+def is_solved(excess, merit, difference):
+    """Return whether a problem around a centre is solved, by its own P - D and P, and by P - D of the problem."""
+    return excess <= min(SOLVED * difference, EXACT * abs(merit))
