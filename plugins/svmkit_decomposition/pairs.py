@@ -60,7 +60,7 @@ def solve_pairs(pairs, bounds, answers, room, at, budget, hurry, second):
             break
         under_way[0] = 0.0
         size = _support(pairs, answers, at, y, room.support)
-        support, coef = room.support[:size], answers.coef[first : first + size]
+        support, coef = room.support[:size], answers.coef[first:]
         combine(slab, support, coef, h)  # the last step with a sample has needed its row
         for r in range(n):
             v[r], cost[r] = y[r] - h[r], C[r]

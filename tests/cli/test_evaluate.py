@@ -9,8 +9,11 @@ from support.cli import clouds, lopsided, people, svmlight
 from support.problems import write
 
 from svmkit.cli.evaluating import report
+from svmkit.cli.evaluating.evaluation import Evaluation
 from svmkit.data import load
+from svmkit.kernels.functions import RBF
 from svmkit.model.model import SVMModel
+from svmkit.scoring.scores import Scores
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -101,34 +104,62 @@ def test_the_picture(train, svmkit, name, begins):
     assert done.code == 0 and name in done.out and Path(name).read_bytes().startswith(begins)
 
 
-@pytest.mark.parametrize(("n_classes", "panels"), [(2, 3), (3, 1), (30, 2), (60, 2)])
-def test_what_is_drawn(monkeypatch, n_classes, panels):
-    """Two classes have curves; many classes have a bar of colours instead of numbers."""
+@pytest.fixture
+def drawn(monkeypatch):
+    """drawn(Evaluation) -> the axes of its picture."""
     from matplotlib.figure import Figure
 
-    from svmkit.cli.evaluating.evaluation import Evaluation
-    from svmkit.scoring.scores import Scores
+    def draw(evaluated):
+        figures, save = [], Figure.savefig
+        monkeypatch.setattr(Figure, "savefig", lambda self, *a, **k: (figures.append(self), save(self, *a, **k)))
+        assert report.draw(evaluated, "p.png") is None
+        return figures[0].axes
 
-    figures, save = [], Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda self, *a, **k: (figures.append(self), save(self, *a, **k)))
-    rng = np.random.default_rng(0)
-    classes, truth = np.arange(n_classes), rng.integers(0, n_classes, 600)
-    votes = np.eye(n_classes)[truth] + rng.normal(scale=0.4, size=(600, n_classes))
+    return draw
+
+
+def evaluation(n_classes, truth, votes, positive=None):
+    """The Evaluation of made-up votes (n, n_classes) for the classes 0, 1, ..."""
+    classes, predicted = np.arange(n_classes), votes.argmax(axis=1)
     decision = votes[:, 1] - votes[:, 0] if n_classes == 2 else votes
-    predicted = votes.argmax(axis=1)
     scores, pairs = Scores.from_predictions(predicted, truth, classes), n_classes * (n_classes - 1) // 2
-    from svmkit.kernels.functions import RBF
-
     model = SVMModel(RBF(1.0), classes, np.zeros((1, 2)), np.ones(1), np.zeros((n_classes - 1, 1)), np.zeros(pairs), 2)
-    positive = "1" if n_classes == 2 else None
-    found = Evaluation(model, "made up", scores, truth, predicted, decision, positive)
-    assert report.draw(found, "p.png") is None
-    axes = figures[0].axes
+    return Evaluation(model, "made up", scores, truth, predicted, decision, positive)
+
+
+@pytest.mark.parametrize(("n_classes", "panels"), [(2, 3), (3, 1), (30, 2), (60, 2)])
+def test_what_is_drawn(drawn, n_classes, panels):
+    """Two classes have curves; many classes have a bar of colours instead of numbers."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, n_classes, 600)
+    votes = np.eye(n_classes)[truth] + rng.normal(scale=0.4, size=(600, n_classes))
+    found = evaluation(n_classes, truth, votes, "1" if n_classes == 2 else None)
+    axes = drawn(found)
     assert len(axes) == panels and (len(axes[0].texts) == n_classes**2) == (n_classes <= 20)
     if n_classes == 2:
         assert axes[0].texts[0].get_text().split()[0] == str(found.confusion()[0, 0])
-        star = axes[1].get_lines()[-1].get_xydata()[0]
-        assert star[1] == pytest.approx(scores.recall["1"]) and "area" in axes[1].get_legend().get_texts()[0].get_text()
+        assert "area" in axes[1].get_legend().get_texts()[0].get_text()
+
+
+@pytest.mark.parametrize("positive", [0, 1])
+@pytest.mark.parametrize("unknown", [0, 300])
+def test_the_model_is_a_point_of_its_curves(drawn, positive, unknown):
+    """All of them are about the rows whose label the model knows."""
+    rng = np.random.default_rng(1)
+    truth = (rng.random(400) < 0.3).astype(int)
+    votes = np.eye(2)[np.append(truth, rng.integers(0, 2, unknown))]
+    votes += rng.normal(scale=0.6, size=votes.shape)
+    _, left, right = drawn(evaluation(2, np.append(truth, np.full(unknown, 2)), votes, str(positive)))
+    own, chosen = truth == positive, votes[: len(truth)].argmax(axis=1) == positive
+    recall, precision = metrics.recall_score(own, chosen), metrics.precision_score(own, chosen)
+    for axes, point, chance in (
+        (left, (1.0 - metrics.recall_score(~own, ~chosen), recall), [(0.0, 0.0), (1.0, 1.0)]),
+        (right, (recall, precision), [(0.0, own.mean()), (1.0, own.mean())]),
+    ):
+        curve, dashed, star = (line.get_xydata() for line in axes.get_lines())
+        np.testing.assert_allclose(star, [point])
+        np.testing.assert_allclose(dashed, chance)
+    assert np.abs(curve - star).max(axis=1).min() < 1e-12  # the other curve is without points on straight lines
 
 
 @pytest.mark.parametrize(("name", "words"), [("p.xyz", ["p.xyz", ".png"]), ("no/such/p.png", ["no/such"])])

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from support.report import made
 
 from svmkit import plot_comparison
@@ -13,6 +14,7 @@ from svmkit.compare import learning_curve, plot_learning_curve, results_frame
 from svmkit.compare.learning import default_sizes, growth, learning_cells, with_test
 from svmkit.compare.plan.spec import read
 from svmkit.compare.report import latex
+from svmkit.compare.report.pictures import dress
 from svmkit.compare.results import COLUMNS
 from svmkit.data import load
 from svmkit.data.splitting import sample
@@ -76,6 +78,15 @@ def test_means_that_round_above_the_largest_value_are_drawn():
 def test_what_a_picture_cannot_show_is_said(results, options, message):
     with pytest.raises(InputError, match=message):
         plot_comparison(results, **options)
+
+
+def test_axes_that_are_not_logarithmic_keep_their_ticks():
+    axes = Figure().subplots(1, 2)
+    for ax in axes:
+        ax.set(xlim=(2.0, 9.0), ylim=(0.3, 0.7))
+    dress(axes[0], "x", "y")
+    for dressed, plain in zip(*((ax.xaxis, ax.yaxis) for ax in axes), strict=True):
+        np.testing.assert_array_equal(dressed.get_ticklocs(), plain.get_ticklocs())
 
 
 def test_a_table_for_papers_marks_the_best_as_the_report_does():

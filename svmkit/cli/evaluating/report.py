@@ -178,15 +178,14 @@ def _curves(left: Any, right: Any, evaluated: Evaluation, positive: np.ndarray, 
     curve = PrecisionRecallDisplay.from_predictions(positive, decision, ax=right)
     curve.line_.set(color=COLOURS[0], label=f"precision (average {areas['average_precision']:.3f})")
     right.plot([0, 1], [prevalence, prevalence], "--", color="0.5", linewidth=1, label=f"chance ({prevalence:.3f})")
-    at = evaluated.labels.index(str(evaluated.positive))
-    chosen = evaluated.predicted == at
-    right_ones = chosen & (evaluated.truth == at)
-    hit = right_ones.sum() / max(positive.sum(), 1)
-    false = (chosen & ~right_ones).sum() / max((~positive).sum(), 1)
+    labels = evaluated.labels
+    known = np.isin(evaluated.truth, [k for k, label in enumerate(labels) if label not in evaluated.unknown])
+    chosen = evaluated.predicted[known] == labels.index(str(evaluated.positive))
+    hit, false = chosen[positive].mean(), chosen[~positive].mean()
     star = {"marker": "*", "markersize": 14, "linestyle": "", "color": COLOURS[1], "zorder": 5, "label": "the model"}
     left.plot([false], [hit], **star)
     if chosen.any():
-        right.plot([hit], [right_ones.sum() / chosen.sum()], **star)
+        right.plot([hit], [positive[chosen].mean()], **star)
     left.set(
         title=f"ROC, class {evaluated.positive}", xlabel="false positive rate", ylabel="recall (true positive rate)"
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from svmkit.compare.metrics import HIGHER, TITLES, as_shown
-from svmkit.compare.results import COLUMNS, NUMBER, Results, results_frame
+from svmkit.compare.results import Results, results_frame
 from svmkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -75,8 +75,7 @@ def plot_comparison(
     y = y or next((name for name in ("test_accuracy", "test_r2") if frame[name].notna().any()), "gap")
     for name in (x, y):
         if name not in TITLES or name not in frame.columns:
-            known = ", ".join(name for name in TITLES if COLUMNS[name] == NUMBER or name in _LOG)
-            raise InputError(f"{name!r} is no measure of a comparison; known: {known}")
+            raise InputError(f"{name!r} is no measure of a comparison; known: {', '.join(TITLES)}")
     several = frame["stop"].nunique() > 1  # a solver with each of its stop rules
     pairs = zip(frame["solver"], frame["stop"].fillna(""), strict=True)
     frame = frame.assign(treatment=[f"{who} {stop}".strip() if several else str(who) for who, stop in pairs])

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.svm import SVC
 from support.problems import blobs, dense_A, make, posed, problem_of, qp_optimum, state_of
+from svmkit_corrective.rounds import Phase
 from svmkit_corrective.working_set.square import Square
 
 from svmkit.kernels.functions import RBF, Linear, Poly
@@ -230,6 +231,24 @@ def test_a_solve_that_is_cut_short_is_feasible_and_goes_on(name, options):
     whole = solve(problem, make(name, **options), stop=Gap(1e-8))
     assert rest.status is Status.CONVERGED
     assert rest.certificate.dual == pytest.approx(whole.certificate.dual, rel=1e-7)
+
+
+@BOTH
+@pytest.mark.parametrize("growth", [0.5, 2.0])
+def test_a_round_admits_a_multiple_of_the_vectors(name, options, growth):
+    """As long as that many points violate their conditions; `first` of them at least."""
+    X, y = blobs(2000, 3, shift=0.4, seed=6)
+    solver = make(name, first=20, growth=growth, **options)
+    state = state_of(solver, posed(solver, X, y, 1.0))
+    most, joined = [], []
+    while len(joined) < 4:
+        growing = state.phase is Phase.GROWING and len(state.working.idx) > 0
+        before, n = state.working.idx, int(growth * state.n_support)
+        solver.step(state)
+        if growing:
+            most.append(max(20, n))
+            joined.append(len(np.setdiff1d(state.working.idx, before)))
+    assert joined == most and max(most) > 20
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.losses import Expectile, Huber, SmoothedHinge, SquaredEpsilonInsensitive, SquaredError, SquaredHinge
 from svmkit.solver.loop.solve import solve
+from svmkit.solver.sampler import Draws, Full
 from svmkit.solver.stopping import Gap, Iterations
 
 LOSSES = [
@@ -215,6 +216,19 @@ def test_bounds_close_from_both_sides(loss, options):
         assert solution.n_iter <= k and problem.infeasible(solution.point) is None
         assert solution.certificate.dual <= best.primal * (1.0 + 1e-12)
         assert solution.certificate.primal >= best.dual * (1.0 - 1e-12)
+
+
+@every_bias
+@steps
+def test_decision_values_are_those_of_the_weights(bias, options):
+    X, y, C = samples(SquaredHinge())
+    solver = make("newton", bias=bias, **options)
+    problem = solver.pose(Gram(Linear(), X), y, C, SquaredHinge())
+    state = solver.init(problem, None, Draws(Full(), y, np.random.default_rng(0)))
+    assert isinstance(state, module.Narrow) == module.is_narrow(problem)
+    for _ in range(3):
+        np.testing.assert_allclose(problem.decision(state.w), state.h, atol=1e-10 * np.abs(state.h).max())
+        state.move(1)
 
 
 @steps
