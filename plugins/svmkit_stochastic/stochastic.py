@@ -98,7 +98,10 @@ class State:
         self.C = np.array(problem.C)  # loops are compiled for each layout
 
     def clock(self, start: np.ndarray | None, average: str) -> np.ndarray:
-        """Return the time at which a solve begins, CLOCK (1,): the better the start by its certified gap, the later."""
+        """Return the time at which a solve begins, CLOCK (1,): the better the start by its certified gap, the later.
+
+        A start without a gap counts as the iterate after an epoch: nothing says that it is better.
+        """
         array, problem, before = np.zeros(1, CLOCK), self.problem, self.draws.before
         now = array[0]
         now["eta"] = now["power"] = now["scale"] = 1.0
@@ -110,7 +113,7 @@ class State:
         now["n"], now["total"] = problem.m, problem.C.sum()
         if start is not None:
             gap = problem.certificate(start).gap
-            now["t"] = problem.m * PACE / min(max(gap or 0.0, 1e-6), 1.0)
+            now["t"] = problem.m * PACE / (1.0 if gap is None else min(max(gap, 1e-6), 1.0))
         return array
 
     def whole_batches(self, drawn: np.ndarray) -> np.ndarray:

@@ -8,7 +8,11 @@ from support.problems import blobs, linear_dual
 from svmkit_coordinate import atomic, workers
 from svmkit_coordinate.workers import Shared, shared_passes
 
+from svmkit.kernels.functions import Linear
+from svmkit.kernels.gram import Gram
+from svmkit.losses import EpsilonInsensitive, Expectile, Quantile, SquaredEpsilonInsensitive
 from svmkit.problems.risks.coordinate_descent import coordinate_pass
+from svmkit.problems.risks.linear_risk import LinearTubeDual
 from svmkit.runtime import threads
 
 pytestmark = pytest.mark.usefixtures("one_pool")
@@ -58,6 +62,20 @@ def test_a_pass_that_overshoots_is_searched_exactly(loss):
     values = [problem.objective(held + t * (beta - held)) for t in (0.98, 1.0, 1.02)]
     assert values[1] < min(values[0], values[2])
     assert done.gain == pytest.approx(problem.objective(held) - values[1], rel=1e-9)
+    assert done.born == np.count_nonzero(beta) - np.count_nonzero(held)
+    np.testing.assert_allclose(v, problem.weights(beta), atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "loss", [EpsilonInsensitive(0.3), SquaredEpsilonInsensitive(0.3), Expectile(0.8), Quantile(0.8)]
+)
+def test_the_gain_of_a_search_is_true_where_weights_change_sign(loss):
+    t = np.where(np.arange(900) % 3, 1.0, -1.0)
+    problem = LinearTubeDual(Gram(Linear(), t[:, None] * [1.0, 2.0]), 2.0 * t, 1.0, loss, bias=0.0)
+    start = problem.clip(np.random.default_rng(0).uniform(-0.2, 0.2, 900))
+    done, beta, v, _, _, held = round_of(problem, 3, beta=start)
+    assert ((beta > 0.0) & (held < 0.0)).any()
+    assert done.gain == pytest.approx(problem.objective(held) - problem.objective(beta), rel=1e-9)
     assert done.born == np.count_nonzero(beta) - np.count_nonzero(held)
     np.testing.assert_allclose(v, problem.weights(beta), atol=1e-10)
 

@@ -199,6 +199,22 @@ def test_a_square_goes_over_to_more_precision_until_there_is_none():
     assert Square(Gram(Linear(), X, dtype=np.float32)).rows.slab.dtype == np.float32
 
 
+@BOTH
+@pytest.mark.parametrize(("gap", "precise"), [(0.19, False), (0.21, True)])
+def test_a_set_of_all_violators_that_was_not_solved_needs_more_precision(name, options, gap, precise):
+    """The gap of all points is still twice the goal of the set, the second time that there is no point to add."""
+    X, y = blobs(80)
+    solver = make(name, **options)
+    state = state_of(solver, posed(solver, X, y, 1.0, dtype=np.float32))
+    state.grow(80, 1.0)
+    state.gap, state.inner_goal = gap, 0.1
+    kinds = []
+    for _ in range(3):
+        state.grow(80, 1.0)
+        kinds.append(state.working.square.rows.slab.dtype)
+    assert kinds == [np.int16, np.int16, np.float32 if precise else np.int16]
+
+
 @pytest.mark.float32
 @BOTH
 def test_a_tolerance_beyond_16_bits_and_float32_is_reached(name, options):

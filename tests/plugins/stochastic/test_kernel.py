@@ -8,12 +8,12 @@ from support.problems import blobs, make, posed
 from support.stochastic import Replay, after, means, norma, rows, state_of
 
 from svmkit.errors import InputError
-from svmkit.kernels.functions import RBF, Linear, Precomputed
+from svmkit.kernels.functions import RBF, Linear, Precomputed, Sigmoid
 from svmkit.kernels.gram import Gram
 from svmkit.problems.risks.kernel_risk import KernelRisk
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Full, Permuted, Uniform
-from svmkit.solver.stopping import Gap, Iterations, Support
+from svmkit.solver.stopping import Epochs, Gap, Iterations, Support
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 
@@ -109,6 +109,17 @@ def test_within_one_percent_of_the_certified_optimum(name, loss, C):
     solution = solve(posed(solver, X, y, C, kernel=GAMMA), solver, stop=Iterations(200))
     assert optimum * (1 - 1e-6) <= solution.certificate.primal <= 1.01 * optimum
     assert 0.0 <= solution.certificate.gap <= 0.05
+
+
+@every_kernel
+def test_a_start_without_a_certificate_moves(name):
+    """The kernel is not positive semidefinite, so that no gap says how good the start is."""
+    X, y = blobs(200)
+    problem = posed(make(name), X, y, 1.0, Sigmoid(0.1, -0.5))
+    start = np.full(200, 0.01)
+    assert problem.certificate(start).gap is None
+    ends = [solve(problem, make(name), stop=Epochs(30), start=given).certificate.primal for given in (None, start)]
+    assert ends[1] == pytest.approx(ends[0], rel=0.01)
 
 
 def test_squared_hinge_is_the_simplex_program():

@@ -157,6 +157,14 @@ def test_a_start_is_the_first_iterate():
     assert state.tau == 0 and not state.w.v.any() and not state.last.any() and state.w.now[0]["norm"] == 0.0
 
 
+@pytest.mark.parametrize(("gap", "epochs"), [(None, 1), (1.9, 1), (1.0, 1), (1e-3, 1e3), (1e-9, 1e6), (0.0, 1e6)])
+def test_a_start_counts_as_many_epochs_as_its_gap_is_the_result_of(gap, epochs):
+    """As 1 / t; a gap that is not known promises nothing."""
+    _, state = begun("norma")
+    state.problem.certificate = lambda start: SimpleNamespace(gap=gap)
+    assert state.clock(Y, "none")[0]["t"] == pytest.approx(epochs * M)
+
+
 def test_a_limit_keeps_the_latest_and_of_a_start_the_largest():
     start = np.array([0.1, -0.6, 0.2, 0.0, -0.5, 0.3, 0.0, 0.4, 0.15, 0.25, -0.35, 0.45])
     _, state = begun("norma", start, average="none")
