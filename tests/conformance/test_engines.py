@@ -12,7 +12,7 @@ from support.numpy_engine import NumpyEngine
 import svmkit
 from svmkit import plugins
 from svmkit.conformance import check_plugin
-from svmkit.conformance.engines import ENGINE
+from svmkit.conformance.engines import ENGINE, N
 from svmkit.conformance.result import outcome
 from svmkit.errors import InputError, UnknownName
 from svmkit.kernels.engines import ALL, engine_for, request_engine
@@ -104,6 +104,43 @@ class Changed:
 @pytest.mark.parametrize("name", [name for name in vars(Changed) if not name.startswith("_")])
 def test_what_is_wrong_is_seen(name):
     assert failing(getattr(Changed, name))
+
+
+class Off(NumpyEngine):
+    """Values in float32 and their sums are off by a share of the largest value, and it says how many it computed."""
+
+    storages, dtypes = ("dense",), ("float64",)
+    single = rough = summed = 0.0
+    computed = N * N
+
+    def block(self, Z, out, sel=ALL, rough=False):
+        super().block(Z, out, sel, rough)
+        if out.dtype == np.float32:
+            out += (self.rough if rough else self.single) * max(1.0, self.largest)
+        return out
+
+    def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        off = self.summed * max(1.0, self.largest) * np.abs(coef).sum(axis=0).max(initial=0.0)
+        return super().product(Z, coef, sel, dtype) + (off if dtype == np.float32 else 0.0)
+
+    def self_product(self, idx, coef, dtype=np.float64):
+        return self.product(self.take(idx), coef, idx, dtype), self.computed
+
+
+@pytest.mark.parametrize(
+    ("check", "fact", "most", "more"),
+    [
+        ("blocks are within its error of the exact values", "single", 1.98e-5, 2.02e-5),
+        ("blocks are within its error of the exact values", "rough", 4.95e-4, 5.05e-4),
+        ("products are sums of the values", "summed", 4.95e-4, 5.05e-4),
+        ("products are sums of the values", "computed", 1, 0),
+        ("products are sums of the values", "computed", N * N, N * N + 1),
+    ],
+)
+def test_the_limits_of_checks(check, fact, most, more):
+    for value, holds in ((most, True), (more, False)):
+        found = outcome(check, ENGINE[check], type("Engine", (Off,), {fact: value})).problem
+        assert (found is None) == holds, found
 
 
 @pytest.mark.parametrize("solver", ["fcsmo", "fcfw", "swap2o"])

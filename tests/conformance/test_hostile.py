@@ -7,6 +7,7 @@ import json
 import sys
 from dataclasses import asdict
 
+import numpy as np
 import pytest
 from support.sample import ONE_A_FAMILY
 
@@ -66,6 +67,27 @@ def test_there_are_cases_of_every_kind_for_every_solver():
     for task in ("classify", "regress"):
         own = {job[2] for job in jobs if job[1] == "dcd" and CASES[job[0]].task == task}
         assert own == set(plugins.load("solver", "dcd").loss_names(task))
+
+
+SPREAD = {"weights 1e-12 to 1e12": (-12, 12), "weights 1e-300 to 1e300": (-300, 300)}
+VALUES = {
+    "weights 1e-300": ([1e-300], 1.0),
+    "weights 1e300": ([1e300], 1.0),
+    "weights 1e-300 and 1": ([1e-300, 1.0], 0.5),
+    "weights 1e300 and 1": ([1.0, 1e300], 0.9),
+    "weights 0 for half": ([0.0, 1.0], 0.5),
+}
+
+
+@pytest.mark.parametrize("name", [*SPREAD, *VALUES])
+def test_the_weights_are_those_of_the_name(name):
+    weights = CASES[name].make().sample_weight
+    if name in SPREAD:  # their logarithms are uniform between these
+        low, high = SPREAD[name]
+        np.testing.assert_allclose(np.log10(weights), np.random.default_rng(1).uniform(low, high, weights.size))
+    else:
+        values, share = VALUES[name]
+        assert np.unique(weights).tolist() == values and np.mean(weights == values[0]) == pytest.approx(share, abs=0.2)
 
 
 def test_the_sample_of_solvers_is_one_a_family():
