@@ -47,7 +47,7 @@ FOLDERS = {
     "svmkit/tasks": ["tests/training", "tests/estimators"],
     "svmkit/tracking": ["tests/registry", "tests/cli/test_train.py"],
     "svmkit/report": ["tests/compare"],
-    "svmkit/cli/extending": ["tests/cli", "tests/project/test_plugins_tutorial.py"],
+    "svmkit/cli/extending": ["tests/cli", "tests/project/test_plugins_tutorial.py", "tests/project/test_plugins_table.py"],
     "registry": ["tests/registry"],
 }
 

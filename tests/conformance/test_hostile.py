@@ -69,13 +69,19 @@ def test_there_are_cases_of_every_kind_for_every_solver():
         assert own == set(plugins.load("solver", "dcd").loss_names(task))
 
 
-SPREAD = {"weights 1e-12 to 1e12": (-12, 12), "weights 1e-300 to 1e300": (-300, 300)}
+SPREAD = {
+    "weights 1e-12 to 1e12": (-12, 12),
+    "weights 1e-300 to 1e300": (-300, 300),
+    "one-class, weights": (-12, 12),
+    "targets: weights 1e-12 to 1e12": (-12, 12),
+}
 VALUES = {
     "weights 1e-300": ([1e-300], 1.0),
     "weights 1e300": ([1e300], 1.0),
     "weights 1e-300 and 1": ([1e-300, 1.0], 0.5),
     "weights 1e300 and 1": ([1.0, 1e300], 0.9),
     "weights 0 for half": ([0.0, 1.0], 0.5),
+    "targets: weights 0 for half": ([0.0, 1.0], 0.5),
 }
 
 

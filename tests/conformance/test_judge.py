@@ -12,6 +12,7 @@ from svmkit import SVMOneClass, fit, plugins
 from svmkit.conformance.honesty import false_claim, judge_losses, ordinary
 from svmkit.conformance.judging.definitions import Exact, Values, is_indefinite
 from svmkit.conformance.judging.judge import costs, judge_fit, judge_one_class
+from svmkit.conformance.judging.kinds import judge_nu
 from svmkit.conformance.judging.truth import Objective
 from svmkit.conformance.solvers import with_losses
 from svmkit.kernels.functions import RBF, Linear, Sigmoid
@@ -270,3 +271,20 @@ def test_one_class_models_are_judged(weights):
     assert not verdict.false and verdict.primal == pytest.approx(machine.rho_)
     machine.certificate_ = replace(machine.certificate_, dual=1.01 * machine.certificate_.primal)
     assert judge_one_class(machine, X, weights).false
+
+
+@pytest.mark.parametrize(("way", "held"), [("size", 0.5), ("size", 2.0), ("sum", 0.5), ("sum", 2.0)])
+def test_weights_are_within_what_nu_allows(way, held):
+    """Their sizes sum to nu C m at most and they themselves to 0, up to a relative 1e-8."""
+    X, y = sample()
+    t, solver = np.sin(X[:, 0]) + 0.2 * y, plugins.build("solver", "smo")
+    done = fit(X, t, solver=solver, kernel=RBF(0.5), C=2.0, nu=0.4, task="regress", stop=Gap(1e-6))
+    most, coef = 0.4 * 2.0 * len(t), done.model.coef
+    assert np.abs(coef).sum() == pytest.approx(most, rel=1e-12) and abs(coef.sum()) < 1e-12 * most
+    if way == "size":
+        coef *= 1.0 + held * 1e-8
+    else:  # between the bounds the sizes are as before
+        up, down = (np.flatnonzero((sign * coef[0] > 0.1) & (sign * coef[0] < 1.9))[0] for sign in (1.0, -1.0))
+        coef[0, [up, down]] += 0.5 * held * 1e-8 * most
+    (verdict,) = judge_nu(done, X, t, 0.4, solver=solver, C=2.0, sample_weight=None, tol=1e-6)
+    assert any("nu allows 48" in said for said in verdict.false) == (held > 1.0), verdict.false

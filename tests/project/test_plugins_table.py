@@ -65,6 +65,16 @@ def test_facts_of_some():
     assert KNOWN["sfw"]["streaming"] and not KNOWN["fw"]["streaming"]
 
 
+@pytest.mark.parametrize(("requires", "kind"), [("LINEAR_KERNEL", "Linear"), ("NORMALISED_KERNEL", "Kernel")])
+def test_problems_are_those_of_the_kernels_that_it_takes(requires, kind):
+    class Choosy(plugins.load("solver", "pegasos")):
+        pass
+
+    Choosy.requires = (Requires[requires],)
+    known = facts(plugins.Listed("solver", "x", "y", "", {}, None, plugin=Choosy))
+    assert known["problem"] == [f"{kind}Risk"] and known["regression"] == [f"{kind}TubeRisk"]
+
+
 def test_the_method_is_told_without_its_source():
     row = plugins.Listed("solver", "x", "y", "", {}, None, plugin=plugins.load("solver", "swap"))
     for doc, method, paper in (
