@@ -58,8 +58,11 @@ def test_a_picture_has_a_panel_for_each_set_and_one_of_ranks(results):
     assert (first.get_xlabel(), first.get_ylabel()) == ("training time (s)", "test accuracy")
     times = [float(bars[0].get_xdata()[0]) for bars in first.containers]
     assert times == pytest.approx([results.row("one", name).mean("fit_s") for name in ("fw", "swap", "smo")])
-    ranks = [(float(line.get_ydata()[0]), float(line.get_xdata()[0])) for line in figure.axes[-1].lines]
+    last = figure.axes[-1]
+    ranks = [(float(line.get_ydata()[0]), float(line.get_xdata()[0])) for line in last.lines]
     assert ranks == [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)]
+    for at, limits in zip(np.transpose(ranks), (last.get_ylim(), last.get_xlim()), strict=True):
+        assert min(limits) < at.min() and at.max() < max(limits)
     one = plot_comparison(results_frame(results), y="gap", sets="two")
     assert [ax.get_title() for ax in one.axes] == ["two"] and one.axes[0].get_yscale() == "log"
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from svmkit import SVMOneClass, fit, plugins
 from svmkit.conformance.honesty import false_claim, judge_losses, ordinary
 from svmkit.conformance.judging.definitions import Exact, Values, is_indefinite
-from svmkit.conformance.judging.judge import costs, judge_fit, judge_one_class
+from svmkit.conformance.judging.judge import costs, judge_fit, judge_one_class, judge_regression
 from svmkit.conformance.judging.kinds import judge_nu
 from svmkit.conformance.judging.truth import Objective
 from svmkit.conformance.solvers import with_losses
@@ -288,3 +288,19 @@ def test_weights_are_within_what_nu_allows(way, held):
         coef[0, [up, down]] += 0.5 * held * 1e-8 * most
     (verdict,) = judge_nu(done, X, t, 0.4, solver=solver, C=2.0, sample_weight=None, tol=1e-6)
     assert any("nu allows 48" in said for said in verdict.false) == (held > 1.0), verdict.false
+
+
+@pytest.mark.parametrize(("name", "kernel"), [("smo", RBF(0.5)), ("dcd", Linear())])
+def test_a_regression_is_judged_by_its_own_weights(name, kernel):
+    X, y = sample()
+    t, solver = np.sin(X[:, 0]) + 0.2 * y, plugins.build("solver", name)
+    done = fit(X, t, solver=solver, kernel=kernel, task="regress", epsilon=0.1, stop=Gap(TOL))
+    verdict = judge_regression(done, X, t, solver=solver, C=1.0, epsilon=0.1, tol=TOL)
+    assert not verdict.false
+    assert (verdict.primal, verdict.dual) == (
+        pytest.approx(done.objective),
+        pytest.approx(done.solutions[0].certificate.dual),
+    )
+    assert judge_regression(
+        with_certificate(done, dual=1.01 * done.objective), X, t, solver=solver, C=1.0, epsilon=0.1
+    ).false

@@ -20,3 +20,11 @@ def test_the_least_loss_is_that_of_the_exact_bias(loss, around, width):
         bias, least = least_loss(lambda b: losses_at(record, h, 0.0, b), around, width)  # noqa: B023
         assert least == losses_at(record, h, 0.0, np.array([bias]))[0]
         assert best * (1 - 1e-12) <= least <= best * (1 + 1e-9) + 1e-12
+
+
+@pytest.mark.parametrize("around", [0.7, 1.2])
+@pytest.mark.parametrize("width", [20.0, 1e3])
+def test_where_many_biases_are_best_it_is_one_amid_them(around, width):
+    """Two samples at 0, whose best biases are those from -1 to 1: wide grids meet one or two of them at first."""
+    bias, least = least_loss(lambda b: np.maximum(0.0, 1.0 - b) + np.maximum(0.0, 1.0 + b), around, width)
+    assert least == 2.0 and abs(bias) <= 0.25
