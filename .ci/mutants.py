@@ -47,7 +47,7 @@ FOLDERS = {
     "svmkit/tasks": ["tests/training", "tests/estimators"],
     "svmkit/tracking": ["tests/registry", "tests/cli/test_train.py"],
     "svmkit/report": ["tests/compare"],
-    "svmkit/cli/extending": ["tests/cli", "tests/project/test_plugins_tutorial.py", "tests/project/test_plugins_table.py"],
+    "svmkit/cli/extending": ["tests/cli", *(f"tests/project/test_plugins_{name}.py" for name in ("table", "tutorial"))],
     "registry": ["tests/registry"],
 }
 

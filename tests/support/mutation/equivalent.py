@@ -67,6 +67,19 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "solve",
         "run.status = Status.INTERRUPTED -> pass",
     ): "a run begins with this status",
+    (
+        "plugins/svmkit_dask/parts/disk.py",
+        "DiskPart._features",
+        "pointers[-1] <= np.iinfo(np.int32).max -> pointers[-1] < np.iinfo(np.int32).max",
+    ): "either type holds this number",
+    ("svmkit/cli/extending/warming.py", "data", "np.arange(points) % 2 -> np.arange(points) % 3"): (
+        "any two classes compile the same loops"
+    ),
+    (
+        "svmkit/estimators/callbacks.py",
+        "FitTasks.__init__",
+        "self._several, self._begun = (False, -1) -> self._several, self._begun = (True, -1)",
+    ): "every problem that begins sets it before it is read",
 }
 """(path, where, before -> after) and the reason."""
 
