@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from svmkit.conformance.losses import LOSS
+from svmkit.conformance.losses import LOSS, points
 from svmkit.conformance.result import outcome
 from svmkit.errors import InputError
 from svmkit.losses import EpsilonInsensitive, Family, Hinge, Huber, Loss, Quantile, SquaredError, SquaredHinge
@@ -130,3 +130,13 @@ def test_what_is_wrong_is_seen(loss, sentence, words):
 def test_options_within_their_range_pass(option):
     assert not failing(Quantile(tau=option)) and not failing(Huber(delta=option))
     assert dataclasses.replace(Quantile(), tau=option).params == {"tau": option}
+
+
+def test_a_loss_is_looked_at_with_labels_and_where_its_pieces_meet():
+    for loss, ends in ((SquaredHinge(), [0.0]), (EpsilonInsensitive(0.3), [-0.3, 0.3]), (Huber(0.5), [-0.5, 0.5])):
+        at = points(loss)
+        assert loss.task != "classify" or np.unique(at.target).tolist() == [-1.0, 1.0]
+        for end in ends:
+            assert (np.isclose(at.e, end, rtol=1e-12, atol=1e-12)).sum() >= 10
+        assert 1e-3 <= at.C.min() < 1e-2 and 1e2 < at.C.max() <= 1e3
+        np.testing.assert_allclose(at.values, at.C * loss.value(at.target, at.target - at.e), atol=1e-12)
