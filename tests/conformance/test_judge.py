@@ -119,6 +119,21 @@ def test_ordinary_data_are_of_every_kind():
     assert len(ordinary(plugins.build("solver", "swap"))) == 9 and len(ordinary(plugins.build("solver", "dcd"))) == 6
 
 
+def test_ordinary_data_are_what_their_names_say():
+    cases = ordinary(plugins.build("solver", "smo"), "regress")
+    y = cases["CSR"]["y"]
+    assert [cases[f"C = {C}"]["C"] for C in ("1e-4", "1e6")] == [1e-4, 1e6] and cases["epsilon = 0"]["epsilon"] == 0.0
+    assert np.abs(y).max() < cases["a tube that holds all targets"]["epsilon"]
+    for size in (1e6, 1e-6):  # the same problem in another unit
+        case = cases[f"targets of size {size:.0e}".replace("+0", "").replace("-0", "-")]
+        np.testing.assert_allclose(case["y"], size * y)
+        assert (case["epsilon"], case["C"]) == (pytest.approx(0.1 * size), size)
+    np.testing.assert_allclose(cases["targets + 1e6"]["y"] - 1e6, y, atol=1e-9)
+    assert len(cases["two samples"]["X"]) == len(np.unique(cases["two samples"]["y"])) == 2
+    assert {0.0, 1.0} < set(cases["sample weights"]["sample_weight"])
+    assert sp.issparse(cases["CSR"]["X"]) and cases["float32"]["X"].dtype == np.float32
+
+
 @pytest.mark.parametrize("name", ["swap", "smo", "fcfw"])
 def test_a_model_with_a_limit_on_its_vectors_is_judged_too(name):
     X, y = sample(90)
