@@ -124,8 +124,8 @@ def test_ordinary_data_are_what_their_names_say():
     y = cases["CSR"]["y"]
     assert [cases[f"C = {C}"]["C"] for C in ("1e-4", "1e6")] == [1e-4, 1e6] and cases["epsilon = 0"]["epsilon"] == 0.0
     assert np.abs(y).max() < cases["a tube that holds all targets"]["epsilon"]
-    for size in (1e6, 1e-6):  # the same problem in another unit
-        case = cases[f"targets of size {size:.0e}".replace("+0", "").replace("-0", "-")]
+    for word, size in (("1e6", 1e6), ("1e-6", 1e-6)):  # the same problem in another unit
+        case = cases[f"targets of size {word}"]
         np.testing.assert_allclose(case["y"], size * y)
         assert (case["epsilon"], case["C"]) == (pytest.approx(0.1 * size), size)
     np.testing.assert_allclose(cases["targets + 1e6"]["y"] - 1e6, y, atol=1e-9)
