@@ -7,11 +7,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from svmkit.cli.common import where
+from svmkit.cli.common import cells_shown, where
 from svmkit.errors import redact
 from svmkit.runtime import terminal
 
@@ -98,6 +99,37 @@ def test_a_console_styles_text_and_shows_control_characters():
     console.file, console._force_terminal = io.StringIO(), True
     console.print(Text("a\x1b[2Jb", "bold"))
     assert "a\\x1b[2Jb" in console.file.getvalue() and "\x1b[2J" not in console.file.getvalue()
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("kind", [Screen, io.StringIO])
+def test_cells_of_a_comparison_are_shown_as_they_end(monkeypatch, kind):
+    """A line for each; a terminal has a bar as well, with what runs now and how many have ended."""
+    screen = kind()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("COLUMNS", "200")
+    cells = [SimpleNamespace(name=f"iris smo {k}") for k in range(2)]
+    record = {"status": "converged", "gap": 1e-4, "fit_s": 0.5, "n_support": 1234, "test_accuracy": 0.9}
+    with cells_shown(2) as show:
+        for cell in cells:
+            show(cell, None)
+        show(cells[1], record)
+        show(cells[0], {"status": "failed", "reason": "no [more] memory"})
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue())
+    lines = [line.strip().removeprefix("svmkit: ") for line in re.split(r"[\r\n]+", shown)]
+    ended = [
+        "iris smo 1: converged, gap 1.0e-04, 0.50 s, 1,234 vectors, 90.00%",
+        "iris smo 0: failed: no [more] memory",
+    ]
+    assert [line for line in lines if line in ended] == ended
+    if kind is Screen:
+        assert any("2/2" in line for line in lines)
+    else:
+        assert [line for line in lines if line] == ended
 
 
 def test_what_is_printed_goes_through_one_place():

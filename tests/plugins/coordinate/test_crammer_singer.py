@@ -15,7 +15,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems import CrammerSinger
-from svmkit.solver import Gap, Iterations, Progress, Status, Uniform, Violation, solve
+from svmkit.solver import Draws, Full, Gap, Iterations, Progress, Status, Uniform, Violation, solve
 
 
 def data(n=240, d=8, k=5, seed=0, rare=False):
@@ -46,6 +46,20 @@ def solved(X, y, C, bias=1.0, solver=None, **options):
     problem = CrammerSinger(Gram(Linear(), X), y, C, bias=bias)
     solver = (solver or DCD(bias=bias)).crammer_singer()
     return problem, solve(problem, solver, **({"stop": Gap(1e-8)} | options))
+
+
+def test_steps_go_over_all_samples_in_turn():
+    """First of all tests: where a step goes nowhere, a solve does not end."""
+    X, y, C = data()
+    solver = DCD().crammer_singer()
+    state = solver.init(CrammerSinger(Gram(Linear(), X), y, C), None, Draws(Full(), y, np.random.default_rng(0)))
+    state.chunk, order = 70, state.order.copy()
+    for at in (70, 140, 210):
+        info = solver.step(state)
+        assert (info.steps, state.at) == (0, at) and info.epochs == pytest.approx(70 / 240)
+        assert state.alpha[order[at - 70 : at]].any() and not state.alpha[order[at:]].any()
+    info = solver.step(state)
+    assert (info.steps, state.at) == (1, 0) and info.epochs == pytest.approx(30 / 240)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])

@@ -80,6 +80,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "FitTasks.__init__",
         "self._several, self._begun = (False, -1) -> self._several, self._begun = (True, -1)",
     ): "every problem that begins sets it before it is read",
+    ("svmkit/conformance/engines.py", "", "Poly(0.2, 3, 1.0) -> Poly(0.2, 4, 1.0)"): (
+        "one of many polynomials on which an engine is tried"
+    ),
 }
 """(path, where, before -> after) and the reason."""
 
