@@ -83,7 +83,8 @@ class NuRounds(Rounds):
     def grow(self, first: int, growth: float) -> None:
         out = np.ones(self.problem.m, dtype=bool)
         out[self.idx] = False
-        wanted = max(first, int(growth * self.n_support))
+        # half of the room at most, or the set would lose all that it was solved for
+        wanted = min(max(first, int(growth * self.n_support)), self.most // 2)
         joining: list[np.ndarray] = []
         safety = np.full(self.problem.m, -np.inf)
         for box, level in zip(self.boxes, self.levels, strict=True):
