@@ -13,6 +13,7 @@ from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import LOW, UP, Box
 from svmkit.solver.smo.steps import take_steps
 from svmkit_corrective.rounds import WORK, Phase, Rounds
+from svmkit_corrective.working_set.square import FEWEST
 
 
 class NuRounds(Rounds):
@@ -25,7 +26,7 @@ class NuRounds(Rounds):
         self.problem, self.v = problem, problem.gradient(d)
         self.boxes = smo_box.nu_boxes_of(problem, problem.parts(d), self.v)
         self.idx, self.K = np.empty(0, dtype=np.int64), np.empty((0, 0))
-        self.most = int(math.sqrt(problem.gram.budget // 2 / 8))
+        self.most = max(FEWEST, int(math.sqrt(problem.gram.budget // 2 / 8)))
         self.inner: tuple[Box, ...] = ()
         self.waiting, self.change = self.idx, np.zeros(problem.m)
 

@@ -48,7 +48,7 @@ def test_the_worst_points_of_each_side_join_however_few_may(kind):
 
 @BOTH
 @pytest.mark.parametrize("options", [{"first": 1, "growth": 1e-9}, {"first": 20}, {"first": 1000}])
-@pytest.mark.parametrize("memory", ["150KB", "1GB"])
+@pytest.mark.parametrize("memory", [1, "150KB", "1GB"])
 def test_any_growth_and_room_give_the_optimum(kind, options, memory):
     _, problem = posed(kind, memory=memory)
     assert (surveyed(make("fcsmo"), problem).most < 100) == (memory != "1GB")
