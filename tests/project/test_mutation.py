@@ -61,6 +61,14 @@ def test_what_is_changed():
     assert "docstring" not in told and "nothing above" not in told and "float" not in told and "import" not in told
 
 
+def test_arguments_change_places_unless_a_function_is_symmetric():
+    calls = ["divmod(a, b)", "max(a, b, key=abs)", "np.max(a, b)", "np.subtract(a, b)"]
+    same = ["max(a, b)", "min(a, b, c)", "np.maximum(a, b)", "np.minimum(a, b, out=c)", "math.hypot(a, b)", "gcd(a, b)"]
+    source = "".join(f"{call}\n" for call in calls + same)
+    swapped = [m.before for m in mutations(source) if m.after == m.before.replace("a, b", "b, a")]
+    assert swapped == calls
+
+
 def test_every_change_is_one_change_that_compiles():
     names = {"of the list": 0}
     sources = {compile(mutated(TOY, m.number), "toy", "exec").co_code for m in mutations(TOY)}

@@ -37,6 +37,7 @@ ARITHMETIC = {
 }
 FUNCTIONS = {"minimum": "maximum", "argmin": "argmax", "min": "max", "any": "all", "zeros": "ones"}
 FUNCTIONS |= {other: name for name, other in FUNCTIONS.items()} | {"sum": "mean", "floor": "ceil", "ceil": "floor"}
+SYMMETRIC = {"max", "min", "maximum", "minimum", "fmax", "fmin", "hypot", "gcd", "lcm", "logaddexp"}
 
 HELD = ("body", "orelse", "finalbody", "handlers")  # what holds the statements under a statement
 PASSED_OVER = {"annotation", "targets", "target", "type", "returns", *HELD}
@@ -208,10 +209,19 @@ def _of_node(holder: Any, key: Any, node: Any) -> Iterator[tuple[Any, Any, Any]]
         other = FUNCTIONS.get(getattr(node.func, name, ""))
         if other and (name == "attr" or hasattr(builtins, other)):
             yield node.func, name, other
-        if len(node.args) > 1 and not any(isinstance(argument, ast.Starred) for argument in node.args[:2]):
+        starred = any(isinstance(argument, ast.Starred) for argument in node.args[:2])
+        if len(node.args) > 1 and not starred and not _is_symmetric(node):
             yield node, "args", [node.args[1], node.args[0], *node.args[2:]]
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
         yield holder, key, ast.Constant(_other_number(node.value))
+
+
+def _is_symmetric(call: ast.Call) -> bool:
+    """Return whether a call gives the same if its first two arguments change places."""
+    if isinstance(call.func, ast.Attribute):  # `np.max(x, 0)` takes an axis
+        return call.func.attr in SYMMETRIC - {"max", "min"}
+    keyed = any(keyword.arg == "key" for keyword in call.keywords)  # of equal keys the first counts
+    return isinstance(call.func, ast.Name) and call.func.id in SYMMETRIC and not keyed
 
 
 def _other_number(value: bool | int | float) -> bool | int | float:
