@@ -85,7 +85,13 @@ def _mutant(path: str, m: Mutation) -> Mutant:
     reason = reason_of(path, m)
     if reason:
         return Mutant(row | {"outcome": "equivalent", "by": reason}, None, False)
-    return Mutant(row, ast.unparse(mutated(Path(path).read_text(), m.number)) + "\n", m.compiled)
+    source = Path(path).read_text()
+    return Mutant(row, ast.unparse(mutated(source, m.number)) + "\n", m.compiled or _makes_code(path, source))
+
+
+def _makes_code(path: str, source: str) -> bool:
+    """Return whether what numba makes of other files may hold any part of this one."""
+    return re.search(r"@(overload|intrinsic)\b", source) is not None or path.endswith("rounding.py")
 
 
 def by_hand(file: Path) -> Iterator[Mutant]:
@@ -96,7 +102,7 @@ def by_hand(file: Path) -> Iterator[Mutant]:
             raise SystemExit(f"{path}: {before!r} occurs {source.count(before)} times, not once")
         line = source[: source.index(before)].count("\n") + 1
         row = {"file": path, "line": line, "where": "", "before": before, "after": after}
-        yield Mutant(row, source.replace(before, after), "njit" in source or path.endswith("rounding.py"))
+        yield Mutant(row, source.replace(before, after), "njit" in source or _makes_code(path, source))
 
 
 def callers(path: str) -> list[Path]:
