@@ -156,10 +156,9 @@ class Lane:
             file = self.root / path
             file.unlink()  # it is a link to the pristine one
             file.write_text(mutant.text)
-            for caller in callers(path) if mutant.compiled else []:
-                old = (self.root / caller).read_bytes()
-                (self.root / caller).unlink()
-                (self.root / caller).write_bytes(old)
+            for caller in callers(path) if mutant.compiled else []:  # a cache goes by the text of the file, or its time
+                for index in (self.root / caller.parent / "__pycache__").glob(f"{caller.stem}.*.nbi"):
+                    index.unlink()
             outcome, by = self._run(tests[:FIRST], self.limit)  # all files are collected before a test is run
             if outcome == "survived" and tests[FIRST:]:
                 outcome, by = self._run(tests[FIRST:], self.limit - (time.monotonic() - began))
