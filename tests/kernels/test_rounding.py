@@ -8,6 +8,8 @@ import pytest
 import scipy.sparse as sp
 from support.exact import LONG, exact_values
 
+from svmkit.kernels.engines import engine_for
+from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.gram.by_class import SharedKernel
@@ -102,6 +104,16 @@ def test_class_pairs_are_within_their_bounds(name, kernel, stored):
     for a, b in ((0, 1), (0, 2), (1, 2)):
         rows = np.concatenate([members[a], members[b]])
         require_bounds(shared.gram(a, b), exact_values(kernel, X[rows], X[rows]))
+
+
+@pytest.mark.parametrize("stored", STORAGES.values(), ids=STORAGES)
+@pytest.mark.parametrize("kernel", [Linear(), RBF(1e-6), Poly(0.5, 3, 1.0)], ids=described)
+def test_values_with_others_are_within_bounds_for_the_farthest_of_both(kernel, stored):
+    near, far = stored(normal(share=1.0)), stored(1e3 * normal(1, share=1.0))
+    for X, Z in ((near, far), (far, near)):
+        engine, truth = engine_for(kernel, X, Extent.measure(kernel, Z)), exact_values(kernel, Z, X)
+        assert (np.abs(engine.block(Z, np.empty((M, M))) - truth) <= engine.error).all()
+        assert (np.abs(truth) <= engine.largest).all()
 
 
 @pytest.mark.parametrize("stored", STORAGES.values(), ids=STORAGES)

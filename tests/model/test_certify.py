@@ -13,6 +13,7 @@ from svmkit.conformance.solvers import with_losses
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.losses import Hinge, Huber, Quantile, SquaredHinge
+from svmkit.model.certify import _dual_value
 from svmkit.solver.requirements import Requires
 from svmkit.solver.stopping import Gap, Iterations
 
@@ -152,6 +153,16 @@ def test_weights_storage_and_preprocessing(storage):
     rows = storage(np.where(np.abs(X) > 0.3, X, 0.0))
     done = fit(rows, THREE, solver="smo", kernel=RBF(0.5), C=5.0, sample_weight=weights, scale="maxabs", stop=STOP)
     same(done, done.model.certify(rows, THREE, sample_weight=weights))
+
+
+def test_what_is_not_known_of_the_norm_moves_d_by_half_of_it():
+    """D = beta'target - |w|^2 / 2 - sum ridge beta^2 / 2."""
+    terms, beta = Hinge().terms(np.array([1.0, -1.0]), np.ones(2)), np.array([0.5, -0.5])
+    value, error = _dual_value(terms, beta, 1.0, 0.0, None)
+    lower, _ = _dual_value(terms, beta, 1.25, 0.0, None)
+    _, wider = _dual_value(terms, beta, 1.0, 0.25, None)
+    assert (value, lower) == (0.5, 0.375) and error < 1e-14
+    assert value - wider == pytest.approx(lower, abs=1e-14)
 
 
 def test_repeated_rows_with_other_labels():

@@ -14,6 +14,7 @@ from svmkit.kernels.gram import Gram
 from svmkit.problems.box import BoxQP
 from svmkit.problems.tube import TubeQP
 from svmkit.solver.auto import Auto
+from svmkit.solver.loop.free_bias import _Search
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations
@@ -106,6 +107,50 @@ def test_auto_leaves_the_bias_free():
     assert make("auto", bias="2.5").bias == 2.5
     with pytest.raises(InputError, match="should be a number or free"):
         make("auto", bias="none")
+
+
+class Shifted:
+    """A problem whose best bias is `shift_of` the centre away from it, and the solver that finds it."""
+
+    def __init__(self, shift_of, centre=0.0):
+        self.shift_of, self.centre = shift_of, centre
+        self.m, self.goal, self.best_bias = 1, None, lambda decision: 0.0
+
+    def around(self, centre):
+        return Shifted(self.shift_of, centre)
+
+    def bias_of(self, point):
+        return self.shift_of(self.centre)
+
+    def init(self, near, point, draws):
+        return point
+
+    def solution(self, state):
+        return state
+
+    def move(self, point, by):
+        return point
+
+    def take_over(self, near):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("shift_of", "centres"),
+    [
+        (lambda c: 0.5 * (3.0 - c), [0.0, 1.5, 3.0]),  # a line: its secant is 0 at the best bias
+        (lambda c: 1.0 + c, [0.0, 1.0, 3.0]),  # rises: no secant points on, so that the bias is the next centre
+        (lambda c: 1.0 - c / 200.0, [0.0, 1.0, 1.0 + 50.0 * 0.995]),  # next to level: the secant goes 50 shifts at most
+        (lambda c: {0.0: 4.0, 4.0: -1.0}.get(c, 1.0), [0.0, 4.0, 3.2]),
+    ],
+    ids=["a line", "rises", "next to level", "between"],
+)
+def test_the_centre_moves_to_where_the_secant_of_its_shifts_is_zero(shift_of, centres):
+    problem = Shifted(shift_of)
+    search = _Search(problem, problem, None, problem)
+    for centre in centres:
+        assert search.centre == pytest.approx(centre)
+        search.move()
 
 
 def test_the_linear_hinge_is_that_of_svc():

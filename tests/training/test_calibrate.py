@@ -3,6 +3,8 @@
 import os
 import signal
 import threading
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,7 +26,9 @@ from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 from svmkit.training.calibration.curves import fitted_calibration
-from svmkit.training.calibration.folds import Folds
+from svmkit.training.calibration.folds import Folds, calibrated
+from svmkit.training.settings import Settings, resolve
+from svmkit.training.train import fit_prepared
 
 SETS = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer, "digits": load_digits}
 
@@ -325,6 +329,28 @@ def test_a_limit_in_seconds_is_that_of_all_models():
     fitted = fit(X, y, kernel=RBF(50.0), C=1e5, stop=Gap(1e-12) | Seconds(1.0), calibration="sigmoid")
     assert fitted.status is Status.TIME_LIMIT and fitted.model.calibration is not None
     assert fitted.seconds < 8.0 and fitted.calibration_s < fitted.seconds
+
+
+def test_the_folds_share_the_seconds_that_the_model_leaves(monkeypatch):
+    """By a clock that is made up the model takes 40 of 100 seconds, and each fold 5."""
+    X, y = blobs(60, 3)
+    data, clock, limits = prepared(X, y), [1000.0], []
+    method = resolve(Settings(kernel=data.kernel, stop=Gap(1e-3) | Seconds(100.0), n_threads=1), "classify")
+    model = fit_prepared(data, method)
+    clock_of = SimpleNamespace(perf_counter=lambda: clock[0])
+    monkeypatch.setattr("svmkit.training.calibration.folds.time", clock_of)
+
+    def take(seconds):
+        def train(*given, start=None):
+            limits.append(given[-1].settings.rules.least(Seconds))
+            clock[0] += seconds
+            return replace(model, seconds=seconds)
+
+        return train
+
+    fitted = calibrated(take(40.0), take(5.0), data, method, "sigmoid")
+    assert limits == pytest.approx([50.0, 60.0 / 5, 55.0 / 4, 50.0 / 3, 45.0 / 2, 40.0])
+    assert (fitted.seconds, fitted.calibration_s, fitted.kernel_values) == (65.0, 25.0, 6 * model.kernel_values)
 
 
 @pytest.mark.posix
