@@ -83,6 +83,29 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("svmkit/conformance/engines.py", "", "Poly(0.2, 3, 1.0) -> Poly(0.2, 4, 1.0)"): (
         "one of many polynomials on which an engine is tried"
     ),
+        "svmkit/problems/risks/points.py",
+        "make_points",
+        "zip(above, under, strict=True) -> zip(under, above, strict=True)",
+    ): "equality is symmetric",
+    ("svmkit/problems/risks/points.py", "side_toward", "e > 0.0 -> e >= 0.0"): (
+        "at 0 each side gives a loss, a weight and a product of 0"
+    ),
+    ("svmkit/problems/bias.py", "_zero_of_slopes.zero_in", "middle < last -> middle <= last"): (
+        "the middle of two ends is an end only where they are the same, and so is the answer"
+    ),
+    ("svmkit/kernels/extent.py", "Extent.measure", "cls(NOWHERE, 0.0) -> cls(NOWHERE, 1.0)"): (
+        "no engine of a kernel without a form reads it"
+    ),
+    (
+        "svmkit/kernels/loops/vectors.py",
+        "dense_dots._generate",
+        "signature.args[2] -> signature.args[3]",
+    ): "only the dtype is read, and all arrays have one",
+    (
+        "svmkit/solver/loop/support_limit.py",
+        "SupportLimit._trim",
+        "coef[left] * coef[chosen[0]] < 0.0 -> coef[left] * coef[chosen[0]] <= 0.0",
+    ): "coefficients of 0 have been left out",
 }
 """(path, where, before -> after) and the reason."""
 
