@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.mutation.equivalent import EQUIVALENT
 from support.mutation.operators import Mutation, mutated, mutations
 from support.mutation.rooms import ROOMS
 
@@ -105,6 +106,15 @@ def test_the_table_names_files_that_are_there():
             assert f"def {name}" in (ROOT / file).read_text() if name else (ROOT / file).is_file(), test
     assert module_name(Path("plugins/svmkit_frank_wolfe/steps/step.py")) == "svmkit_frank_wolfe.steps.step"
     assert module_name(Path("svmkit/solver/loop/solve.py")) == "svmkit.solver.loop.solve"
+
+
+def test_what_is_equivalent_is_a_mutation_that_there_is():
+    made = {
+        (path, m.where, f"{m.before} -> {m.after}")
+        for path in {path for path, _, _ in EQUIVALENT}
+        for m in mutations((ROOT / path).read_text())
+    }
+    assert EQUIVALENT.keys() <= made, EQUIVALENT.keys() - made
 
 
 SCRIPT = """

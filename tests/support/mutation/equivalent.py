@@ -18,7 +18,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (ONE_VS_ONE, "coefficient_row", "own < other -> own <= other"): NEVER_EQUAL,
     (ONE_VS_ONE, "union_support", "-1 -> 1"): "the places of rows that are no vectors are not read",
     (ONE_VS_ONE, "union_support", "-1 -> -2"): "the places of rows that are no vectors are not read",
-    (ROW_CACHE, "in_order", "np.zeros(n, dtype=np.int64) -> np.ones(n, dtype=np.int64)"): "such a table evicts nothing",
+    (
+        "svmkit/kernels/loops/row_loops.py",
+        "in_order",
+        "np.zeros(n, dtype=np.int64) -> np.ones(n, dtype=np.int64)",
+    ): "such a table evicts nothing",
     (ROW_CACHE, "RowCache.__init__", "max(width, 1) -> max(width, 2)"): "a row of one byte is none of the dtypes",
     (ROW_CACHE, "RowCache._lay_out", "max(m, 1) -> max(m, 2)"): "a matrix of one point has one row to keep",
     (ROW_CACHE, "RowCache._lay_out", "np.zeros(slots, dtype=np.int64) -> np.ones(slots, dtype=np.int64)"): (
@@ -37,8 +41,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): A_LIMIT,
     (
         "svmkit/solver/loop/confirmation.py",
-        "Confirmation._certified",
-        "min(0.8, max(0.05, 0.8 * math.sqrt(limit / gap))) -> min(1.6, max(0.05, 0.8 * math.sqrt(limit / gap)))",
+        "Confirmation._certify",
+        "min(0.8, max(0.05, 0.8 * math.sqrt(limit / certificate.gap))) "
+        "-> min(1.6, max(0.05, 0.8 * math.sqrt(limit / certificate.gap)))",
     ): "a certificate that refuses has a gap above the limit, so that the root is below 1",
     (STEPS, "second_order", "best: Any = 0 -> best: Any = 1"): "1 is the key of the least number above 0",
     (STEPS, "second_order", "top: Any = 0 -> top: Any = 1"): "1 is the key of the least number above 0",
@@ -59,9 +64,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (BOX, "move", "-1 -> 1"): "a block without such a point gives none",
     (BOX, "move", "-1 -> -2"): "any number below 0 means that there is no block",
     (BOX, "gap", "residual > 0.0 -> residual >= 0.0"): NOTHING,
-    ("svmkit/model/model.py", "SVMModel.predict", "len(self.classes) > 2 -> len(self.classes) >= 2"): (
-        "the decision of two classes is the one column whatever columns are asked for"
-    ),
     (
         "svmkit/solver/loop/solve.py",
         "solve",
