@@ -64,6 +64,13 @@ def test_the_ridge_is_that_of_the_side_and_a_weight_may_reach_its_bounds_and_no_
     assert "row 2 should be between -1 and 2" in outside_bounds(terms, np.array([0.0, 0.0, 2.0005]))
 
 
+def test_a_ridge_of_one_side_of_one_point_is_a_ridge():
+    gram, zeros, one = Gram(Linear(), np.eye(3)), np.zeros(3), np.array([0.0, 1.0, 0.0])
+    for up, down in ((zeros, zeros), (one, zeros), (zeros, one), (one, one)):
+        terms = Terms.fill(zeros, lower=-1.0, upper=1.0, ridge_up=up, ridge_down=down)
+        assert DualQP(gram, zeros, np.ones(3), terms).is_ridged == (up.any() or down.any())
+
+
 def test_a_narrow_margin_is_one():
     """The classes are 1e-3 apart and others reach to 10: w = 2000 for the two next to the middle, P = w^2 / 2."""
     gram, y = Gram(Linear(), np.array([[5e-4], [-5e-4], [10.0], [-10.0]])), np.array([1.0, -1.0, 1.0, -1.0])
@@ -77,6 +84,7 @@ def test_without_a_margin_nothing_is_certified(x):
     point = np.array([1.0, -1.0]) if x[0] >= 0.0 else np.array([-1.0, 1.0])  # the classes are the wrong way around
     found = NuBoxQP(gram, y, 1.0, 1.0).certificate(point)
     assert found.gap is None and found.dual is None and "no margin" in found.flaw
+    assert found.primal == 0.5 * (point @ x) ** 2  # |w|^2 / 2, and no margin that is to be paid for
 
 
 def test_half_a_thousandth_of_the_sum_of_a_simplex_is_not_feasible():
