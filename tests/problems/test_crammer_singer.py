@@ -114,6 +114,15 @@ def test_what_makes_a_point_infeasible(how, reason):
     assert reason in problem.infeasible(spoilt(a_point(problem), problem, how))
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_weights_of_a_sample_may_miss_a_sum_of_zero_by_a_billionth_of_its_cost(sign):
+    problem, *_ = posed()
+    for off, reason in ((0.8e-9, None), (1.2e-9, "the weights of a sample do not sum to 0")):
+        point = a_point(problem)
+        point[3, problem.codes[3]] += sign * off * problem.C[3]
+        assert problem.infeasible(point) == reason
+
+
 def test_bad_input_is_refused():
     X = np.eye(4)
     for y, C, bias, kernel, reason in [
