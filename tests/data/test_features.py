@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from support.refusals import refused
 
 from svmkit.data.prepare.features import as_features, pad_or_refuse_columns, require_finite
-from svmkit.data.prepare.labels import encode_labels
+from svmkit.data.prepare.labels import as_targets, encode_labels
 
 
 @pytest.fixture
@@ -217,3 +217,27 @@ def test_missing_pandas_label():
     refused("row 2", encode_labels, pd.Series(["a", pd.NA, "b"], dtype="string"), n_samples=3)
     classes, _ = encode_labels(pd.Series(["a", "b", "a"], dtype="category"), n_samples=3)
     assert list(classes) == ["a", "b"]
+
+
+# --- as_targets
+
+
+@pytest.mark.parametrize("dtype", [object, np.int64, np.float32, bool])
+def test_targets_are_numbers_in_whatever_array(dtype):
+    found = as_targets(np.array([1, 0, 1], dtype), n_samples=3)
+    assert found.dtype == np.float64 and found.tolist() == [1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("y", "match"),
+    [
+        (np.array([1.0, "b", 2.0], object), "needs numbers as targets, y holds 'b'"),
+        (np.array(["1", "2", "3"], object), "needs numbers as targets, y holds '1'"),
+        (["1", "2", "3"], "needs numbers as targets, y holds '1'"),
+        (np.array([1.0, None, 2.0], object), "NaN .* row 2"),
+        (np.array([1.0, [2.0], 2.0], object), "needs numbers as targets, y holds '1.0'"),
+        ([1j, 2, 3], "Complex data"),
+    ],
+)
+def test_targets_refused(y, match):
+    refused(match, as_targets, y, n_samples=3)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from support.refusals import refused
 
-from svmkit.data.prepare.scaling import Scaling, scale_hint, standard_note
+from svmkit.data.prepare.scaling import Scaling, _row_chunks, scale_hint, standard_note
 
 SKLEARN = {"standard": StandardScaler, "minmax": MinMaxScaler, "maxabs": MaxAbsScaler}
 
@@ -41,6 +41,21 @@ def test_constant_feature_keeps_scale_one(kind):
     if kind != "maxabs":
         np.testing.assert_array_equal(scaling.scale[[0, 2]], 1.0)
         np.testing.assert_array_equal(scaling.apply(X)[:, [0, 2]], 0.0)
+
+
+def test_a_spread_that_rounding_explains_is_none():
+    """As for scikit-learn; of equal numbers whose sum overflows it is none, either."""
+    near = np.array([[1e16], [1e16 + 2.0]])
+    assert StandardScaler().fit(near).scale_[0] == Scaling.fit("standard", near).scale[0] == 1.0
+    large = Scaling.fit("standard", np.full((3, 1), 1e308))
+    assert (large.center[0], large.scale[0]) == (1e308, 1.0)
+
+
+@pytest.mark.parametrize("shape", [(5, 1 << 19), (3 << 20, 1), (2, 3 << 20), (4, 0)])
+def test_rows_are_worked_on_in_parts_of_a_million_numbers(shape):
+    X = np.broadcast_to(0.0, shape)
+    parts = [X[rows].shape[0] for rows in _row_chunks(X)]
+    assert sum(parts) == shape[0] and max(parts) == max(1, min(shape[0], (1 << 20) // max(shape[1], 1)))
 
 
 def test_minmax_reaches_exactly_zero_and_one(X):

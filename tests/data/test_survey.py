@@ -119,6 +119,13 @@ def test_a_survey_counts_values_holes_and_ranges(churn_csv):
     assert survey(churn_csv, Reading("churned", ",", "latin-1", only="since,plan,calls"))["refusal"] is None
 
 
+def test_one_hole_is_no_value(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,label\nx,1.5,0\n,,1\ny,2.5,0\nx,3.5,1\n")
+    for column, distinct in zip(survey(path, Reading())["columns"], (2, 3), strict=True):
+        assert (column["holes"], column["distinct"]) == (1, distinct)
+
+
 def test_a_survey_of_a_label_that_is_a_quantity(churn_csv):
     about = survey(churn_csv, Reading("income", ",", "latin-1", only="since,calls"))
     assert "'income' has no label ('')" in about["refusal"] and sum(about["classes"].values()) == 6000 - 310

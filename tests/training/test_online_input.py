@@ -190,6 +190,18 @@ def test_refused_from_the_start(options, words):
         Online(**{"classes": [-1, 1], "kernel": GAMMA} | options)
 
 
+def test_a_problem_that_the_solver_refuses_is_not_begun():
+    class Particular(plugins.load("solver", "sfw")):
+        def check(self, problem):
+            raise InputError("not this one")
+
+    X, y = blobs(40)
+    online = Online([-1, 1], solver=Particular(), kernel=GAMMA)
+    with pytest.raises(InputError, match="not this one"):
+        online.update(X, y)
+    assert online.samples == 0
+
+
 def test_scaling_that_cannot_be_is_refused_at_the_first_block():
     X, y = blobs(40)
     with pytest.raises(InputError, match="maxabs"):
