@@ -113,6 +113,17 @@ def test_a_fit_examines_a_sample_and_certify_all(monkeypatch):
     assert certificate.gap is None and "not positive semidefinite" in certificate.flaw
 
 
+@pytest.mark.parametrize("n", [600, 700])
+def test_the_budget_holds_the_matrix_and_its_two_copies(n, monkeypatch):
+    """Of so many samples, and of no more: the values, their transpose, and the factor."""
+    sizes, factorise = [], examined._factorise
+    monkeypatch.setattr(examined, "_factorise", lambda *given: sizes.append(len(given[2])) or factorise(*given))
+    engine = Gram(Precomputed(), np.eye(800)).engine
+    for budget, most in ((3 * 8 * n**2, n), (3 * 8 * n**2 - 1, n - 1)):
+        examined.examine(engine, np.ones(800), budget, proof=True)
+        assert sizes[-1] == most
+
+
 def test_a_first_look_finds_most_indefinite_kernels(monkeypatch):
     sizes, factorise = [], examined._factorise
     monkeypatch.setattr(examined, "_factorise", lambda *given: sizes.append(len(given[2])) or factorise(*given))

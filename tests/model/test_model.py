@@ -13,8 +13,8 @@ from sklearn.metrics import pairwise
 from support.model import IRIS, KERNEL_MATRIX, NAMES, binary, trained
 from support.problems import blobs
 
-from svmkit import __version__
-from svmkit.errors import InputError
+from svmkit import __version__, plugins
+from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.model import file as model_file
 from svmkit.model.matching import match_rows
@@ -154,6 +154,22 @@ def test_a_kernel_without_a_name_cannot_be_saved(tmp_path):
     with pytest.raises(InputError, match="cannot be saved"):
         model.save(tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_remembers_the_version_of_the_file_that_brings_its_kernel(tmp_path, recwarn):
+    text = "from svmkit.kernels import RBF\nclass Own(RBF):\n    'An RBF kernel.'\n    name = 'own'\n"
+    own = tmp_path / "own.py"
+    own.write_text(text)
+    plugins.load_file(own)
+    X, y = binary()
+    model = trained(X, y, plugins.build("kernel", "own", {"gamma": 0.5}))
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(SVMModel.load(tmp_path / "m").decision_function(X), model.decision_function(X))
+    assert not recwarn.list
+    own.write_text(text + "# another version\n")
+    plugins.load_file(own)
+    with pytest.warns(SvmkitWarning, match=r"another version of own\.py, which brings the kernel 'own'"):
+        SVMModel.load(tmp_path / "m")
 
 
 def test_writing_is_atomic(tmp_path, monkeypatch):
