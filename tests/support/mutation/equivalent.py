@@ -108,6 +108,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "SupportLimit._trim",
         "coef[left] * coef[chosen[0]] < 0.0 -> coef[left] * coef[chosen[0]] <= 0.0",
     ): "coefficients of 0 have been left out",
+    ("svmkit/kernels/loops/complete_rows.py", "_compute_row", "f2 + lo + n -> n"): (
+        "a compiled loop over n numbers looks at where a part begins, not at its end"
+    ),
 }
 """(path, where, before -> after) and the reason."""
 
