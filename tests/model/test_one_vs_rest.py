@@ -74,6 +74,16 @@ def test_the_file_keeps_it(multiclass, tmp_path):
     assert header["version"] == 2  # an earlier svmkit says that it is too old
 
 
+def test_the_file_of_two_classes_has_their_one_decision(tmp_path):
+    rng = np.random.default_rng(0)
+    given = CLASSES[:2], rng.normal(size=(5, 3)), np.array([3, 2]), rng.normal(size=(1, 5)), rng.normal(size=1)
+    model = SVMModel(RBF(0.3), *given, 3, multiclass="crammer_singer")
+    model.save(tmp_path / "a.model")
+    loaded, X = SVMModel.load(tmp_path / "a.model"), rng.normal(size=(20, 3))
+    assert loaded.multiclass == "crammer_singer"
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+
+
 @pytest.mark.parametrize("change", [{"multiclass": "all"}, {"multiclass": "ovo"}, {"task": "outliers"}])
 def test_a_file_whose_arrays_do_not_fit_is_refused(change, tmp_path):
     model = a_model()

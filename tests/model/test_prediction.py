@@ -162,6 +162,12 @@ def test_labels_are_those_of_the_decisions(n_classes, parts):
     assert model.predict(X[:1]).tolist() == labels[:1].tolist()
 
 
+def test_the_scores_of_two_classes_are_the_decision_and_its_opposite():
+    model, h = model_of(2), np.array([-2.0, 0.0, 3.0])
+    np.testing.assert_array_equal(model.scores(h), [[2.0, -2.0], [0.0, 0.0], [-3.0, 3.0]])
+    np.testing.assert_array_equal(model.classes[model.scores(h).argmax(axis=1)], model.labels(h))
+
+
 def test_each_value_is_computed_once_for_all_pairs(monkeypatch):
     model, X, seen = model_of(9), rows_of(700), []
 

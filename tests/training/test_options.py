@@ -31,6 +31,17 @@ def test_scaling_is_kept_with_the_model(kind):
     assert fit(X, y, kernel=RBF("scale"), scale="none").model.scaling is None
 
 
+def test_progress_is_told_on_stderr_and_changes_nothing(capsys):
+    X, y = overlapping()
+    quiet = fit(X, y, kernel=RBF(0.5))
+    assert capsys.readouterr() == ("", "")
+    told = fit(X, y, kernel=RBF(0.5), verbose=1)
+    out, err = capsys.readouterr()
+    last = err.splitlines()[-1]
+    assert out == "" and last.startswith(f"svmkit: {told.model.about['solver']} converged: {told.n_iter:,} iterations,")
+    np.testing.assert_array_equal(told.model.coef, quiet.model.coef)
+
+
 @pytest.mark.parametrize("name", SOLVERS)
 def test_a_precomputed_kernel_is_the_kernel(name):
     X, y = load_iris(return_X_y=True)
