@@ -113,6 +113,13 @@ def test_a_fit_examines_a_sample_and_certify_all(monkeypatch):
     assert certificate.gap is None and "not positive semidefinite" in certificate.flaw
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-3])
+def test_the_shift_is_the_rounding_of_a_factorisation_and_no_more(size):
+    """(n + 2) u trace(K) bounds the backward error (Higham 2002, theorem 10.7); twice of it is tried, and twice told."""
+    shift = Gram(Precomputed(), size * np.eye(50)).definiteness.shift
+    assert shift == pytest.approx(4.0 * 52.0 * 2.0**-53 * 50.0 * size, rel=1e-12)
+
+
 @pytest.mark.parametrize("n", [600, 700])
 def test_the_budget_holds_the_matrix_and_its_two_copies(n, monkeypatch):
     """Of so many samples, and of no more: the values, their transpose, and the factor."""

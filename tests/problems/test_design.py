@@ -10,6 +10,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.losses import Hinge, SquaredHinge
+from svmkit.losses.terms import Terms
 from svmkit.problems.risks.coordinate_descent import coordinate_pass
 from svmkit.problems.risks.design import Design, fetch_row, row_add, row_dot
 from svmkit.problems.risks.points import Side, excess_of, loss_beyond, make_points
@@ -176,6 +177,48 @@ def test_a_pass_is_hsiehs(storage, bias, loss):
         assert done.gap == pytest.approx(sum(parts), rel=1e-9)
         assert done.born == np.count_nonzero(theirs) - support
     assert done.n < 35, "nothing was left out"
+
+
+TWO_SIGNS = {
+    "absolute error": {"lower": -0.5, "upper": 0.5},
+    "tube": {"lower": -2.0, "upper": 2.0, "kink_up": 0.3, "kink_down": 0.3},
+    "quantile": {"lower": -0.2, "upper": 0.8},
+    "expectile": {"lower": -np.inf, "upper": np.inf, "ridge_up": 0.25, "ridge_down": 2.0},
+    "all of it": {"lower": -1.0, "upper": 2.0, "kink_up": 0.5, "kink_down": 0.2, "ridge_up": 0.3, "ridge_down": 3.0},
+}
+
+
+@pytest.mark.parametrize("loss", TWO_SIGNS)
+def test_a_step_on_a_weight_of_either_sign_goes_to_its_minimum(loss):
+    """Of the objective along the weight, whose decrease is the gain; P - D has the part loss - e beta + phi(beta)."""
+    rng, X, given = np.random.default_rng(4), table(40, 7), TWO_SIGNS[loss]
+    full, target = np.column_stack([X, np.ones(40)]), rng.normal(size=40)
+    terms = Terms.fill(target, **given)
+    d = design(X, 1.0)
+    points = make_points(terms, d.sq)
+    beta = np.clip(rng.normal(size=40), terms.lower, terms.upper) * (rng.random(40) < 0.8)
+    v, crossed = full.T @ beta, 0
+
+    def phi(b):
+        up, down = np.maximum(b, 0.0), np.maximum(-b, 0.0)
+        kinks = up * given.get("kink_up", 0.0) + down * given.get("kink_down", 0.0)
+        return kinks + 0.5 * (up**2 * given.get("ridge_up", 0.0) + down**2 * given.get("ridge_down", 0.0))
+
+    for i in rng.integers(40, size=300):
+        old, e = beta[i], target[i] - full[i] @ v
+
+        def along(b, i=i, old=old, e=e):
+            return 0.5 * (full[i] @ full[i]) * (b - old) ** 2 - e * (b - old) + phi(b)
+
+        done = coordinate_pass(d.rows, 1.0, points.rows, np.array([i]), 1, beta, v, *NEVER, 1.0, points.below)
+        tried = np.append(np.clip(np.linspace(-3.0, 3.0, 601), terms.lower[i], terms.upper[i]), 0.0)
+        assert along(beta[i]) <= along(tried).min() + 1e-12
+        assert done.gain == pytest.approx(along(old) - along(beta[i]), abs=1e-12)
+        wide = np.clip(np.linspace(-200.0, 200.0, 40_001), terms.lower[i], terms.upper[i])
+        assert done.gap == pytest.approx((e * wide - phi(wide)).max() - e * old + phi(old), abs=1e-4)
+        crossed += beta[i] * old < 0.0
+    np.testing.assert_allclose(v, full.T @ beta, atol=1e-11)
+    assert crossed > 3
 
 
 def test_rows_of_zeros_go_to_their_bound():
