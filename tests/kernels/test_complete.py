@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numba import njit
 from sklearn.metrics import pairwise
 
 from svmkit.kernels.functions import RBF, FromFunction, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.kernels.gram import Gram, complete
 from svmkit.kernels.gram.complete import CompleteGram, CompleteKernel
-from svmkit.kernels.loops.complete_rows import FromDense, FromMatrix
+from svmkit.kernels.loops.complete_rows import FromDense, FromMatrix, source_of_pair
 
 MEMBERS = [np.flatnonzero(np.random.default_rng(0).integers(4, size=240) == c) for c in range(4)]
 TWO = [np.sort(np.concatenate(MEMBERS[:2])), np.sort(np.concatenate(MEMBERS[2:]))]
@@ -64,6 +65,21 @@ def test_rows_are_those_of_a_gram(kernel, wide, stored, monkeypatch):
         close(table.slab[table.slot_of], want)
         assert gram.engine.error <= 10 * own.engine.error + 1e-15
         assert (X[rows] != gram.engine.X).sum() == 0
+
+
+@njit
+def of_pair(source, where):
+    return source_of_pair(source, where)
+
+
+@ways
+def test_the_source_of_another_pair_differs_in_its_classes_alone(wide, monkeypatch):
+    monkeypatch.setattr(complete, "WIDE", wide)
+    source = CompleteKernel(RBF(0.4), data(), MEMBERS, 1 << 30).gram(0, 1).engine.source
+    found = of_pair(source, np.array([3, 1, 4, 2]))
+    assert type(found) is type(source) and found[-4:] == (3, 1, 4, 2)
+    for ours, theirs in zip(found[:-4], source[:-4], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 @ways

@@ -115,7 +115,7 @@ def test_a_fit_examines_a_sample_and_certify_all(monkeypatch):
 
 @pytest.mark.parametrize("size", [1.0, 1e-3])
 def test_the_shift_is_the_rounding_of_a_factorisation_and_no_more(size):
-    """(n + 2) u trace(K) bounds the backward error (Higham 2002, theorem 10.7); twice of it is tried, and twice told."""
+    """(n + 2) u trace(K) bounds the backward error (Higham 2002, theorem 10.7); twice it is tried, and twice told."""
     shift = Gram(Precomputed(), size * np.eye(50)).definiteness.shift
     assert shift == pytest.approx(4.0 * 52.0 * 2.0**-53 * 50.0 * size, rel=1e-12)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numba import njit
 
 from svmkit.kernels.loops.row_loops import in_order
 from svmkit.solver.smo import box as smo_box
@@ -34,6 +35,20 @@ def slopes(b, epsilon=EPS):
     rise = np.where(b.beta >= 0.0, b.v + epsilon, b.v - epsilon)
     fall = np.where(b.beta > 0.0, b.v + epsilon, b.v - epsilon)
     return np.where(b.beta < b.upper, rise, np.inf), np.where(b.beta > -b.upper, fall, -np.inf)
+
+
+@njit
+def among(kinks, at):
+    return smo_box.l1_among(kinks, at)
+
+
+def test_kinks_of_some_points_are_the_same_in_compiled_code():
+    at, part = np.array([3, 0]), smo_box.L1Part(np.arange(4.0), np.arange(4.0) ** 2)
+    for found in (among(part, at), smo_box.l1_among(part, at)):
+        assert isinstance(found, smo_box.L1Part)
+        assert (found.width.tolist(), found.ridge_down.tolist()) == ([3.0, 0.0], [9.0, 0.0])
+    for kinks in (None, 0.3):
+        assert among(kinks, at) == smo_box.l1_among(kinks, at) == kinks
 
 
 def any_box(n, seed=0, upper=1.0, ridge=0.0):
