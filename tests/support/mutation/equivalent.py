@@ -8,6 +8,9 @@ from support.mutation.operators import Mutation
 
 BY_LABELS = re.compile(r" / (self\.)?y(\[[\w:]+\])?")
 
+DESIGN = "svmkit/problems/risks/design.py"
+AN_ERROR = re.compile(r"_fetch\(|uintp")  # arguments that are swapped, and rows that are not there
+
 ROW_CACHE, ONE_VS_ONE = "svmkit/kernels/gram/row_cache.py", "svmkit/model/one_vs_one.py"
 STEPS, BOX = "svmkit/solver/smo/steps.py", "svmkit/solver/smo/box.py"
 A_LIMIT = "any number does that is small enough: a floor against a division by 0"
@@ -119,4 +122,6 @@ def reason_of(path: str, mutation: Mutation) -> str | None:
     """Return why the mutation is equivalent, or None if it is to be killed."""
     if BY_LABELS.search(mutation.after) and mutation.after.replace(" / ", " * ") == mutation.before:
         return "labels are -1 or +1: a product with them is a quotient"
+    if (path, mutation.where[:11]) == (DESIGN, "_fetch_row.") and not AN_ERROR.search(mutation.after):
+        return "what is fetched ahead changes no number"
     return EQUIVALENT.get((path, mutation.where, f"{mutation.before} -> {mutation.after}"))
