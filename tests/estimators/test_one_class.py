@@ -14,6 +14,7 @@ from support.problems import FAMILY, SUBLINEAR, blobs, make
 
 from svmkit import InputError, Status, SVMModel, SVMOneClass
 from svmkit.kernels.functions import RBF, Poly
+from svmkit.tasks import task_named
 
 # The two check that a weight of zero is a removal and a weight of two a repetition, to 1e-7 and with every default.
 LOOSE = "tol=1e-3 is looser than the check's 1e-7, and gamma='scale' does not see sample weights, as in OneClassSVM"
@@ -340,3 +341,12 @@ def test_kernels_and_limits_with_the_hinge():
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         assert SVMOneClass("fcsmo", time_limit=1e-6, **options).fit(X).status_ is Status.TIME_LIMIT
     assert SVMOneClass(max_iter=3, **options).fit(X).status_ is Status.MAX_ITER
+
+
+def test_the_labels_of_outliers_are_their_codes_and_nothing_else_is():
+    task = task_named("outliers")
+    classes, codes, targets = task.encode_truth([1, -1, 1.0], 3)
+    assert (classes.tolist(), codes.tolist(), targets) == ([-1, 1], [1, 0, 1], None)
+    for y in (None, [1, -1], [1, -1, 0], ["1", "-1", "1"]):
+        with pytest.raises(InputError, match="-1 for an outlier and 1 for all others"):
+            task.encode_truth(y, 3)

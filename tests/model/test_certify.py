@@ -91,6 +91,20 @@ def test_the_machine_of_all_classes(labels):
     assert sparse.primal == pytest.approx(ours.primal, rel=1e-12)
 
 
+def test_the_rounding_of_the_machine_of_all_classes_covers_its_products():
+    """A decision is a sum of d products, off by up to d u |x| |w|, and a slack has two of them."""
+    d, rng = 500, np.random.default_rng(0)
+    rows, labels = rng.normal(size=(40, d)), np.arange(40) % 3
+    model = fit(rows, labels, solver="dcd", kernel=Linear(), multiclass="crammer_singer", C=1e-4).model
+    (ours,) = model.certify(rows, labels)
+    sizes = np.linalg.norm(rows, axis=1) * np.linalg.norm(model.weights, axis=1).max()
+    h = model.decision_function(rows)
+    rival = np.where(np.eye(3)[labels] > 0, -np.inf, h).max(axis=1)
+    loses = 1.0 + rival - h[np.arange(40), labels] > 0.0
+    least = 1e-4 * 2.0 * d * 2.0**-53 * sizes[loses].sum()
+    assert loses.sum() > 20 and least <= ours.rounding * ours.primal < 10.0 * least + 1e-12 * ours.primal
+
+
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_outliers(loss):
     weights = np.arange(M) % 4 + 0.0
