@@ -88,6 +88,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("svmkit/conformance/engines.py", "", "Poly(0.2, 3, 1.0) -> Poly(0.2, 4, 1.0)"): (
         "one of many polynomials on which an engine is tried"
     ),
+    (
         "svmkit/problems/risks/points.py",
         "make_points",
         "zip(above, under, strict=True) -> zip(under, above, strict=True)",
