@@ -216,7 +216,7 @@ class Newton(Solver):
     problem: ClassVar[type[Problem]] = LinearDual
     regression: ClassVar[type[Problem] | None] = LinearTubeDual
     terms = ("loss", "bias")
-    losses = ("hinge", "squared_hinge", *PIECEWISE)
+    losses = ("squared_hinge", "hinge", *PIECEWISE)
     requires = (Requires.LINEAR_KERNEL,)
     frees_bias: ClassVar[bool] = True
     monotone: ClassVar[bool] = True

@@ -152,6 +152,7 @@ KINDS = ["text", "png", "empty", "half", "head", "tail", "longer", "huge header"
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_model_file_that_is_none(refused, model, kind):
     for command in ("evaluate", "predict"):
         refused(["bad.model"], command, damage(kind, model), "good.svm")
@@ -247,12 +248,14 @@ def test_resume_with_another_problem(refused, model, args):
 # --- the process
 
 
+@pytest.mark.slow
 def test_error_in_a_process(files):
     done = process("train", "broken.svm", "--no-track")
     assert (done.code, done.out) == (2, "") and done.err.startswith("svmkit: broken.svm:17: ")
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_json_keeps_stdout_empty(files):
     done = process("train", "broken.svm", "--no-track", "--json")
     assert (done.code, done.out) == (2, "") and done.err.count("\n") == 1

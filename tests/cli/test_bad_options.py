@@ -132,6 +132,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("args", "words"), VALUES, ids=[" ".join(args) for args, _ in VALUES])
+@pytest.mark.slow
 def test_wrong_values(refused, args, words):
     refused(words, "train", "iris", "--no-track", *args)
 

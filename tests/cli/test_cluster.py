@@ -67,6 +67,7 @@ def test_parts_of_a_cluster_and_one_file_give_the_same(svmkit, parts, tmp_path):
     assert shown["about"]["n_samples"] == 240
 
 
+@pytest.mark.slow
 def test_what_a_cluster_cannot_do_is_refused_before_it_is_reached(refused, parts):
     nobody = ("train", parts, "--scheduler", "tcp://127.0.0.1:1", "--no-track")
     refused(["smo", "dfcsmo"], *nobody, "--solver", "smo")

@@ -104,11 +104,13 @@ def test_light_commands_import_nothing_heavy(args):
     assert not heavy & loaded_after(*args)
 
 
+@pytest.mark.slow
 def test_training_untracked_imports_no_mlflow():
     loaded = loaded_after("train", "iris", "--no-track", "--json")
     assert not {"mlflow", "matplotlib", "svmkit_registry", "sklearn", "pandas"} & loaded
 
 
+@pytest.mark.slow
 def test_an_estimator_imports_numba_with_its_first_compiled_loop():
     code = "import sys; from svmkit import SVMClassifier; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)

@@ -113,6 +113,7 @@ def test_wrong_tool_for_the_size_is_named_before_it_runs_and_in_the_report(compa
     assert "single kernel rows" not in compare("iris", "--solvers", "smo").err
 
 
+@pytest.mark.slow
 def test_options_of_solvers_and_kernels(compare):
     call = ["iris", "--solvers", "dcd,smo", "-o", "dcd.loss=squared_hinge", "-C", "0.5", "-C", "5", "--json"]
     found = lines(compare(*call))
@@ -161,6 +162,7 @@ def test_a_cell_that_fails_is_said_and_is_exit_1(compare, misbehaving):  # noqa:
     assert "converged" in done.out and "Traceback" not in done.err
 
 
+@pytest.mark.slow
 def test_a_report_and_a_spec_with_its_own_results(compare):
     spec = {"name": "mine & yours", "data": {"flowers": {"source": "iris", "test": 0.2}}, "solvers": ["smo", "fw"],
             "stop": {"loose": "gap:1e-1", "tight": "gap:1e-2"}}  # fmt: skip
@@ -202,6 +204,7 @@ def test_cells_are_nested_runs_and_going_on_goes_on_with_the_same_parent(svmkit)
         assert "svmkit.options" in run.data.tags
 
 
+@pytest.mark.slow
 def test_a_store_that_is_down_costs_a_warning_and_no_cell(svmkit):
     done = svmkit("compare", "iris", "--solvers", "smo", "--tracking-uri", "http://127.0.0.1:9", "--json")
     assert done.code == 0 and lines(done)[0]["status"] == "converged"

@@ -128,6 +128,7 @@ def evaluation(n_classes, truth, votes, positive=None):
 
 
 @pytest.mark.parametrize(("n_classes", "panels"), [(2, 3), (3, 1), (30, 2), (60, 2)])
+@pytest.mark.slow
 def test_what_is_drawn(drawn, n_classes, panels):
     """Two classes have curves; many classes have a bar of colours instead of numbers."""
     rng = np.random.default_rng(0)

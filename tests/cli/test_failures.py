@@ -37,6 +37,7 @@ def test_interrupt_before_the_work_is_exit_1(svmkit, monkeypatch):
     assert not Path("m.model").exists()
 
 
+@pytest.mark.slow
 def test_indefinite_kernel_is_named(svmkit):
     """A matrix that is no kernel: an error or an uncertified result, never a wrong claim of convergence."""
     import json

@@ -60,6 +60,7 @@ def test_a_loss_that_a_solver_does_not_take_names_those_that_do(refused):
     refused(["swap", "huber", "fcsmo"], "compare", "diabetes", "--solvers", "swap", "--loss", "huber", "--no-track")
 
 
+@pytest.mark.slow
 def test_a_comparison_and_a_curve_with_a_loss(svmkit):
     given = ("diabetes", "--loss", "quantile", "-o", "tau=0.9", "--scale", "standard", "--json")
     trained = svmkit("train", *given, "--solver", "fcsmo", "--no-track").json
@@ -69,6 +70,7 @@ def test_a_comparison_and_a_curve_with_a_loss(svmkit):
     assert [fit["formulation"] for fit in fits] == [cell["formulation"]] and "0.9" in cell["formulation"]
 
 
+@pytest.mark.slow
 def test_a_loss_of_ones_own(svmkit):
     step = svmkit("new", "loss", "two_widths", "--json").json["next"][0]
     found = svmkit(*shlex.split(step)[1:], "-o", "above=5", "--no-track", "--json").json
@@ -78,6 +80,7 @@ def test_a_loss_of_ones_own(svmkit):
 
 
 @pytest.mark.parametrize("more", [(), ("--loss", "huber", "-o", "delta=2")])
+@pytest.mark.slow
 def test_a_search_refits_what_the_label_is(svmkit, more):
     grid = ("--solver", "smo", "--grid", "C=1,10", "--cv", "2", "--scale", "standard")
     refit = svmkit("tune", "diabetes", *grid, *more, "--no-track", "--json").json["refit"]

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.usefixtures("alone")
 
 
 @pytest.mark.parametrize(("multiclass", "n_decisions"), [("ovr", 3), ("crammer_singer", 3), ("ovo", 3)])
+@pytest.mark.slow
 def test_train_keeps_what_was_asked_for(train, svmkit, multiclass, n_decisions):
     result = train("iris", "--multiclass", multiclass, "--out", "m.model", "--test-size", "0.3")
     assert result["multiclass"] == multiclass and result["status"] == "converged" and result["test_accuracy"] > 0.9

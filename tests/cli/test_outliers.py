@@ -125,6 +125,7 @@ def test_a_stream_has_no_outliers(svmkit):
     assert result.code == 2 and "--task outliers needs a file" in result.err
 
 
+@pytest.mark.slow
 def test_nu_of_classes_and_quantities(svmkit):
     found = svmkit("train", "iris", "--nu", "0.3", "--no-track", "--json").json
     assert found["problem"] == "NuBoxQP" and found["params"]["nu"] == 0.3 and found["gap"] <= 1e-3

@@ -185,6 +185,7 @@ def test_a_limit_on_support_vectors_leaves_the_choice_to_solvers_that_regress(al
     assert found["problem"] == "TubeQP" and 0 < found["n_support"] <= 20 and found["status"] == "max_support"
 
 
+@pytest.mark.slow
 def test_a_regularised_bias_far_from_the_targets_is_told(alone, svmkit):
     options = ("train", "diabetes", "--kernel", "linear", "--scale", "standard", "--no-track")
     assert "this problem regularises the bias" in svmkit(*options, "-o", "bias=1").err

@@ -30,6 +30,7 @@ def hostile_table(name="t\x1b[2J.csv"):
     return name
 
 
+@pytest.mark.slow
 def test_no_command_prints_what_steers_a_terminal(svmkit):
     table = hostile_table()
     calls = [
@@ -176,6 +177,7 @@ def test_how_to_view_the_runs_has_no_password():
         "mysql+pymysql://127.0.0.1:1/db?password=s3cret",
     ],
 )
+@pytest.mark.slow
 def test_the_password_of_a_store_is_printed_nowhere(svmkit, uri):
     for call in [
         ("train", "iris"),

@@ -19,6 +19,7 @@ def test_config_file_and_command_line(train):
     assert train("--config", "c.yaml")["params"]["C"] == 0.5
 
 
+@pytest.mark.slow
 def test_command_line_wins_even_with_the_default(train):
     write("c.yaml", "solver: mfw\nC: 7\nmax_iter: 3\n")
     result = train("iris", "--config", "c.yaml", "-C", "1.0", "--solver", "swap2o")
@@ -26,6 +27,7 @@ def test_command_line_wins_even_with_the_default(train):
     assert result["n_iter"] == 9  # three pairs of classes
 
 
+@pytest.mark.slow
 def test_config_data_flags_and_lists(train):
     write("c.yaml", "data: iris\ntest_size: 0.2\noption: [kernel.gamma=0.5]\nclass-weight: balanced\nout: m.model\n")
     result = train("--config", "c.yaml")

@@ -16,6 +16,7 @@ LINEAR = [row.name for row in ROWS if facts(row)["kernels"] == "linear"]
 
 
 @pytest.mark.parametrize("name", [row.name for row in ROWS])
+@pytest.mark.slow
 def test_every_solver_just_works(svmkit, name):
     """By its name alone, with a result in which every number is one."""
     solver = plugins.build("solver", name)

@@ -92,6 +92,7 @@ def test_a_verdict_with_pairs_points_to_them():
     assert "no difference is shown at the 5% level" in said
 
 
+@pytest.mark.slow
 def test_the_command_line_says_what_a_small_p_without_a_pair_means(capsys):
     from svmkit.cli.comparing.comparison_table import print_tables
 

@@ -39,6 +39,7 @@ def compared(svmkit, *args):
     return done, [json.loads(line) for line in done.out.splitlines()]
 
 
+@pytest.mark.slow
 def test_tables_and_the_report_have_the_fractions(capsys):
     results = made(seeds=3, change=looked_for)
     table = words.describe_set(results, "one")
@@ -84,6 +85,7 @@ def test_what_is_refused(more, message):
         read({"data": ["iris"], "solvers": ["smo"], "task": "outliers"} | more)
 
 
+@pytest.mark.slow
 def test_each_nu_is_a_problem_and_solvers_of_one_objective_agree(svmkit):
     args = (ring(), "--solvers", "smo,fcsmo,fcfw,dcd", "--kernel", "rbf", "--gamma", "0.1", "--test-size", 0.25)
     wrong, _ = compared(svmkit, *args)

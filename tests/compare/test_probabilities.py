@@ -57,6 +57,7 @@ def test_what_is_refused(refused):
     refused(["data set '-'"], "compare", "-", *common, "sigmoid")
 
 
+@pytest.mark.slow
 def test_tables_tests_and_the_report_have_the_scores(capsys):
     results = made(sets=("a", "b", "c"), seeds=2, change=sure)
     assert [row.treatment for row in results.best("a", "test_log_loss")] == ["fw"]

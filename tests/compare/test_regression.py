@@ -25,6 +25,7 @@ def quantities(cell, record):
     return record | {"task": "regress", "classes": [], "test_accuracy": None, "history": history} | measured
 
 
+@pytest.mark.slow
 def test_tables_and_tests_have_the_measures(capsys):
     results = made(sets=("a", "b", "c", "d"), seeds=2, change=quantities)
     assert [row.treatment for row in results.best("a", "test_r2")] == ["fw"]
@@ -40,6 +41,7 @@ def test_tables_and_tests_have_the_measures(capsys):
     assert "RMSE" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_report_draws_r2():
     data = html.chart_data(made(change=quantities))
     first = data["sets"][0]
@@ -75,6 +77,7 @@ def test_solvers_on_quantities_and_on_classes(svmkit):
     assert "8 of 8 cells were finished before" in again.err
 
 
+@pytest.mark.slow
 def test_a_loss_of_the_command_line_and_a_solver_that_does_not_take_it(svmkit):
     args = ("diabetes", "--loss", "quantile", "-o", "tau=0.9", "--scale", "standard", "--solvers")
     done = svmkit("compare", *args, "smo,fcsmo", "--test-size", 0.3, "--tol", 1e-5, "--no-track", "--json")

@@ -39,6 +39,7 @@ def cells(text, head="h3", name="one"):
 # --- tables and words
 
 
+@pytest.mark.slow
 def test_a_table_shows_each_solver_with_the_best_in_bold(tmp_path):
     text, _ = page(made(seeds=2), tmp_path)
     rows = cells(text)
@@ -60,6 +61,7 @@ def test_what_no_run_has_is_no_column_and_what_one_lacks_is_said(tmp_path):
     assert rows[1] == ["fw", "converged", "n/a"] and rows[2] == ["swap", "converged", "1.0e-05"]
 
 
+@pytest.mark.slow
 def test_failed_cells_are_there_with_their_reasons(tmp_path):
     def change(cell, record):
         if cell.solver == "swap":
@@ -79,12 +81,14 @@ def test_certificates_that_contradict_each_other_are_shouted(tmp_path):
     assert "contradict" not in page(made(), tmp_path)[0]
 
 
+@pytest.mark.slow
 def test_different_objectives_are_said(tmp_path):
     results = made(change=lambda cell, r: r | {"formulation": "squared hinge"} if cell.solver == "fw" else r)
     text, _ = page(results, tmp_path)
     assert "Objectives differ" in text and "squared hinge (fw); hinge (swap, smo)" in text
 
 
+@pytest.mark.slow
 def test_the_tests_are_there(tmp_path):
     text, _ = page(made(sets=("one", "two", "three", "four")), tmp_path)
     assert "Friedman&#39;s test over 4 sets and 3 solvers" in text and "infinite (all sets agree)" in text
@@ -106,6 +110,7 @@ def test_seconds(seconds, shown):
 # --- names given by third parties
 
 
+@pytest.mark.slow
 def test_names_are_escaped_everywhere(tmp_path):
     results = made(sets=(EVIL, "</title><b>"), solvers=(EVIL, "a & b", "</script>"), name=EVIL, about=EVIL)
     text, data = page(results, tmp_path, command=EVIL)
@@ -217,6 +222,7 @@ def test_a_diagram_names_its_test(tmp_path):
 # --- environment and privacy
 
 
+@pytest.mark.slow
 def test_the_environment_is_described_without_the_place(tmp_path):
     text, _ = page(made(), tmp_path, command=f"svmkit compare {tmp_path}/a1a --report {tmp_path / 'r.html'}", threads=3)
     shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", text))

@@ -100,6 +100,7 @@ def test_wilcoxon_of_nothing_but_zeros_and_of_many_sets():
 # --- over the sets of a comparison
 
 
+@pytest.mark.slow
 def test_the_best_has_rank_1_whichever_way_a_metric_goes():
     by_metric = {tests.metric: tests for tests in stats.over_sets(made(sets="abcd"))}
     assert list(by_metric) == [metric for metric in stats.METRICS if metric not in stats.OF_SOME]
@@ -122,6 +123,7 @@ def test_metrics_that_the_spec_leaves_out_are_not_tested():
     assert [tests.metric for tests in stats.over_sets(made(metrics=("gap", "fit_s")))] == ["fit_s"]
 
 
+@pytest.mark.slow
 def test_few_sets_are_said_in_words():
     notes = stats.tests(made(sets="abc"), "fit_s").notes
     assert notes == ("3 sets: Wilcoxon cannot go below p = 0.25, and Holm's correction for 3 pairs not below 0.75.",)
@@ -159,6 +161,7 @@ def test_a_solver_without_any_value_does_not_take_the_sets_with_it():
     assert tests.notes[0] == "fw is left out: it has no value on any set."
 
 
+@pytest.mark.slow
 def test_runs_that_were_cut_count_and_it_is_said():
     def change(cell, record):
         return record | ({"status": "time_limit", "fit_s": 9.0} if (cell.data, cell.solver) == ("a", "fw") else {})

@@ -32,6 +32,7 @@ def compare(raw, store=None, **how):
     return Results(spec, spec.cells(), store.records_of(spec.cells())), told, whole
 
 
+@pytest.mark.slow
 def test_solvers_side_by_side_and_no_optimum_is_guessed():
     raw = {"data": ["breast_cancer"], "solvers": ["swap2o", "mfw", "smo", "libsvm"], "scale": "standard", "test": 0.25,
            "stop": "gap:1e-3", "seeds": 2}  # fmt: skip
@@ -113,6 +114,7 @@ def test_a_solver_that_keeps_much_memory_keeps_its_accuracy(misbehaving):  # noq
         assert record["test_accuracy"] > 0.8 and record["predict_s"] > 0 and "notes" not in record
 
 
+@pytest.mark.slow
 def test_a_cell_without_its_accuracy_is_unfinished_and_tried_again(svmkit, monkeypatch):
     """The worker is lost after the fit: exit 1, and the same command runs the cell again."""
     command = ("compare", svmlight(), "--solvers", "smo", "--test-size", "0.3", "--no-track", "--json")

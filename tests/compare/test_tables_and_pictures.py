@@ -92,6 +92,7 @@ def test_axes_that_are_not_logarithmic_keep_their_ticks():
         np.testing.assert_array_equal(dressed.get_ticklocs(), plain.get_ticklocs())
 
 
+@pytest.mark.slow
 def test_a_table_for_papers_marks_the_best_as_the_report_does():
     def change(cell, record):  # two that are equal as shown
         return record | {"test_accuracy": 0.9, "fit_s": 0.5 if cell.solver == "fw" else 2.0}
@@ -107,6 +108,7 @@ def test_a_table_for_papers_marks_the_best_as_the_report_does():
     assert text.count(r"\toprule") == text.count(r"\bottomrule") == 1 and text.count("{") == text.count("}")
 
 
+@pytest.mark.slow
 def test_many_solvers_have_their_best_rank_in_bold():
     text = latex.table(made(sets=("a", "b"), solvers=tuple("abcdefghijkl")))
     assert r"{\boldmath$1.00$}" in text and r"\boldmath$10.00$" not in text

@@ -46,6 +46,7 @@ def installed(monkeypatch):
     monkeypatch.setattr(plugins, "registered", with_numpy)
 
 
+@pytest.mark.slow
 def test_an_engine_of_another_kind_keeps_the_contract(installed):
     assert not [result for result in check_plugin("numpy") if result.problem]
 
@@ -196,6 +197,7 @@ def test_an_unknown_engine_is_one_line():
         request_engine("abacus").__enter__()
 
 
+@pytest.mark.slow
 def test_an_engine_in_a_file_is_checked():
     done = process("check", "--plugin", numpy_engine.__file__)
     assert "numpy: 10 of 10 checks hold" in done.out, done.err

@@ -310,6 +310,7 @@ CHECKS = {"solver": SOLVER, "kernel": KERNEL, "sampler": SAMPLER}
 
 
 @pytest.mark.parametrize(("kind", "part", "broken", "words"), CASES, ids=[f"{c[0]}-{c[2].__name__}" for c in CASES])
+@pytest.mark.slow
 def test_it_fails(kind, part, broken, words, monkeypatch):
     monkeypatch.setattr(isolation, "LONGEST", 0.5)
     ((title, check),) = [(t, c) for t, c in CHECKS[kind].items() if part in t]

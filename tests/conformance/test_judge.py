@@ -96,6 +96,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("solver", CASES.values(), ids=CASES)
+@pytest.mark.slow
 def test_claims_of_every_solver_are_true(solver):
     assert false_claim(solver, ordinary(solver)) is None
 

@@ -94,6 +94,7 @@ def test_what_is_suspicious():
 
 
 @pytest.mark.parametrize("folder", EXPECTED)
+@pytest.mark.slow
 def test_nothing_that_reads_can_run_what_it_reads(folder):
     found = {
         f"{path.name}: {name}"
@@ -135,6 +136,7 @@ def bomb(levels):
         ("solvers: swap2o\ndata: {x: {test: /dev/zero, source: iris}}", "regular file"),
     ],
 )
+@pytest.mark.slow
 def test_yaml(tmp_path, text, words):
     (tmp_path / "s.yaml").write_text(text, encoding="utf-8")
     refused_quietly(load_spec, tmp_path / "s.yaml", words)

@@ -101,6 +101,7 @@ def test_models(folder, part):
 
 
 @pytest.mark.parametrize("part", ["file", "header", "values"])
+@pytest.mark.slow
 def test_checkpoints(folder, part):
     file = folder / "c"
     progress = Progress(np.linspace(0.0, 1.0, 5), n_iter=3, epochs=1.0, seconds=2.0)

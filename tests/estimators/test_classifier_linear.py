@@ -62,6 +62,7 @@ def test_coef_with_the_linear_kernel_whatever_the_solver():
     assert not hasattr(SVMClassifier(), "coef_") and not hasattr(SVMClassifier(), "support_vectors_")
 
 
+@pytest.mark.slow
 def test_attributes_follow_the_solver_of_the_last_fit():
     X, y = data()
     model = SVMClassifier().fit(X, y)

@@ -26,6 +26,7 @@ X, Y = blobs(60, 3, seed=0)
     expected_failed_checks=lambda estimator: DEFAULT_FAILS,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.slow
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 

@@ -113,6 +113,7 @@ def test_storages_agree(storage):
     np.testing.assert_allclose(SVMRegressor(tol=1e-6).fit(storage(X), t).predict(storage(X)), want, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_kernels_may_be_callable_or_precomputed():
     X, t = data()
     want = SVMRegressor(gamma=0.5, tol=1e-8).fit(X, t).predict(X)

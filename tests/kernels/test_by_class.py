@@ -62,6 +62,7 @@ def kernel_of(X, kernel=None, memory=1 << 30):
 @sizes
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
 @pytest.mark.parametrize("storage", STORED)
+@pytest.mark.slow
 def test_a_pair_has_the_values_of_a_gram_of_its_own(storage, kernel, size, sized):
     X = STORED[storage]
     kernels, rng = kernel_of(X, kernel), np.random.default_rng(2)

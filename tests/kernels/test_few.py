@@ -33,6 +33,7 @@ def calls(monkeypatch):
 @pytest.mark.parametrize("shift", [0.0, 1e3])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @kernels
+@pytest.mark.slow
 def test_values_are_those_of_the_loops(kernel, dtype, shift, loops, monkeypatch):
     X, rng = frozen(rows(300, shift=shift).astype(dtype)), np.random.default_rng(0)
     coef, picked = rng.normal(size=(270, 2)), rng.integers(300, size=70)

@@ -63,6 +63,7 @@ STORAGES = {
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.slow
 def test_values_equal_sklearn(case, storage, dtype):
     kernel, truth = CASES[case]
     X = features(dtype)

@@ -47,6 +47,7 @@ def test_dense_and_sparse_storage_give_the_same_sums_for_any_width(dtype):
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.slow
 def test_sums_may_be_float32_where_stored_values_may_not(storage):
     rng = np.random.default_rng(0)
     rows = np.abs(rng.normal(size=(1500, 200)))

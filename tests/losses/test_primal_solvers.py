@@ -109,6 +109,7 @@ def posed(name, loss, X, target, C, kernel=None, **options):
 
 @every_loss
 @pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.slow
 def test_linear_solvers_reach_the_optimum(name, loss, linear_optimum):
     X, target, C = samples(loss.task)
     solver, problem = posed(name, loss, X, target, C)

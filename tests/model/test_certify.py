@@ -66,6 +66,7 @@ def test_it_is_the_certificate_of_a_regression(name):
 
 
 @pytest.mark.parametrize("task", ["classify", "regress"])
+@pytest.mark.slow
 def test_every_loss_of_a_dual_solver(task):
     answers = Y if task == "classify" else T
     for solver in with_losses(plugins.build("solver", "smo"), task).values():

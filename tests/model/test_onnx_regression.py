@@ -26,6 +26,7 @@ def value_of(path, rows, dtype="float64"):
 
 @pytest.mark.parametrize("scale", [None, "standard"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+@pytest.mark.slow
 def test_values_are_those_of_the_model(kernel, scale, tmp_path):
     model = fit(X, Y, task="regress", kernel=kernel, C=10.0, scale=scale, solver="smo", stop=Iterations(300)).model
     written = onnx_export.write(model, tmp_path / "m.onnx")

@@ -106,6 +106,7 @@ def test_neither_parts_nor_threads_change_a_decision(storage, n_classes, monkeyp
         np.testing.assert_allclose(model.decision_function(some), whole, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_rows_are_predicted_in_parts_that_take_little_memory():
     """As many rows as fit into 32 MiB with their decisions, from 256 to 16384; a sparse entry counts twice."""
 

@@ -44,6 +44,7 @@ def test_truncated_files_are_refused(saved):
     not_loaded(saved)
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_refused(saved):
     """In the length, in the header with its names, shapes and checksum, and in each tensor: one bit of every byte."""
     raw = bytearray(saved.read_bytes())

@@ -141,6 +141,7 @@ def value(beta, v, ridge):
 @every_storage
 @pytest.mark.parametrize("bias", [0.0, 2.0])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.slow
 def test_a_pass_is_hsiehs(storage, bias, loss):
     X = table(40, 7)
     X[:, 0] = 1.0  # a row of zeros has no curvature without a bias: a test of its own

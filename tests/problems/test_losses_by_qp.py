@@ -119,6 +119,7 @@ def test_the_optimum_is_that_of_quadprog(name):
 
 
 @pytest.mark.parametrize("name", [name for name in REGRESSIONS if loss_called(name).family.name != "BOUNDED"])
+@pytest.mark.slow
 def test_the_optimum_with_a_regularised_bias(name):
     problem, target, C = posed(name, BiasedTubeQP)
     K = problem.gram.block(np.arange(M), np.arange(M)).astype(np.float64)

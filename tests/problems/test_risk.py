@@ -85,6 +85,7 @@ def samples(m=70, seed=0):
 @every_loss
 @every_storage
 @pytest.mark.parametrize("bias", [0.0, 1.0, 3.0])
+@pytest.mark.slow
 def test_liblinears_optimum_is_certified(storage, loss, bias):
     X, y, C = samples()
     X = X.astype(np.float32)  # the numbers that all storages hold

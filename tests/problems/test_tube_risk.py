@@ -39,6 +39,7 @@ def with_zeros(X):
 @every_epsilon
 @pytest.mark.parametrize("storage", STORAGES.values(), ids=STORAGES)
 @pytest.mark.parametrize("bias", [0.0, 1.0, 3.0])
+@pytest.mark.slow
 def test_liblinears_optimum_is_certified(storage, loss, bias, epsilon):
     X, t, C = quantities(70)
     X = X.astype(np.float32)  # the numbers that all storages hold

@@ -245,6 +245,7 @@ def test_peers_run_slow_fits_once(tmp_path):
     assert [measuring._left(contender) for contender in (slow, fast, ours)] == [False, True, True]
 
 
+@pytest.mark.slow
 def test_unknown_solver_is_refused_before_anything_is_measured(sets, tmp_path):
     done = run("peers.py", sets, "--out", tmp_path / "b", "--hinge", "fcmso")
     assert done.returncode != 0 and "fcmso" in done.stderr and not (tmp_path / "b.jsonl").exists()

@@ -122,6 +122,7 @@ def cases():
 @pytest.mark.usefixtures("alone")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", list(cases()))
+@pytest.mark.slow
 def test_what_a_page_shows(page, svmkit, monkeypatch):
     write_sets()
     write_churn()

@@ -30,6 +30,7 @@ def test_a_model_decides_as_it_did(name):
 
 
 @pytest.mark.parametrize("name", CASES["checkpoints"])
+@pytest.mark.slow
 def test_training_goes_on_from_a_checkpoint(name, train, alone, tmp_path):
     case = CASES["checkpoints"][name]
     if case["args"][0] == "diabetes" and hashlib.sha256(load_builtin("diabetes")[0].tobytes()).hexdigest() != DIABETES:

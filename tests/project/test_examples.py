@@ -49,6 +49,7 @@ def test_the_closing_line_of_every_example_is_known():
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in NAMES]
 )
+@pytest.mark.slow
 def test_an_example_keeps_what_it_says(name, tmp_path):
     if name == "dask_cluster":
         pytest.importorskip("distributed", reason="needs pip install 'svmkit[dask]'")

@@ -85,6 +85,7 @@ def _shape(line):
 
 
 @pytest.mark.parametrize(("shown", "solver"), [("coord", "Coordinate"), ("gambler", "Gambler")])
+@pytest.mark.slow
 def test_what_check_prints(svmkit, example, alone, shown, solver):
     example(solver)
     done = svmkit("check", "coord")
@@ -102,6 +103,7 @@ def test_the_package_is_written_for_this_interface():
     assert f"{plugins.INTERFACE} = " in (PACKAGE / "pyproject.toml").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_compare_and_warmup_take_it(svmkit, example, alone, monkeypatch):
     example()
     report = svmkit("compare", "iris", "--solvers", "coord,swap2o", "--no-track", "--json")

@@ -55,6 +55,7 @@ def global_store(logged):
     mlflow.set_tracking_uri(before)
 
 
+@pytest.mark.slow
 def test_params_tags_curves_and_scalars(logged):
     run, client = logged["run"], logged["client"]
     assert run.info.run_name == "first" and run.info.status == "FINISHED"

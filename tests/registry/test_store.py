@@ -141,6 +141,7 @@ def test_interrupt_passes_and_the_run_ends_killed(tmp_path, monkeypatch):
     assert store.open_client(tracker.uri).get_run(tracker.run_id).info.status == "KILLED"
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_saved_leaves_the_run_open(tmp_path):
     class Odd(kernels.RBF):
         name = "odd"

@@ -15,6 +15,7 @@ from svmkit.model.model import SVMModel
 pytestmark = pytest.mark.usefixtures("alone")
 
 
+@pytest.mark.slow
 def test_train_registers_and_its_lineage_is_in_model_and_version(svmkit):
     for words in (
         ("init", "-q"),
@@ -50,6 +51,7 @@ def test_train_registers_and_its_lineage_is_in_model_and_version(svmkit):
     assert scored["test_accuracy"] == svmkit("evaluate", "m.svmkit", data, "--json").json["test_accuracy"]
 
 
+@pytest.mark.slow
 def test_a_store_that_is_down_costs_a_warning_and_no_model(svmkit):
     data = svmlight()
     train = ("train", data, "--solver", "smo", "--test-size", "0.25", "--register", "clouds svm")

@@ -160,6 +160,7 @@ def test_a_stall_at_the_optimum_is_convergence():
 
 @pytest.mark.parametrize("n", [2, 8])
 @pytest.mark.parametrize("name", plugins.solvers_where(lambda kind: not kind.external))
+@pytest.mark.slow
 def test_a_handful_of_samples_and_a_budget_of_iterations_alone(name, n):
     """At the exact optimum no step is taken any more: the solve must end all the same, whatever room there is."""
     rng = np.random.default_rng(n)

@@ -32,6 +32,7 @@ def three_classes(m=150):
 
 @pytest.mark.parametrize("most", [1, 2, 7, 25])
 @pytest.mark.parametrize("name", KERNEL_SOLVERS)
+@pytest.mark.slow
 def test_no_solver_ends_with_more(name, most):
     """`pegasos` ended with 92 instead of 25, `libsvm` with all, `svmlight` with 28, and SMO with 26."""
     steps = Iterations(2 if name == "norma" else 60)  # its steps are epochs

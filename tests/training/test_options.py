@@ -103,6 +103,7 @@ def test_figures_are_sums_and_worst_cases():
     assert fit(X, y, kernel=RBF(0.5), stop=Gap(1e-9) | Iterations(3)).status is Status.MAX_ITER
 
 
+@pytest.mark.slow
 def test_seconds_are_shared_by_the_pairs():
     """No pair may be left without a model, and each gets its part."""
     X, y = load_digits(return_X_y=True)

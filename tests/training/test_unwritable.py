@@ -121,6 +121,7 @@ SLOW = pytest.mark.slow
     ("signum", "every"),
     [("SIGKILL", 0.0), pytest.param("SIGTERM", 1e6, marks=SLOW), pytest.param("SIGINT", 1e6, marks=SLOW)],
 )
+@pytest.mark.slow
 def test_progress_of_a_binary_problem_outlives_a_signal(signum, every):
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(Path(__file__).parents[1]), signum, str(every)],

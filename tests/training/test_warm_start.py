@@ -176,6 +176,7 @@ def test_fewer_iterations_to_the_same_end(name):
     assert again.n_iter < first.n_iter / 2
 
 
+@pytest.mark.slow
 def test_three_classes_and_other_kernels():
     X, y = load_digits(return_X_y=True)
     X, y = X[:300], y[:300]

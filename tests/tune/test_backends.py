@@ -89,6 +89,7 @@ def test_threads_leave_a_search_that_was_left(tmp_path):
     assert ours.stopped
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_search_whose_threads_still_write():
     """Their last records must not keep the folder from being removed."""
     for _ in range(20):

@@ -38,6 +38,7 @@ def test_the_majority_model_is_not_the_best_by_default(search):
     assert found["refit"]["train_scores"]["never_predicted"] == []
 
 
+@pytest.mark.slow
 def test_accuracy_can_be_asked_for(search):
     done = search("--metric", "accuracy", "--json")
     assert done.json["metric"]["name"] == "accuracy" and "the metric is" not in done.err

@@ -65,6 +65,7 @@ def test_steps_go_over_all_samples_in_turn():
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("bias", [0.0, 1.0, 3.0])
 @pytest.mark.parametrize("rare", [False, True])
+@pytest.mark.slow
 def test_the_optimum_is_that_of_linearsvc(storage, bias, rare):
     X, y, C = data(rare=rare)
     problem, found = solved(storage(X), y, C, bias)

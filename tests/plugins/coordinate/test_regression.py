@@ -40,6 +40,7 @@ def test_liblinears_objective(loss, epsilon, bias, storage):
 @every_loss
 @pytest.mark.parametrize("shrinking", [True, False])
 @pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.slow
 def test_what_a_step_reports(loss, shrinking, workers):
     X, t, C = quantities(4000, 30)
     problem = LinearTubeDual(Gram(Linear(), X), t, C, tube(loss, 0.3))

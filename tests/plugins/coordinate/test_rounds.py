@@ -32,6 +32,7 @@ def round_of(problem, K, seeds=0, beta=None, high=np.inf, low=-np.inf):
 
 @every_loss
 @pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.slow
 def test_a_pass_is_a_round_of_cocoa(K, loss):
     """Each part by itself, as `coordinate_pass` goes over it with this sigma; the sum of what they add."""
     problem = linear_dual(*blobs(700, 5, shift=0.2), 0.01, loss=loss)

@@ -193,6 +193,7 @@ def test_what_a_step_reports(sampler, loss):
 
 
 @every_loss
+@pytest.mark.slow
 def test_the_model_is_the_sum_of_its_vectors(loss):
     X, y = data(1000)
     trained = fit(sp.csr_array(X), y, solver=make("dcd", loss=loss, workers=2), kernel=Linear(), stop=Gap(1e-3))

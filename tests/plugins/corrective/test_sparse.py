@@ -152,6 +152,7 @@ def test_the_optimum_and_the_certificate_are_exact(loss):
     assert best * (1.0 - 1e-4) <= found.dual <= best * (1.0 + 1e-9)
 
 
+@pytest.mark.slow
 def test_values_are_computed_once_for_the_rows_once_in_between_and_once_for_the_certificate():
     X, y = scattered(m=3000)
     problem = fcsmo_problem(X, y, memory="4MB")  # a square of 1,400 points
@@ -198,6 +199,7 @@ def test_rows_that_outgrow_the_budget_give_way_to_the_square(monkeypatch):
     assert best * (1.0 - 1e-3) <= solution.certificate.dual <= best * (1.0 + 1e-9)
 
 
+@pytest.mark.slow
 def test_a_warm_start_with_many_weights():
     X, y = scattered()
     rough = solve(fcsmo_problem(X, y), make("fcsmo"), stop=Gap(1e-2))

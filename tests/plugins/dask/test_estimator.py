@@ -48,6 +48,7 @@ def fitted(client, arrays):
     return DaskSVMClassifier(**SMALL).fit(*arrays)
 
 
+@pytest.mark.slow
 def test_arrays_are_trained_on_and_predictions_are_lazy(fitted, arrays):
     plain = SVMClassifier("smo", gamma=0.3, tol=1e-4).fit(X, Y)
     assert fitted.gap_ <= 1e-4 and (fitted.classes_ == plain.classes_).all()

@@ -71,6 +71,7 @@ def test_a_loss_over_parts_is_that_loss_of_all_rows(loss, crew):
 
 
 @pytest.mark.parametrize("loss", [EpsilonInsensitive(epsilon=0.2), Quantile(tau=0.8), Expectile(tau=0.8)], ids=repr)
+@pytest.mark.slow
 def test_parts_that_solve_for_their_own_rows_agree_with_the_driver(loss):
     """Without room for a whole working set, rounds of blocks take turns with those of the driver."""
     problem, whole = posed(loss)
@@ -82,6 +83,7 @@ def test_parts_that_solve_for_their_own_rows_agree_with_the_driver(loss):
 
 
 @pytest.mark.parametrize("loss", [EpsilonInsensitive(epsilon=0.2), Quantile(tau=0.8)], ids=repr)
+@pytest.mark.slow
 def test_a_proposal_has_slope_and_curvature_of_the_objective(loss):
     """Along a change that lets no weight change its sign the objective is slope t + curvature t^2 / 2."""
     spec = Spec(0, 0, 2.0, np.ones(1), loss, centre=float(np.median(T)))
@@ -100,6 +102,7 @@ def test_a_proposal_has_slope_and_curvature_of_the_objective(loss):
         answer(rows, Message("settle", stamp, options=options), Own(at, beta[at]), None)
 
 
+@pytest.mark.slow
 def test_no_report_has_a_higher_objective_than_the_one_before(monkeypatch):
     """A round of blocks only proposes a change: the objective stays what it was until the driver follows."""
     problem, _ = posed(EpsilonInsensitive(epsilon=0.2))

@@ -32,6 +32,7 @@ def trained(data, solver=SMALL, stop=FINE, **options):
 @pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
 @pytest.mark.parametrize(("loss", "other"), [("hinge", "smo"), ("squared_hinge", "smol2")])
 @pytest.mark.parametrize(("kernel", "scale"), [(RBF("scale"), "standard"), (Linear(), None)])
+@pytest.mark.slow
 def test_the_optimum_is_that_of_the_rows_in_one_place(kernel, scale, loss, other, multiclass):
     same = {"multiclass": multiclass, "class_weight": {"bee": 3.0}, "scale": scale}
     whole = fit(X, Y, solver=other, kernel=kernel, stop=FINE, **same)
@@ -43,6 +44,7 @@ def test_the_optimum_is_that_of_the_rows_in_one_place(kernel, scale, loss, other
     assert np.abs(decisions[0] - decisions[1]).max() < 0.02
 
 
+@pytest.mark.slow
 def test_two_classes_are_libsvms_with_weights_of_rows_on_sparse_parts():
     y, weights = np.where(Y == "bee", 1, -1), np.random.default_rng(1).uniform(0.0, 2.0, len(Y))
     weights[::7] = 0.0

@@ -93,6 +93,7 @@ def test_the_optimum_of_libsvm(stored):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("wide", [1, 10**9], ids=["matrix", "rows"])
+@pytest.mark.slow
 def test_any_number_of_threads_gives_the_same(loss, wide, monkeypatch):
     monkeypatch.setattr(complete, "WIDE", wide)
     monkeypatch.setattr(at_once, "WORK", 1e6)  # worth a thread
@@ -149,6 +150,7 @@ def test_a_callback_sees_many_iterates_and_ends_the_training():
 
 
 @pytest.mark.parametrize("most", [1, 7, 100])
+@pytest.mark.slow
 def test_a_budget_of_iterations_is_kept(most):
     X, y = standardised(load_iris)
     found = trained(X, y, stop=Gap(1e-12) | Iterations(most))

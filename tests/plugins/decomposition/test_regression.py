@@ -55,6 +55,7 @@ def libsvm(X, t, C, epsilon, gamma, weights=None):
 
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize(("C", "wide"), list(itertools.product([0.1, 10.0], [0.0, 0.2, 1.0])))
+@pytest.mark.slow
 def test_objective_is_that_of_libsvm(name, C, wide):
     X, t, gamma = SETS[name]
     epsilon = wide * t.std()

@@ -146,6 +146,7 @@ def box(m, seed=0, loss="hinge"):
 
 
 @pytest.mark.parametrize("m", [5, 255, 256, 257, 1000])
+@pytest.mark.slow
 def test_extremes_and_moves_as_numpy_has_them(m):
     _, b, K = box(m)
     plus = b.y > 0
@@ -167,6 +168,7 @@ def test_extremes_and_moves_as_numpy_has_them(m):
 
 
 @pytest.mark.parametrize(("m", "seed"), [(5, 0), (257, 0), (1000, 1), (1000, 2), (1000, 3)])
+@pytest.mark.slow
 def test_the_second_order_rule(m, seed):
     _, b, K = box(m, seed)
     i, _ = smo_box.extremes(b.v, b.side)

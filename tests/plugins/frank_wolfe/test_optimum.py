@@ -172,6 +172,7 @@ def test_every_sampler_reaches_the_same_objective(name, sampler):
 
 
 @every_fw
+@pytest.mark.slow
 def test_sampling_saves_kernel_values(name):
     """While few points are tracked, a sampled step costs |S| times their number, not a row of all points."""
     X, y = blobs(4000, 3, seed=20)

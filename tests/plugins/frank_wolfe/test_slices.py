@@ -34,6 +34,7 @@ def lines(history):
 @pytest.mark.parametrize("memory", ["1GB", 1], ids=["every row fits", "five rows fit"])
 @pytest.mark.parametrize("C", [0.1, 1000.0])
 @every_rule
+@pytest.mark.slow
 def test_a_slice_takes_the_steps_that_single_steps_take(name, C, memory):
     X, y = blobs(700, 3, seed=11)
     together, apart, python = (

@@ -70,6 +70,7 @@ def test_a_stream_takes_the_loss(piped, solver):
     assert done.code == 2 and done.err.count("\n") == 1 and "SVMRegressor.partial_fit" in done.err
 
 
+@pytest.mark.slow
 def test_an_option_of_solver_and_loss_says_whose_it_is(svmkit, alone):
     data = svmlight(n=60)
     given = ("train", data, "--task", "regress", "--solver", "norma", "--loss", "quantile", "--no-track", "--json")
@@ -87,6 +88,7 @@ def test_other_kernels_are_refused_in_one_line(piped):
     assert "sgd needs the linear kernel, not rbf" in done.err and "pegasos" in done.err
 
 
+@pytest.mark.slow
 def test_what_is_not_known_is_not_logged(piped, tmp_path):
     pytest.importorskip("mlflow", reason="needs mlflow")
     from mlflow import MlflowClient

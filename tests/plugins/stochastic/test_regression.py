@@ -53,6 +53,7 @@ def last(iterates):
 
 @every_loss
 @pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.slow
 def test_pegasos(loss, batch):
     X, t, C = quantities(40)
     want = last(replay(X, t, C, loss=loss).pegasos(batch))
@@ -71,6 +72,7 @@ def test_sgd(loss, bias):
 @every_loss
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+@pytest.mark.slow
 def test_folos(loss, penalty, storage):
     X, t, C = quantities(40)
     state, w = after("folos", storage(X), t, C, loss=loss, penalty=penalty)

@@ -225,6 +225,7 @@ def test_every_storage_gives_the_same(name, options, storage):
 
 
 @every_linear
+@pytest.mark.slow
 def test_read_only_arrays(name):
     X, y, C = rows(m=80)
     want = after(name, data=(X, y, C))[1]
