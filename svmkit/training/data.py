@@ -272,7 +272,9 @@ class TrainingData:
     @cached_property
     def is_complete(self) -> list[bool]:
         """Whether all kernel rows of a subproblem may be kept, for each subproblem."""
-        return [self.grams.keeps(n) for n in self.sizes.tolist()]
+        sizes = self.sizes.tolist()
+        keeps = {n: self.grams.keeps(n) for n in set(sizes)}  # few sizes, many class pairs
+        return [keeps[n] for n in sizes]
 
     @cached_property
     def _members(self) -> list[np.ndarray]:
@@ -342,4 +344,6 @@ def solver_tasks(method: Method, data: TrainingData) -> list[SolverTask]:
     problem = method.problem_type(data.kernel)
     memory, n_problems = parse_bytes(data.memory), len(data.pairs)
     d = data.X.shape[1] if problem.is_linear else 0
-    return [SolverTask(problem, data.kernel, m, memory, n_problems, d) for m in data.used.tolist()]
+    used = data.used.tolist()
+    tasks = {m: SolverTask(problem, data.kernel, m, memory, n_problems, d) for m in set(used)}  # few sizes, many pairs
+    return [tasks[m] for m in used]

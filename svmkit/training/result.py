@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -141,11 +142,15 @@ def in_words(choices: Sequence[Choice]) -> str | None:
 
 
 def choices(solver: Solver, tasks: list[Task], has_class_pairs: bool = True) -> list[Choice]:
-    """Return what a solver that chooses has chosen, most class pairs first; nothing for any other solver."""
+    """Return what a solver that chooses has chosen, most class pairs first; nothing for any other solver.
+
+    The tasks of one training differ in their numbers of samples only.
+    """
     what = "class pairs" if has_class_pairs else "classes against the rest"
     sizes: dict[tuple[str, str], list[int]] = {}
-    for task in tasks:
-        if why := solver.reason_for(task):
-            sizes.setdefault((solver.solver_for(task).name, why), []).append(task.m)
+    by_size = {task.m: task for task in tasks}
+    for m, count in Counter(task.m for task in tasks).items():
+        if why := solver.reason_for(by_size[m]):
+            sizes.setdefault((solver.solver_for(by_size[m]).name, why), []).extend([m] * count)
     chosen = [Choice(name, why, len(ms), max(ms), what) for (name, why), ms in sizes.items()]
     return sorted(chosen, key=lambda choice: -choice.n_pairs)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+from functools import partial
+from itertools import pairwise, repeat
 
 import numpy as np
 
@@ -93,13 +95,13 @@ class AtOnce:
         """Train some class pairs and keep their parts; return the number of the one before which a signal ended it."""
         pairs, sizes = self.pairs._replace(where=self.pairs.where[first:last]), self.sizes[first:last]
         answers, room, hurry = Answers.empty(np.array(sizes)), self._room(sizes[0]), False
-        at, trail, owners, began = 0, list[list[float]](), list[int](), time.perf_counter()
+        at, trail, owners, began = 0, list[np.ndarray](), list[np.ndarray](), time.perf_counter()
         while at < last - first and not hurry:
             hurry, before = bool(self.flag), at
             at, lines = self.solve(pairs, self.bounds, answers, room, at, BUDGET, hurry)
             self.callbacks.on_trained(at - before, len(self.ks))
-            trail += room.trail[:lines].tolist()
-            owners += room.pair_of[:lines].tolist()
+            trail.append(room.trail[:lines].copy())
+            owners.append(room.pair_of[:lines].copy())
         seconds = time.perf_counter() - began
         self._rooms.append(room)
         counts, firsts, supports = answers.counts[:at].tolist(), answers.first.tolist(), answers.size.tolist()
@@ -107,7 +109,7 @@ class AtOnce:
         work = [2.0 * m * (steps + 1) + 4.0 * computed for m, (steps, computed) in zip(sizes, counts, strict=False)]
         total = sum(work)
         took = [seconds * part / total for part in work]
-        histories = _histories(trail, owners, [steps for steps, _ in counts], took)
+        histories = _histories(np.concatenate(trail), np.concatenate(owners), answers.counts[:at, 0], np.array(took))
         for p, (n_iter, computed) in enumerate(counts):
             source_of_pair = slice(firsts[p], firsts[p] + sizes[p])
             of_support = slice(firsts[p], firsts[p] + supports[p])
@@ -130,16 +132,31 @@ class AtOnce:
         return room if len(room.side) >= n else Room.make(n, np.empty(n * n), room.done)
 
 
-def _histories(lines: list[list[float]], owners: list[int], steps: list[int], took: list[float]) -> list[History]:
-    """Return the histories of class pairs that took so many seconds, with times in proportion to the iterations."""
-    histories = [History() for _ in took]
-    for p, (done, objective, gap, n_support, values) in zip(owners, lines, strict=True):
-        at = took[p] * done / max(steps[p], 1)
-        point, history = HistoryPoint(int(done), at, objective, gap, int(n_support), int(values)), histories[p]
-        if history and history[-1].n_iter == point.n_iter:  # more is known of the same iterate
-            history.pop()
-        history.append(point)
-    return histories
+def _histories(lines: np.ndarray, owners: np.ndarray, steps: np.ndarray, took: np.ndarray) -> list[History]:
+    """Return the histories of class pairs that took so many steps and seconds, with times in proportion to the steps.
+
+    Many of them are made, so that no Python runs for each of their points.
+
+    Parameters
+    ----------
+    lines : ndarray of float64, shape (n, 5)
+        Iterations, objective, gap, support vectors and kernel values, of one class pair after the other.
+    owners : ndarray of int, shape (n,)
+        The number of the class pair.
+    steps, took : ndarray of int and of float64, shape (n_pairs,)
+        Iterations and seconds of each class pair.
+    """
+    # of two lines about one iterate the second one knows more
+    again = (owners[1:] == owners[:-1]) & (lines[1:, 0] == lines[:-1, 0])
+    kept = np.append(~again, True)[: len(owners)]
+    lines, owners = lines[kept], owners[kept]
+    done, objective, gap, n_support, values = lines.T
+    at = took[owners] * done / np.maximum(steps[owners], 1)
+    n_iter, support, computed = (column.astype(np.int64).tolist() for column in (done, n_support, values))
+    columns = n_iter, at.tolist(), objective.tolist(), gap.tolist(), support, computed, repeat(None), repeat(None)
+    points = list(map(partial(tuple.__new__, HistoryPoint), zip(*columns, strict=False)))
+    ends = np.searchsorted(owners, np.arange(len(took) + 1)).tolist()
+    return [History(points[first:last]) for first, last in pairwise(ends)]
 
 
 def at_once(

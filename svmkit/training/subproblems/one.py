@@ -78,7 +78,8 @@ class SubproblemTrainer:
         self.limited = is_limited(self.stop)  # whether they limit the number of support vectors
         self._is_linear = method.problem_type(data.kernel).is_linear
         self.tasks = solver_tasks(method, data)  # the facts about each subproblem on which a choice may depend
-        self.solvers = [method.solver.solver_for(task) for task in self.tasks]  # that `method.solver` chooses
+        by_size = {m: method.solver.solver_for(task) for m, task in {task.m: task for task in self.tasks}.items()}
+        self.solvers = [by_size[task.m] for task in self.tasks]  # that `method.solver` chooses
         self.start = ModelStart(start, data, self._is_linear) if isinstance(start, SVMModel) else start
         self.validation = Validation(validation, data, metric) if validation is not None else None
         self.measuring = 0.0  # seconds that went into the accuracy on held-out rows
