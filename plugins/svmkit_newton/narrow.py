@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from svmkit.problems.risks.linear_problem import LinearProblem
 from svmkit.problems.risks.points import dual_sums, make_two_sided, total_loss
 from svmkit.runtime.compiling import njit
-from svmkit_newton.proximal import LESS, is_solved, put_centre, shares_of
+from svmkit_newton.proximal import LESS, is_solved, put_centre
 from svmkit_newton.samples import part_toward, search, sum_derivatives
 
 WORK = 20_000_000  # products in a Hessian up to which calls of Python would take longer
@@ -61,13 +61,13 @@ def is_narrow(problem: LinearProblem) -> bool:
     return m * width * width <= WORK and m * width <= VALUES
 
 
-def read_data(problem: LinearProblem, penalty: np.ndarray) -> Data:
+def read_data(problem: LinearProblem, penalty: np.ndarray, shares: np.ndarray) -> Data:
     """Return the data of a problem, copied."""
     X, d = problem.gram.engine.X, problem.design
     full = np.empty((problem.m, d.width))
     full[:, : d.d] = X.toarray() if sp.issparse(X) else X
     full[:, d.d :] = d.bias
-    exact, shares = make_two_sided(problem.terms).rows, shares_of(problem.terms)
+    exact = make_two_sided(problem.terms).rows
     rows = exact.copy() if shares.size else exact
     return Data(full, penalty, rows, (5,), d.bias if problem.is_free else 0.0, exact, shares)
 

@@ -82,7 +82,7 @@ class Narrow(State):
     def __init__(self, problem: LinearDual, start: np.ndarray | None, goal: float) -> None:
         super().__init__(problem, start, goal)
         m, width = problem.m, problem.design.width
-        self.data = read_data(problem, self.penalty)
+        self.data = read_data(problem, self.penalty, self.shares)
         arrays = self.w, self.h, self.slopes, self.curvature, self.g, self.beta, self.image
         values = np.array([0.0, self.dual, 0.0, self.support, 0.0, 0.0, self.width, self.least])
         self.iterate = Iterate(*arrays, values, np.zeros(m), np.zeros((width, width)))
