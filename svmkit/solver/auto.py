@@ -135,7 +135,7 @@ class Auto(Solver):
         return "squared_hinge" if task.problem.is_linear and not task.problem.has_targets() else "hinge"
 
     def _fastest(self, task: Task) -> tuple[str, str]:
-        if not task.problem.is_linear:
+        if not task.problem.is_linear or not task.d:  # nothing else is known of a task that is only to be posed
             return fastest(task)
         return fastest(task, _loss(self._loss_of(task), task.problem.task))
 

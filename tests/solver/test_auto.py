@@ -96,6 +96,15 @@ def test_smooth_linear_models_with_few_columns_are_for_newton(loss, m, d, name):
     assert chosen(problem, m, kernel=Linear(), d=d, loss=loss) == name
 
 
+@pytest.mark.parametrize("loss", ["quantile", "absolute_error", "huber", "epsilon_insensitive", "squared_error"])
+def test_linear_models_of_every_loss_of_regression(loss):
+    """From the command line as well, which asks for the sampler before the task is known."""
+    assert isinstance(Auto(loss=loss).sampler_for(Linear()), Shuffled)
+    X, _ = overlapping(300)
+    found = fit(X, X[:, 0] + 1.0, solver=Auto(loss=loss), kernel=Linear(), task="regress")
+    assert found.status == "converged" and found.choices[0].solver == "newton"
+
+
 @pytest.mark.parametrize("bias", [1.0, "free"])
 def test_both_linear_ways_lead_to_one_optimum(bias):
     X, y = overlapping(300)
