@@ -133,6 +133,17 @@ def test_history_falls_and_counts_samples_with_weight():
     assert found.history[-1].n_support == np.count_nonzero(problem.totals(found.point)) == found.n_support
 
 
+def test_samples_that_lose_their_weight_are_counted_off():
+    X, y, C = data()
+    solver, problem = module.ClassDescent(), CrammerSinger(Gram(Linear(), X), y, C)
+    state = solver.init(problem, None, Draws(solver.sampler, y, 0))
+    counts = []
+    for _ in range(12):
+        counts.append(solver.step(state).n_support)
+        assert counts[-1] == np.count_nonzero(state.alpha.any(axis=1))
+    assert min(counts) < counts[0]  # some have lost it
+
+
 def test_liblinears_tolerance_is_the_violation():
     X, y, C = data()
     _, found = solved(X, y, C, stop=Violation(1e-3))

@@ -1,11 +1,14 @@
 """fcsmo and fcfw in regression: the optimum of scikit-learn and of a QP solver, sets that do not fit, hard cases."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_friedman1
 from sklearn.svm import SVR, LinearSVR
 from support.problems import make
+from svmkit_corrective.corrective_state import CorrectiveState
 from svmkit_corrective.working_set import sparse
 from svmkit_corrective.working_set.sparse import SparseSquare
 from svmkit_corrective.working_set.square import Square
@@ -267,3 +270,30 @@ def test_threads_change_nothing(name, options):
     solver = make(name, first=60, **options)
     runs = [solve(posed(name, options, X, t, dtype=np.float32), solver, n_threads=threads) for threads in (1, None)]
     np.testing.assert_array_equal(runs[0].point, runs[1].point)
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_a_change_that_goes_too_far_ends_at_the_minimum(away):
+    """Along a change whose weights keep their signs |beta| is linear, so that the minimum is that of a parabola."""
+    rng = np.random.default_rng(0)
+    m, changed, kink = 12, np.array([1, 4, 7]), 0.4
+    before, change = np.full(3, 0.5), rng.uniform(0.5, 1.0, 3) * (-0.6 if away else 1.0)
+    A = rng.normal(size=(m, m))
+    K, v, beta = A @ A.T, rng.normal(size=m), np.zeros(m)
+    v[changed] = -np.sign(change) * rng.uniform(1.0, 2.0, 3)
+    ahead = K[:, changed] @ change
+    ahead *= 3.0 * abs(change @ v[changed]) / (change @ ahead[changed])  # the minimum is well before the end
+    beta[changed] = before + change
+    state = SimpleNamespace(
+        box=SimpleNamespace(v=v.copy(), beta=beta.copy()),
+        form=SimpleNamespace(sign=np.ones(m), bias_penalty=None, kinks=kink),
+        changed=changed, change=change, ahead=ahead.copy(), phase=None, imprecise=False, done=3,
+    )  # fmt: skip
+    CorrectiveState._settle(state)
+    parts = np.linspace(0.0, 1.0, 100_001)
+    values = parts * (change @ v[changed]) + 0.5 * parts**2 * (change @ ahead[changed])
+    values += kink * np.abs(before[:, None] + change[:, None] * parts).sum(axis=0)
+    best = parts[values.argmin()]
+    assert 0.0 < best < 0.9 and state.imprecise
+    np.testing.assert_allclose(state.box.beta[changed], before + best * change, atol=1e-4)
+    np.testing.assert_allclose(state.box.v, v + best * ahead, atol=1e-3 * np.abs(ahead).max())
