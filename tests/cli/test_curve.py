@@ -3,7 +3,10 @@
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
+
+from svmkit.cli.comparing.learning import _cell
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -37,3 +40,8 @@ def test_a_curve_is_shown_drawn_kept_and_continued(svmkit):
 def test_bad_options_cost_one_line(svmkit, args, message):
     done = svmkit("curve", *args)
     assert done.code == 2 and message in done.err and done.err.count("\n") == 1 and done.out == ""
+
+
+def test_one_value_has_no_spread():
+    assert "±" not in _cell("test_accuracy", pd.Series([0.5])) and "±" in _cell("test_accuracy", pd.Series([0.5, 0.7]))
+    assert _cell("test_accuracy", pd.Series([], dtype=float)) == ""

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from svmkit.problems.certificate import Certificate
+from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.solution import Solution, Status
 from svmkit.training.result import Fit
+from svmkit.training.subproblems.one import Part
 
 
 def of(*pairs, status=Status.CONVERGED, n_iter=1):
@@ -66,3 +68,19 @@ def test_class_pairs_that_did_not_begin_are_counted():
     certificate = Certificate(1.0, 0.5, 0.5)
     solutions = [Solution(point, Status.TIME_LIMIT, 0, 0.0, certificate, [], {}) for point in points]
     assert Fit(None, solutions, None, 0.0, 0).n_untrained == 2
+
+
+def test_a_part_that_is_continued_has_the_effort_of_both_and_the_better_point():
+    def part(gap, values, seconds, around):
+        history = History([HistoryPoint(1, seconds, 1.0, gap, 1, values)])
+        certificate = Certificate(1.0, 1.0 - gap, gap)
+        return Part(
+            Solution(np.full(2, gap), Status.MAX_ITER, 3, seconds, certificate, history), None, values, seconds, around
+        )
+
+    for gaps in ((0.5, 0.1), (0.1, 0.5)):
+        first, later = part(gaps[0], 5, 1.0, 0.25), part(gaps[1], 7, 2.0, 0.5)
+        both = first.continued(later)
+        assert (both.kernel_values, both.seconds, both.around) == (12, 3.0, 0.5)
+        assert both.solution.certificate.gap == both.solution.point[0] == 0.1
+        assert [*both.solution.history] == [*first.solution.history, *later.solution.history]

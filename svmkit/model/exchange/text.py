@@ -157,7 +157,7 @@ def read_rows(
 
 def _blocks(header: Header, stream: IO[bytes]) -> Iterator[list[bytes]]:
     """Yield the lines of the rest of a file in blocks; blank ones may stand at its end only."""
-    blank = 0
+    ended = False  # whether blank lines have come
     while block := stream.read(_BLOCK):
         if not block.endswith(b"\n"):
             block += stream.readline(_LINE)
@@ -168,9 +168,9 @@ def _blocks(header: Header, stream: IO[bytes]) -> Iterator[list[bytes]]:
         full = len(lines)
         while full and not lines[full - 1].strip():
             full -= 1
-        if blank and full:
+        if ended and full:
             header.refuse("a blank line between the rows", header.line + 1)
-        blank += len(lines) - full
+        ended = ended or full < len(lines)
         if full:
             yield lines[:full]
 

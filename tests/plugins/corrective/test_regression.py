@@ -297,3 +297,16 @@ def test_a_change_that_goes_too_far_ends_at_the_minimum(away):
     assert 0.0 < best < 0.9 and state.imprecise
     np.testing.assert_allclose(state.box.beta[changed], before + best * change, atol=1e-4)
     np.testing.assert_allclose(state.box.v, v + best * ahead, atol=1e-3 * np.abs(ahead).max())
+
+
+@pytest.mark.parametrize("drift", [0.0, 0.3])
+def test_an_exact_gradient_is_taken_over(drift):
+    exact, limits = np.arange(4.0), []
+    square = SimpleNamespace(lossy=True, limits=lambda size: limits.append(size) or True)
+    state = SimpleNamespace(
+        box=SimpleNamespace(v=exact + drift * np.eye(4)[1]), v_of=lambda gradient: gradient,
+        working=SimpleNamespace(square=square), violation=lambda: 1.0, imprecise=None,
+    )  # fmt: skip
+    CorrectiveState.take(state, SimpleNamespace(gradient=exact))
+    np.testing.assert_array_equal(state.box.v, exact)
+    assert not square.lossy and state.imprecise == (drift > 0.1) and limits == pytest.approx([drift] if drift else [])

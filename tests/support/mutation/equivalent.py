@@ -115,6 +115,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("svmkit/kernels/loops/complete_rows.py", "_compute_row", "f2 + lo + n -> n"): (
         "a compiled loop over n numbers looks at where a part begins, not at its end"
     ),
+    ("svmkit/kernels/loops/complete_rows.py", "", "SQUARE = 32 -> SQUARE = 33"): "only the speed depends on it",
+    ("svmkit/conformance/hostile/cases.py", "", "K - 0.5 -> K - 1.0"): "one of many constants to take away",
 }
 """(path, where, before -> after) and the reason."""
 
