@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC, LinearSVR
 from support.problems import blobs, make
 from svmkit_newton import newton as module
-from svmkit_newton.hessian import Matrix, Products
+from svmkit_newton.hessian import SHARE, Matrix, Products
 from svmkit_newton.samples import fill_derivatives, line_search
 
 from svmkit import SVMClassifier, SVMRegressor, fit
@@ -186,6 +186,38 @@ def test_a_matrix_follows_second_derivatives(storage):
         g = rng.normal(size=7)
         s = matrix.direction(g)[0]
         np.testing.assert_allclose(A.T @ (curvature * (A @ s)) + s, -g, atol=1e-10)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize("bias", [0.0, 2.0, "free"])
+def test_the_preconditioner_is_mixed_from_the_diagonal(storage, bias):
+    rng = np.random.default_rng(0)
+    X, curvature = rng.normal(size=(80, 6)), rng.uniform(0.0, 2.0, 80)
+    problem = make("newton", bias=bias).pose(Gram(Linear(), storage(X)), np.sign(rng.normal(size=80)), 1.0)
+    columns = [] if bias == 0.0 else [np.full((80, 1), problem.bias)]
+    diagonal = curvature @ np.hstack([X, *columns]) ** 2
+    penalty = np.ones(len(diagonal))
+    if bias == "free":
+        penalty[-1] = 0.0
+    products = Products(problem.design, penalty)
+    products.update(curvature)
+    expected = SHARE * diagonal + penalty
+    if bias == "free":
+        expected[-1] = diagonal[-1]
+    np.testing.assert_allclose(1.0 / products.inverse, expected)
+
+
+@every_loss
+@pytest.mark.parametrize("bias", [2.0, "free"])
+@pytest.mark.parametrize("kind", ["narrow", "wide"])
+def test_near_the_optimum_the_gap_is_that_of_the_dual_point(loss, bias, kind):
+    X, target, C = samples(loss)
+    solver = make("newton", loss=loss, bias=bias)
+    problem = solver.pose(Gram(Linear(), X), target, C, loss)
+    state = module.Narrow(problem, None, 0.1) if kind == "narrow" else module.Wide(problem, None, 0.1, 1000)
+    while state.gap > 0.1:
+        state.move(1)
+    assert state.gap == pytest.approx(problem.certificate(solver.solution(state)).gap, rel=1e-6, abs=1e-9)
 
 
 @every_loss
