@@ -170,3 +170,11 @@ def test_a_product_that_is_remembered_for_coefficients_next_to_its_own_is_within
     known = gram.matvec(coef, np.arange(1))
     assert gram.matvec(other, np.arange(1))[0] == known[0] == 1.0
     assert gram.product_error(other) >= other[0] - 1.0
+
+
+def test_vectors_far_from_the_origin_are_centred():
+    X = np.random.default_rng(0).normal(size=(50, 3)) + 1e5
+    extent = Extent.measure(RBF(1.0), X)
+    np.testing.assert_allclose(extent.origin, X.mean(axis=0))
+    assert extent.reach == pytest.approx(np.square(X - X.mean(axis=0)).sum(axis=1).max())
+    assert Extent.measure(RBF(1.0), X - 1e5).origin.size == 0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.bias import record_of
-from svmkit_dask.driver.problem import least_loss
+from svmkit_dask.driver.problem import _lower_bound, least_loss
 
 from svmkit.problems.bias import best_bias
 from svmkit.problems.sums import losses_at
@@ -28,3 +28,12 @@ def test_where_many_biases_are_best_it_is_one_amid_them(around, width):
     """Two samples at 0, whose best biases are those from -1 to 1: wide grids meet one or two of them at first."""
     bias, least = least_loss(lambda b: np.maximum(0.0, 1.0 - b) + np.maximum(0.0, 1.0 + b), around, width)
     assert least == 2.0 and abs(bias) <= 0.25
+
+
+def test_the_bound_of_a_convex_function_holds_between_its_values():
+    x, fine = np.linspace(-2.0, 2.0, 9), np.linspace(-2.0, 2.0, 4001)
+    for at in (-0.4, 0.0, 0.3):
+        f, best = np.square(x - at), np.square(fine - at).min()
+        k = int(f.argmin())
+        assert best - 1.0 <= _lower_bound(x, f, k - 1, k + 1) <= best
+    assert _lower_bound(x, x, 3, 3) == _lower_bound(x, np.square(x - 2.0), 8, 8) == -np.inf
