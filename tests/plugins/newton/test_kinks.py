@@ -1,12 +1,15 @@
 """newton with losses that have kinks, by the proximal point method: optima against LIBSVM, LIBLINEAR and scipy."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
 from sklearn.svm import SVC, SVR, LinearSVC
+from support import newton
+from support.newton import steps, trained
 from support.problems import make
-from svmkit_newton import newton as module
 from svmkit_newton.proximal import put_centre, shares_of
 
 from svmkit import fit
@@ -32,34 +35,9 @@ class Lopsided(Huber):
         return super().terms(target, C)._replace(ridge_up=np.zeros(len(target)))
 
 
+samples = partial(newton.samples, m=120)
 LOSSES = [Hinge(), EpsilonInsensitive(0.3), AbsoluteError(), Quantile(0.8), Lopsided(0.4)]
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
-steps = pytest.mark.parametrize("steps", ["narrow", "matrix", "products"])
-
-
-@pytest.fixture
-def options(steps, monkeypatch):
-    """Options with which small data take the given kind of steps."""
-    if steps != "narrow":
-        monkeypatch.setattr(module, "is_narrow", lambda problem: False)
-    return {"wide": 0} if steps == "products" else {}
-
-
-def samples(loss, m=120, d=5, seed=0):
-    """X (m, d), targets that fit the loss, and costs (m,)."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(m, d)) * rng.uniform(0.3, 3.0, d)
-    noisy = X @ rng.normal(size=d) + 1.0 + rng.standard_t(3, size=m)
-    return X, np.where(noisy > 0.0, 1.0, -1.0) if loss.task == "classify" else noisy, rng.uniform(0.2, 2.0, m)
-
-
-def trained(X, target, C, loss, gap=1e-8, **options):
-    """(solution, problem)."""
-    solver = make("newton", loss=loss, **options)
-    problem = solver.pose(Gram(Linear(), X), target, C, loss)
-    solution = solve(problem, solver, stop=Gap(gap))
-    assert solution.status == "converged" and solution.certificate.gap <= gap
-    return solution, problem
 
 
 def dual_by_scipy(X, target, C, loss, bias):
@@ -153,7 +131,7 @@ def test_bounds_close_from_both_sides(loss, options):
 @steps
 def test_it_starts_from_a_point(loss, options):
     X, target, C = samples(loss)
-    solution, problem = trained(X, target, C, loss, bias="free", **options)
+    solution, problem, *_ = trained(X, target, C, loss, bias="free", **options)
     again = solve(problem, make("newton", loss=loss, bias="free", **options), stop=Gap(1e-6), start=solution.point)
     assert again.n_iter <= 2 and again.certificate.gap <= 1e-6
 

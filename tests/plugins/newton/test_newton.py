@@ -6,6 +6,7 @@ import scipy.optimize
 import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC, LinearSVR
+from support.newton import samples, steps, trained
 from support.problems import blobs, make
 from svmkit_newton import newton as module
 from svmkit_newton.hessian import SHARE, Matrix, Products
@@ -25,34 +26,6 @@ LOSSES = [
 ]  # fmt: skip
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 every_bias = pytest.mark.parametrize("bias", [1.0, 0.0, 3.0, "free"])
-steps = pytest.mark.parametrize("steps", ["narrow", "matrix", "products"])
-
-
-@pytest.fixture
-def options(steps, monkeypatch):
-    """Options with which small data take the given kind of steps."""
-    if steps != "narrow":
-        monkeypatch.setattr(module, "is_narrow", lambda problem: False)
-    return {"wide": 0} if steps == "products" else {}
-
-
-def samples(loss, m=150, d=5, seed=0):
-    """X (m, d), targets that fit the loss, and costs (m,)."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(m, d)) * rng.uniform(0.3, 3.0, d)
-    h = X @ rng.normal(size=d) + 1.0
-    noisy = h + rng.standard_t(3, size=m)
-    return X, np.where(noisy > 0.0, 1.0, -1.0) if loss.task == "classify" else noisy, rng.uniform(0.2, 2.0, m)
-
-
-def trained(X, target, C, loss, gap=1e-8, **options):
-    """(solution, problem, w (d,), intercept)."""
-    solver = make("newton", loss=loss, **options)
-    problem = solver.pose(Gram(Linear(), X), target, C, loss)
-    solution = solve(problem, solver, stop=Gap(gap))
-    assert solution.status == "converged" and solution.certificate.gap <= gap
-    model = problem.decision_function(solution.point, solution.certificate)
-    return solution, problem, model.w, model.intercept
 
 
 def by_scipy(X, target, C, loss, bias):
