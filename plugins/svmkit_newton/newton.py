@@ -88,7 +88,7 @@ class Narrow(State):
         self.iterate = Iterate(*arrays, values, np.zeros(m), np.zeros((width, width)))
         if self.shares.size:
             put_centre(self.data.exact, self.data.below, self.shares, self.width, self.beta, self.data.rows)
-        self.anew()
+        self.examine()
 
     def examine(self) -> None:
         examine(self.data, self.iterate, self.goal)
@@ -116,7 +116,7 @@ class Wide(State):
         if self.shares.size:
             self.points = Points(problem.points.rows.copy(), problem.points.below)
             self._put_centre(self.beta)
-        self.anew()
+        self.examine()
 
     def _put_centre(self, centre: np.ndarray) -> None:
         put_centre(*self.problem.points, self.shares, self.width, centre, self.points.rows)
