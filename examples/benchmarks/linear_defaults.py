@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from peers_regression_sets import standardised
 from peers_tables import insert
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, make_friedman1
 from sklearn.svm import LinearSVC, LinearSVR
@@ -58,11 +59,6 @@ def texts(m: int, d: int, words: int) -> Data:
     h = X @ weights
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # scikit-learn takes no others
     return X, (h + 0.3 * h.std() * rng.normal(size=m) > 0.0).astype(int)
-
-
-def standardised(X: np.ndarray) -> np.ndarray:
-    """Return X less its mean, over its deviation."""
-    return (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12)
 
 
 def real(name: str) -> Data:
@@ -129,12 +125,12 @@ def _compare(name: str, X, y, X_test, y_test, regress: bool, C: float, repeat: i
             del seconds[0][:], seconds[1][:]
     a, b = min(seconds[0]), min(seconds[1])
     scores = ours.score(X_test, y_test), theirs.score(X_test, y_test)
-    facts = f"{_solver(ours, X, y, regress, C)}, {ours.status_}, {ours.gap_:.1e}"
+    facts = f"{_solver(X, y, regress, C)}, {ours.status_}, {ours.gap_:.1e}"
     gap = _gap(theirs, X, y, regress, C) if regress or len(theirs.classes_) == 2 else math.nan
     return f"| {name} | {a:.4f} | {b:.4f} | {a / b:.2f} | {facts} | {gap:.1e} | {scores[0]:.4f}, {scores[1]:.4f} |"
 
 
-def _solver(model, X, y, regress: bool, C: float) -> str:
+def _solver(X, y, regress: bool, C: float) -> str:
     """Return the name of the solver that `auto` takes."""
     few = Seconds(1e-9)
     return fit(X, y, kernel=Linear(), C=C, task="regress" if regress else "classify", stop=few).choices[0].solver
@@ -145,13 +141,13 @@ def _gap(model, X, y, regress: bool, C: float) -> float:
     w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
     h = X @ w + b
     if regress:
-        loss, losses = "epsilon_insensitive", np.abs(y - h)
+        loss, losses = "absolute_error", np.abs(y - h)
     else:
         loss, losses = "squared_hinge", np.maximum(1.0 - np.where(y == model.classes_[1], 1.0, -1.0) * h, 0.0) ** 2
     primal = 0.5 * (w @ w + b * b) + C * float(losses.sum())
-    options: dict[str, Any] = {"bias": 1.0, "loss": loss} | ({"loss": "absolute_error"} if regress else {})
+    solver = plugins.build("solver", "auto", {"bias": 1.0, "loss": loss})
     bound = fit(
-        X, y, kernel=Linear(), C=C, solver=plugins.build("solver", "auto", options), stop=Gap(1e-6) | Seconds(60.0),
+        X, y, kernel=Linear(), C=C, solver=solver, stop=Gap(1e-6) | Seconds(60.0),
         task="regress" if regress else "classify",
     ).dual_objective  # fmt: skip
     return math.nan if bound is None else (primal - bound) / primal
