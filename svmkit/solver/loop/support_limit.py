@@ -75,8 +75,9 @@ class SupportLimit:
         """Return a point with its certificate, replaced by the best point within the limit if it is not within."""
         if self.most == math.inf or np.count_nonzero(point) <= self.most:
             return point, certificate
+        problem = self._iterate.problem
         kept = [*self._trim(point, certificate), *([] if self._best is None else [self._best])]
-        return min(((p, self._iterate.problem.certificate(p)) for p in kept), key=lambda pair: pair[1].primal)
+        return min(((p, problem.certificate(p)) for p in kept), key=lambda pair: pair[1].primal)
 
     def _trim(self, point: np.ndarray, certificate: Certificate) -> Iterator[np.ndarray]:
         """Yield the point without its smallest coefficients, at several scales where the problem knows a scale.
