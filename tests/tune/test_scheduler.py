@@ -60,14 +60,20 @@ def test_an_interrupt_keeps_the_candidates_that_are_whole(pair):
     """They are known from what the workers have sent, and the fits that go on are told to end."""
     X, y = clouds(400, spread=3.0)
     pids = {pair.submit(os.getpid).result(60) for _ in range(8)}
-    found = tune.search(X, y, **ENDLESS, cluster=pair, report=interrupt_after_two_fits)
+    found = tune.search(X, y, **ENDLESS, cluster=pair, report=interrupt_once_after_two_fits())
     assert found.interrupted and [c.params for c in found.candidates] == [{"gamma": 10.0}]
     assert pids >= {pair.submit(os.getpid).result(60) for _ in range(4)}, "no worker had to end for it"
 
 
-def interrupt_after_two_fits(at):
-    if at.fits >= 2:
-        os.kill(os.getpid(), signal.SIGINT)
+def interrupt_once_after_two_fits():
+    sent = []  # a second signal would raise KeyboardInterrupt
+
+    def report(at):
+        if at.fits >= 2 and not sent:
+            sent.append(at)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return report
 
 
 def test_the_command_prints_the_same_and_leaves_no_process(alone):
