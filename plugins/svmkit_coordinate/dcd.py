@@ -17,6 +17,7 @@ from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws, Sampler, Shuffled
 from svmkit.solver.step_info import StepInfo
+from svmkit_coordinate.blocks import Blocks
 from svmkit_coordinate.passes import passes
 from svmkit_coordinate.workers import FEW, Shared, shared_passes
 
@@ -37,6 +38,7 @@ class State:
         self.problem, self.beta, self.draws = problem, beta, draws
         rows, m = problem.design.rows, problem.m
         self.values = (rows.data.size if isinstance(rows, CSR) else rows.size) / m
+        self.blocks = Blocks.of(problem) if draws.every else None
         worth = workers > 1 and m >= workers * FEW and m * self.values >= WORTH
         self.shared = Shared.allocate(problem, workers) if worth else None
         # all points, in a random order; several draws, since a few points may come in the order of the data by accident
@@ -135,7 +137,9 @@ class DCD(Solver):
         room, most = (max(p.m // ROOM, LEAST), 1 + state.count // MORE) if shrunk else (0, 1)
         given = state.beta, state.v, state.thresholds, self.shrinking and every
         rng = state.draws.rng
-        if shared and n >= self.workers * FEW and max(n, room) * state.values >= WORTH:
+        if state.blocks is not None:
+            made = state.blocks.passes(state.order, n, *given, rng if state.shuffled else None, (room, most))
+        elif shared and n >= self.workers * FEW and max(n, room) * state.values >= WORTH:
             shared.seeds[:] = rng.integers(1, 2**63, self.workers) if state.shuffled else 0
             made = shared_passes(d, state.order, n, *given, (room, most), shared)
         else:

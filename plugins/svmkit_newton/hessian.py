@@ -25,8 +25,9 @@ class Matrix:
 
     def __init__(self, design: Design, penalty: np.ndarray) -> None:
         self.design, self.penalty = design, penalty
-        self.fresh = False
+        self.fresh: bool | None = None  # whether all rows were added at once; None while there are none
         self.curvature = np.zeros(design.m)
+        self._changes: list[tuple[np.ndarray, np.ndarray, float]] = []  # samples (n,), ascending, weights (m,), sign
         self.H = np.zeros((design.width, design.width))
         self.factor: np.ndarray | None = None
         self.pairs = False
@@ -36,23 +37,36 @@ class Matrix:
 
     def update(self, curvature: np.ndarray) -> None:
         """Let second derivatives (m,) be those of the matrix."""
+        if self.begin(curvature):
+            for lo, hi in self.design.windows():
+                self.add_rows(lo, hi)
+
+    def begin(self, curvature: np.ndarray) -> bool:
+        """Let second derivatives (m,) be those of the matrix once `add_rows` has had all rows; return if it has to."""
         difference = curvature - self.curvature
         changed = np.flatnonzero(difference)
         active = np.flatnonzero(curvature)
-        if self.factor is not None and not changed.size and self.fresh:
-            return
-        self.fresh = self.factor is None or not changed.size or 2 * changed.size > active.size
+        if self.fresh and not changed.size:
+            return False
+        self.fresh = self.fresh is None or not changed.size or 2 * changed.size > active.size
         if self.fresh:
             self.H[:] = 0.0
-            self._add(active, curvature, 1.0)
+            self._changes = [(active, curvature.copy(), 1.0)]
         else:
-            self._add(changed[difference[changed] > 0.0], difference, 1.0)
-            self._add(changed[difference[changed] < 0.0], -difference, -1.0)
-        self.curvature = curvature.copy()
-        self.factor = self._factorise()
+            more, less = changed[difference[changed] > 0.0], changed[difference[changed] < 0.0]
+            self._changes = [(more, difference, 1.0), (less, -difference, -1.0)]
+        self.curvature, self.factor = curvature.copy(), None
+        return True
+
+    def add_rows(self, lo: int, hi: int) -> None:
+        """Add what the rows lo to hi - 1 change."""
+        for idx, weights, sign in self._changes:
+            self._add(idx[slice(*np.searchsorted(idx, (lo, hi)))], weights, sign)
 
     def direction(self, g: np.ndarray) -> tuple[np.ndarray, float]:
         """Return -H^-1 g (width,), and the passes over X that it took."""
+        if self.factor is None:
+            self.factor = self._factorise()
         return scipy.linalg.lapack.dpotrs(self.factor, -g, lower=1)[0], 0.0
 
     def _factorise(self) -> np.ndarray:
@@ -151,9 +165,12 @@ class Products:
         """Let second derivatives (m,) be those of the products."""
         self.curvature = curvature
         d = self.design
-        parts = np.zeros((int(np.clip(d.entries // (2 * d.width), 1, PARTS)), d.width))
-        spread(_add_squares, len(parts), ENTRY * d.entries / len(parts), d.rows, curvature, parts)
-        diagonal = parts.sum(axis=0)
+        diagonal = np.zeros(d.width)
+        for lo, hi in d.windows():
+            entries = d.entries * (hi - lo) // d.m
+            parts = np.zeros((int(np.clip(entries // (2 * d.width), 1, PARTS)), d.width))
+            spread(_add_squares, len(parts), ENTRY * entries / len(parts), d.part(lo, hi), curvature[lo:hi], parts)
+            diagonal += parts.sum(axis=0)
         if d.width > d.d:
             diagonal[-1] = d.bias**2 * curvature.sum()
         mixed = SHARE * diagonal + (1.0 - SHARE) * self.penalty + SHARE * self.penalty
@@ -164,8 +181,12 @@ class Products:
     def times(self, p: np.ndarray) -> np.ndarray:
         """Return H p (width,) in two passes over the rows with a second derivative."""
         d, out = self.design, np.zeros(self.design.m)
-        spread(_weigh_margins, d.m, ENTRY * d.entries / d.m, d.rows, d.bias, p, self.curvature, out)
-        return self.penalty * p + d.pull(out)
+
+        def weigh(lo: int, hi: int) -> None:
+            given = d.part(lo, hi), d.bias, p, self.curvature[lo:hi], out[lo:hi]
+            spread(_weigh_margins, hi - lo, ENTRY * d.entries / d.m, *given)
+
+        return self.penalty * p + d.pull(out, along=weigh)
 
     def direction(self, g: np.ndarray) -> tuple[np.ndarray, float]:
         """Return about -H^-1 g (width,), and the passes over X that it took."""

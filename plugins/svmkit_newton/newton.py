@@ -13,6 +13,7 @@ from svmkit.problems.base import NUMBER_OR_FREE, Problem
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.risks.linear_risk import LinearDual, LinearTubeDual
 from svmkit.problems.risks.points import Points
+from svmkit.runtime.mapping import is_mapped
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws, Goal
@@ -112,6 +113,7 @@ class Wide(State):
         super().__init__(problem, start, goal)
         exact = problem.design.width <= wide
         self.hessian: Matrix | Products = (Matrix if exact else Products)(problem.design, self.penalty)
+        self.is_fused = exact and is_mapped(problem.design.rows)  # rows on disk are read once for gradient and Hessian
         self.points = problem.points
         if self.shares.size:
             self.points = Points(problem.points.rows.copy(), problem.points.below)
@@ -126,7 +128,8 @@ class Wide(State):
         if p.is_free:
             self._shift(line_search(self.points, self.h, np.ones(p.m), 0.0, 0.0, 0.0))
         sums = fill_derivatives(self.points, self.h, self.slopes, self.curvature)
-        v, size = p.weights(self.slopes), self.penalty * self.w
+        along = self.hessian.add_rows if self.is_fused and self.hessian.begin(self.curvature) else None
+        v, size = p.weights(self.slopes, along), self.penalty * self.w
         self.g = size - v
         if p.is_free:
             self.g[-1] = -p.bias * self.slopes.sum()
@@ -157,7 +160,8 @@ class Wide(State):
 
     def move(self, most: int) -> tuple[int, float, np.ndarray | None]:
         p = self.problem
-        self.hessian.update(self.curvature)
+        if not self.is_fused:
+            self.hessian.update(self.curvature)
         s, passes = self.hessian.direction(self.g)
         change, size = p.design.margins(s), self.penalty * s
         t = line_search(self.points, self.h, change, float(self.w @ size), float(s @ size), 1.0)

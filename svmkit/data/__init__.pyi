@@ -1,5 +1,6 @@
 from .dataset import Dataset
 from .loading import load
+from .parts.gather import Gathered, Storage, gather, gather_blocks
 from .places.fetching import fetch
 from .places.sources import Entry, available, cache_dir
 from .prepare.encoding import Encoding
@@ -14,15 +15,19 @@ __all__ = [
     "Dataset",
     "Encoding",
     "Entry",
+    "Gathered",
     "Imputing",
     "Preprocessing",
     "Reading",
     "Scaling",
+    "Storage",
     "as_features",
     "available",
     "cache_dir",
     "encode_labels",
     "fetch",
+    "gather",
+    "gather_blocks",
     "load",
     "require_finite",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -12,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from svmkit.data.dataset import Dataset
-from svmkit.data.formats.files import read_start, refuse_binary, split_endings
+from svmkit.data.formats.files import split_endings
+from svmkit.data.formats.kinds import kind_of
+from svmkit.data.formats.npy import STORED, map_npy
+from svmkit.data.parts.decoders import NotByPieces, several
+from svmkit.data.parts.gather import Storage, gather, gather_blocks
 from svmkit.data.places.builtin import load_builtin
 from svmkit.data.places.sources import find
 from svmkit.data.prepare.encoding import Encoding
-from svmkit.data.prepare.features import pad_or_refuse_columns, require_finite
+from svmkit.data.prepare.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError, SvmkitWarning
-
-_SVMLIGHT_LINE = re.compile(rb"\s*\S+(\s+(qid|[-+]?\d+):\S*)+\s*")
-_BY_ENDING = {".csv": "table", ".tsv": "table", ".parquet": "parquet", ".npz": "npz"}
-_BY_MAGIC = {b"PAR1": "parquet", b"PK\x03\x04": "npz"}
 
 
 def load(
@@ -35,17 +34,19 @@ def load(
     labelled: bool = True,
     reading: Reading | None = None,
     holes: bool = False,
+    storage: Storage | None = None,
 ) -> Dataset:
     """Read a data set.
 
     Parameters
     ----------
     source : str or path-like
-        A path, or a bare name: a file of the working directory, a built-in set (breast_cancer, diabetes, digits,
-        iris, wine), a file of $SVMKIT_DATA, a file of the download cache ($SVMKIT_CACHE or
-        ~/.cache/svmkit/datasets). By ending, after .gz, .bz2 or .xz: .csv and .tsv are tables, .parquet
-        and .npz themselves; for any other the first lines decide between svmlight and a table. svmlight
-        indices count from 1 unless an index 0 occurs in the file.
+        A path; a folder, or a pattern such as ``parts/*.svm``, whose files are the parts of one set; or a bare name: a
+        file of the working directory, a built-in set (breast_cancer, diabetes, digits, iris, wine), a file of
+        $SVMKIT_DATA, a file of the download cache ($SVMKIT_CACHE or ~/.cache/svmkit/datasets). By ending, after .gz,
+        .bz2 or .xz: .csv and .tsv are tables, .parquet and .npz themselves, and X*.npy has its labels in y*.npy beside
+        it; for any other the first lines decide between svmlight and a table. svmlight indices count from 1 unless an
+        index 0 occurs in the file.
     n_features : int, default=None
         Number of columns that a model expects. The last columns of a sparse file may be missing.
     wider : bool, default=False
@@ -63,11 +64,15 @@ def load(
     holes : bool, default=False
         Whether NaN may stand in X, for the cells of a table's number columns that hold no value, and as the files of
         other formats have it. Infinity is always refused.
+    storage : Storage, default=None
+        The most bytes of features in memory. Where there are more, X is mapped to a file: of .npy the file itself, else
+        one without a name in the folder of temporary files. None: X is in memory.
 
     Returns
     -------
     Dataset
-        X float64, dense when at least half full, else CSR; finite but for `holes`.
+        X float64, dense when at least half full, else CSR; finite but for `holes`. A mapped X of .npy files may be
+        float32.
 
     Raises
     ------
@@ -92,34 +97,89 @@ def load(
     reading = reading or Reading()
     if label is not None:
         reading = replace(reading, label=label)
+    given: dict[str, Any] = {
+        "n_features": n_features,
+        "wider": wider,
+        "encoding": encoding,
+        "labelled": labelled,
+        "holes": holes,
+    }
+    parts, storage = several(source), storage or Storage()
+    if parts is not None:
+        return _load_parts(parts, reading, storage, given)
     place = find(source)
     if isinstance(place, str):
         _refuse_reading(place, reading)
         X, y = load_builtin(place)
         return Dataset(_fit_columns(X, n_features, place), y, place)
+    if encoding is None and labelled and storage.is_exceeded_by(place):
+        try:
+            if kind_of(place) == "npy":
+                return _map(place, n_features, storage)
+            data = gather([place], reading=reading, storage=storage)
+            return replace(data, X=_fit_columns(data.X, n_features, place))
+        except NotByPieces:
+            pass  # the table is learnt as a whole
+    return _load_whole(place, reading, **given)
+
+
+def _map(place: Path, n_features: int | None, storage: Storage) -> Dataset:
+    """Return the set of an array in a file: the file itself is X if its rows can be used as they are stored."""
+    X, y = map_npy(place, True)
+    if X.dtype not in STORED or not X.flags.c_contiguous:
+        return gather([place], storage=storage)
+    require_finite(X, what=str(place))
+    return Dataset(_fit_columns(X, n_features, place), y, split_endings(place.name)[0])
+
+
+def _load_parts(parts: list[Path], reading: Reading, storage: Storage, given: dict[str, Any]) -> Dataset:
+    """Return the set of several files: the columns of the first one, or those that a model expects of each."""
+    if given["encoding"] is None and given["n_features"] is None and given["labelled"] and not given["holes"]:
+        return gather(parts, reading=reading, storage=storage)
+    sets = (load(part, reading=reading, **given) for part in parts)
+    name = f"{len(parts)} files"
+    if given["labelled"]:
+        return gather_blocks(((one.X, one.y) for one in sets), name=name, storage=storage)
+    data = gather_blocks(((one.X, np.zeros(one.n_samples)) for one in sets), name=name, storage=storage)
+    return replace(data, y=None)
+
+
+def _load_whole(
+    place: Path,
+    reading: Reading,
+    n_features: int | None,
+    wider: bool,
+    encoding: Encoding | None,
+    labelled: bool,
+    holes: bool,
+) -> Dataset:
+    """Read a file at once."""
     kind = kind_of(place, encoding.charset if encoding is not None else reading.charset)
     learnt: Encoding | None = None
     flags: np.ndarray | None = None
     notes: tuple[str, ...] = ()
-    y_or_none: Any = None
-    if kind == "table" or kind == "parquet":
+    y: Any = None
+    if kind in ("table", "parquet"):
         if kind == "parquet" and reading.charset is not None:
             raise InputError(f"{place}: --encoding is for CSV and TSV: Parquet says itself how its texts are encoded")
         from svmkit.data.tables.readers import read_table
 
-        X, y_or_none, learnt, flags, notes = read_table(
+        X, y, learnt, flags, notes = read_table(
             place, kind, n_features=n_features, encoding=encoding, reading=reading, labelled=labelled, holes=holes
         )
-    elif kind == "npz":
-        from svmkit.data.formats.npz import read_npz
-
-        _refuse_reading(place, reading)
-        X, y_or_none = read_npz(place, labelled)
     else:
-        from svmkit.data.formats.svmlight import read_svmlight
-
         _refuse_reading(place, reading)
-        X, y_or_none = read_svmlight(place, n_features, wider=wider)
+        if kind == "npz":
+            from svmkit.data.formats.npz import read_npz
+
+            X, y = read_npz(place, labelled)
+        elif kind == "npy":
+            X, y = map_npy(place, labelled)
+            X = as_features(np.array(X, dtype=np.float64), what=str(place))
+        else:
+            from svmkit.data.formats.svmlight import read_svmlight
+
+            X, y = read_svmlight(place, n_features, wider=wider)
     try:
         require_finite(X, holes=holes)
     except InputError as err:
@@ -128,7 +188,7 @@ def load(
         X = _without_empty(X, n_features, str(place))
     elif encoding is None or learnt is None:
         X = _fit_columns(X, n_features, place)
-    return Dataset(X, y_or_none, split_endings(place.name)[0], learnt, flags, notes)
+    return Dataset(X, y, split_endings(place.name)[0], learnt, flags, notes)
 
 
 def _fit_columns(X: Any, n_features: int | None, source: str | Path) -> Any:
@@ -164,29 +224,3 @@ def _refuse_reading(source: str | Path, reading: Reading) -> None:
         raise InputError(f"{source}: {label} can be named for CSV and Parquet only: leave it out")
     if reading.given:
         raise InputError(f"{source}: {', '.join(reading.given)}: for CSV, TSV and Parquet only: leave it out")
-
-
-def kind_of(path: Path, charset: str | None = None) -> str:
-    """Return the format of a file, by its ending or its first bytes: "table", "parquet", "npz" or "svmlight"."""
-    start = read_start(path)
-    ending = split_endings(path.name)[1]
-    by_magic = next((kind for magic, kind in _BY_MAGIC.items() if start.startswith(magic)), None)
-    kind = _BY_ENDING.get(ending) or by_magic
-    if kind in ("parquet", "npz"):
-        return kind
-    if charset is not None:  # UTF-16 has NUL bytes, too
-        start = start.decode(charset, "ignore").encode(errors="ignore")
-    refuse_binary(path, start)
-    return kind or _sniff(start)
-
-
-def _sniff(start: bytes) -> str:
-    """Return "table" if more of the first lines have a delimiter and no index:value than have such a pair."""
-    svmlight = table = 0
-    lines = (line.partition(b"#")[0] for line in start.splitlines())
-    for line in [line for line in lines if line.strip()][:20]:
-        if _SVMLIGHT_LINE.fullmatch(line):
-            svmlight += 1
-        elif any(mark in line for mark in (b",", b"\t", b";")) and not re.search(rb"\s[-+]?\d+:\S", line):
-            table += 1
-    return "table" if table > svmlight else "svmlight"

@@ -8,6 +8,7 @@ import numpy as np
 
 from svmkit.data.dataset import Dataset
 from svmkit.errors import InputError
+from svmkit.runtime.mapping import take
 
 
 def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -> tuple[Dataset, Dataset]:
@@ -87,4 +88,5 @@ def _labels(data: Dataset) -> np.ndarray:
 
 def part(data: Dataset, rows: np.ndarray | slice) -> Dataset:
     """Return some rows of a data set as a data set of the same name."""
-    return replace(data, X=data.X[rows], y=None if data.y is None else data.y[rows])
+    X = take(data.X, rows) if isinstance(rows, np.ndarray) else data.X[rows]
+    return replace(data, X=X, y=None if data.y is None else data.y[rows])

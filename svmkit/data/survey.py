@@ -10,7 +10,8 @@ import numpy as np
 from svmkit.data.classes import with_task
 from svmkit.data.dataset import Dataset
 from svmkit.data.formats.files import split_endings
-from svmkit.data.loading import kind_of, load
+from svmkit.data.formats.kinds import kind_of
+from svmkit.data.loading import load
 from svmkit.data.places.sources import find
 from svmkit.data.prepare.dates import YEAR_FIRST, text_of
 from svmkit.data.prepare.reading import Reading

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -24,7 +25,7 @@ from svmkit.model import file
 from svmkit.model.calibration import Calibration
 from svmkit.model.machines import ClassFunctions, ClassPairs, Machine, OneFunction, rounded
 from svmkit.problems.certificate import Certificate
-from svmkit.runtime import threads
+from svmkit.runtime import mapping, threads
 from svmkit.tasks import task_named
 
 ROWS = 16384, 256  # most and fewest rows of X that are predicted at a time
@@ -507,12 +508,14 @@ class SVMModel:
         require_finite(X, holes=self.preprocessing.takes_holes)
         return X
 
-    def _parts(self, X, n_columns: int) -> list[slice]:
+    def _parts(self, X, n_columns: int) -> Iterator[slice]:
         """Return the parts of X that are predicted together, such that they and their decisions take little memory."""
         n = X.shape[0]
         entries = 2 * X.nnz // n if sp.issparse(X) and not self.preprocessing.moves_zeros else X.shape[1]
         step = max(min(PART_BYTES // (8 * max(entries, n_columns, 1)), ROWS[0]), ROWS[1])
-        return [slice(lo, min(lo + step, n)) for lo in range(0, n, step)]
+        for lo in range(0, n, step):
+            yield slice(lo, min(lo + step, n))
+            mapping.release(X, lo, min(lo + step, n))
 
     def _decide(self, X, rows: slice) -> np.ndarray:
         """Return the known decisions (`Machine`) of some rows of X; all of them are finite."""

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 from psutil import pid_exists
 
+from svmkit.data.parts.layout import Written, csr
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import Features
 from svmkit.errors import InputError
-from svmkit_dask.parts.part import Part, Written, csr
+from svmkit_dask.parts.part import Part
 
 HEADER = "header.json"
 CHUNK = 8 << 20  # bytes that are checked together

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from svmkit.data.classes import quantity_of_counts
-from svmkit.data.formats.layout import DENSE_FROM, integral
+from svmkit.data.formats.layout import integral
+from svmkit.data.parts.layout import About, layout_of, require_columns
 from svmkit.data.prepare import scaling
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import Features, is_sparse, require_finite
 from svmkit.data.prepare.preprocessing import Preprocessing
-from svmkit.data.tables.table import name_columns
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gamma import column_moments, gamma_of_moments
-from svmkit_dask.parts.part import Layout, Part, Written
+from svmkit_dask.parts.part import Part
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,21 +109,12 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class Facts(About):
     """What the driver must know of a part."""
 
-    name: str  # the part in messages
-    n_rows: int
-    n_features: int
-    n_stored: int  # number of entries that are stored
-    is_sparse: bool  # whether the rows are CSR
-    dtype: str  # "float32" or "float64"
-    written: Written  # what the file leaves open until all parts are known
     digest: str  # a BLAKE2b hash of features, answers and weights, wherever the rows are held
     answers: Answers | None  # the labels or targets; None without rows
     moments: Moments
-    # bool (n_features,): the columns of a table that hold nothing but 0 and 1, dates excepted; None for other formats
-    flags: np.ndarray | None
 
 
 def facts_of(part: Part, name: str) -> Facts:
@@ -208,7 +199,7 @@ class Summary:
         if not self.filled:
             named = ", ".join(empty[:3]) or "no part"
             raise InputError(f"{named}: no rows in any of {len(facts)} parts: check the data")
-        _require_columns(self._facts)
+        require_columns(self._facts)
         first = self._facts[0]
         self._is_text = first.answers.is_text
         other = next((one for one in self._facts if one.answers.is_text != self._is_text), None)
@@ -218,7 +209,7 @@ class Summary:
                 f"{text.name}: its labels are text ({_example(text)}), but numbers in {number.name} "
                 f"({_example(number)}): give all parts labels of one kind"
             )
-        self.layout = _layout(self._facts)
+        self.layout = layout_of(self._facts)
         self.n_features = self.layout.n_features
 
     @cached_property
@@ -335,50 +326,3 @@ class Summary:
 def _example(one: Facts) -> str:
     """Return an answer of a part, for messages."""
     return f"{one.answers.low:g}" if one.answers.values is None else repr(one.answers.values[0].item())
-
-
-def _require_columns(facts: Sequence[Facts]) -> None:
-    """Refuse parts whose columns are not those of the first part; sparse rows may lack the last columns."""
-    fixed = [one for one in facts if not one.is_sparse]
-    for one in facts if fixed else ():
-        first = fixed[0]
-        if one.n_features > first.n_features or (one.n_features < first.n_features and not one.is_sparse):
-            raise InputError(
-                f"{one.name}: has {one.n_features:,} feature columns, but {first.name} has {first.n_features:,}: "
-                "give all parts the same columns"
-            )
-    tables = [one for one in fixed if one.written.encoding is not None]
-    for one in tables[1:]:
-        _require_same_table(tables[0], one)
-
-
-def _require_same_table(first: Facts, one: Facts) -> None:
-    """Refuse a table whose columns have other names, another order or other dates than those of the first table."""
-    mine, other, there, fault = one.written.encoding, first.written.encoding, first.name, ""
-    by_name, named = mine.header and other.header, "name it with --label COL"
-    if by_name and mine.columns != other.columns:
-        odd = [name for name in mine.columns if name not in other.columns]
-        what = f"{name_columns(odd)}, which {there} lacks" if odd else f"its columns in another order than {there}"
-        fault = f"has {what}: give all parts the same columns in one order"
-    elif by_name and mine.label != other.label:
-        fault = f"its label is column {mine.label!r}, but {other.label!r} in {there}: {named}"
-    elif not by_name and mine.label_index != other.label_index:
-        columns = f"column {mine.label_index}, but column {other.label_index} in {there} (counted from 0)"
-        fault = f"its label is {columns}: {named}"
-    elif mine.dates != other.dates:
-        at = next(i for i, (a, b) in enumerate(zip(mine.dates, other.dates, strict=True)) if a != b)
-        kinds = f"{mine.dates[at] or 'numbers'}, but {other.dates[at] or 'numbers'} in {there}"
-        fault = f"{name_columns([mine.columns[at]])} holds {kinds}: write dates as 2024-12-31 in all parts"
-    if fault:
-        raise InputError(f"{one.name}: {fault}")
-
-
-def _layout(facts: Sequence[Facts]) -> Layout:
-    """Return the storage that one machine would give to all rows."""
-    from_zero = any(one.written.from_zero for one in facts)
-    width = max(one.n_features + (from_zero and one.written.from_zero is False) for one in facts)
-    sparse = [one for one in facts if one.is_sparse]
-    stored, cells = sum(one.n_stored for one in facts), sum(one.n_rows for one in facts) * width
-    is_sparse = any(not one.written.by_density for one in sparse) or (bool(sparse) and stored < DENSE_FROM * cells)
-    dtype: Any = np.result_type(*(np.dtype(one.dtype) for one in facts))
-    return Layout(width, is_sparse, dtype.name, from_zero)

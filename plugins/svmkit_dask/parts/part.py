@@ -4,58 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from svmkit.data.prepare.encoding import Encoding
+from svmkit.data.parts.layout import Layout, Written, rows_of
 from svmkit.data.prepare.features import Features, as_features, is_sparse
 from svmkit.kernels.engines import with_int32_indices
 
 BLOCK = 64 << 20  # bytes of a block of rows, which is what a reader of local disk needs in memory
-
-
-@dataclass(frozen=True)
-class Written:
-    """What the file of a part leaves open until the other parts are known."""
-
-    # whether a column of index 0 occurs in an svmlight file: if it does in one part, columns count from 0 in all.
-    # None for a format without such indices
-    from_zero: bool | None = None
-    # whether the rows are dense or sparse according to their density, as `svmkit.load` decides for svmlight
-    by_density: bool = False
-    encoding: Encoding | None = None  # how the columns of a table became features
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The storage that the rows of all parts have, once all parts are known (`Summary.layout`)."""
-
-    n_features: int  # number of columns
-    is_sparse: bool  # whether the rows are CSR
-    dtype: str  # "float32" or "float64"
-    from_zero: bool = False  # whether the columns of svmlight files count from 0
-
-    def shift(self, written: Written) -> int:
-        """Return the number of columns that are put in front of those of a part."""
-        return int(self.from_zero and written.from_zero is False)
-
-    def apply(self, X: Features, written: Written) -> Features:
-        """Return rows of a part in this storage; X itself if nothing changes."""
-        shift = self.shift(written)
-        width = X.shape[1] + shift
-        if X.dtype != self.dtype:
-            X = X.astype(self.dtype)
-        if is_sparse(X):
-            if shift or width < self.n_features:
-                indices = X.indices + shift if shift else X.indices
-                X = csr((X.data, indices, X.indptr), self.n_features)
-            return X if self.is_sparse else X.toarray()
-        if width < self.n_features:
-            X = np.pad(X, ((0, 0), (shift, self.n_features - width)))
-        return with_int32_indices(csr_array(X)) if self.is_sparse else X
 
 
 class Part(ABC):
@@ -149,21 +106,6 @@ class LaidOut(Part):
 
     def take(self, rows: np.ndarray) -> Features:
         return self._layout.apply(self._part.take(rows), self.written)
-
-
-def csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], n_features: int) -> Any:
-    """Return a CSR array of data, indices and pointers that are known to be canonical, without a look at them."""
-    X = csr_array(arrays, shape=(len(arrays[2]) - 1, n_features), copy=False)
-    X.has_canonical_format = True
-    return X
-
-
-def rows_of(X: Features, lo: int, hi: int) -> Features:
-    """Return rows lo to hi - 1 as views; of CSR only the row pointers are copied."""
-    if not is_sparse(X):
-        return X[lo:hi]
-    begin, end = X.indptr[lo], X.indptr[hi]
-    return csr((X.data[begin:end], X.indices[begin:end], X.indptr[lo : hi + 1] - begin), X.shape[1])
 
 
 def places(classes: np.ndarray, answers: np.ndarray) -> np.ndarray:

@@ -39,7 +39,7 @@ def run(options: TrainOptions) -> Outcome:
         refuse(options, NOT_OF_OUTLIERS)
     method = options.method()
     start = SVMModel.load(options.out) if options.out and options.starts_at_model else None
-    sets = read(options)
+    sets = read(options, is_linear=method.problem_type().is_linear)
     method = options.method(sets.train.task)
     advise_scaling(sets.train.X, options, method.kernel)
     data, seconds = prepare(method, sets)

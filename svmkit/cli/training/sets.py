@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from dataclasses import dataclass, replace
 from typing import Any
 
 from svmkit.cli.common import note
 from svmkit.cli.options import require_of_task
 from svmkit.cli.training.train_options import TrainOptions
-from svmkit.data import Dataset, load
+from svmkit.data import Dataset, Gathered, Storage, load
 from svmkit.data.classes import with_labels_like, with_task
 from svmkit.data.prepare import scaling
 from svmkit.data.prepare.encoding import LAST
 from svmkit.data.prepare.imputing import require_values
 from svmkit.data.splitting import split
 from svmkit.kernels.functions import Kernel
+from svmkit.kernels.gram import parse_bytes
+from svmkit.runtime.mapping import is_mapped, size_of
 from svmkit.tasks import task_named
+
+TELL = 5.0  # seconds between two lines on the progress of reading
 
 
 @dataclass(frozen=True)
@@ -29,16 +35,22 @@ class Sets:
     sha256: str | None = None  # checksum of the contents of `train`; None if it is unknown or no model is kept
 
 
-def read(options: TrainOptions) -> Sets:
-    """Load the data, and load or hold out the test rows; raise InputError if that cannot be done."""
+def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
+    """Load the data, and load or hold out the test rows; raise InputError if that cannot be done.
+
+    The rows of a problem that `is_linear` are on local disk if they exceed --memory.
+    """
+    storage = _storage(options, is_linear)
     holes, supervised = options.impute is not None, task_named(options.task).is_supervised
-    reading = {"reading": options.reading, "n_features": options.n_features}
+    reading = {"reading": options.reading, "n_features": options.n_features, "storage": storage}
     train = load(options.data, **reading, labelled=supervised, holes=holes)
     train = with_task(train, options.task) if supervised else replace(train, task=options.task)
     require_of_task(options, train.task)
+    if is_mapped(train.X):
+        note(f"{train.name}: {size_of(train.X) / 1e6:,.0f} MB of rows, more than --memory, stay on local disk")
     test: Dataset | None = None
     if options.test:
-        test = load_test(options, train, holes=holes)
+        test = load_test(options, train, holes=holes, storage=storage)
         if train.X.shape == test.X.shape and train.fingerprint() == test.fingerprint():
             note(f"--test {options.test} has the rows of {options.data}: the test says nothing about new rows")
     elif options.test_size:
@@ -55,7 +67,20 @@ def read(options: TrainOptions) -> Sets:
     return Sets(train, test, train.n_samples, train.n_features, sha256)
 
 
-def load_test(options: TrainOptions, train: Dataset, *, holes: bool = False) -> Dataset:
+def _storage(options: TrainOptions, is_linear: bool) -> Storage:
+    """Return where rows are kept, and who hears of them."""
+    told = [0.0]
+
+    def report(at: Gathered) -> None:
+        if sys.stderr.isatty() and time.monotonic() - told[0] > TELL:
+            told[0] = time.monotonic()
+            of = "" if at.of is None else f" of {at.of:,}"
+            note(f"part {at.part:,}{of}: {at.rows:,} rows, {at.nbytes / 1e6:,.0f} MB so far")
+
+    return Storage(parse_bytes(options.memory) if is_linear else None, report=report)
+
+
+def load_test(options: TrainOptions, train: Dataset, *, holes: bool = False, storage: Storage | None = None) -> Dataset:
     """Return the set of --test with the columns and labels of the training data."""
     test = load(
         options.test,
@@ -64,6 +89,7 @@ def load_test(options: TrainOptions, train: Dataset, *, holes: bool = False) -> 
         encoding=train.encoding,
         labelled=task_named(train.task).is_supervised,
         holes=holes,
+        storage=storage,
     )
     return with_labels_like(test, train)
 

@@ -30,7 +30,7 @@ def read_npz(path: Path, labelled: bool) -> tuple[Any, np.ndarray | None]:
         if labelled:
             raise InputError(f"{path}: has no array 'y' (it has {_names(arrays)}): save the labels as y")
         return X, None
-    return X, _labels(path, arrays["y"], X.shape[0])
+    return X, check_labels(path, arrays["y"], X.shape[0])
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
@@ -80,7 +80,8 @@ def _sparse(path: Path, arrays: dict[str, np.ndarray]) -> Any:
     return densify(csr(X.data.astype(np.float64, copy=False), X.indices, X.indptr, X.shape))
 
 
-def _labels(path: Path, y: np.ndarray, rows: int) -> np.ndarray:
+def check_labels(path: Path, y: np.ndarray, rows: int) -> np.ndarray:
+    """Return the labels y of a file for so many rows of X: int64, float64 or text; InputError if they are none."""
     if y.ndim == 2 and y.shape[1] == 1:
         y = y.ravel()
     if y.shape != (rows,):

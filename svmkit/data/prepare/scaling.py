@@ -4,28 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from svmkit.data.prepare.features import is_sparse
+from svmkit.data.prepare.moments import Moments, mapped_moments
 from svmkit.errors import InputError
+from svmkit.runtime import mapping
 
 KINDS = ("standard", "minmax", "maxabs")
 
 _CHUNK = 1 << 20  # entries worked on together: statistics in float64 without a float64 copy of float32 data
 _HINT_FOLD = 100.0  # ratio of standard deviations from which on a hint is given
 _RANGE_FOLD = 10.0  # ... unless the ranges agree: 0/1 columns differ in frequency only, and need no scaling
-
-
-class Moments(NamedTuple):
-    """What scaling asks of the columns: number of samples, least and largest value, mean, population variance."""
-
-    n: int
-    low: np.ndarray
-    high: np.ndarray
-    mean: np.ndarray
-    variance: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +63,8 @@ class Scaling:
             If the kind is unknown, would fill in the zeros of a CSR matrix, or a spread overflows.
         """
         _require_kind(kind, sparse=is_sparse(X))
+        if mapping.is_mapped(X):
+            return cls.from_moments(kind, mapped_moments(X), sparse=is_sparse(X), flags=flags)
         if is_sparse(X):
             center = np.zeros(X.shape[1])
             scale = _sparse_std(X) if kind == "standard" else _max_abs_sparse(X)
@@ -146,6 +140,8 @@ class Scaling:
             )
         if is_sparse(X) and self.moves_zeros:
             X = X.toarray()
+        if mapping.is_mapped(X):
+            return self._write(X)
         if is_sparse(X):
             data = (X.data / self.scale[X.indices]).astype(X.dtype, copy=False)
             return type(X)((data, X.indices, X.indptr), shape=X.shape, copy=False)
@@ -154,6 +150,15 @@ class Scaling:
             # through float64: a float32 difference of close numbers would lose the digits that matter
             out[rows] = (X[rows].astype(np.float64, copy=False) - self.center) / self.scale
         return out
+
+    def _write(self, X: Any) -> Any:
+        """Return a scaled copy of mapped X on local disk."""
+        if is_sparse(X):
+            chunks = (slice(lo, lo + _CHUNK) for lo in range(0, len(X.data), _CHUNK))
+            data = mapping.write_blocks(X.dtype, (X.data[at] / self.scale[X.indices[at]] for at in chunks))
+            return mapping.with_arrays(X, data, X.indices, X.indptr)
+        scaled = ((X[rows].astype(np.float64, copy=False) - self.center) / self.scale for rows in _row_chunks(X))
+        return mapping.write_blocks(X.dtype, scaled).reshape(X.shape)
 
     def widen(self, n_features: int) -> Scaling:
         """Return the scaling with further features up to this number, which it leaves as they are."""
@@ -193,6 +198,11 @@ def scale_hint(X: Any) -> str | None:
     deviations also differ because features are rare (0/1 columns), and scaling changes nothing then.
     """
     sparse = is_sparse(X)
+    if mapping.is_mapped(X):  # it has no holes
+        moments = mapped_moments(X)
+        deviation = _deviation(moments.mean, moments.variance) if sparse else _standard(moments)[1]
+        spread = np.maximum(np.abs(moments.low), np.abs(moments.high)) if sparse else moments.high - moments.low
+        return _hint_of(deviation, spread, sparse)
     with np.errstate(all="ignore"):  # opposite infinite sums only cost an imputing that does nothing
         holed = np.isnan((X.data if sparse else X).sum())
     if holed:
@@ -206,6 +216,11 @@ def scale_hint(X: Any) -> str | None:
         low, high = _min_max(X)
         with np.errstate(over="ignore"):
             spread = high - low
+    return _hint_of(deviation, spread, sparse)
+
+
+def _hint_of(deviation: np.ndarray, spread: np.ndarray, sparse: bool) -> str | None:
+    """Return the hint for columns of these standard deviations and ranges."""
     varies = (deviation > 0) & (spread > 0) & np.isfinite(deviation)
     if np.count_nonzero(varies) < 2:
         return None

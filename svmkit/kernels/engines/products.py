@@ -67,6 +67,12 @@ class _Products(Engine):
         self.single = fits and not exponent > FAR
         self.rough_single = self.single or (fits and self.form.argument is Argument.SQUARE and not exponent > FARTHEST)
 
+    def diag(self):
+        if self.form.is_radial or self.origin.size or type(self.kernel).diag is not Kernel.diag:
+            return super().diag()
+        with np.errstate(over="ignore"):  # the norms are at hand
+            return self.form.apply(self.sq.copy(), self.scalars)
+
     @cached_property
     def entries(self) -> int:
         """The largest number of entries of a row that take part in a sum."""

@@ -11,6 +11,7 @@ import numpy as np
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram.by_class import SharedKernel
 from svmkit.kernels.gram.gram import Gram, parse_bytes
+from svmkit.runtime.mapping import take
 
 if TYPE_CHECKING:
     from svmkit.kernels.gram.complete import CompleteKernel
@@ -61,7 +62,7 @@ class Grams:
         """Return a Gram of some rows of X, in this order, that shares nothing with others."""
         X = self.X
         if len(rows) < X.shape[0]:  # else no copy is needed
-            X = X[rows][:, rows] if isinstance(self.kernel, Precomputed) else X[rows]
+            X = X[rows][:, rows] if isinstance(self.kernel, Precomputed) else take(X, rows)
         return Gram(self.kernel, X, memory=self.memory)
 
     def pair(self, a: int, b: int, *, shared: bool = True, complete: bool = False) -> tuple[np.ndarray, Gram]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from svmkit.runtime import mapping
+
 CHUNK = 1 << 17  # entries of X that are moved at a time
 
 
@@ -24,6 +26,8 @@ def square_norms(X, origin: np.ndarray | None = None) -> np.ndarray:
         from svmkit.kernels.loops.tile_dots import csr_square_norms
 
         norms = np.empty(X.shape[0])
-        csr_square_norms(X.data, X.indptr, norms)
+        for lo, hi in mapping.windows(X):
+            csr_square_norms(X.data, X.indptr[lo : hi + 1], norms[lo:hi])
         return norms
-    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    parts = [np.einsum("ij,ij->i", X[lo:hi], X[lo:hi], dtype=np.float64) for lo, hi in mapping.windows(X)]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

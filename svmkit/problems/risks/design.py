@@ -6,6 +6,7 @@ so that a solver is written once. Call them from a function at module level with
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from numba.extending import intrinsic, overload
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
 from svmkit.runtime.compiling import njit
+from svmkit.runtime.mapping import WINDOW, windows
 from svmkit.runtime.threads import spread
 
 FAST = {"contract", "nsz", "reassoc"}
@@ -162,21 +164,47 @@ class Design:
         self.width = self.d + (self.bias != 0.0)
         self.entries = X.nnz if sp.issparse(X) else X.size
         self.sq = gram.diag + self.bias**2
+        self._window = min(WINDOW, gram.budget // 4)
 
     def margins(self, w: np.ndarray) -> np.ndarray:
         """Return h (m,) = X w for w (width,), bias included."""
         out = np.full(self.m, self.bias * w[-1])
-        spread(_add_margins, self.m, ENTRY * self.entries / self.m, self.rows, w, out)
+        for lo, hi in self.windows():
+            spread(_add_margins, hi - lo, ENTRY * self.entries / self.m, self.part(lo, hi), w, out[lo:hi])
         return out
 
-    def pull(self, v: np.ndarray) -> np.ndarray:
-        """Return X'v (width,) for v (m,), bias included. The order of the sum depends on the shape of X alone."""
-        parts = np.zeros((int(np.clip(self.entries // (2 * self.width), 1, PARTS)), self.width))
-        spread(_add_pulls, len(parts), ENTRY * self.entries / len(parts), self.rows, v, parts)
-        out = parts.sum(axis=0)
+    def pull(self, v: np.ndarray, along: Callable[[int, int], None] | None = None) -> np.ndarray:
+        """Return X'v (width,) for v (m,), bias included. The order of the sum depends on the shape of X alone.
+
+        Parameters
+        ----------
+        v : ndarray of shape (m,)
+            The weights of the samples.
+        along : callable, default=None
+            Called with the ends of each range of rows before its weights are used, so that rows on disk are read once.
+        """
+        out = np.zeros(self.width)
+        for lo, hi in self.windows():
+            entries = self.entries * (hi - lo) // self.m
+            parts = np.zeros((int(np.clip(entries // (2 * self.width), 1, PARTS)), self.width))
+            if along is not None:
+                along(lo, hi)
+            spread(_add_pulls, len(parts), ENTRY * entries / len(parts), self.part(lo, hi), v[lo:hi], parts)
+            out += parts.sum(axis=0)
         if self.width > self.d:
             out[-1] = self.bias * v.sum()
         return out
+
+    def windows(self) -> Iterator[tuple[int, int]]:
+        """Yield the ranges of rows in which passes over X read it, as `svmkit.runtime.mapping.windows`."""
+        return windows(self.rows, self._window)
+
+    def part(self, lo: int, hi: int) -> Any:
+        """Return rows lo to hi - 1 in the form of `rows`; of sparse rows only the pointers differ."""
+        if (lo, hi) == (0, self.m):
+            return self.rows
+        rows = self.rows
+        return rows._replace(indptr=rows.indptr[lo : hi + 1]) if isinstance(rows, CSR) else rows[lo:hi]
 
     def join(self, w: np.ndarray, intercept: float) -> np.ndarray:
         """Return w (width,) of weights (d,) and an intercept, which is lost without a bias column."""

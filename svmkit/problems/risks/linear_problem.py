@@ -7,6 +7,7 @@ minimise a neighbour in its place (`LinearProblem.around`), whose bias is pulled
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -183,9 +184,15 @@ class LinearProblem(Risk):
         linear, ridged = dual_sums(*self.points, beta)
         return linear - 0.5 * (float(w @ w) + ridged)
 
-    def weights(self, beta: np.ndarray) -> np.ndarray:
-        """Return w (width,) of the dual weights beta (m,), from scratch; without an entry of a bias that is free."""
-        w = self.design.pull(beta)
+    def weights(self, beta: np.ndarray, along: Callable[[int, int], None] | None = None) -> np.ndarray:
+        """Return w (width,) of the dual weights beta (m,), from scratch; without an entry of a bias that is free.
+
+        Parameters
+        ----------
+        beta, along : ndarray of shape (m,), callable
+            The dual weights, and as for `Design.pull`.
+        """
+        w = self.design.pull(beta, along)
         if self.is_free:
             w[-1] = 0.0
         return w

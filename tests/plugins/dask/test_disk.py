@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from support.part_files import header, numbers, rows, write
 from support.refusals import refused
+from svmkit.data.parts import decoders
 from svmkit_dask.parts import sources
 from svmkit_dask.parts.disk import DiskPart, LostCache, Writer
 from svmkit_dask.parts.part import MemoryPart
@@ -176,7 +177,7 @@ def test_two_processes_decode_one_part_at_once(tmp_path):
 @pytest.mark.parametrize("form", ["svm", "csv label", "parquet"])
 def test_a_part_that_does_not_fit_is_never_whole_in_memory(tmp_path, form, monkeypatch):
     monkeypatch.setattr("svmkit.data.formats.svmlight._BLOCK", 1 << 16)
-    monkeypatch.setattr(sources, "_CELLS", 1 << 13)
+    monkeypatch.setattr(decoders, "_CELLS", 1 << 13)
     monkeypatch.setattr("svmkit_dask.parts.part.BLOCK", 1 << 18)
     X, y = numbers(n=16_000, d=20, density=1.0)
     if form == "parquet":

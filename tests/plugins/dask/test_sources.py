@@ -107,7 +107,7 @@ UNREADABLE = {
     "cut.parquet": (b"PAR1" + bytes(500), "cut.parquet: is no Parquet file"),
     "text.svm": (b"1 1:2\n1 1:x\n", "text.svm:2: not svmlight"),
     "short.csv": (b"a,b,y\n1,2,0\n1,2\n", "short.csv:3: has 2 fields"),
-    "holes.csv": (b"a,b,y\n1,2,0\n,2,1\n", "holes.csv:3: 1 hole .*--impute is not available on a cluster"),
+    "holes.csv": (b"a,b,y\n1,2,0\n,2,1\n", "holes.csv:3: 1 hole .*--impute is not available for parts"),
     "nan.svm": (b"1 1:nan\n", "nan.svm:1: the value"),
     "pickled.npz": (b"PK\x03\x04" + bytes(99), "pickled.npz: is no NPZ file"),
 }
@@ -144,7 +144,7 @@ def test_a_blank_file_is_a_part_without_rows(tmp_path):
 
 
 def test_a_table_in_pieces_is_the_table(tmp_path, monkeypatch):
-    monkeypatch.setattr("svmkit_dask.parts.sources._CELLS", 12)
+    monkeypatch.setattr("svmkit.data.parts.decoders._CELLS", 12)
     X, y = numbers(n=50, d=3)
     for form in ("csv label", "parquet"):
         path = write(tmp_path, "whole", form, X, y)

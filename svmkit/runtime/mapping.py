@@ -1,0 +1,225 @@
+"""Arrays on local disk, mapped to memory: made piece by piece, recognised, and kept from filling the memory.
+
+The pages of a mapped file that have been read count as memory of the process, although the system can drop them at any
+time. Those who read such features read them by `windows`, which release their pages.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from svmkit.errors import InputError
+
+WINDOW = 32 << 20  # bytes of the rows that are read together
+CHUNK = 8 << 20  # bytes that are copied together
+
+
+class DiskArray:
+    """A one-dimensional array that grows at its end: in memory, and in a file from `spill` on.
+
+    The file has no name, so that nothing is left of it whatever ends the process.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Type of the values.
+    folder : str or Path, default=None
+        Folder of the file; None is that of temporary files.
+    """
+
+    def __init__(self, dtype: Any, folder: str | os.PathLike[str] | None = None) -> None:
+        self.dtype, self.folder = np.dtype(dtype), folder
+        self._pieces: list[np.ndarray] = []
+        self._file: Any = None
+        self.size = 0  # number of values
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all values."""
+        return self.size * self.dtype.itemsize
+
+    def append(self, values: np.ndarray) -> None:
+        """Add values of the array's type at the end; InputError where the disk has no room."""
+        values = np.ascontiguousarray(values, dtype=self.dtype).reshape(-1)
+        self.size += values.size
+        if self._file is None:
+            self._pieces.append(values)
+        else:
+            self._write(values)
+
+    def spill(self) -> None:
+        """Move the values to a file, which takes those that follow, too."""
+        if self._file is not None:
+            return
+        try:
+            self._file = tempfile.TemporaryFile(prefix="svmkit-rows-", dir=self.folder, buffering=0)  # noqa: SIM115
+        except OSError as err:
+            raise InputError(f"{self._place}: cannot be written to ({err.strerror or err}): {_ROOM}") from err
+        pieces, self._pieces = self._pieces, []
+        while pieces:
+            self._write(pieces.pop(0))
+
+    def truncate(self, size: int) -> None:
+        """Drop the values from number `size` on."""
+        if self._file is not None:
+            self._file.truncate(size * self.dtype.itemsize)
+            self._file.seek(0, os.SEEK_END)
+        else:
+            kept = np.concatenate([np.empty(0, self.dtype), *self._pieces])[:size]
+            self._pieces = [kept]
+        self.size = size
+
+    def finish(self) -> np.ndarray:
+        """Return all values, as one array in memory or mapped to the file; nothing can be added from then on."""
+        if self._file is None:
+            return (
+                self._pieces[0] if len(self._pieces) == 1 else np.concatenate([np.empty(0, self.dtype), *self._pieces])
+            )
+        if not self.size:
+            return np.empty(0, self.dtype)
+        with self._file as file:
+            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), self.dtype)
+
+    @property
+    def _place(self) -> str:
+        return str(self.folder or tempfile.gettempdir())
+
+    def _write(self, values: np.ndarray) -> None:
+        content = memoryview(values.view(np.uint8).data)
+        try:
+            while len(content):
+                content = content[self._file.write(content[:CHUNK]) :]
+        except OSError as err:
+            self._file.close()
+            raise InputError(
+                f"{self._place}: has no room for the rows ({err.strerror or err}, after {self.nbytes / 1e6:,.0f} MB): "
+                f"{_ROOM}"
+            ) from err
+
+
+_ROOM = "make room there, or name another folder in TMPDIR"
+
+
+def map_of(array: Any) -> mmap.mmap | None:
+    """Return the map of a file behind an array, or None if there is none."""
+    while array is not None and not isinstance(array, mmap.mmap):
+        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
+    return array
+
+
+def maps_of(X: Any) -> list[mmap.mmap]:
+    """Return the maps behind features, dense or sparse; an empty list if they are in memory."""
+    arrays = (X,) if isinstance(X, np.ndarray) else (getattr(X, "data", None), getattr(X, "indices", None))
+    return [mapped for mapped in map(map_of, arrays) if mapped is not None]
+
+
+def is_mapped(X: Any) -> bool:
+    """Return whether features, dense or sparse, are mapped to a file."""
+    return bool(maps_of(X))
+
+
+def write_blocks(dtype: Any, blocks: Iterable[np.ndarray]) -> np.ndarray:
+    """Return the values of some blocks as one array (size,) that is mapped to a file."""
+    out = DiskArray(dtype)
+    out.spill()
+    for block in blocks:
+        out.append(block)
+    return out.finish()
+
+
+def take(X: Any, rows: np.ndarray) -> Any:
+    """Return some rows of features (n, d), dense or CSR, by number: on local disk where X is mapped to a file."""
+    if not is_mapped(X):
+        return X[rows]
+    is_dense = isinstance(X, np.ndarray)
+    step = max(1, CHUNK * X.shape[0] // max(1, size_of(X)))
+    starts = range(0, len(rows), step)
+    if is_dense:
+        return write_blocks(X.dtype, (X[rows[lo : lo + step]] for lo in starts)).reshape(len(rows), -1)
+    data = write_blocks(X.data.dtype, (X[rows[lo : lo + step]].data for lo in starts))
+    indices = write_blocks(X.indices.dtype, (X[rows[lo : lo + step]].indices for lo in starts))
+    pointers = np.append(0, np.cumsum(np.diff(X.indptr)[rows], dtype=np.int64))
+    return with_arrays(X, data, indices, pointers.astype(X.indptr.dtype))
+
+
+def with_arrays(X: Any, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Any:
+    """Return a CSR array of these arrays, with as many columns as X and as canonical as X, without a look at them."""
+    out = type(X)((data, indices, indptr), shape=(len(indptr) - 1, X.shape[1]), copy=False)
+    out.has_canonical_format = X.has_canonical_format
+    return out
+
+
+def size_of(X: Any) -> int:
+    """Return the bytes of features (n, d), dense or CSR, without row pointers."""
+    return X.data.nbytes + X.indices.nbytes if hasattr(X, "indptr") else X.nbytes
+
+
+def windows(X: Any, size: int = WINDOW) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of rows, first and behind the last, in which features are to be read: all rows if in memory.
+
+    Of features that are mapped to a file, the next window is fetched while the caller works on one, and the pages of
+    one that has been read are released, so that they do not count as memory of the process.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), or CSR matrix or arrays
+        The features.
+    size : int, default=32 MiB
+        The bytes of a window, which has a row at least.
+    """
+    n = len(X.indptr) - 1 if hasattr(X, "indptr") else len(X)
+    if not is_mapped(X):
+        yield 0, n
+        return
+    ends = window_ends(X, size)
+    for k in range(len(ends) - 1):
+        if k + 2 < len(ends):
+            fetch(X, int(ends[k + 1]), int(ends[k + 2]))
+        yield int(ends[k]), int(ends[k + 1])
+        release(X, int(ends[k]), int(ends[k + 1]))
+
+
+def window_ends(X: Any, size: int) -> np.ndarray:
+    """Return the first rows of windows of `size` bytes, and the number of rows: int64, ascending."""
+    if hasattr(X, "indptr"):
+        ends, each = X.indptr, X.data.itemsize + X.indices.itemsize
+        starts = np.searchsorted(ends, np.arange(0, int(ends[-1]), max(1, size // each)))
+        return np.unique(np.append(starts, len(ends) - 1))
+    return np.append(np.arange(0, len(X), max(1, size // max(1, X.shape[1] * X.itemsize))), len(X))
+
+
+def fetch(X: Any, first: int, last: int) -> None:
+    """Let the system read rows `first` to `last` - 1 of mapped features, while the program goes on."""
+    _advise(X, first, last, "MADV_WILLNEED")
+
+
+def release(X: Any, first: int, last: int) -> None:
+    """Let the system take the pages of rows `first` to `last` - 1 of mapped features."""
+    _advise(X, first, last, "MADV_DONTNEED")
+
+
+def _advise(X: Any, first: int, last: int, advice: str) -> None:
+    """Give the system advice on the pages of rows `first` to `last` - 1 of features, dense or sparse arrays."""
+    kind = getattr(mmap, advice, None)
+    if kind is None:
+        return
+    if isinstance(X, np.ndarray):
+        arrays, ends = [X], (first * X.strides[0], last * X.strides[0])
+    else:
+        arrays, ends = [X.data, X.indices], (int(X.indptr[first]), int(X.indptr[last]))
+    for array in arrays:
+        mapped = map_of(array)
+        if mapped is None:
+            continue
+        scale = 1 if isinstance(X, np.ndarray) else array.itemsize
+        begin = array.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
+        lo = (begin + ends[0] * scale) // mmap.PAGESIZE * mmap.PAGESIZE
+        with suppress(ValueError, OSError):
+            mapped.madvise(kind, lo, min(begin + ends[1] * scale - lo, len(mapped) - lo))
