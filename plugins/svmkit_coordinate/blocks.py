@@ -36,7 +36,7 @@ class Blocks:
         self._copy: Any = None
 
     @classmethod
-    def of(cls, problem: LinearDual) -> Blocks | None:
+    def make(cls, problem: LinearDual) -> Blocks | None:
         """Return the blocks of a problem whose rows are mapped to a file and exceed its memory, else None."""
         rows = problem.design.rows
         return cls(problem) if mapping.is_mapped(rows) and mapping.size_of(rows) > problem.gram.budget else None
@@ -44,7 +44,16 @@ class Blocks:
     def passes(self, order, n, beta, v, thresholds, shrinking, rng, limits):
         """Do as `svmkit_coordinate.passes.passes` with the `limits` room and most.
 
-        A pass over the file is the only one of its call; it visits the blocks in the order of rows if rng is None.
+        A pass over the file is the only one of its call.
+
+        Parameters
+        ----------
+        order, n, beta, v, thresholds, shrinking
+            As there.
+        rng : Generator or None
+            What orders are drawn from; None keeps the order of the rows.
+        limits : tuple of int
+            `room` and `most` as there, for passes in memory.
         """
         if self._bytes[order[:n]].sum() <= self._most:
             return self._pass_in_memory(order, n, beta, v, thresholds, shrinking, rng, limits)

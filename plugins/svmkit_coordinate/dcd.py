@@ -38,7 +38,7 @@ class State:
         self.problem, self.beta, self.draws = problem, beta, draws
         rows, m = problem.design.rows, problem.m
         self.values = (rows.data.size if isinstance(rows, CSR) else rows.size) / m
-        self.blocks = Blocks.of(problem) if draws.every else None
+        self.blocks = Blocks.make(problem) if draws.every else None
         worth = workers > 1 and m >= workers * FEW and m * self.values >= WORTH
         self.shared = Shared.allocate(problem, workers) if worth else None
         # all points, in a random order; several draws, since a few points may come in the order of the data by accident

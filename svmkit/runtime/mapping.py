@@ -150,7 +150,13 @@ def take(X: Any, rows: np.ndarray) -> Any:
 
 
 def with_arrays(X: Any, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Any:
-    """Return a CSR array of these arrays, with as many columns as X and as canonical as X, without a look at them."""
+    """Return a CSR array of these arrays, with as many columns as X and as canonical as X, without a look at them.
+
+    Parameters
+    ----------
+    X, data, indices, indptr
+        The CSR matrix that the arrays are made from, and the arrays.
+    """
     out = type(X)((data, indices, indptr), shape=(len(indptr) - 1, X.shape[1]), copy=False)
     out.has_canonical_format = X.has_canonical_format
     return out

@@ -21,7 +21,7 @@ from svmkit.kernels.gram import parse_bytes
 from svmkit.runtime.mapping import is_mapped, size_of
 from svmkit.tasks import task_named
 
-TELL = 5.0  # seconds between two lines on the progress of reading
+PAUSE = 5.0  # seconds between two lines on the progress of reading
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,12 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
 
 def _storage(options: TrainOptions, is_linear: bool) -> Storage:
     """Return where rows are kept, and who hears of them."""
-    told = [0.0]
+    last = time.monotonic()
 
     def report(at: Gathered) -> None:
-        if sys.stderr.isatty() and time.monotonic() - told[0] > TELL:
-            told[0] = time.monotonic()
+        nonlocal last
+        if sys.stderr.isatty() and time.monotonic() - last > PAUSE:
+            last = time.monotonic()
             of = "" if at.of is None else f" of {at.of:,}"
             note(f"part {at.part:,}{of}: {at.rows:,} rows, {at.nbytes / 1e6:,.0f} MB so far")
 
@@ -81,7 +82,15 @@ def _storage(options: TrainOptions, is_linear: bool) -> Storage:
 
 
 def load_test(options: TrainOptions, train: Dataset, *, holes: bool = False, storage: Storage | None = None) -> Dataset:
-    """Return the set of --test with the columns and labels of the training data."""
+    """Return the set of --test with the columns and labels of the training data.
+
+    Parameters
+    ----------
+    options, train : TrainOptions, Dataset
+        The options, and the training data.
+    holes, storage : optional
+        As for `svmkit.load`.
+    """
     test = load(
         options.test,
         n_features=train.n_features,

@@ -42,5 +42,5 @@ def _open(path: Path, *, whole: bool = False) -> Any:
     try:
         return np.load(path, mmap_mode=None if whole else "r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as err:
-        fact = "holds Python objects, which are never unpickled" if "pickle" in str(err) else "is no NPY file"
+        fact = "holds Python objects, which are never unpickled" if "bject" in str(err) else "is no NPY file"
         raise InputError(f"{path}: {fact} ({one_line(err)}): save numbers and text arrays with numpy.save") from err

@@ -29,10 +29,30 @@ Report = Callable[["Gathered"], Any]
 
 @dataclass(frozen=True)
 class Gathered:
-    """The progress of `gather`: the part that is read, numbered from 1, and the rows and bytes of all so far."""
+    """The progress of `gather`.
+
+    Attributes
+    ----------
+    part : int
+        The number of the part that is read, from 1.
+    of : int or None
+        The number of parts, None where it is not known.
+    rows : int
+        The rows of all parts so far.
+    nbytes : int
+        Their bytes.
+
+    Examples
+    --------
+    >>> from svmkit.data import Storage, gather_blocks
+    >>> seen = []
+    >>> data = gather_blocks([([[0.5, 1.0]], [1]), ([[2.0, 3.0]], [0])], storage=Storage(report=seen.append))
+    >>> seen[-1]
+    Gathered(part=2, of=None, rows=2, nbytes=32)
+    """
 
     part: int
-    of: int | None  # None where the number of parts is unknown
+    of: int | None
     rows: int
     nbytes: int
 
@@ -230,7 +250,13 @@ class Rows:
         return self.storage.most is not None and self.nbytes > self.storage.most
 
     def add_part(self, name: str, decoder: Decoder, report: Callable[[], Any] | None = None) -> None:
-        """Add the rows of a part; raise MixedLabels, with nothing added, where only some of its labels are text."""
+        """Add the rows of a part; raise MixedLabels, with nothing added, where only some of its labels are text.
+
+        Parameters
+        ----------
+        name, decoder, report : str, Decoder, callable
+            The part in messages, what reads it, and what is called after each piece.
+        """
         begin, answers, marks = self.n_rows, len(self._answers), {k: store.mark() for k, store in self._stores.items()}
         try:
             about = self._add_pieces(name, decoder, report)
@@ -354,7 +380,17 @@ class Store:
             self._indices.spill()
 
     def add(self, values: np.ndarray, indices: np.ndarray | None, counts: np.ndarray | None, base: int = 0) -> None:
-        """Add rows: dense values, or values, the columns less `base`, and the numbers of entries of sparse rows."""
+        """Add rows.
+
+        Parameters
+        ----------
+        values : ndarray
+            The values of dense rows, or those that sparse rows store.
+        indices, counts : ndarray or None
+            The columns of sparse rows, and the number of entries of each; None for dense rows.
+        base : int, default=0
+            What is subtracted from the columns.
+        """
         self._values.append(values)
         if indices is not None and counts is not None:
             self._indices.append(indices - np.int32(base) if base else indices)

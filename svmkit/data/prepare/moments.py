@@ -65,7 +65,7 @@ def _dense_moments(X: np.ndarray) -> Moments:
 
 def _sparse_moments(X: Any) -> Moments:
     n, d = X.shape
-    low, high, total, stored = np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d, dtype=np.int64)
+    low, high, total, stored = np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d), np.zeros(d, dtype=np.int64)
     for first, last in mapping.windows(X):
         at = slice(int(X.indptr[first]), int(X.indptr[last]))
         columns, values = X.indices[at], X.data[at].astype(np.float64)
@@ -73,6 +73,8 @@ def _sparse_moments(X: Any) -> Moments:
         total += np.bincount(columns, values, minlength=d)
         np.minimum.at(low, columns, values)
         np.maximum.at(high, columns, values)
+    has_zeros = stored < n
+    low, high = np.where(has_zeros, np.minimum(low, 0.0), low), np.where(has_zeros, np.maximum(high, 0.0), high)
     mean, squares = total / n, np.zeros(d)
     for first, last in mapping.windows(X):
         at = slice(int(X.indptr[first]), int(X.indptr[last]))

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from support.part_files import header, numbers, rows, write
 from support.refusals import refused
-from svmkit.data.parts import decoders
 from svmkit_dask.parts import sources
 from svmkit_dask.parts.disk import DiskPart, LostCache, Writer
 from svmkit_dask.parts.part import MemoryPart
 from svmkit_dask.parts.sources import FilePart
 
+from svmkit.data.parts import decoders
 from svmkit.data.prepare.reading import Reading
 
 FORMS = ["svm", "npz"]  # sparse and dense rows on disk

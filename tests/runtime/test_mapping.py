@@ -1,0 +1,114 @@
+"""Arrays on local disk: what they hold, how they are recognised, and the windows in which they are read."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from svmkit.data.prepare.features import require_finite
+from svmkit.data.prepare.moments import mapped_moments
+from svmkit.data.prepare.scaling import Scaling, scale_hint
+from svmkit.errors import InputError
+from svmkit.runtime import mapping
+
+
+def mapped(X):
+    """The same features on local disk."""
+    if isinstance(X, np.ndarray):
+        return mapping.write_blocks(X.dtype, [X]).reshape(X.shape)
+    data, indices = (mapping.write_blocks(array.dtype, [array]) for array in (X.data, X.indices))
+    return mapping.with_arrays(X, data, indices, X.indptr)
+
+
+@pytest.fixture(params=["dense", "float32", "sparse"])
+def X(request):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((500, 7)) < 0.4, rng.normal(3.0, 2.0, (500, 7)), 0.0)
+    X[:, 2] *= 1e4
+    X[:, 3] = 1.0
+    return {"dense": X, "float32": X.astype(np.float32), "sparse": sp.csr_array(X)}[request.param]
+
+
+def as_dense(X):
+    return X if isinstance(X, np.ndarray) else X.toarray()
+
+
+def test_an_array_that_grows():
+    array = mapping.DiskArray(np.int32)
+    for spills in (False, True):
+        array.append(np.arange(5))
+        if spills:
+            array.spill()
+    array.append(np.arange(3))
+    array.truncate(11)
+    array.append([7])
+    values = array.finish()
+    assert values.tolist() == [*range(5), *range(5), 0, 7] and mapping.map_of(values) is not None
+    assert not mapping.is_mapped(np.arange(3)) and mapping.DiskArray(float).finish().shape == (0,)
+
+
+def test_features_are_recognised(X):
+    there = mapped(X)
+    assert mapping.is_mapped(there) and not mapping.is_mapped(X)
+    assert mapping.size_of(there) == mapping.size_of(X)
+
+
+@pytest.mark.parametrize("size", [1, 1000, 1 << 30])
+def test_windows_are_all_rows_once(X, size):
+    there, seen = mapped(X), []
+    for lo, hi in mapping.windows(there, size):
+        seen += range(lo, hi)
+        assert np.array_equal(as_dense(there[lo:hi]), as_dense(X[lo:hi]))
+    assert seen == list(range(500)) and list(mapping.windows(X, size)) == [(0, 500)]
+    assert np.array_equal(as_dense(there), as_dense(X)), "released pages are read again"
+
+
+def test_some_rows(X):
+    rows = np.random.default_rng(1).permutation(500)[:200]
+    some = mapping.take(mapped(X), rows)
+    assert mapping.is_mapped(some) and np.array_equal(as_dense(some), as_dense(X)[rows]) and some.dtype == X.dtype
+    assert np.array_equal(as_dense(mapping.take(X, rows)), as_dense(X)[rows])
+
+
+@pytest.mark.parametrize("kind", ["standard", "maxabs", "minmax"])
+def test_scaling_is_the_same(X, kind):
+    if kind == "minmax" and not isinstance(X, np.ndarray):
+        pytest.skip("minmax fills in the zeros")
+    there, here = Scaling.fit(kind, mapped(X)), Scaling.fit(kind, X)
+    np.testing.assert_allclose(there.center, here.center, rtol=1e-12)
+    np.testing.assert_allclose(there.scale, here.scale, rtol=1e-12)
+    scaled = here.apply(mapped(X))
+    assert mapping.is_mapped(scaled) and np.array_equal(as_dense(scaled), as_dense(here.apply(X)))
+    assert scale_hint(mapped(X)) == scale_hint(X) is not None
+
+
+def test_moments_of_every_window(X, monkeypatch):
+    monkeypatch.setattr(mapping, "WINDOW", 1000)
+    monkeypatch.setattr("svmkit.data.prepare.moments._CHUNK", 40)
+    there, dense = mapped(X), as_dense(X).astype(np.float64)
+    found = mapped_moments(there)
+    np.testing.assert_allclose(found.mean, dense.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(found.variance, dense.var(axis=0), rtol=1e-9, atol=1e-12)
+    assert np.array_equal(found.low, dense.min(axis=0)) and np.array_equal(found.high, dense.max(axis=0))
+    assert mapped_moments(there) is found, "they are computed once"
+
+
+def test_what_is_not_finite_is_found(X):
+    bad = X.copy()
+    if isinstance(bad, np.ndarray):
+        bad[450, 1] = np.nan
+        row = 451
+    else:
+        bad.data[-1] = np.nan
+        row = int(np.searchsorted(bad.indptr, bad.nnz - 1, side="right"))
+    with pytest.raises(InputError, match=f"NaN at row {row}"):
+        require_finite(mapped(bad))
+    require_finite(mapped(X))
+
+
+def test_a_map_that_can_be_written_to_is_looked_at_again(tmp_path):
+    X = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float64, (20, 2))
+    X[:] = 1.0
+    require_finite(X)
+    X[7, 1] = np.inf
+    with pytest.raises(InputError, match="row 8, column 2"):
+        require_finite(X)

@@ -1,0 +1,193 @@
+"""Linear models of rows on local disk: as certified as in memory, by the same steps where the order allows it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import svmkit
+from svmkit import plugins
+from svmkit.data import Storage, gather_blocks
+from svmkit.kernels import Linear
+from svmkit.runtime import mapping
+from svmkit.solver.stopping import Gap, Iterations
+
+SOLVERS = {
+    "newton": {},
+    "newton products": {"wide": 0},
+    "dcd": {},
+    "ocas": {},
+}
+
+
+def rows(kind, n=600, d=30, seed=0):
+    rng = np.random.default_rng(seed)
+    X, w = rng.normal(size=(n, d)), rng.normal(size=d)
+    if kind == "sparse":
+        X = np.where(rng.random((n, d)) < 0.3, X, 0.0)
+    h = X @ w + 0.5 * rng.normal(size=n)
+    X = sp.csr_array(X) if kind == "sparse" else X.astype(kind)
+    return X, h
+
+
+def on_disk(X, y, block=50):
+    blocks = ((X[lo : lo + block], y[lo : lo + block]) for lo in range(0, X.shape[0], block))
+    data = gather_blocks(blocks, storage=Storage(most=1))
+    assert mapping.is_mapped(data.X)
+    return data
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Windows and blocks of few rows."""
+    monkeypatch.setattr("svmkit.problems.risks.design.WINDOW", 4000)
+    monkeypatch.setattr("svmkit_coordinate.blocks.LEAST", 100)
+
+
+def solver_of(name, **options):
+    return plugins.build("solver", name.split()[0], {k: str(v) for k, v in (SOLVERS[name] | options).items()})
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "sparse"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("name", SOLVERS)
+def test_the_optimum_is_the_same(name, loss, kind):
+    X, h = rows(kind)
+    y, memory = np.where(h > 0.0, "up", "down"), mapping.size_of(X) // 10
+    solver, data = solver_of(name, loss=loss), on_disk(X, y)
+    given = {"solver": solver, "kernel": Linear(), "C": 0.01}
+    known = svmkit.fit(X, y, stop=Gap(1e-7), **given).solutions[0].certificate
+    fitted = svmkit.fit(data.X, data.y, stop=Gap(1e-6), memory=memory, **given)
+    found = fitted.solutions[0].certificate
+    assert str(fitted.status) == "converged" and found.gap <= 1e-6
+    assert found.dual <= known.primal * (1 + 1e-9) and known.dual <= found.primal * (1 + 1e-9)
+    assert (fitted.model.predict(data.X) == fitted.model.predict(X)).all()
+
+
+@pytest.mark.parametrize("kind", ["float64", "sparse"])
+@pytest.mark.parametrize("wide", [1000, 0])
+def test_newton_makes_the_steps_that_it_makes_in_memory(kind, wide, monkeypatch):
+    X, h = rows(kind, n=3000)
+    y, data = np.sign(h), on_disk(X, np.sign(h))
+    monkeypatch.setattr("svmkit_newton.newton.is_narrow", lambda problem: False)
+    solver = plugins.build("solver", "newton", {"wide": str(wide)})
+    here = svmkit.fit(X, y, solver=solver, kernel=Linear(), stop=Gap(1e-9))
+    there = svmkit.fit(data.X, data.y, solver=solver, kernel=Linear(), stop=Gap(1e-9), memory=10_000)
+    (one,), (other,) = here.solutions, there.solutions
+    assert one.n_iter == other.n_iter
+    np.testing.assert_allclose([p.objective for p in one.history], [p.objective for p in other.history], rtol=1e-9)
+
+
+def test_blocks_that_are_shuffled_together_take_as_many_passes():
+    """One after another they take ten times as many."""
+    X, h = rows("sparse", n=3000, d=1000)
+    y, data = np.sign(h), on_disk(X, np.sign(h))
+    given = {"solver": "dcd", "kernel": Linear(), "C": 0.1, "loss": "hinge", "stop": Gap(1e-4)}
+    here, there = svmkit.fit(X, y, **given), svmkit.fit(data.X, y, memory=mapping.size_of(X) // 3, **given)
+    assert there.solutions[0].n_iter < 2 * here.solutions[0].n_iter + 10
+
+
+def test_points_that_fit_memory_are_copied_there(monkeypatch):
+    from svmkit_coordinate.blocks import Blocks
+
+    seen, passes = [], Blocks._pass_in_memory
+    monkeypatch.setattr(Blocks, "_pass_in_memory", lambda self, *args: seen.append(args[1]) or passes(self, *args))
+    for kind in ("float32", "sparse"):
+        X, h = rows(kind)
+        data, n = on_disk(X, np.sign(h)), len(seen)
+        fitted = svmkit.fit(data.X, data.y, solver="dcd", kernel=Linear(), C=0.01, memory=mapping.size_of(X) - 1)
+        assert fitted.solutions[0].certificate.gap <= 1e-3 and len(seen) > n and max(seen[n:]) < 600
+
+
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
+@pytest.mark.parametrize("scale", [None, "standard"])
+def test_several_classes(multiclass, scale):
+    X, h = rows("float64")
+    y = np.digitize(h, [-3.0, 3.0])
+    data = on_disk(X, y)
+    given = {"kernel": Linear(), "multiclass": multiclass, "scale": scale, "stop": Gap(1e-6)}
+    here = svmkit.fit(X, y, **given)
+    there = svmkit.fit(data.X, y, memory=mapping.size_of(X) // 8, **given)
+    for one, other in zip(here.solutions, there.solutions, strict=True):
+        assert other.certificate.dual == pytest.approx(one.certificate.dual, rel=1e-5)
+    assert np.mean(here.model.predict(X) != there.model.predict(X)) < 0.005
+
+
+def test_regression():
+    X, h = rows("float64")
+    data = on_disk(X, h)
+    here = svmkit.fit(X, h, task="regress", kernel=Linear(), stop=Gap(1e-6))
+    there = svmkit.fit(data.X, data.y, task="regress", kernel=Linear(), stop=Gap(1e-6), memory=10_000)
+    assert there.solutions[0].certificate.dual == pytest.approx(here.solutions[0].certificate.dual, rel=1e-5)
+
+
+def test_a_memory_map_of_the_user_and_its_checkpoint(tmp_path):
+    from svmkit.training.checkpoint import Checkpoint
+
+    X, h = rows("float32")
+    np.save(tmp_path / "X.npy", X)
+    mapped, y, file = np.load(tmp_path / "X.npy", mmap_mode="r"), np.sign(h), tmp_path / "c.ckpt"
+    given = {"solver": "dcd", "kernel": Linear(), "C": 0.01, "memory": 5000}
+    first = svmkit.fit(mapped, y, stop=Iterations(3), checkpoint=Checkpoint(file), **given)
+    assert str(first.status) == "max_iter"
+    on = svmkit.fit(mapped, y, stop=Gap(1e-5), checkpoint=Checkpoint(file, resume=True), **given)
+    assert on.solutions[0].certificate.gap <= 1e-5 and on.solutions[0].n_iter > 3
+
+
+def test_the_command(svmkit, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.mkdir("parts")
+    X, h = rows("float64", n=400)
+    y = np.where(h > 0.0, 1, 2)
+    for k in range(0, 400, 100):
+        np.savez(f"parts/{k}.npz", X=X[k : k + 100], y=y[k : k + 100])
+    np.savez("whole.npz", X=X, y=y)
+    given = ("--kernel", "linear", "--tol", "1e-6", "--no-track", "--json")
+    whole = svmkit("train", "whole.npz", *given).json
+    done = svmkit("train", "parts/*.npz", *given, "--memory", "20KB", "--test", "parts", "--out", "m.svmkit")
+    assert "4 files: 0 MB of rows, more than --memory, stay on local disk\n" in done.err
+    parts = done.json
+    assert parts["status"] == "converged" and parts["gap"] <= 1e-6 and parts["n_samples"] == 400
+    assert parts["objective"] == pytest.approx(whole["objective"], rel=2e-6)
+    assert parts["test_accuracy"] == parts["train_accuracy"] == whole["train_accuracy"]
+    held = svmkit("train", "parts", *given, "--memory", "20KB", "--test-size", 0.25, "--scale", "standard").json
+    assert held["n_samples"] == 300 and held["n_test"] == 100
+    one, other = (svmkit("evaluate", "m.svmkit", data, "--json").json for data in ("parts/*.npz", "whole.npz"))
+    assert set(one) == set(other) and {key for key in one if one[key] != other[key]} <= {"data", "predict_s", "seconds"}
+
+
+PEAK = """
+import json, resource, sys
+import numpy as np
+import svmkit
+from svmkit.data import Storage, load
+from svmkit.kernels import Linear
+svmkit.fit(np.eye(4)[[0, 1, 2, 3] * 50].astype(np.float32), [0, 1] * 100, solver=sys.argv[2], kernel=Linear())
+def rss():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+before = rss()
+data = load(sys.argv[1], storage=Storage(most=16 << 20))
+fitted = svmkit.fit(data.X, data.y, solver=sys.argv[2], kernel=Linear(), memory="16MB", n_threads=1)
+print(json.dumps([rss() - before, float(fitted.solutions[0].certificate.gap), data.X.nbytes]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.posix
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system decides when pages are dropped")
+@pytest.mark.parametrize("solver", ["newton", "dcd"])
+def test_memory_is_what_was_allowed(tmp_path, solver):
+    rng = np.random.default_rng(0)
+    X = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, (80_000, 500))
+    for lo in range(0, len(X), 10_000):
+        X[lo : lo + 10_000] = rng.normal(size=(10_000, 500))
+    np.save(tmp_path / "y.npy", np.where(X[:, 0] > 0.0, 1, 0))
+    X.flush()
+    done = subprocess.run([sys.executable, "-c", PEAK, tmp_path / "X.npy", solver], capture_output=True, text=True)
+    grown, gap, size = json.loads(done.stdout)
+    of_rows = 80_000 * 200  # vectors with a number for each row
+    assert gap <= 1e-3 and size == 160_000_000 and grown < 1.1 * (16 << 20) + of_rows + (24 << 20)
