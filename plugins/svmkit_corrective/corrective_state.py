@@ -14,6 +14,7 @@ from svmkit_corrective.rounds import WORK, Phase, Rounds
 from svmkit_corrective.working_set.growth import WorkingSet
 
 ENDLESS = 1e300  # weight of the origin, which has no bounds and counts for nothing: this stays what it is
+WHOLE = 0.9  # a change is made as a whole if the objective falls along so much of it, or more
 LAST = 800_000_000  # kernel values at most that the last step may compute, which are those of a certificate
 
 
@@ -59,6 +60,7 @@ class CorrectiveState(Rounds):
         self.changed, self.change, self.done = np.flatnonzero(point), point[point != 0.0], 0
         self.ahead = np.zeros(m)  # their effect on v, not yet added to v
         self.complete = False  # whether at the last growth no point outside the set violated its condition
+        self.whole = WHOLE  # or another such part, while all weights move
         self.imprecise = False  # whether the precision of the working set's matrix limits progress
 
     # the iterate
@@ -187,12 +189,12 @@ class CorrectiveState(Rounds):
                 slope += float(kinks.width[self.changed] @ (after - before))
             else:
                 slope += kinks * float(after.sum() - before.sum())
-        if self.phase is not Phase.START and slope < 0.0 and 0.9 * curvature > -slope:
+        if self.phase is not Phase.START and slope < 0.0 and self.whole * curvature > -slope:
             part = -slope / curvature
             if isinstance(kinks, L1Part):
                 box.v[self.changed] += self._ridge_change(part) - part * self._ridge_change(1.0)
             box.beta[self.changed] -= (1.0 - part) * self.change
-            self.imprecise = True
+            self.imprecise = self.whole == WHOLE
         box.v[:] += part * self.ahead
         self.ahead[:] = 0.0
         self.changed, self.change, self.done = self.changed[:0], self.change[:0], 0

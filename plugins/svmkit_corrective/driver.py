@@ -90,6 +90,8 @@ class Corrective(Solver):
             state.sync()
             return self.meanwhile(state, 0, 0.0) if state.behind else self.survey(state)
         if state.phase is Phase.GROWING:
+            if state.spread():
+                return self.meanwhile(state, 1, 0.0)
             state.grow(self.first, self.growth)
             state.inner_goal = self.inner * min(state.gap, state.inner_gap())
         return self.solve(state)

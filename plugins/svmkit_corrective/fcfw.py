@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmkit.problems.box import BoxQP
-from svmkit.problems.certificate import relative_gap
 from svmkit.problems.simplex import SimplexQP, SquaredHinge
 from svmkit.problems.tube import BiasedTubeQP, TubeQP
 from svmkit.solver.smo import box as smo_box
 from svmkit_corrective.corrective_state import CorrectiveState, StandardForm
 from svmkit_corrective.driver import Corrective
+from svmkit_corrective.faces import FaceState, SpreadState, spread_point
 from svmkit_corrective.rounds import Rounds
 
 
@@ -49,42 +49,15 @@ class FCFW(Corrective):
     def begin(self, problem: SimplexQP | BiasedTubeQP, start, draws) -> Rounds:
         if isinstance(problem, BiasedTubeQP):
             return SpanState(problem, np.zeros(problem.m) if start is None else start.copy(), draws.rng)
+        kind = ConeState if isinstance(problem, SquaredHinge) else FaceState
+        spread = spread_point(problem) if start is None and kind is FaceState else None
+        if spread is not None:
+            return SpreadState(problem, spread, draws.rng)
         if start is None:
             start = np.zeros(problem.m)
             some = [draws.rng.choice(np.flatnonzero(problem.y == sign)) for sign in np.unique(problem.y)]
             start[some] = 1.0 / len(some)
-        kind = ConeState if isinstance(problem, SquaredHinge) else FaceState
         return kind(problem, start.copy(), draws.rng)
-
-
-class FaceState(CorrectiveState):
-    """The iterate of a solve of a SimplexQP over the faces of the simplex; the gap is 2 (f - min g)."""
-
-    def __init__(self, problem: SimplexQP, point: np.ndarray, rng: np.random.Generator) -> None:
-        m = problem.m
-        origin = np.zeros(m) if problem.linear_term is None else problem.linear_term
-        form = StandardForm(np.ones(m), np.zeros(m), np.full(m, np.inf), origin, problem.y, problem.bias, 2.0)
-        super().__init__(problem, form, point, rng)
-
-    def find_level(self):
-        return float(self.box.beta @ self.box.v)
-
-    def total_gap(self):
-        return _simplex_gap(self.box)
-
-    def inner_gap(self):
-        return _simplex_gap(self.inner)
-
-    def objective(self):
-        return float(self.box.beta @ (self.box.v + self.form.origin))
-
-    def relative_gap(self, gap):
-        primal, dual = self.problem.values(self.box.beta, self.box.v)
-        return relative_gap(primal - dual, dual)
-
-
-def _simplex_gap(box: smo_box.Box) -> float:
-    return 2.0 * max(float(box.beta @ box.v) - float(box.beta.sum()) * float(box.v.min()), 0.0)
 
 
 class BiasedState(CorrectiveState):

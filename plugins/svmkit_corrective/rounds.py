@@ -98,6 +98,10 @@ class Rounds(ABC):
         """Return further facts about the result, by name."""
         return {}
 
+    def spread(self) -> bool:
+        """Move the weights of all points at once where that helps, for `sync` to follow; return whether they moved."""
+        return False
+
     # the working set
 
     @property

@@ -138,7 +138,7 @@ class Problem(ABC):
     task: ClassVar[str] = "classify"
     is_linear: ClassVar[bool] = False
     is_free: bool = False
-    is_gap_squared: ClassVar[bool] = False
+    is_gap_squared: bool = False
     resolution: float = 0.0
 
     def __init__(self, gram: Gram, y: np.ndarray) -> None:

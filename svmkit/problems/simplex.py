@@ -15,12 +15,17 @@ from svmkit.problems.base import CUT_SHORT, DecisionFunction, Problem, labels_an
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.rounding import dot_error
 
+LEAST = 1e-9  # of the largest entry of A's diagonal, a ridge above which has a part of its own in the certificate
+
 
 class SimplexQP(Problem):
     """min alpha'A alpha + 2 c'alpha over the unit simplex.
 
-    A_ij = y_i y_j (k_ij + bias) + [i=j] ridge_i has to be positive semidefinite. The certificate is the Frank-Wolfe
-    gap: P is the objective, D = P - 2 (alpha'g - min g) with g = A alpha + c, half the gradient. A point is alpha (m,).
+    A_ij = y_i y_j (k_ij + bias) + [i=j] ridge_i has to be positive semidefinite. P is the objective. Without a ridge
+    on each point the certificate is the Frank-Wolfe gap: D = P - 2 (alpha'g - min g) with g = A alpha + c, half the
+    gradient. With one, as in one-class models, only A without the ridge is replaced by its tangent at alpha, and D is
+    the minimum of what remains (`level_of`): near the optimum its gap is about a square of the other one. A point is
+    alpha (m,).
 
     Parameters
     ----------
@@ -70,6 +75,7 @@ class SimplexQP(Problem):
         if not (np.isfinite(self.ridge).all() and (self.ridge >= 0.0).all()):
             raise InputError("the ridge must be finite and >= 0")
         self.diag = gram.diag + self.bias + self.ridge
+        self.is_gap_squared = float(self.ridge.min()) > LEAST * float(np.abs(self.diag).max())
 
     @classmethod
     def from_loss(cls, gram, target, C, loss, **terms) -> SquaredHinge:
@@ -139,14 +145,30 @@ class SimplexQP(Problem):
     def values(self, alpha: np.ndarray, g: np.ndarray) -> tuple[float, float]:
         """Return P and D at `alpha`, whose half gradient g the caller has computed, without a word on their errors."""
         value = self._value(alpha, g)
-        return value, value - 2.0 * max(0.0, float(alpha @ g - g.min()))
+        if not self.is_gap_squared:
+            return value, value - 2.0 * max(0.0, float(alpha @ g - g.min()))
+        h = g - self.ridge * alpha
+        level = level_of(h, self.ridge)
+        slack = np.maximum(level - h, 0.0)
+        return value, 2.0 * level - float(slack @ (slack / self.ridge)) - float(alpha @ self._bent(h))
+
+    def _bent(self, h: np.ndarray) -> np.ndarray:
+        """Return A alpha without the ridge (m,) from h."""
+        return h if self.linear_term is None else h - self.linear_term
 
     def _errors(self, alpha: np.ndarray, g: np.ndarray) -> tuple[float, float]:
         """Return bounds on the rounding errors of P and D, that of the constraint sum alpha = 1 included."""
-        product, value = float(alpha @ g), self._value(alpha, g)
-        of_product = self._image_error(alpha, g) + dot_error(alpha * g)
+        product, value, of_g = float(alpha @ g), self._value(alpha, g), self._image_error(alpha, g)
+        of_product = of_g + dot_error(alpha * g)
         of_value = of_product + (0.0 if self.linear_term is None else dot_error(alpha * self.linear_term))
-        return of_value, of_value + 4.0 * of_product + 4.0 * self._excess(alpha) * (abs(product) + abs(value))
+        if not self.is_gap_squared:
+            return of_value, of_value + 4.0 * of_product + 4.0 * self._excess(alpha) * (abs(product) + abs(value))
+        h = g - self.ridge * alpha
+        level = level_of(h, self.ridge)  # D is a bound for any level, and at any alpha
+        of_h = of_g + 4.0 * U * (np.abs(g) + 2.0 * self.ridge * alpha + abs(level))
+        bent = self._bent(h)
+        of_bent = float(alpha @ of_h) + 2.0 * U * float(alpha @ np.abs(bent)) + dot_error(alpha * bent)
+        return of_value, squared_loss_error(level - h, 1.0 / self.ridge, of_h) + of_bent + 8.0 * U * abs(level)
 
     def _image_error(self, alpha: np.ndarray, g: np.ndarray) -> float:
         """Return a bound on the error of each entry of g = A alpha + c."""
@@ -214,11 +236,10 @@ class SquaredHinge(SimplexQP):
     [0.5, 0.5]
     """
 
-    is_gap_squared: ClassVar[bool] = True
-
     def __init__(self, gram: Gram, y: np.ndarray, C: float | np.ndarray, *, bias: float = 1.0) -> None:
         y, self.C = labels_and_costs(y, C, gram.m)
         super().__init__(gram, y, bias=bias, ridge=1.0 / (2.0 * self.C))
+        self.is_gap_squared = True
 
     def values(self, alpha: np.ndarray, g: np.ndarray) -> tuple[float, float]:
         f, shares = self._positive(float(alpha @ g)), alpha * self.ridge
@@ -254,6 +275,24 @@ class SquaredHinge(SimplexQP):
             inverse = 2.0 * certificate.dual
         coef = point * self.y * inverse
         return DecisionFunction(coef, self.bias * float(coef.sum()))
+
+
+def level_of(h: np.ndarray, ridge: np.ndarray) -> float:
+    """Return the t for which max(0, t - h_i) / ridge_i sum to 1: weights that minimise sum 2 h_i a_i + ridge_i a_i^2.
+
+    Parameters
+    ----------
+    h, ridge : ndarray of float64, shape (m,)
+        Numbers, and ridges > 0.
+    """
+    inverse = 1.0 / ridge
+    level, n = (1.0 + float(inverse @ h)) / float(inverse.sum()), len(h)
+    while True:  # Newton's method from above: points leave, and none comes back
+        inside = np.flatnonzero(h < level)
+        if not 0 < len(inside) < n:
+            return level
+        n, shares = len(inside), inverse[inside]
+        level = (1.0 + float(shares @ h[inside])) / float(shares.sum())
 
 
 def squared_loss_error(slack: np.ndarray, C: np.ndarray, error: np.ndarray) -> float:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import pairwise, roc_auc_score
@@ -22,16 +23,19 @@ DEFAULT_FAILS = {
     "check_sample_weight_equivalence_on_dense_data": LOOSE,
     "check_sample_weight_equivalence_on_sparse_data": LOOSE,
 }
+# With squared slacks the gap of P and D is the square of the distance: 1e-13 leaves 1e-7 of the largest score.
+TIGHT = 1e-13
+TIGHT_FAILS = {"check_sample_weight_equivalence_on_sparse_data": "its 1e-7 of the smallest score take a gap of 1e-17"}
 
 
 @parametrize_with_checks(
     [
         SVMOneClass(),
         SVMOneClass(contamination=0.1),
-        SVMOneClass(gamma=0.1, tol=1e-10),
+        SVMOneClass(gamma=0.1, tol=TIGHT),
         SVMOneClass(loss="hinge", nu=0.5, gamma=0.1, tol=1e-12),
     ],
-    expected_failed_checks=lambda estimator: DEFAULT_FAILS if estimator.tol == 1e-3 else {},
+    expected_failed_checks=lambda estimator: {1e-3: DEFAULT_FAILS, TIGHT: TIGHT_FAILS}.get(estimator.tol, {}),
 )
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
@@ -90,17 +94,20 @@ def test_what_the_constraints_say(kernel):
     np.testing.assert_array_equal(model.predict(X) < 0, scores < model.offset_)
 
 
-def test_the_gap_is_that_of_the_primal_at_the_lowest_gradient():
-    X, nu = points(80), 0.1
-    model = SVMOneClass(nu=nu, gamma=0.5, max_iter=25).fit(X)
-    alpha, scores, ridge = dense(model, 80), model.score_samples(X), nu * 80 / 2
-    f, lowest = alpha @ (scores + ridge * alpha), (scores + ridge * alpha).min()
-    xi = np.maximum(alpha * ridge, lowest - scores)
-    primal = alpha @ scores / 2 - lowest + np.square(xi).sum() / (nu * 80)
-    # P - D = f - lowest for alpha and rho = lowest; relative to f / 2, or to the bound if that is larger
-    assert primal + f / 2 == pytest.approx(f - lowest, rel=1e-9)
-    assert model.gap_ == pytest.approx(2 * (f - lowest) / max(f, abs(2 * lowest - f)), rel=1e-9)
-    assert model.gap_ > 1e-3
+@pytest.mark.parametrize(("solver", "most"), [("swap", 25), ("swap2o", 60), ("fcfw", 1), ("sfw", 300)])
+@pytest.mark.parametrize("nu", [0.003, 0.1])
+def test_the_gap_is_that_of_the_primal_at_the_best_rho(solver, most, nu):
+    X = points(80)
+    model = SVMOneClass(solver, nu=nu, gamma=0.5, max_iter=most, tol=1e-12).fit(X)
+    alpha, scores = dense(model, 80), model.score_samples(X)
+    f = alpha @ scores + nu * 80 / 2 * alpha @ alpha
+
+    def primal(rho: float) -> float:
+        return alpha @ scores / 2 - rho + np.square(np.maximum(0.0, rho - scores)).sum() / (nu * 80)
+
+    best = minimize_scalar(primal, bracket=(scores.min(), scores.max()), tol=1e-12).fun
+    assert (best + f / 2) / (f / 2) > 1e-9
+    assert model.gap_ == pytest.approx((best + f / 2) / max(f / 2, abs(best)), rel=1e-5)
 
 
 def test_large_nu_is_the_parzen_window():

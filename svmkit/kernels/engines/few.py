@@ -11,7 +11,7 @@ from svmkit.kernels.forms import Argument, Form, Scalars, UnknownForm
 
 ROWS = 1024  # most rows of an engine that does so: all of its values take 10 ms
 ENTRIES = 1 << 20  # most numbers in these rows
-PRODUCTS = 1 << 25  # most multiplications of a call, a millisecond or two; compiled loops are faster beyond
+PRODUCTS = 1 << 23  # most multiplications of a call, half a millisecond; compiled loops are faster beyond
 EXP = 64  # multiplications that take as long as the rest of a value
 
 

@@ -87,6 +87,8 @@ class CompleteKernel:
         # whether loops can compute single rows; whether the values of all samples are computed at once, in one matrix
         self.by_row = products and isinstance(self.engine, DenseEngine) and not self.engine.cancels
         self.whole = fits and not (not one and self.by_row and self.entries < (WIDE if two else WIDER * WIDE))
+        # whether values of the matrix are copied across its diagonal; those of a kernel without a form take longer
+        self.mirrored = kernel.form is None or self.entries >= MIRRORED
         self.known = known if known is not None and self.whole and "matrix" in vars(known) else None
         self.lock = threading.Lock()
 
@@ -124,7 +126,7 @@ class CompleteKernel:
         for lo in range(0, self.m, PANEL):
             hi = min(self.m, lo + PANEL)
             rows = engine.take(every[lo:hi])
-            if self.entries < MIRRORED:
+            if not self.mirrored:
                 engine.block(rows, K[lo:hi])
             else:  # the values on one side of the diagonal are those on the other
                 engine.block(rows, K[lo:hi, lo:], every[lo:])
@@ -160,7 +162,7 @@ class CompleteKernel:
         values = 0
         if "matrix" not in vars(self) and self.known is None:
             starts = np.arange(0, self.m, PANEL)
-            lengths = self.m if self.entries < MIRRORED else self.m - starts
+            lengths = self.m - starts if self.mirrored else self.m
             values = int((np.minimum(PANEL, self.m - starts) * lengths).sum())
         return FromMatrix(self.matrix, *where), values
 

@@ -43,8 +43,8 @@ def examine(engine: Engine, diag: np.ndarray, budget: int, *, proof: bool = Fals
     if known:
         return Definiteness()
     most = int(np.clip(np.sqrt(budget / (8 * COPIES)), LEAST, MOST))
-    if known is None and not proof:
-        most = min(most, max(LEAST, int(SHARE * m ** (2 / 3))))
+    if known is None and not proof and m > LEAST:
+        most = min(most, int(SHARE * m ** (2 / 3)))
     drawn, size = np.random.default_rng(0).permutation(m), FIRST
     while LARGER * size <= min(m, most):
         looked = _factorise(engine, diag, np.sort(drawn[:size]))

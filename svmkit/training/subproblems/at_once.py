@@ -14,6 +14,7 @@ from svmkit.kernels.extent import require_finite_values
 from svmkit.kernels.rounding import U
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Certificate
+from svmkit.runtime.garbage import collecting_later
 from svmkit.runtime.interrupt import Flag
 from svmkit.runtime.threads import spread, thread_count, using
 from svmkit.solver.base import Solver
@@ -104,12 +105,21 @@ class AtOnce:
             owners.append(room.pair_of[:lines].copy())
         seconds = time.perf_counter() - began
         self._rooms.append(room)
+        with collecting_later():
+            self._keep(answers, first, at, seconds, np.concatenate(trail), np.concatenate(owners))
+        return first + at
+
+    def _keep(
+        self, answers: Answers, first: int, at: int, seconds: float, trail: np.ndarray, owners: np.ndarray
+    ) -> None:
+        """Keep the parts of the first `at` answers, of class pairs from number `first` on, with lines of histories."""
+        sizes = self.sizes[first : first + at]
         counts, firsts, supports = answers.counts[:at].tolist(), answers.first.tolist(), answers.size.tolist()
         biases, values = answers.bias.tolist(), answers.values.tolist()
         work = [2.0 * m * (steps + 1) + 4.0 * computed for m, (steps, computed) in zip(sizes, counts, strict=False)]
         total = sum(work)
         took = [seconds * part / total for part in work]
-        histories = _histories(np.concatenate(trail), np.concatenate(owners), answers.counts[:at, 0], np.array(took))
+        histories = _histories(trail, owners, answers.counts[:at, 0], np.array(took))
         for p, (n_iter, computed) in enumerate(counts):
             source_of_pair = slice(firsts[p], firsts[p] + sizes[p])
             of_support = slice(firsts[p], firsts[p] + supports[p])
@@ -121,7 +131,6 @@ class AtOnce:
             solution = Solution(answers.beta[source_of_pair], status, n_iter, took[p], certificate, histories[p])
             decision = DecisionFunction(answers.coef[of_support], biases[p], None, answers.rows[of_support])
             self.parts[self.ks[first + p]] = Part(solution, decision, computed, took[p])
-        return first + at
 
     def _room(self, n: int) -> Room:
         """Return memory for class pairs of at most n samples: that of a thread that needs it no more, or new one."""

@@ -287,7 +287,7 @@ def test_a_change_that_goes_too_far_ends_at_the_minimum(away):
     state = SimpleNamespace(
         box=SimpleNamespace(v=v.copy(), beta=beta.copy()),
         form=SimpleNamespace(sign=np.ones(m), bias_penalty=None, kinks=kink),
-        changed=changed, change=change, ahead=ahead.copy(), phase=None, imprecise=False, done=3,
+        changed=changed, change=change, ahead=ahead.copy(), phase=None, whole=0.9, imprecise=False, done=3,
     )  # fmt: skip
     CorrectiveState._settle(state)
     parts = np.linspace(0.0, 1.0, 100_001)
