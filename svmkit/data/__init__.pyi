@@ -1,4 +1,5 @@
 from .dataset import Dataset
+from .formats.wide import sparse_rows
 from .loading import load
 from .parts.gather import Gathered, Storage, gather, gather_blocks
 from .places.fetching import fetch
@@ -30,4 +31,5 @@ __all__ = [
     "gather_blocks",
     "load",
     "require_finite",
+    "sparse_rows",
 ]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
+from svmkit.data.prepare.features import stored_entries
 from svmkit.errors import InputError
 
 SMALLEST, LARGEST = 1e-290, 1e290  # gamma |x - z|^2 keeps its digits between them
@@ -19,7 +20,7 @@ def column_moments(X) -> tuple[np.ndarray, np.ndarray]:
     var = np.zeros(d)
     if sp.issparse(X):
         parts = [slice(lo, lo + (1 << 20)) for lo in range(0, X.nnz, 1 << 20)]  # bincount takes a float64 copy
-        total, stored = np.zeros(d), np.bincount(X.indices, minlength=d)
+        total, stored = np.zeros(d), stored_entries(X)
         for part in parts:
             total += np.bincount(X.indices[part], X.data[part].astype(np.float64), minlength=d)
         mean = total / n

@@ -11,18 +11,18 @@ DENSE_FROM = 0.5
 
 
 def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> Any:
-    """Return a scipy csr_array of float64 with int32 indices if shape and number of entries fit, else int64.
+    """Return a scipy csr_array of float64: column numbers are int32 if the columns fit, pointers if the entries fit.
 
     Parameters
     ----------
     data, indices, indptr : ndarray, which are shared where their types fit
     shape : tuple of int
     """
-    from scipy.sparse import csr_array
+    from svmkit.data.formats.wide import MOST, sparse_rows  # here: scipy.sparse costs import time
 
-    width = np.int32 if max(*shape, len(data)) <= np.iinfo(np.int32).max else np.int64
-    arrays = (data, indices.astype(width, copy=False), indptr.astype(width, copy=False))
-    return csr_array(arrays, shape=shape, dtype=np.float64, copy=False)
+    narrow = np.int32 if max(shape) <= MOST else np.int64
+    columns = indices.astype(narrow, copy=False)
+    return sparse_rows(data.astype(np.float64, copy=False), columns, indptr.astype(np.int64, copy=False), shape[1])
 
 
 def require_sound(X: Any) -> None:

@@ -28,7 +28,7 @@ def as_features(X: Any, *, what: str = "X") -> Features:
     ----------
     X : array-like, DataFrame or scipy sparse container of shape (n_samples, n_features)
         float32 and float64 are taken as they are: dense ones when C- or F-contiguous, sparse ones when CSR
-        (int32 or int64 indices, explicit zeros allowed). Integers, booleans and other floats become float64,
+        (int32 or int64 indices, explicit zeros allowed; of more than 2^31 entries see `svmkit.data.sparse_rows`). Integers, booleans and other floats become float64,
         other sparse formats CSR. Read-only arrays are fine; the caller's arrays are never written to.
     what : str, default="X"
         Name of X in messages.
@@ -139,9 +139,20 @@ def _sparse_features(X: Any, what: str) -> Features:
     if len(csr.data) > nnz or len(csr.indices) > nnz:  # spare room behind the last entry: take a view without it
         csr = type(csr)((csr.data[:nnz], csr.indices[:nnz], csr.indptr), shape=csr.shape)
     if not csr.has_canonical_format:
-        csr = csr.copy()
+        from scipy.sparse import csr_array
+
+        arrays = csr.data.copy(), csr.indices, csr.indptr  # scipy's loops take one type of integers
+        csr = csr.copy() if csr.indices.dtype == csr.indptr.dtype else csr_array(arrays, shape=csr.shape)
         csr.sum_duplicates()  # sorts too
     return csr
+
+
+def stored_entries(X: Any) -> np.ndarray:
+    """Return the number of stored entries of each column of a CSR matrix: int64, shape (n_features,)."""
+    counts, step = np.zeros(X.shape[1], dtype=np.int64), max(_CHUNK, X.shape[1])
+    for start in range(0, len(X.indices), step):  # numpy takes a copy of what it counts
+        counts += np.bincount(X.indices[start : start + step], minlength=len(counts))
+    return counts
 
 
 def require_finite(X: Features, *, what: str = "X", holes: bool = False, first: int = 0) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.prepare.features import is_sparse
+from svmkit.data.prepare.features import is_sparse, stored_entries
 from svmkit.data.prepare.moments import Moments, mapped_moments
 from svmkit.errors import InputError
 from svmkit.runtime import mapping
@@ -143,7 +143,9 @@ class Scaling:
         if mapping.is_mapped(X):
             return self._write(X)
         if is_sparse(X):
-            data = (X.data / self.scale[X.indices]).astype(X.dtype, copy=False)
+            data = np.empty(len(X.data), X.dtype)
+            for part in _parts(X):  # at once it would take copies of float64
+                data[part] = X.data[part] / self.scale[X.indices[part]]
             return type(X)((data, X.indices, X.indptr), shape=X.shape, copy=False)
         out = np.empty(X.shape, dtype=X.dtype if X.dtype.kind == "f" else np.float64, order="C")
         for rows in _row_chunks(X):
@@ -257,6 +259,13 @@ def _row_chunks(X: Any) -> Iterator[slice]:
         yield slice(start, min(start + step, X.shape[0]))
 
 
+def _parts(X: Any) -> Iterator[slice]:
+    """Yield ranges of the entries of a CSR: some for each column, so that sums over columns cost little beside them."""
+    size, step = len(X.data), max(_CHUNK, X.shape[1])
+    for start in range(0, size, step):
+        yield slice(start, min(start + step, size))
+
+
 def _min_max(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
 
@@ -294,18 +303,22 @@ def _fit_range(kind: str, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray
 
 def _max_abs_sparse(X: Any) -> np.ndarray:
     out = np.zeros(X.shape[1])
-    for start in range(0, len(X.data), _CHUNK):
-        np.maximum.at(out, X.indices[start : start + _CHUNK], np.abs(X.data[start : start + _CHUNK], dtype=np.float64))
+    for part in _parts(X):
+        np.maximum.at(out, X.indices[part], np.abs(X.data[part], dtype=np.float64))
     return out
 
 
 def _sparse_std(X: Any) -> np.ndarray:
     m, n = X.shape
-    stored = np.bincount(X.indices, minlength=n)
+    mean, squares = np.zeros(n), np.zeros(n)
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = np.bincount(X.indices, weights=X.data, minlength=n) / m
-        difference = X.data - mean[X.indices]
-        squares = np.bincount(X.indices, weights=difference * difference, minlength=n) + (m - stored) * mean**2
+        for part in _parts(X):
+            mean += np.bincount(X.indices[part], weights=X.data[part], minlength=n)
+        mean /= m
+        for part in _parts(X):
+            columns = X.indices[part]
+            squares += np.bincount(columns, weights=np.square(X.data[part] - mean[columns]), minlength=n)
+        squares += (m - stored_entries(X)) * mean**2
         return _deviation(mean, squares / m)
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from svmkit.data.formats import wide
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel
 
@@ -23,9 +24,10 @@ PANEL_BYTES = 8 << 20
 
 
 def with_int32_indices(X):
-    """Return a CSR matrix with int32 indices if they fit, and any other X unchanged.
+    """Return a CSR matrix with int32 pointers and column numbers if both fit, and any other X unchanged.
 
-    One index type saves a second set of compiled loops. The values are not copied.
+    One index type saves a second set of compiled loops. The values are not copied, nor are column numbers of int32.
+    More than 2^31 entries keep pointers of int64 and the column numbers that they have (`svmkit.data.sparse_rows`).
 
     Examples
     --------
@@ -37,9 +39,10 @@ def with_int32_indices(X):
     """
     if getattr(X, "format", None) != "csr" or X.indices.dtype == X.indptr.dtype == np.int32:
         return X
-    if max(*X.shape, X.nnz) > np.iinfo(np.int32).max:
+    if max(*X.shape, X.nnz) > wide.MOST:
         return X
-    return type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    narrow = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int32)
+    return type(X)((X.data, *narrow), shape=X.shape)
 
 
 @cache

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from svmkit.data.prepare.features import stored_entries
 from svmkit.kernels.engines import few
 from svmkit.kernels.engines.contract import ALL, PANEL, PANEL_BYTES, Engine, with_int32_indices
 from svmkit.kernels.extent import (
@@ -252,7 +253,7 @@ class CSREngine(_Products):
         """A copy of X by columns, if a single kernel row is computed faster from them; else None. By columns, only the
         entries of X in the columns of z are read: sum_c count_c^2 / n of them on average.
         """
-        X, counts = self.X, np.bincount(self.X.indices, minlength=self.X.shape[1])
+        X, counts = self.X, stored_entries(self.X)
         size = X.nnz * (X.data.itemsize + X.indices.itemsize)
         pays = size <= COPY_BYTES and float(counts @ (counts / self.n)) < PAYS * X.nnz
         return X.tocsc() if pays else None
