@@ -6,7 +6,7 @@ Fit a linear machine to sparse rows with more than 2^31 entries, and say what it
 
 .. code-block:: sh
 
-    python examples/benchmarks/wide.py FOLDER [--rows 2200000] [--solver dcd]
+    python examples/benchmarks/wide.py FOLDER [--rows 2200000] [--solver newton]
 
 The rows have 1,000 entries of float32 each in 65,000 columns, and labels by random weights with noise. They are written
 to FOLDER (8 kB a row, 17.6 GB in all) and read through memory maps, whose pages the system keeps while it has room for
@@ -35,7 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=int, default=2_200_000)
-    parser.add_argument("--solver", default="dcd")
+    parser.add_argument("--solver", default="newton")
     parser.add_argument("--tol", type=float, default=0.01)
     args = parser.parse_args()
     print("| step | seconds | memory of its own at most, MB |\n|---|---|---|")

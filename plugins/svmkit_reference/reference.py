@@ -121,6 +121,6 @@ class Reference(Solver):
 def features(gram: Gram) -> Any:
     """Return a Gram's X in the storage that scikit-learn accepts, dense or CSR with int32 indices, else InputError."""
     X = gram.engine.X
-    if sp.issparse(X) and X.indices.dtype != np.int32:
+    if sp.issparse(X) and not X.indices.dtype == X.indptr.dtype == np.int32:
         raise InputError(f"{X.nnz:,} stored values are more than the int32 indices of this software can count")
     return X

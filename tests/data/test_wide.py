@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from svmkit_reference import reference
 
 from svmkit import Gram, InputError, SVMClassifier, SVMOneClass, fit, plugins, solve
 from svmkit.data import as_features, sparse_rows
@@ -17,6 +18,9 @@ from svmkit.kernels.gamma import column_moments
 from svmkit.solver import Gap, Iterations
 from svmkit.training.data import TrainingData
 from svmkit.training.settings import Settings, resolve
+
+# loops for other integers are compiled for them
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("newton", "ocas", "sgd", "pegasos", "folos", "smo")]
 
 
 @pytest.fixture
@@ -120,9 +124,9 @@ def test_what_is_read_keeps_narrow_column_numbers(few, indices):
     np.testing.assert_array_equal(X.toarray(), A.toarray())
 
 
-@pytest.mark.parametrize("indices", [np.int32, np.int64])
+@pytest.mark.parametrize("indices", [np.int32, pytest.param(np.int64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("scale", [None, "standard", "maxabs"])
-@pytest.mark.parametrize("solver", ["auto", "dcd", "newton", "ocas", "sgd", "smo", "fcsmo"])
+@pytest.mark.parametrize("solver", ["auto", "dcd", *SLOW])
 def test_a_fit_is_that_of_int32(few, solver, scale, indices):
     A = plain()
     X, y, kernel = rows_of(A, indices), labels(A), RBF(0.3) if solver in ("smo", "fcsmo") else Linear()
@@ -169,6 +173,11 @@ def test_several_classes_held_out_rows_and_estimators(few):
     np.testing.assert_allclose(*outliers, atol=1e-12)
 
 
+def test_scikit_learn_is_not_given_pointers_of_int64(few):
+    with pytest.raises(InputError, match="more than the int32 indices"):
+        reference.features(Gram(Linear(), rows_of(plain())))
+
+
 @pytest.fixture
 def beyond(tmp_path):
     """A CSR whose entries lie behind 2^31 others that nobody reads: two files with holes, of a few pages."""
@@ -183,7 +192,7 @@ def beyond(tmp_path):
     return A, wide.WideCSR((*arrays, A.indptr.astype(np.int64) + start), shape=A.shape)
 
 
-@pytest.mark.parametrize("solver", ["dcd", "newton", "ocas", "bmrm", "svmperf", "sgd", "pegasos", "folos", "smo"])
+@pytest.mark.parametrize("solver", ["dcd", *SLOW, pytest.param("bmrm", marks=pytest.mark.slow)])
 def test_loops_count_beyond_int32(beyond, solver):
     """Of rows behind so many entries a solve is that of the rows alone."""
     (A, X), solutions = beyond, []

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from svmkit.data.formats.wide import sparse_rows
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.kernels.engines import Engine, engine_for, with_int32_indices
 from svmkit.kernels.extent import Extent
@@ -32,7 +33,7 @@ class Space(NamedTuple):
     def features(self, X):
         """Return rows as they were read, scaled and as wide as the space."""
         if X.shape[1] < self.width and sp.issparse(X):
-            X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], self.width))
+            X = sparse_rows(X.data, X.indices, X.indptr, self.width)
         if self.preprocessing is not None:
             X = self.preprocessing.apply(X)
         return with_int32_indices(X)

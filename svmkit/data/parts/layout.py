@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from svmkit.data.formats.layout import DENSE_FROM
+from svmkit.data.formats.wide import sparse_rows
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import Features, is_sparse
 from svmkit.data.tables.table import name_columns
@@ -74,7 +75,7 @@ class About:
 
 def csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], n_features: int) -> Any:
     """Return a CSR array of data, indices and pointers that are known to be canonical, without a look at them."""
-    X = csr_array(arrays, shape=(len(arrays[2]) - 1, n_features), copy=False)
+    X = sparse_rows(*arrays, n_features)
     X.has_canonical_format = True
     return X
 

@@ -28,8 +28,9 @@ def as_features(X: Any, *, what: str = "X") -> Features:
     ----------
     X : array-like, DataFrame or scipy sparse container of shape (n_samples, n_features)
         float32 and float64 are taken as they are: dense ones when C- or F-contiguous, sparse ones when CSR
-        (int32 or int64 indices, explicit zeros allowed; of more than 2^31 entries see `svmkit.data.sparse_rows`). Integers, booleans and other floats become float64,
-        other sparse formats CSR. Read-only arrays are fine; the caller's arrays are never written to.
+        (int32 or int64 indices, explicit zeros allowed; of more than 2^31 entries see `svmkit.data.sparse_rows`).
+        Integers, booleans and other floats become float64, other sparse formats CSR. Read-only arrays are fine; the
+        caller's arrays are never written to.
     what : str, default="X"
         Name of X in messages.
 
