@@ -1,6 +1,8 @@
 """Scaling against scikit-learn's scalers."""
 
+import tracemalloc
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -172,3 +174,21 @@ def test_no_hint_for_like_scales_constants_or_rare_flags():
     rare[0, 1] = 1
     assert scale_hint(rare) is None
     assert scale_hint(sp.csr_array(rare)) is None
+
+
+def _apply(X):
+    Scaling("maxabs", np.zeros(X.shape[1]), np.ones(X.shape[1])).apply(X)
+
+
+@pytest.mark.parametrize(("work", "share"), [(scale_hint, 0.5), (partial(Scaling.fit, "standard"), 0.5), (_apply, 1.0)])
+def test_statistics_of_sparse_columns_take_little_memory_beside_the_data(work, share):
+    rows, entries = 200_000, 20
+    indices = np.tile(np.arange(entries, dtype=np.int32), rows)
+    X = sp.csr_array((np.ones(rows * entries), indices, np.arange(0, rows * entries + 1, entries)), (rows, entries))
+    tracemalloc.start()
+    try:
+        work(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < share * (X.data.nbytes + X.indices.nbytes)
