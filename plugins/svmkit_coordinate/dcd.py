@@ -11,39 +11,46 @@ from svmkit.errors import InputError
 from svmkit.losses.base import PIECEWISE, Loss
 from svmkit.problems.base import FREE, NUMBER_OR_FREE, Problem
 from svmkit.problems.certificate import Certificate, relative_gap
-from svmkit.problems.risks.design import CSR
 from svmkit.problems.risks.linear_risk import LinearDual, LinearTubeDual
+from svmkit.runtime.threads import thread_count
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws, Sampler, Shuffled
 from svmkit.solver.step_info import StepInfo
 from svmkit_coordinate.blocks import Blocks
 from svmkit_coordinate.passes import passes
-from svmkit_coordinate.workers import FEW, Shared, shared_passes
+from svmkit_coordinate.workers import Shared, few_points, shared_passes
 
 ROOM = 4  # one call makes several small passes, until they have looked at a quarter of the points
 LEAST = 8192  # or at this number, for which a call takes longer than its overhead,
 MORE = 16  # but no more than a sixteenth of the passes so far, so that a budget of passes is kept
 WORTH = 100_000  # values of X in a call below which other threads take longer to wake up than to help
+AUTO = "auto"  # of `workers`: MOST where X has PAYS values and more, if there are as many threads; else one
+MOST = 2  # four need 1.5 to 1.8 times the visits of two
+PAYS = 2_000_000  # values of X; below, two workers gain little on free cores and lose a lot on busy ones
 
 
 class State:
     """State of a solve, which owns beta (m,): v (width,) = sum_i beta_i x_i, and order[:n], the points that take part.
 
     `values` is the mean number of stored values in a row of X. `thresholds` are the projected gradients beyond which a
-    point at a bound is left out, see `passes`. `shared` is None where one worker makes the passes.
+    point at a bound is left out, see `passes`. `shared` is None where one worker makes the passes, all of them or
+    those since the estimated gap has reached `goal`. Passes over fewer than `few` points are never shared.
     """
 
-    def __init__(self, problem: LinearDual, beta: np.ndarray, draws: Draws, workers: int) -> None:
+    def __init__(self, problem: LinearDual, beta: np.ndarray, draws: Draws, workers: int | str) -> None:
         self.problem, self.beta, self.draws = problem, beta, draws
-        rows, m = problem.design.rows, problem.m
-        self.values = (rows.data.size if isinstance(rows, CSR) else rows.size) / m
+        m, entries = problem.m, problem.design.entries
+        self.values = entries / m
         self.blocks = Blocks.make(problem) if draws.every else None
-        worth = workers > 1 and m >= workers * FEW and m * self.values >= WORTH
-        self.shared = Shared.allocate(problem, workers) if worth else None
+        if isinstance(workers, str):
+            workers = min(MOST, thread_count()) if draws.every and entries >= PAYS else 1
+        self.few = few_points(workers, problem.design.width, self.values)
+        worth = workers > 1 and self.blocks is None and m >= self.few and m * self.values >= WORTH
+        self.shared = Shared.allocate(problem, workers, self.few) if worth else None
         # all points, in a random order; several draws, since a few points may come in the order of the data by accident
         self.shuffled = draws.every and any((np.diff(draws()) < 0).any() for _ in range(8))
-        self.count = 0
+        self.count, self.goal = 0, draws.goal.gap if draws.goal else 0.0
         self.anew()
 
     def anew(self) -> None:
@@ -78,14 +85,15 @@ class DCD(Solver):
         regularised, for which the solver works around a centre that moves.
     shrinking : bool, default=True
         Whether points are left out while their weights stay at a bound.
-    workers : int, default=1
+    workers : int or "auto", default="auto"
         Number of workers that share a pass, each with its own part of the points (CoCoA+, Ma et al. 2015;
-        `svmkit_coordinate.workers`). The iterates depend on this number, but not on the number of threads.
+        `svmkit_coordinate.workers`). The iterates depend on this number, but not on the number of threads. "auto" is 2
+        where X has two million values or more, with two threads or more and no sampler, else 1.
 
     Raises
     ------
     InputError
-        If `workers` is not an integer >= 1.
+        If `workers` is neither an integer >= 1 nor "auto".
     """
 
     name = "dcd"
@@ -102,11 +110,11 @@ class DCD(Solver):
     loss: str | Loss = "hinge"
     bias: float | str = field(default=1.0, metadata=NUMBER_OR_FREE)
     shrinking: bool = True
-    workers: int = 1
+    workers: int | str = field(default=AUTO, metadata={"type": int, "words": (AUTO,)})
 
     def __post_init__(self) -> None:
-        if not isinstance(self.workers, int) or self.workers < 1:
-            raise InputError(f"workers must be a whole number >= 1, not {self.workers!r}")
+        if self.workers != AUTO and (not isinstance(self.workers, int) or self.workers < 1):
+            raise InputError(f"workers must be a whole number >= 1 or {AUTO}, not {self.workers!r}")
 
     def patience(self, m: int) -> int:
         return 20_000
@@ -114,7 +122,7 @@ class DCD(Solver):
     def crammer_singer(self) -> Solver:
         from svmkit_coordinate.crammer_singer import ClassDescent
 
-        if self.loss != "hinge" or self.workers > 1:
+        if self.loss != "hinge" or self.workers not in (1, AUTO):
             given = f"loss={self.loss}" if self.loss != "hinge" else f"workers={self.workers}"
             raise InputError(f"Crammer and Singer's problem has the hinge loss and one worker: leave out {given}")
         if self.bias == FREE:
@@ -122,7 +130,7 @@ class DCD(Solver):
         return ClassDescent(bias=self.bias, shrinking=self.shrinking)
 
     def init(self, problem: LinearDual, start: np.ndarray | None, draws: Draws) -> State:
-        if self.workers > 1 and not draws.every:
+        if self.workers not in (1, AUTO) and not draws.every:
             raise InputError("workers share passes over all points: leave out the sampler, or set workers=1")
         return State(problem, np.zeros(problem.m) if start is None else start.copy(), draws, self.workers)
 
@@ -139,8 +147,8 @@ class DCD(Solver):
         rng = state.draws.rng
         if state.blocks is not None:
             made = state.blocks.passes(state.order, n, *given, rng if state.shuffled else None, (room, most))
-        elif shared and n >= self.workers * FEW and max(n, room) * state.values >= WORTH:
-            shared.seeds[:] = rng.integers(1, 2**63, self.workers) if state.shuffled else 0
+        elif shared and n >= state.few and max(n, room) * state.values >= WORTH:
+            shared.seeds[:] = rng.integers(1, 2**63, len(shared.seeds)) if state.shuffled else 0
             made = shared_passes(d, state.order, n, *given, (room, most), shared)
         else:
             seed = np.uint64(rng.integers(1, 2**63) if state.shuffled else 0)
@@ -150,6 +158,9 @@ class DCD(Solver):
         state.objective -= gain
         state.n_support += born
         gap = last.gap if every else last.gap * p.m / n
+        relative = relative_gap(gap, -state.objective)
+        if relative <= state.goal:
+            state.shared = None  # at the end of a pass of several workers P exceeds the estimate, and would be refused
         moved = gain > 0.0
         if state.n == 0 or (shrunk and not moved):
             state.all()
@@ -157,7 +168,7 @@ class DCD(Solver):
             state.objective,
             state.n_support,
             looks / p.m,
-            gap=relative_gap(gap, -state.objective),
+            gap=relative,
             gap_abs=gap,
             sampled=not every,
             moved=moved,

@@ -27,7 +27,8 @@ from svmkit_coordinate.passes import shuffle
 
 SIGMA = 0.6  # times K; on a9a, w8a and mnist few passes need the line search from 0.55 on, and few are added up to 0.7
 SURE = 0.5  # share of the gain of the workers' own problems below which the line search pays
-FEW = 128  # points a worker below which one worker makes the pass alone
+FEW = 128  # points a worker below which one worker makes the pass alone,
+WIDE = 6.0  # or values of X in a pass for each column, since all workers copy v
 PATIENCE = 1 << 20  # looks at the counters, about a millisecond, after which an idle thread leaves
 OPEN, TAKEN, DONE = 0, 8, 16  # counters of parts, in a cache line each: how many may be taken, were taken, are done
 LAST = -1  # value of OPEN when there are no more parts
@@ -36,6 +37,7 @@ LAST = -1  # value of OPEN when there are no more parts
 class Shared(NamedTuple):
     """The memory that K workers share."""
 
+    few: int  # points below which one worker makes the pass alone
     sigma: float  # factor of the workers' own steps
     points: np.ndarray  # the terms of the loss, computed with sigma
     below: tuple[int, ...] | None
@@ -50,10 +52,12 @@ class Shared(NamedTuple):
     counters: np.ndarray  # (24,): OPEN, TAKEN and DONE
 
     @classmethod
-    def allocate(cls, problem: LinearDual, workers: int) -> Shared:
+    def allocate(cls, problem: LinearDual, workers: int, few: int) -> Shared:
+        """Return memory for so many workers."""
         d, K = problem.design, workers
         sigma = SIGMA * K
         return cls(
+            few,
             sigma,
             *make_points(problem.terms, d.sq, sigma),
             np.zeros((K, d.width + 16 - d.width % 8)),  # no cache line belongs to two workers
@@ -66,6 +70,11 @@ class Shared(NamedTuple):
             np.zeros(4),
             np.zeros(24, dtype=np.int64),
         )
+
+
+def few_points(workers: int, width: int, values: float) -> int:
+    """Return the number of points, of `values` values of X each on average, below which one worker makes a pass."""
+    return max(workers * FEW, int(WIDE * width / max(values, 1.0)))
 
 
 def shared_passes(design, order, n, beta, v, thresholds, shrinking, limits, shared):
@@ -100,7 +109,7 @@ def _work(X, bias, order, beta, v, thresholds, shrinking, room, most, shared):
     while idle < PATIENCE:
         k = atomic.read(counters, TAKEN)
         until = atomic.read(counters, OPEN)  # read second: if k is still next below, it is k's pass
-        if until == LAST:
+        if until == LAST or (k == until and most == 1):  # no pass follows: a wait would only keep a core busy
             return
         if k == until or not atomic.swap(counters, TAKEN, k, k + 1):
             idle += 1
@@ -161,7 +170,7 @@ def _join(order, beta, v, thresholds, shrinking, room, most, shared):
     whole, sums = shared.whole, shared.sums
     whole[0], whole[1], whole[2], whole[3], whole[4], whole[5] = n, gain, gap, top, low, born
     sums[0], sums[1], sums[2], sums[3] = sums[0] + 1, sums[1] + looked, sums[2] + gain, sums[3] + born
-    return n >= FEW * K and sums[1] + n <= room and sums[0] < most
+    return n >= shared.few and sums[1] + n <= room and sums[0] < most
 
 
 @njit(cache=True)

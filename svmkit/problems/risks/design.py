@@ -121,10 +121,11 @@ def fetch_row(X, i):
 @overload(fetch_row)
 def _fetch_row(X, i):
     if isinstance(X, types.Array):
+        line = 512 // X.dtype.bitwidth  # values of a cache line
 
         def dense(X, i):
             row = X[np.uintp(i)]
-            for c in range(0, row.size, 8):
+            for c in range(0, row.size, line):
                 _fetch(row, c)
 
         return dense

@@ -14,8 +14,9 @@ from svmkit_coordinate.workers import FEW
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
+from svmkit.runtime import threads
 from svmkit.solver.loop.solve import solve
-from svmkit.solver.sampler import Draws, Shuffled
+from svmkit.solver.sampler import Draws, Goal, Shuffled
 from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Violation
@@ -208,6 +209,58 @@ def test_from_a_start(loss):
     best = solved(X, y, 1, loss=loss)
     again = solved(X, y, 2, loss=loss, start=best.point, stop=Gap(1e-6))
     assert again.status is Status.CONVERGED and again.n_iter <= 10
+
+
+def begun(X, y, workers, n_threads=2, sampler="shuffled", goal=None):
+    problem = linear_dual(X, y)
+    draws = Draws(by_name.sampler(sampler), problem.y, np.random.default_rng(0), goal=goal)
+    with threads.using(n_threads):
+        return make("dcd", workers=workers).init(problem, None, draws)
+
+
+def test_two_workers_by_default_for_many_values_and_threads(monkeypatch):
+    X, y = data(1000)
+    for workers in ("auto", 1):
+        assert begun(X, y, workers).shared is None
+    monkeypatch.setattr(dcd, "PAYS", X.size)
+    state = begun(X, y, "auto")
+    assert state.shared is not None and len(state.shared.v) == 2
+    assert begun(X[:-1], y[:-1], "auto").shared is None
+    assert begun(X, y, "auto", n_threads=1).shared is None
+    assert begun(X, y, "auto", sampler="uniform:20").shared is None
+    assert begun(X, y, 1).shared is None
+
+
+@every_loss
+def test_the_default_is_deterministic_for_a_number_of_threads(loss, monkeypatch):
+    monkeypatch.setattr(dcd, "PAYS", 0)
+    X, y = data(2000, shift=0.2)
+    for n_threads in (1, 2):
+        how = {"loss": loss, "n_threads": n_threads, "stop": Gap(1e-4)}
+        runs = [solved(X, y, "auto", **how), solved(X, y, "auto", **how), solved(X, y, n_threads, **how)]
+        for run in runs:
+            assert run.status is Status.CONVERGED and run.certificate.gap <= 1e-4
+            np.testing.assert_array_equal(run.point, runs[0].point)
+
+
+@pytest.mark.parametrize("workers", ["auto", 1, 2])
+def test_workers_as_text(workers):
+    assert make("dcd", workers=str(workers)) == make("dcd", workers=workers)
+
+
+def test_wide_rows_are_shared_as_long_as_they_outweigh_the_columns():
+    X, y = data(600)
+    wide = sp.hstack([sp.csr_array(X), sp.csr_array((600, 5000))], format="csr")
+    assert begun(X, y, 2).shared is not None
+    assert begun(wide, y, 2).shared is None
+
+
+def test_one_worker_makes_the_last_passes():
+    state = begun(*data(2000, 20, shift=0.3), 2, goal=Goal(0.3, 1e9))
+    solver, gaps = make("dcd", workers=2), []
+    while state.shared is not None:
+        gaps.append(solver.step(state).gap)
+    assert len(gaps) > 1 and gaps[-1] <= 0.3 < min(gaps[:-1])
 
 
 @pytest.mark.parametrize("K", [0, -1, 1.5, "two"])
