@@ -35,7 +35,7 @@ class State:
 
     `values` is the mean number of stored values in a row of X. `thresholds` are the projected gradients beyond which a
     point at a bound is left out, see `passes`. `shared` is None where one worker makes the passes, all of them or
-    those since the estimated gap has reached `goal`. Passes over fewer than `few` points are never shared.
+    those since the estimated gap has reached `goal`.
     """
 
     def __init__(self, problem: LinearDual, beta: np.ndarray, draws: Draws, workers: int | str) -> None:
@@ -45,9 +45,9 @@ class State:
         self.blocks = Blocks.make(problem) if draws.every else None
         if isinstance(workers, str):
             workers = min(MOST, thread_count()) if draws.every and entries >= PAYS else 1
-        self.few = few_points(workers, problem.design.width, self.values)
-        worth = workers > 1 and self.blocks is None and m >= self.few and m * self.values >= WORTH
-        self.shared = Shared.allocate(problem, workers, self.few) if worth else None
+        worth = workers > 1 and self.blocks is None and entries >= WORTH
+        worth = worth and m >= few_points(problem.design, workers)
+        self.shared = Shared.allocate(problem, workers) if worth else None
         # all points, in a random order; several draws, since a few points may come in the order of the data by accident
         self.shuffled = draws.every and any((np.diff(draws()) < 0).any() for _ in range(8))
         self.count, self.goal = 0, draws.goal.gap if draws.goal else 0.0
@@ -147,7 +147,7 @@ class DCD(Solver):
         rng = state.draws.rng
         if state.blocks is not None:
             made = state.blocks.passes(state.order, n, *given, rng if state.shuffled else None, (room, most))
-        elif shared and n >= state.few and max(n, room) * state.values >= WORTH:
+        elif shared and n >= shared.few and max(n, room) * state.values >= WORTH:
             shared.seeds[:] = rng.integers(1, 2**63, len(shared.seeds)) if state.shuffled else 0
             made = shared_passes(d, state.order, n, *given, (room, most), shared)
         else:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from svmkit.problems.risks.coordinate_descent import Pass, coordinate_pass
+from svmkit.problems.risks.design import Design
 from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.problems.risks.points import find_side, make_points
 from svmkit.runtime.compiling import njit
@@ -52,12 +53,11 @@ class Shared(NamedTuple):
     counters: np.ndarray  # (24,): OPEN, TAKEN and DONE
 
     @classmethod
-    def allocate(cls, problem: LinearDual, workers: int, few: int) -> Shared:
-        """Return memory for so many workers."""
+    def allocate(cls, problem: LinearDual, workers: int) -> Shared:
         d, K = problem.design, workers
         sigma = SIGMA * K
         return cls(
-            few,
+            few_points(d, K),
             sigma,
             *make_points(problem.terms, d.sq, sigma),
             np.zeros((K, d.width + 16 - d.width % 8)),  # no cache line belongs to two workers
@@ -72,9 +72,9 @@ class Shared(NamedTuple):
         )
 
 
-def few_points(workers: int, width: int, values: float) -> int:
-    """Return the number of points, of `values` values of X each on average, below which one worker makes a pass."""
-    return max(workers * FEW, int(WIDE * width / max(values, 1.0)))
+def few_points(design: Design, workers: int) -> int:
+    """Return the number of points below which one worker makes a pass alone."""
+    return max(workers * FEW, int(WIDE * design.width * design.m / max(design.entries, 1)))
 
 
 def shared_passes(design, order, n, beta, v, thresholds, shrinking, limits, shared):
