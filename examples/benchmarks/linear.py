@@ -82,7 +82,7 @@ def main() -> None:
     for name in args.data:
         X, y = data(name, args.rows)
         for loss in args.loss:
-            solver: Solver = plugins.build("solver", "dcd", {"loss": loss})
+            solver: Solver = plugins.build("solver", "dcd", {"loss": loss, "workers": 1})
             few = np.concatenate([np.flatnonzero(y > 0)[:200], np.flatnonzero(y < 0)[:200]])
             first = solved(X[few], y[few], solver, Gap(1e-2) | Seconds(5), args)
             print(f"{name} {loss}: {first.seconds:.1f} s to compile or load", file=sys.stderr)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit import plugins
 from svmkit.data import load
 from svmkit.errors import InputError
 
@@ -133,11 +132,10 @@ def _linear(loss: str, eps: float) -> tuple[Contender, ...]:
     peers = ("linearsvc", "LIBLINEAR (LinearSVC)"), ("liblinear-official",) * 2, ("liblinear-multicore",) * 2
     found = [Contender(name, side, job={"tol": eps, "loss": loss}) for side, name in peers]
     found.append(Contender("snapml", "snapml", job={"tol": eps / 100, "loss": loss}))
-    options = {"loss": loss}
-    found.append(ours(f"dcd, kkt {eps:g}", "dcd", f"kkt:{eps}", options=options))
-    found.append(ours("dcd, same D", "dcd", "dual", options=options, tol=eps))
-    if "workers" in plugins.options(plugins.load("solver", "dcd")):
-        found.append(ours("dcd, 2 workers, same D", "dcd", "dual", options={**options, "workers": 2}, tol=eps))
+    alone = {"loss": loss, "workers": 1}
+    found.append(ours(f"dcd, kkt {eps:g}", "dcd", f"kkt:{eps}", options=alone))
+    found.append(ours("dcd, same D", "dcd", "dual", options=alone, tol=eps))
+    found.append(ours("dcd, 2 workers, same D", "dcd", "dual", options={**alone, "workers": 2}, tol=eps))
     return tuple(found)
 
 
