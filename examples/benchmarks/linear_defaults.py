@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from linear_sets import Blocks, Data, collect, gaussians, texts
 from peers_regression_sets import standardised
 from peers_tables import insert
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, make_friedman1
@@ -36,29 +37,11 @@ from svmkit.solver.stopping import Gap, Seconds
 
 MARKS = "<!-- measured by linear_defaults.py: begin -->", "<!-- measured by linear_defaults.py: end -->"
 COLUMNS = "set | svmkit, s | LinearSVC, s | ratio | solver, status, gap | their gap | accuracy or R2 on other rows"
-Data = tuple[Any, np.ndarray]
 
 
-def gaussians(m: int, d: int, far: float, classes: int = 2, rare: float | None = None) -> Data:
-    """Return spheres whose centres are about `far` apart, one of them with a share of `rare` of the rows."""
-    rng = np.random.default_rng(0)
-    shares = np.full(classes, 1.0) if rare is None else np.r_[np.full(classes - 1, (1.0 - rare) / (classes - 1)), rare]
-    y = rng.choice(classes, m, p=shares / shares.sum())
-    return rng.normal(size=(m, d)) + far / math.sqrt(2.0 * d) * rng.normal(size=(classes, d))[y], y
-
-
-def texts(m: int, d: int, words: int) -> Data:
-    """Return rows of words by Zipf's law, each row of length 1, and classes by a few thousand of the words."""
-    rng = np.random.default_rng(0)
-    columns = np.minimum((d ** rng.random(m * words) - 1.0).astype(np.int64), d - 1)
-    X = sp.csr_array((np.ones(m * words), columns, np.arange(0, m * words + 1, words)), shape=(m, d))
-    X.sum_duplicates()
-    weights = np.where(rng.random(d) < 0.2, rng.normal(size=d), 0.0)
-    X.data = np.log1p(X.data) * np.log(d / (1.0 + X.indices))
-    X = sp.csr_array(sp.diags_array(1.0 / np.maximum(np.sqrt(X.multiply(X).sum(axis=1)), 1e-12)) @ X)
-    h = X @ weights
-    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # scikit-learn takes no others
-    return X, (h + 0.3 * h.std() * rng.normal(size=m) > 0.0).astype(int)
+def generated(generator: Callable[..., Blocks], *args: Any) -> Data:
+    """Return all rows of a generated set."""
+    return collect(generator(*args))
 
 
 def real(name: str) -> Data:
@@ -75,16 +58,16 @@ def bundled(loader: Callable[..., Data]) -> Data:
 
 
 CLASSIFY: dict[str, Callable[[], Data]] = {
-    "gaussians 200,000 x 200": partial(gaussians, 200_000, 200, 2.0),
-    "gaussians 500,000 x 20": partial(gaussians, 500_000, 20, 2.0),
-    "7 classes 58,000 x 9": partial(gaussians, 58_000, 9, 4.0, 7, 0.0005),
-    "gaussians 100,000 x 100, nearly separable": partial(gaussians, 100_000, 100, 8.0),
-    "gaussians 4,601 x 57": partial(gaussians, 4_601, 57, 2.5),
-    "gaussians 5,000 x 30": partial(gaussians, 5_000, 30, 2.0),
+    "gaussians 200,000 x 200": partial(generated, gaussians, 200_000, 200, 2.0),
+    "gaussians 500,000 x 20": partial(generated, gaussians, 500_000, 20, 2.0),
+    "7 classes 58,000 x 9": partial(generated, gaussians, 58_000, 9, 4.0, 7, 0.0005),
+    "gaussians 100,000 x 100, nearly separable": partial(generated, gaussians, 100_000, 100, 8.0),
+    "gaussians 4,601 x 57": partial(generated, gaussians, 4_601, 57, 2.5),
+    "gaussians 5,000 x 30": partial(generated, gaussians, 5_000, 30, 2.0),
     "breast_cancer": partial(bundled, load_breast_cancer),
     "digits": partial(bundled, load_digits),
     **{name: partial(real, name) for name in ("letter.scale", "usps", "a9a", "w8a", "ijcnn1")},
-    "texts 50,000 x 200,000": partial(texts, 50_000, 200_000, 75),
+    "texts 50,000 x 200,000": partial(generated, texts, 50_000, 200_000, 75),
 }
 REGRESS: dict[str, Callable[[], Data]] = {
     "diabetes": partial(bundled, load_diabetes),

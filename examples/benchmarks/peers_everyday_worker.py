@@ -7,7 +7,6 @@ for their own contender only.
 from __future__ import annotations
 
 import gc
-import os
 import time
 import warnings
 from importlib import import_module
@@ -16,7 +15,7 @@ from statistics import median
 
 import numpy as np
 import scipy.sparse as sp
-from peers_worker import Worker, stored
+from peers_worker import Worker, stored, take_cores
 
 KINDS = {
     **{"svc": ("sklearn.svm", "SVC"), "intelex": ("sklearnex.svm", "SVC"), "svmkit": ("svmkit", "SVMClassifier")},
@@ -33,8 +32,7 @@ class Everyday(Worker):
 
     def start(self, side: str, threads: int) -> dict:
         """Import the sides, whose names are joined by commas."""
-        if hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+        take_cores(threads)
         warnings.simplefilter("ignore")
         self.kinds = {name: getattr(import_module(KINDS[name][0]), KINDS[name][1]) for name in side.split(",")}
         return {}

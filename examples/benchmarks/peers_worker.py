@@ -52,8 +52,7 @@ class Worker:
 
     def start(self, side: str, threads: int) -> dict:
         """Import the software, with as many cores as every other side."""
-        if hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+        take_cores(threads)
         kind = peers_sides.side(side)
         self.side = kind(threads)
         return {"version": metadata.version(kind.package), "package": kind.package}
@@ -109,6 +108,12 @@ class Worker:
     def other(self, name: str, job: dict) -> dict:
         """Jobs for one side only: a curve, the speed of the kernel."""
         return getattr(self.side, name)(self, job)
+
+
+def take_cores(threads: int) -> None:
+    """Keep this process to so many cores."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
 
 def stored(folder: Path, part: str, storage: str):
