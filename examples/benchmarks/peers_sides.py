@@ -151,7 +151,7 @@ def _dense_problem(y: np.ndarray, X: np.ndarray):
     found.l, found.n, found.bias, found.x_space = m, d + 1, 1.0, rows
     found.y = (ctypes.c_double * m).from_buffer(np.array(y, dtype=np.float64))
     found.x = (ctypes.POINTER(liblinear.feature_node) * m)()
-    starts = np.frombuffer((ctypes.c_uint64 * m).from_buffer(found.x), dtype=np.uint64)
+    starts = np.ctypeslib.as_array(ctypes.cast(found.x, ctypes.POINTER(ctypes.c_uint64)), (m,))
     starts[:] = np.uint64(rows.ctypes.data) + np.uint64(rows.strides[0]) * np.arange(m, dtype=np.uint64)
     return found
 
