@@ -12,9 +12,9 @@ A time is that of fit, once, after a small fit that compiles; a copy of the data
 off the clock, but its memory counts. "memory of the fit" is the peak of resident memory beyond that after loading the
 data, "in all" the peak. The gap is (P - D) / P, with P of the weights that came back and D the best lower bound on the
 optimum of the same problem that a run of svmkit certified. Contenders marked with a tolerance were run with 1, 0.1,
-0.01, ... until the gap was 1e-3 or less: the loosest that reached it counts. Logistic regression has another objective,
-and so no gap. "times" is the time in units of that of svmkit on the same problem, and for what is called without
-options of SVMClassifier(kernel="linear").
+0.01, ... until the gap was 1e-3 or less, or all fits together took longer than one may: the loosest that reached it
+counts. Logistic regression has another objective, and so no gap. "times" is the time in units of that of svmkit on the
+same problem, and for what is called without options of SVMClassifier(kernel="linear").
 """
 
 from __future__ import annotations
@@ -210,7 +210,8 @@ class Run:
             for tol in TOLERANCES if self.contender.has_ladder else (None,):
                 if not self.store.find(cell=self.cell, contender=self.contender.name, tol=tol):
                     self.store.add(**about, tol=tol, **self._fit(remote, tol, args.limit))
-                if not _is_left(self.store, self.cell, self.contender):
+                spent = sum(run["seconds"] for run in self.store.find(cell=self.cell, contender=self.contender.name))
+                if spent > args.limit or not _is_left(self.store, self.cell, self.contender):
                     break
         except Failed as failed:
             self.store.add(**about, tol=tol, error=self._reason(remote, failed))
@@ -235,6 +236,8 @@ class Run:
         return {**found, **remote.ask("judge", save=save, loss=loss, bias=0.0 if bias == "free" else bias)}
 
     def _reason(self, remote: Remote | None, failed: Failed) -> str:
+        if remote is None and "NotFoundError" in str(failed):
+            return "not installed"
         code = remote.process.poll() if remote is not None else None
         if isinstance(failed, TimedOut) or code is None or code >= 0:
             return str(failed)
@@ -272,7 +275,7 @@ def _row(store: Store, cell: str, contender: Contender) -> list[str]:
         contender.name,
         number(run["seconds"]),
         number(base and run["seconds"] / base, ".2f"),
-        *(f"{run[key]:,.0f}" for key in ("peak_mb", "all_mb")),
+        *(f"{max(run[key], 0.0):,.0f}" for key in ("peak_mb", "all_mb")),
         number(run.get("P"), ".6g"),
         number(gap, ".1e"),
         f"{run['accuracy']:.4f}",
