@@ -214,7 +214,8 @@ class Run:
                 if spent > args.limit or not _is_left(self.store, self.cell, self.contender):
                     break
         except Failed as failed:
-            self.store.add(**about, tol=tol, error=self._reason(remote, failed))
+            error = self._reason(remote, failed) + ("" if tol is None else f" at tol {tol:g}")
+            self.store.add(**about, tol=tol, error=error)
         finally:
             if remote is not None:
                 remote.close()
