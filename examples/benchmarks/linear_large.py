@@ -6,7 +6,7 @@
 
 Sets are generated with seeds, in blocks, into a folder, from which each contender reads them in a process of its own.
 The problem is that with C = 1; contenders that are not installed, cannot do a cell, or need more memory or time than
-there is, get a line that says so. A cell larger than memory is left out.
+there is, get a line that says so. A cell larger than memory is left out, and one larger than the disk has fewer rows.
 
 A time is that of fit, once, after a small fit that compiles; a copy of the data that LIBLINEAR's interface makes is
 off the clock, but its memory counts. "memory of the fit" is the peak of resident memory beyond that after loading the
@@ -42,6 +42,7 @@ GAP = 1e-3
 TOLERANCES = tuple(10.0**-k for k in range(7))
 TEST = 50_000  # rows to predict, and at most a tenth as many as are trained on
 SPARE = 0.85  # of the memory that is free, which a contender may take
+DISK = 0.85  # of the free disk, which the rows to train on may take
 FEW, DENSE, PART = 20_000, 3_000, 1 / 40  # rows of the fits that compile: d^2 PART and more for up to DENSE columns
 MARKS = "<!-- measured by linear_large.py: begin -->", "<!-- measured by linear_large.py: end -->"
 HEAD = "contender | fit, s | times | memory of the fit, MB | in all, MB | P | gap | accuracy | what was reached"
@@ -161,18 +162,17 @@ def main() -> None:
 
 def measure(name: str, store: Store, args) -> list[str]:
     """Measure what is missing of a cell, and return its table."""
-    cell = CELLS[name]
-    rows, most = max(200, round(args.scale * cell.rows)), _memory(args)
+    cell, most = CELLS[name], _memory(args)
+    rows = max(200, round(args.scale * cell.rows))
     words = f"{cell.words}; {cell.bytes(rows) / 1e9:.2g} GB"
+    if cell.bytes(rows) <= most and not (args.folder / f"{name}-{rows}" / "done").exists():
+        rows = min(rows, int(DISK * shutil.disk_usage(args.folder).free / cell.bytes(1)))
     if rows < cell.rows:
         words += f"; {rows / cell.rows:.2g} of the {cell.rows:,} rows"
     lines = ["", f"**{name}, {rows:,} x {cell.columns:,}** ({words})", ""]
     if cell.bytes(rows) > most:
         return [*lines, f"Larger than memory, of which a process may hold {most / 1e9:.1f} GB: left out."]
-    test = min(TEST, rows // 10)
-    if cell.bytes(rows + test) > shutil.disk_usage(args.folder).free:
-        return [*lines, "Larger than the free part of the disk: left out."]
-    folder = args.folder / f"{name}-{rows}"
+    test, folder = min(TEST, rows // 10), args.folder / f"{name}-{rows}"
     wanted = [c for c in CONTENDERS if not args.only or any(word in c.name for word in args.only.split(","))]
     for contender in wanted:
         if _is_left(store, name, contender):
