@@ -8,7 +8,7 @@ Dense sets are standardised, sparse ones divided by their largest value. A time 
 seconds, without compilation. "gap" and "status" are the certificate of ours; "their gap" is that of LinearSVC's and
 LinearSVR's own problem, whose bias is in the penalty, at their weights, from a lower bound on its optimum by svmkit
 at gap 1e-6. The best options are the faster of dual=True and dual=False, each with the loosest tolerance of 1, 0.1,
-0.01, ... that takes their gap to 1e-3, within 20 s. Generated sets are seeded.
+0.01, ... that takes their gap to 1e-3, within 30 s. Generated sets are seeded.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COLUMNS = (
     "their gap | accuracy or R2 on other rows"
 )
 PROBE, ITERATIONS = 10, 10_000  # iterations of the peer, at first and at most, when its best options are looked for
-PATIENCE = 20.0  # seconds of a fit then: as many iterations as it takes
+PATIENCE = 30.0  # seconds of a fit then: as many iterations as it takes
 
 
 def generated(generator: Callable[..., Blocks], *args: Any) -> Data:
@@ -170,7 +170,9 @@ class Judge:
 
     def find_best(self, peer) -> list[Any]:
         """Return the peer with the fastest options that reach the gap, in a list, which is empty if none do."""
-        found = []
+        called = peer(C=self.C)
+        seconds = _seconds(called, self.X, self.y)
+        found = [(seconds, called)] if self.gap(called) <= GAP else []
         for dual in (True, False):
             model = peer(C=self.C, dual=dual, random_state=0)
             try:

@@ -66,6 +66,7 @@ def test_sets_are_what_they_are_said_to_be():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Liblinear")
 @pytest.mark.parametrize("classes", [2, 3])
 def test_gap_of_the_peer_is_that_of_its_own_problem(classes):
     X, y = linear_sets.collect(linear_sets.gaussians(200, 5, 2.0, classes))
