@@ -241,7 +241,7 @@ class Run:
             return "not installed"
         code = remote.process.poll() if remote is not None else None
         if isinstance(failed, TimedOut) or code is None or code >= 0:
-            return str(failed)
+            return str(failed).partition(" for an array")[0]
         return f"ended by {signal.Signals(-code).name}, with {self.most / 1e9:.1f} GB of memory"
 
 
