@@ -54,7 +54,8 @@ def texts(m: int, d: int, words: int) -> Blocks:
         X = sp.csr_array((np.ones(rows * words), columns, np.arange(0, rows * words + 1, words)), shape=(rows, d))
         X.sum_duplicates()
         X.data = np.log1p(X.data) * np.log(d / (1.0 + X.indices))
-        X = sp.csr_array(sp.diags_array(1.0 / np.maximum(np.sqrt(X.multiply(X).sum(axis=1)), 1e-12)) @ X)
+        lengths = np.sqrt(np.add.reduceat(X.data**2, X.indptr[:-1]))
+        X.data /= np.repeat(np.maximum(lengths, 1e-12), np.diff(X.indptr))
         h = X @ weights
         spread = spread or float(h.std())
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # scikit-learn takes no others

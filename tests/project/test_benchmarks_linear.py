@@ -59,8 +59,10 @@ def test_sets_are_what_they_are_said_to_be():
     X, _ = linear_sets.collect(linear_sets.gaussians(300, 50, 2.0, unit=True))
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0)
     X, _ = linear_sets.collect(linear_sets.clicks(2_000, 2**14))
-    assert np.all(np.diff(X.indptr) == 39) and np.all(X.data == 1.0) and X.has_sorted_indices
+    assert np.all(np.diff(X.indptr) == 39) and np.all(X.data == 1.0) and X.has_canonical_format
     X, _ = linear_sets.collect(linear_sets.texts(4_000, 1_000, 30))
+    assert X.has_canonical_format and X.indices.dtype == np.int32
+    np.testing.assert_allclose(X.multiply(X).sum(axis=1), 1.0)
     counts = np.diff(X.tocsc().indptr).astype(float)
     assert counts[50:100].sum() == pytest.approx(counts[400:800].sum(), rel=0.1), "Zipf: as many words in each octave"
 
