@@ -19,7 +19,7 @@ from svmkit.runtime.terminal import say, visible
     argument(
         "data",
         str,
-        "File, name of a set (svmkit datasets list), or - for a stream; with --scheduler, PARTS.",
+        "File, name of a set (svmkit datasets list), folder or pattern of parts, or - for a stream.",
         "breast_cancer",
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -136,12 +137,26 @@ def _load_parts(parts: list[Path], reading: Reading, storage: Storage, given: di
     """Return the set of several files: the columns of the first one, or those that a model expects of each."""
     if given["encoding"] is None and given["n_features"] is None and given["labelled"] and not given["holes"]:
         return gather(parts, reading=reading, storage=storage)
-    sets = (load(part, reading=reading, **given) for part in parts)
+    sets = _load_each(parts, reading, given)
     name = f"{len(parts)} files"
     if given["labelled"]:
         return gather_blocks(((one.X, one.y) for one in sets), name=name, storage=storage)
     data = gather_blocks(((one.X, np.zeros(one.n_samples)) for one in sets), name=name, storage=storage)
     return replace(data, y=None)
+
+
+def _load_each(parts: list[Path], reading: Reading, given: dict[str, Any]) -> Iterator[Dataset]:
+    """Yield the set of each file; InputError if its columns become features in another way than those of the first."""
+    first: Dataset | None = None
+    for part in parts:
+        one = load(part, reading=reading, **given)
+        first = first or one
+        if given["encoding"] is None and one.encoding != first.encoding:
+            raise InputError(
+                f"{part}: its columns, or the categories in them, are not those of {parts[0]}: encode them as numbers "
+                "first"
+            )
+        yield one
 
 
 def _load_whole(

@@ -163,6 +163,18 @@ def test_patterns_and_folders(tmp_path, monkeypatch):
     assert expected.X.shape == (60, 25)
 
 
+def test_parts_whose_categories_differ_are_refused(tmp_path):
+    """With holes each part is learnt as a whole."""
+    same = write(tmp_path / "1.csv", "a,b,y\n1,u,0\n,v,1\n"), write(tmp_path / "2.csv", "a,b,y\n1,v,0\n2,u,1\n")
+    os.mkdir(tmp_path / "other")
+    write(tmp_path / "other" / "1.csv", "a,b,y\n1,u,0\n,v,1\n")
+    write(tmp_path / "other" / "2.csv", "a,b,y\n1,v,0\n2,w,1\n")
+    data = load(str(tmp_path / "*.csv"), holes=True)
+    assert data.X.shape == (4, 3) and np.isnan(data.X[1, 0]) and data.X[2].tolist() == [1.0, 0.0, 1.0] and same
+    with pytest.raises(InputError, match=r"2\.csv: its columns, or the categories in them, are not those of .*1\.csv"):
+        load(tmp_path / "other", holes=True)
+
+
 BAD = {
     "nan.csv": ("a,b,c,y\n1,2,3,0\n1,2,nan,1\n", "nan.csv"),
     "inf.svm": ("1 1:inf\n", "inf.svm:1: .*not finite"),

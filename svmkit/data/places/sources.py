@@ -128,8 +128,8 @@ def _existing(path: Path) -> Path:
     matched = len(list(path.parent.glob(path.name))) if set(path.name) & set("*?[") else 0
     if matched:
         raise InputError(
-            f"{path}: a pattern of {matched:,} files: svmkit train reads them as the parts of one set with "
-            "--scheduler local:2, or the ADDRESS of a cluster"
+            f"{path}: a pattern of {matched:,} files: name one of them; as the parts of one set they are read by "
+            "svmkit train and evaluate"
         )
     beside = [str(p) for p in data_files(path.parent)] if path.parent.is_dir() else []
     raise InputError(f"{path}: no such file{offer(str(path), beside) or ': check the path'}")
