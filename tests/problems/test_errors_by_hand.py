@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from support.liblinear import total
 
 from svmkit.kernels.functions import Precomputed
@@ -72,7 +73,7 @@ def loss_error(slack, of_slack):
 @pytest.mark.parametrize("bias", [0.0, 2.5])
 @pytest.mark.parametrize("linear", [False, True])
 def test_of_the_simplex(bias, linear):
-    ridge, c = np.linspace(0.1, 0.5, M), np.linspace(-2.0, 1.0, M) if linear else None
+    ridge, c = np.linspace(0.0, 0.5, M), np.linspace(-2.0, 1.0, M) if linear else None
     problem = SimplexQP(gram(), Y, bias=bias, ridge=ridge, linear_term=c)
     for alpha in points():
         alpha = alpha * (1.0 + 1e-10)
@@ -85,6 +86,28 @@ def test_of_the_simplex(bias, linear):
         excess = abs(alpha.sum() - 1.0) + dot(alpha)
         want = of_value, of_value + 4.0 * product + 4.0 * excess * (abs(alpha @ g) + abs(value))
         is_close(errors_of(problem.certificate(alpha), value - 2.0 * (alpha @ g - g.min())), want)
+
+
+@pytest.mark.parametrize("bias", [0.0, 2.5])
+@pytest.mark.parametrize("linear", [False, True])
+def test_of_the_simplex_with_a_ridge_on_each_point(bias, linear):
+    """D = 2 t - sum max(0, t - h_i)^2 / ridge_i - alpha'(h - c), whose slacks are off by what g is, and rounding."""
+    ridge, c = np.linspace(0.1, 0.5, M), np.linspace(-2.0, 1.0, M) if linear else np.zeros(M)
+    problem = SimplexQP(gram(), Y, bias=bias, ridge=ridge, linear_term=c if linear else None)
+    for alpha in points():
+        g = problem.gradient(alpha)
+        h, value = g - alpha * ridge, alpha @ g + c @ alpha
+        t = brentq(lambda t, h=h: (np.maximum(0.0, t - h) / ridge).sum() - 1.0, h.min(), h.max() + 1.0, xtol=1e-15)
+        parts = bias + (alpha * ridge).max() + np.abs(g).max() + np.abs(c).max()
+        of_g = ETA * alpha.sum() + bias * dot(alpha) + 4.0 * U * parts
+        of_h = of_g + 4.0 * U * (np.abs(g) + 2.0 * ridge * alpha + abs(t))
+        of_value = of_g + dot(alpha * g) + (dot(alpha * c) if linear else 0.0)
+        of_bent = alpha @ of_h + 2.0 * U * (alpha @ np.abs(h - c)) + dot(alpha * (h - c))
+        want = of_value, squared_loss_error(t - h, 1.0 / ridge, of_h) + of_bent + 8.0 * U * abs(t)
+        dual = 2.0 * t - (np.square(np.maximum(0.0, t - h)) / ridge).sum() - alpha @ (h - c)
+        found = problem.certificate(alpha)
+        assert found.primal == pytest.approx(value, rel=1e-13)
+        assert errors_of(found, dual) == pytest.approx(want, rel=1e-7)
 
 
 @pytest.mark.parametrize("bias", [0.0, 2.5])
