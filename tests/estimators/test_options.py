@@ -37,8 +37,8 @@ def test_options_reach_the_solver():
     same = SVMClassifier(by_name.solver("smo", SQUARED), tol=1e-8).fit(X, Y)
     assert squared.certificate_[0].primal == pytest.approx(same.certificate_[0].primal, rel=1e-7)
     assert abs(squared.certificate_[0].primal / hinge.certificate_[0].primal - 1.0) > 1e-3
-    few, all_at_once = (SVMOneClass("fcfw", solver_options={"first": m}).fit(X).n_iter_ for m in (4, 60))
-    assert few == SVMOneClass(by_name.solver("fcfw", {"first": 4})).fit(X).n_iter_ != all_at_once
+    few, all_at_once = (SVMClassifier("fcfw", solver_options={"first": m}).fit(X, Y).n_iter_ for m in (4, 60))
+    assert few == SVMClassifier(by_name.solver("fcfw", {"first": 4})).fit(X, Y).n_iter_ != all_at_once
 
 
 def test_options_of_a_solver_that_learns_from_streams():
