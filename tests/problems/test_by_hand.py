@@ -6,6 +6,7 @@ has the bias for its square, or a cost's mean for the cost, is off by far more t
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from support.bias import best_margin_bias
 
 from svmkit.errors import InputError, SvmkitError
@@ -77,19 +78,31 @@ def test_the_squared_hinge(bias):
             assert function.intercept == pytest.approx(bias * (Y * beta).sum(), rel=1e-12)
 
 
+@pytest.mark.parametrize("bare", [0, 1])
 @pytest.mark.parametrize("linear", [False, True])
 @every_bias
-def test_the_simplex(bias, linear):
-    """P = alpha'A alpha + 2 c'alpha; D = P - 2 (alpha'g - min g), where g = A alpha + c."""
+def test_the_simplex(bias, linear, bare):
+    """P = alpha'A alpha + 2 c'alpha; D = P - 2 (alpha'g - min g), where g = A alpha + c.
+
+    With a ridge on each point D is the minimum of 2 h'a + sum ridge_i a_i^2 over the simplex less alpha'(h - c), where
+    h is g without the ridge's part.
+    """
     rng = np.random.default_rng(2)
     c, ridge = rng.normal(size=M), rng.uniform(0.1, 2.0, M)
+    ridge[:bare] = 0.0
     problem = SimplexQP(gram(), Y, bias=bias, ridge=ridge, linear_term=c if linear else None)
     A, c = np.outer(Y, Y) * (K + bias) + np.diag(ridge), c if linear else np.zeros(M)
     for alpha in points():
         g = A @ alpha + c
         value = alpha @ A @ alpha + 2.0 * c @ alpha
         found = problem.certificate(alpha)
-        is_certificate(found, value, value - 2.0 * (alpha @ g - g.min()))
+        dual = value - 2.0 * (alpha @ g - g.min())
+        if not bare:
+            h = g - ridge * alpha
+            t = brentq(lambda t, h=h: (np.maximum(0.0, t - h) / ridge).sum() - 1.0, h.min(), h.max() + 2.0, xtol=1e-14)
+            best = np.maximum(0.0, t - h) / ridge
+            dual = 2.0 * h @ best + ridge @ best**2 - alpha @ (h - c)
+        is_certificate(found, value, dual)
         np.testing.assert_allclose(found.gradient, g, **close)
         np.testing.assert_allclose(problem.gradient(alpha), g, **close)
         np.testing.assert_allclose(problem.gradient(alpha, np.array([4, 1])), g[[4, 1]], **close)
