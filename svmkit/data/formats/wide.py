@@ -119,7 +119,7 @@ def sparse_rows(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_fea
     >>> from svmkit.data import sparse_rows
     >>> columns = np.array([0, 2, 1], dtype=np.int32)
     >>> X = sparse_rows(np.ones(3, dtype=np.float32), columns, np.array([0, 2, 3]), n_features=3)
-    >>> X.toarray().tolist(), X.indices is columns
+    >>> X.toarray().tolist(), np.shares_memory(X.indices, columns)
     ([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]], True)
     """
     shape = len(indptr) - 1, int(n_features)
