@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.conformance.judging.claims import FEASIBLE, ROUNDING, TINY, Verdict, compare_numbers, judge_claims
-from svmkit.conformance.judging.definitions import Exact, Values
+from svmkit.conformance.judging.definitions import Exact, Values, find_maximum
 from svmkit.conformance.judging.truth import Objective, Subproblem
 from svmkit.solver.base import Solver
 from svmkit.training.result import Fit
@@ -272,7 +272,8 @@ def judge_one_class(fitted: Any, X: Any, sample_weight: Any = None, tol: float |
     Returns
     -------
     Verdict
-        P = alpha'A alpha and D = 2 min A alpha - P at the weights alpha of the estimator.
+        P = alpha'A alpha, and D = max over rho of 2 rho - alpha'K alpha - sum max(0, rho - (K alpha)_i)^2 / ridge_i, at
+        the weights alpha of the estimator.
 
     Examples
     --------
@@ -290,9 +291,14 @@ def judge_one_class(fitted: Any, X: Any, sample_weight: Any = None, tol: float |
     alpha[fitted.support_] = model.coef[0]
     every = np.arange(values.n)
     scores = values(every, fitted.support_) @ alpha[fitted.support_]
-    g = scores[rows] + alpha[rows] * Exact(fitted.nu) * weights.sum() / (2 * weights[rows])
-    P = alpha[rows] @ g
-    D = 2 * g.min() - P
+    own, ridge = scores[rows], Exact(fitted.nu) * weights.sum() / (2 * weights[rows])
+    P = alpha[rows] @ (own + ridge * alpha[rows])
+
+    def dual(rho: Any) -> Any:
+        return 2 * rho - alpha[rows] @ own - (np.square(np.maximum(0, rho - own)) / ridge).sum()
+
+    # the best rho is no further from the lowest score than that point alone would need
+    D = dual(find_maximum(dual, own.min(), own.min() + ridge.max()))
     verdict = Verdict.measure(P, D)
     if alpha.min() < 0 or abs(alpha.sum() - 1) > FEASIBLE:
         verdict.false.append(f"weights from {float(alpha.min()):.3g} that sum to {float(alpha.sum()):.9g}")
