@@ -1,7 +1,8 @@
 from .dataset import Dataset
 from .formats.wide import sparse_rows
 from .loading import load
-from .parts.gather import Gathered, Storage, gather, gather_blocks
+from .parts.gather import gather, gather_blocks
+from .parts.storage import Gathered, Storage
 from .places.fetching import fetch
 from .places.sources import Entry, available, cache_dir
 from .prepare.encoding import Encoding

@@ -15,10 +15,9 @@ from svmkit.data.dataset import Dataset
 from svmkit.data.formats.files import split_endings
 from svmkit.data.formats.kinds import kind_of
 from svmkit.data.formats.npy import STORED, map_npy
-from svmkit.data.parts.decoders import NotByPieces, several
-from svmkit.data.parts.gather import Storage, gather, gather_blocks
+from svmkit.data.parts.storage import Storage
 from svmkit.data.places.builtin import load_builtin
-from svmkit.data.places.sources import find
+from svmkit.data.places.sources import find, several
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import as_features, pad_or_refuse_columns, require_finite
 from svmkit.data.prepare.reading import Reading
@@ -114,6 +113,9 @@ def load(
         X, y = load_builtin(place)
         return Dataset(_fit_columns(X, n_features, place), y, place)
     if encoding is None and labelled and storage.is_exceeded_by(place):
+        from svmkit.data.parts.decoders import NotByPieces
+        from svmkit.data.parts.gather import gather
+
         try:
             if kind_of(place) == "npy":
                 return _map(place, n_features, storage)
@@ -127,6 +129,8 @@ def load(
 def _map(place: Path, n_features: int | None, storage: Storage) -> Dataset:
     """Return the set of an array in a file: the file itself is X if its rows can be used as they are stored."""
     X, y = map_npy(place, True)
+    from svmkit.data.parts.gather import gather
+
     if X.dtype not in STORED or not X.flags.c_contiguous:
         return gather([place], storage=storage)
     require_finite(X, what=str(place))
@@ -135,6 +139,8 @@ def _map(place: Path, n_features: int | None, storage: Storage) -> Dataset:
 
 def _load_parts(parts: list[Path], reading: Reading, storage: Storage, given: dict[str, Any]) -> Dataset:
     """Return the set of several files: the columns of the first one, or those that a model expects of each."""
+    from svmkit.data.parts.gather import gather, gather_blocks
+
     if given["encoding"] is None and given["n_features"] is None and given["labelled"] and not given["holes"]:
         return gather(parts, reading=reading, storage=storage)
     sets = _load_each(parts, reading, given)

@@ -1,5 +1,6 @@
 """What the command line says of wrong data, models and checkpoints: exit 2, one line, what and how to mend it."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ def files():
     write("wide.svm", "".join(rows(tail=" 9:4")))
     write("broken.svm", broken(17, "1 1:abc 2:3"))
     write("descends.svm", broken(17, "1 2:1 1:3"))
+    os.mkdir("empty")
     write("word.svm", broken(17, "spam 1:1"))
     write("nan.svm", broken(5, "1 1:nan 2:3"))
     write("inf.svm", broken(5, "1 1:2 2:inf"))
@@ -66,7 +68,7 @@ DATA = [
     (["./nofile.svm"], ["nofile.svm", "no such file"]),
     (["no/such.csv"], ["no/such.csv", "no such file"]),
     (["."], ["."]),
-    (["./"], ["folder"]),
+    (["./empty"], ["empty: is a folder without data files"]),
     (["broken.svm"], ["broken.svm:17", "1:abc", "index:value"]),
     (["descends.svm"], ["descends.svm:17", "ascend"]),
     (["word.svm"], ["word.svm:17", "spam"]),

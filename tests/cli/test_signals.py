@@ -188,7 +188,7 @@ def test_a_second_signal_breaks_off_and_the_run_is_killed(struck, signum, monkey
 
 
 def test_an_interrupt_that_a_library_turns_into_another_error_is_one_all_the_same(svmkit, monkeypatch):
-    def swallow(options):
+    def swallow(options, **given):
         try:
             os.kill(os.getpid(), signal.SIGTERM)
         except KeyboardInterrupt:
@@ -204,7 +204,7 @@ def test_an_interrupt_that_a_library_swallows_ends_the_command_before_the_fit(sv
 
     original = job.read
 
-    def swallow(options):
+    def swallow(options, **given):
         try:
             os.kill(os.getpid(), signal.SIGTERM)
         except KeyboardInterrupt:

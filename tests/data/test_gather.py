@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from support.problems import write
 
 from svmkit.data import Storage, gather, gather_blocks, load
-from svmkit.data.parts.decoders import several
+from svmkit.data.places.sources import several
 from svmkit.errors import InputError
 from svmkit.runtime import mapping
 

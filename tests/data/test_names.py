@@ -87,7 +87,8 @@ def test_close_names_and_where_it_looked(tmp_path):
     write("train.csv", "1,2\n")
     not_loaded("no such file: did you mean train.csv", "./trian.csv")
     not_loaded("no such file: check the path", "nowhere/x.csv")
-    not_loaded("is a folder", tmp_path)
+    os.mkdir("empty")
+    not_loaded("is a folder without data files", "empty")
     not_loaded("names no data set", "")
     assert len(not_loaded("no data set 'xxx", "x" * 5000)) < 1000
     not_loaded("cannot be opened: File name too long", "./" + "x" * 5000)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import glob
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import partial
@@ -18,7 +16,6 @@ from svmkit.data.formats.npy import STORED, map_npy
 from svmkit.data.formats.npz import read_npz
 from svmkit.data.formats.svmlight import read_blocks
 from svmkit.data.parts.layout import Written, rows_of
-from svmkit.data.places.sources import data_files, find
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import is_sparse
 from svmkit.data.prepare.reading import Reading
@@ -182,45 +179,6 @@ def decoder_for(path: Path, reading: Reading) -> Decoder:
     if reading.given:
         raise InputError(f"{path}: {', '.join(reading.given)}: for CSV, TSV and Parquet only: leave it out")
     return {"npz": NpzDecoder, "npy": NpyDecoder}.get(kind, SvmlightDecoder)(path)
-
-
-def several(source: str | os.PathLike[str]) -> list[Path] | None:
-    """Return the files of a pattern or of a folder; None if a source is one file or the name of a data set."""
-    text = os.path.expanduser(os.fspath(source))
-    if glob.has_magic(text) and not os.path.exists(text):
-        return paths_of(source)
-    if not os.path.isdir(text):
-        return None
-    if not isinstance(source, str) or os.sep in text:
-        return paths_of(source)
-    try:
-        find(source)
-    except InputError:
-        return paths_of(source)
-    return None
-
-
-def paths_of(pattern: str | os.PathLike[str]) -> list[Path]:
-    """Return the files that a pattern, a folder, a file or the name of a data set stands for, sorted.
-
-    Raises InputError if there are none.
-    """
-    text = os.path.expanduser(os.fspath(pattern))
-    if os.path.isdir(text):
-        # Spark and Dask leave _SUCCESS and _metadata beside the parts
-        matches = [path for path in data_files(Path(text)) if not path.name.startswith("_")]
-        if not matches:
-            raise InputError(f"{text}: is a folder without data files: name its parts, as in '{text}/*/*.parquet'")
-    elif glob.has_magic(text) and not os.path.exists(text):
-        matches = [Path(path) for path in sorted(glob.glob(text, recursive=True)) if os.path.isfile(path)]
-        if not matches:
-            raise InputError(f"{text}: no file matches: check the pattern, from the folder {Path.cwd()}")
-    else:
-        path = find(pattern)
-        if isinstance(path, str):
-            raise InputError(f"{path}: is a built-in set of one small part: train it without --scheduler")
-        matches = [path]
-    return [path.absolute() for path in matches]
 
 
 def is_blank(path: Path) -> bool:

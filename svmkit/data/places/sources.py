@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import glob
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -94,6 +95,45 @@ def find(source: str | os.PathLike[str]) -> str | Path:
     )
     hint = f" here: `svmkit datasets fetch {text}` brings it" if text in REMOTE else offer(text, known)
     raise InputError(f"no data set {cite(text)}{hint}; looked in {looked}")
+
+
+def several(source: str | os.PathLike[str]) -> list[Path] | None:
+    """Return the files of a pattern or of a folder; None if a source is one file or the name of a data set."""
+    text = os.path.expanduser(os.fspath(source))
+    if glob.has_magic(text) and not os.path.exists(text):
+        return paths_of(source)
+    if not os.path.isdir(text):
+        return None
+    if not isinstance(source, str) or os.sep in text:
+        return paths_of(source)
+    try:
+        find(source)
+    except InputError:
+        return paths_of(source)
+    return None
+
+
+def paths_of(pattern: str | os.PathLike[str]) -> list[Path]:
+    """Return the files that a pattern, a folder, a file or the name of a data set stands for, sorted.
+
+    Raises InputError if there are none.
+    """
+    text = os.path.expanduser(os.fspath(pattern))
+    if os.path.isdir(text):
+        # Spark and Dask leave _SUCCESS and _metadata beside the parts
+        matches = [path for path in data_files(Path(text)) if not path.name.startswith("_")]
+        if not matches:
+            raise InputError(f"{text}: is a folder without data files: name its parts, as in '{text}/*/*.parquet'")
+    elif glob.has_magic(text) and not os.path.exists(text):
+        matches = [Path(path) for path in sorted(glob.glob(text, recursive=True)) if os.path.isfile(path)]
+        if not matches:
+            raise InputError(f"{text}: no file matches: check the pattern, from the folder {Path.cwd()}")
+    else:
+        path = find(pattern)
+        if isinstance(path, str):
+            raise InputError(f"{path}: is a built-in set of one small part: train it without --scheduler")
+        matches = [path]
+    return [path.absolute() for path in matches]
 
 
 def available() -> list[Entry]:

@@ -1,0 +1,80 @@
+"""How much of a data set may be in memory, and the progress of reading it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from svmkit.data.formats.files import split_endings
+
+GROWTH = 1.5  # times the size of a text that its features may take at most, if all entries are short
+PACKED = 6.0  # times the size of a compressed file
+
+Report = Callable[["Gathered"], Any]
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The progress of `gather`.
+
+    Attributes
+    ----------
+    part : int
+        The number of the part that is read, from 1.
+    of : int or None
+        The number of parts, None where it is not known.
+    rows : int
+        The rows of all parts so far.
+    nbytes : int
+        Their bytes.
+
+    Examples
+    --------
+    >>> from svmkit.data import Storage, gather_blocks
+    >>> seen = []
+    >>> data = gather_blocks([([[0.5, 1.0]], [1]), ([[2.0, 3.0]], [0])], storage=Storage(report=seen.append))
+    >>> seen[-1]
+    Gathered(part=2, of=None, rows=2, nbytes=32)
+    """
+
+    part: int
+    of: int | None
+    rows: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How much of a data set may be in memory, where the rest is, and who hears of the progress.
+
+    Attributes
+    ----------
+    most : int, default=None
+        The largest number of bytes of features in memory; None is without a limit.
+    folder : str, default=None
+        Where features are that exceed it; None is the folder of temporary files.
+    report : callable, default=None
+        Called with the `Gathered` so far, several times a part.
+
+    Examples
+    --------
+    >>> from svmkit.data import Storage, load
+    >>> load("iris", storage=Storage(most=1 << 30)).X.shape
+    (150, 4)
+    """
+
+    most: int | None = None
+    folder: str | None = None
+    report: Report | None = None
+
+    def is_exceeded_by(self, path: Path) -> bool:
+        """Return whether the features in a file may exceed what is allowed, by the size of the file."""
+        if self.most is None:
+            return False
+        try:
+            growth = GROWTH * (PACKED if split_endings(path.name)[2] or path.suffix in (".parquet", ".npz") else 1)
+            return path.stat().st_size * growth > self.most
+        except OSError:
+            return False
