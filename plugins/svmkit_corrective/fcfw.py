@@ -24,6 +24,7 @@ class FCFW(Corrective):
     A round solves over the face of the simplex that the working set spans. For the L2-SVM it solves over the cone of
     that face, where the minimum is the same but for a factor: fewer steps are needed if weights need not sum to 1.
     Regression with the squared loss is solved over the span of the working set likewise.
+    Where each point has a ridge, as in one-class models, the first rounds move the weights of all points (`faces`).
 
     Parameters
     ----------
