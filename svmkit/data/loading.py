@@ -143,12 +143,10 @@ def _load_parts(parts: list[Path], reading: Reading, storage: Storage, given: di
 
     if given["encoding"] is None and given["n_features"] is None and given["labelled"] and not given["holes"]:
         return gather(parts, reading=reading, storage=storage)
-    sets = _load_each(parts, reading, given)
-    name = f"{len(parts)} files"
-    if given["labelled"]:
-        return gather_blocks(((one.X, one.y) for one in sets), name=name, storage=storage)
-    data = gather_blocks(((one.X, np.zeros(one.n_samples)) for one in sets), name=name, storage=storage)
-    return replace(data, y=None)
+    sets, labelled, holes = _load_each(parts, reading, given), given["labelled"], given["holes"]
+    blocks = ((one.X, one.y if labelled else np.zeros(one.n_samples)) for one in sets)
+    data = gather_blocks(blocks, name=f"{len(parts)} files", storage=None if holes else storage, holes=holes)
+    return data if labelled else replace(data, y=None)
 
 
 def _load_each(parts: list[Path], reading: Reading, given: dict[str, Any]) -> Iterator[Dataset]:

@@ -79,7 +79,12 @@ def gather(paths: Sequence[Path], *, reading: Reading | None = None, storage: St
 
 
 def gather_blocks(
-    blocks: Iterable[Any], *, label: str | None = None, name: str = "blocks", storage: Storage | None = None
+    blocks: Iterable[Any],
+    *,
+    label: str | None = None,
+    name: str = "blocks",
+    storage: Storage | None = None,
+    holes: bool = False,
 ) -> Dataset:
     """Read blocks of rows as one data set, as `gather` does.
 
@@ -93,6 +98,8 @@ def gather_blocks(
         The name of the set.
     storage : Storage, default=None
         As for `gather`.
+    holes : bool, default=False
+        Whether NaN may stand in X, for imputing to fill, which needs X in memory.
 
     Returns
     -------
@@ -112,7 +119,7 @@ def gather_blocks(
     >>> data.X.shape, data.y.tolist()
     ((8, 3), [0, 0, 1, 1, 2, 2, 3, 3])
     """
-    rows = Rows(storage or Storage())
+    rows = Rows(storage or Storage(), holes)
     for number, block in enumerate(blocks, 1):
         decoder = _BlockDecoder(*_arrays(block, label))
         rows.add_part(f"block {number}", decoder, _reporter(rows.storage, rows, number, None))
@@ -165,8 +172,8 @@ class _BlockDecoder(Decoder):
 class Rows:
     """Rows of parts that are gathered, one after another, with their labels."""
 
-    def __init__(self, storage: Storage) -> None:
-        self.storage = storage
+    def __init__(self, storage: Storage, holes: bool = False) -> None:
+        self.storage, self._holes = storage, holes
         self._stores: dict[tuple[bool, str], Store] = {}  # by storage and type
         self._answers: list[np.ndarray] = []
         self._parts: list[About] = []
@@ -217,7 +224,7 @@ class Rows:
             first = piece if first is None else first
             if _is_text(piece.answers) != _is_text(first.answers):
                 raise MixedLabels
-            _require_finite(name, piece, self.n_rows - begin)
+            _require_finite(name, piece, self.n_rows - begin, self._holes)
             if piece.counts is None:
                 zero_one = ((piece.arrays["rows"] == 0.0) | (piece.arrays["rows"] == 1.0)).all(axis=0)
                 flags = zero_one if flags is None else flags & zero_one
@@ -374,8 +381,10 @@ def _is_text(answers: np.ndarray) -> bool:
     return answers.dtype.kind == "U"
 
 
-def _require_finite(name: str, piece: Piece, before: int) -> None:
-    """Refuse numbers and labels that are not finite, with the row of the part, of which `before` came before."""
+def _require_finite(name: str, piece: Piece, before: int, holes: bool) -> None:
+    """Refuse numbers and labels that are not finite, with the row of the part, of which `before` came before; NaN may
+    stand for `holes`.
+    """
     y = piece.answers
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
@@ -385,4 +394,4 @@ def _require_finite(name: str, piece: Piece, before: int) -> None:
         assert piece.counts is not None
         data, indices = piece.arrays["data"], piece.arrays["indices"]
         X = csr((data, indices, np.append(0, np.cumsum(piece.counts))), int(indices.max(initial=0)) + 1)
-    require_finite(X, what=name, first=before)
+    require_finite(X, what=name, holes=holes, first=before)
