@@ -11,6 +11,7 @@ from svmkit.data.formats.files import split_endings
 
 GROWTH = 1.5  # times the size of a text that its features may take at most, if all entries are short
 PACKED = 6.0  # times the size of a compressed file
+DOUBLED = 2.0  # times the size of an array that may be float32
 
 Report = Callable[["Gathered"], Any]
 
@@ -74,7 +75,11 @@ class Storage:
         if self.most is None:
             return False
         try:
-            growth = GROWTH * (PACKED if split_endings(path.name)[2] or path.suffix in (".parquet", ".npz") else 1)
+            growth = (
+                DOUBLED
+                if path.suffix == ".npy"
+                else GROWTH * (PACKED if split_endings(path.name)[2] or path.suffix in (".parquet", ".npz") else 1)
+            )
             return path.stat().st_size * growth > self.most
         except OSError:
             return False
