@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from svmkit.problems.sums import Record
 from svmkit.runtime.compiling import njit
 
 LEVEL = 1e-14  # part of the sizes of its terms that rounding may leave of a derivative
+MANY = 1 << 16  # pieces from which on only those near the minimum are sorted
+SAMPLE = 1 << 12  # pieces that suggest where it is
+NEAR = 32  # part of the ends of the sample by which it may be off
+TOGETHER = 1 << 16  # pieces whose weights are summed together
 
 
 def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float:
@@ -34,7 +40,11 @@ def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float
         some = costs > 0.0
         return float(select_bias(sides[some], np.concatenate([ends, begins])[some], costs[some], total))
     pieces = _pieces(ends, up[1], up[2], begins, down[1], down[2])
-    return _zero_of_slopes(pieces, total)
+    del turned, up, down, ends, begins  # of many samples they take much of the memory
+    size = _size_of(pieces, total)
+    if len(pieces[0]) > MANY:
+        pieces, total = _narrow(pieces, total, LEVEL * size)
+    return _zero_of_slopes(pieces, total, LEVEL * size)
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, total: float) -> float:
@@ -62,29 +72,113 @@ def _pieces(ends, most, ridge, begins, least, ridge_down) -> tuple[np.ndarray, .
     return first, last, slopes, anchors, bounds
 
 
-def _zero_of_slopes(pieces: tuple[np.ndarray, ...], total: float) -> float:
-    """Return where the sum of the weights, which falls as b grows, passes `total`."""
-    first, last, ridges, anchors, bounds = pieces
-    above = bounds > 0.0
-    fixed = np.where(np.isfinite(bounds), bounds, 0.0)
+def _lines(pieces: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    """Return of each piece whether its weight is above 0, its bound or 0 without one, and rate and moment of its line:
+    the weight is moment - rate b there.
+    """
+    _, _, ridges, anchors, bounds = pieces
     rates = np.where(ridges > 0.0, 1.0 / np.where(ridges > 0.0, ridges, 1.0), 0.0)
-    moments = rates * anchors
+    return bounds > 0.0, np.where(np.isfinite(bounds), bounds, 0.0), rates, rates * anchors
+
+
+def _cut(pieces: tuple[np.ndarray, ...]) -> Iterator[tuple[np.ndarray, ...]]:
+    """Yield the pieces in parts."""
+    for lo in range(0, len(pieces[0]), TOGETHER):
+        yield tuple(array[lo : lo + TOGETHER] for array in pieces)
+
+
+def _size_of(pieces: tuple[np.ndarray, ...], total: float) -> float:
+    """Return the sum of the sizes of all terms of the derivative, wherever its zero is."""
+    size, farthest, rate = abs(total), 0.0, 0.0
+    for part in _cut(pieces):
+        _, fixed, rates, moments = _lines(part)
+        size += float(np.abs(moments).sum() + np.abs(fixed).sum())
+        rate += float(rates.sum())
+        for ends in part[:2]:
+            farthest = max(farthest, float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0)))
+    return size + farthest * rate
+
+
+def _sum_at(pieces: tuple[np.ndarray, ...], b: float) -> float:
+    """Return the sum of the weights at b."""
+    value = 0.0
+    for part in _cut(pieces):
+        first, last = part[:2]
+        above, fixed, rates, moments = _lines(part)
+        within, beyond = (first < b) & (b < last), np.where(above, b <= first, b >= last)
+        value += float((moments[within] - b * rates[within]).sum()) + float(fixed[beyond].sum())
+    return value
+
+
+def _clear(pieces, total: float, level: float, ends: np.ndarray, middle: int, side: int) -> float | None:
+    """Return one of the `ends` (k,), on one side of the middle one, at which the sum of weights is clearly above the
+    total (side -1) or below it (side 1); None if there is none.
+    """
+    away = len(ends) // NEAR + 1
+    while True:
+        at = min(max(middle + side * away, 0), len(ends) - 1)
+        if side * (_sum_at(pieces, ends[at]) - total) < -level:
+            return float(ends[at])
+        if at in (0, len(ends) - 1):
+            return None
+        away *= 2
+
+
+def _narrow(pieces: tuple[np.ndarray, ...], total: float, level: float) -> tuple[tuple[np.ndarray, ...], float]:
+    """Return fewer pieces, and a total, whose sum of weights is the same near the b at which it passes `total`.
+
+    Between two b at which the sum is clearly above and below the total, most pieces have one bound or one line; the
+    bounds become part of the total, and the lines become one. Both b are ends of pieces of a sample, near the one that
+    the sample suggests; if there are no such b, all pieces are returned.
+    """
+    n = len(pieces[0])
+    some = np.random.default_rng(n).integers(n, size=SAMPLE)
+    sample = tuple(array[some] for array in pieces)
+    ends = np.concatenate(sample[:2])
+    ends = np.unique(ends[np.isfinite(ends)])
+    if not len(ends):
+        return pieces, total
+    middle = int(np.searchsorted(ends, _zero_of_slopes(sample, total * SAMPLE / n, level * SAMPLE / n)))
+    begin, end = (_clear(pieces, total, level, ends, middle, side) for side in (-1, 1))
+    if begin is None or end is None:
+        return pieces, total
+    begin, end = np.nextafter(begin, -np.inf), np.nextafter(end, np.inf)  # the pieces that end there stay
+    kept: list[tuple[np.ndarray, ...]] = []
+    rate = moment = 0.0
+    for part in _cut(pieces):
+        first, last = part[:2]
+        above, fixed, rates, moments = _lines(part)
+        before, after = last <= begin, first >= end
+        whole = (first <= begin) & (last >= end) & ~before & ~after
+        total -= float(fixed[before & ~above].sum()) + float(fixed[after & above].sum())
+        rate, moment = rate + float(rates[whole].sum()), moment + float(moments[whole].sum())
+        near = ~(before | after | whole)
+        kept.append(tuple(array[near] for array in part))
+    if rate > 0.0:
+        line = (-np.inf, np.inf, 1.0 / rate, moment / rate, np.inf)
+        kept.append(tuple(np.array([value]) for value in line))
+    return tuple(np.concatenate(arrays) for arrays in zip(*kept, strict=True)), total
+
+
+def _zero_of_slopes(pieces: tuple[np.ndarray, ...], total: float, level: float) -> float:
+    """Return where the sum of the weights, which falls as b grows, passes `total`, but for rounding of `level`."""
+    first, last = pieces[:2]
+    above, fixed, rates, moments = _lines(pieces)
     begun, ended = np.isfinite(first), np.isfinite(last)
     # at the first end of a piece its bound, if it is above, is given up for a line; at the last one the reverse
     x = np.concatenate([first[begun], last[ended]])
     rate = np.concatenate([rates[begun], -rates[ended]])
     moment = np.concatenate([moments[begun], -moments[ended]])
-    level = np.concatenate([np.where(above, -fixed, 0.0)[begun], np.where(above, 0.0, fixed)[ended]])
+    height = np.concatenate([np.where(above, -fixed, 0.0)[begun], np.where(above, 0.0, fixed)[ended]])
     order = np.argsort(x, kind="stable")
     x = x[order]
     start = float(rates[~begun].sum()), float(moments[~begun].sum()), float(fixed[begun & above].sum()) - total
-    rate, moment, level = (
+    rate, moment, heights = (
         np.concatenate([[0.0], np.cumsum(values[order])]) + at
-        for values, at in zip((rate, moment, level), start, strict=True)
+        for values, at in zip((rate, moment, height), start, strict=True)
     )
-    right = moment[:-1] - x * rate[:-1] + level[:-1]  # of each piece of the line but the last one, at its right end
-    size = np.abs(moments).sum() + np.abs(x).max() * rates.sum() + np.abs(fixed).sum() + abs(total)
-    right, level = np.append(right, -np.inf), LEVEL * size
+    right = moment[:-1] - x * rate[:-1] + heights[:-1]  # of each piece of the line but the last one, at its right end
+    right = np.append(right, -np.inf)
 
     def zero_in(j: int) -> float:
         lo = float(x[j - 1]) if j > 0 else float(x[0]) - 1.0

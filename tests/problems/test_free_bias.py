@@ -8,8 +8,10 @@ from support.problems import blobs
 from svmkit.errors import InputError
 from svmkit.kernels import Gram, Linear
 from svmkit.losses import loss_names, make_loss
-from svmkit.problems import BoxQP, LinearDual, LinearRisk, LinearTubeDual, LinearTubeRisk, TubeQP
+from svmkit.losses.terms import Terms
+from svmkit.problems import BoxQP, LinearDual, LinearRisk, LinearTubeDual, LinearTubeRisk, TubeQP, bias
 from svmkit.problems.dual import DualQP
+from svmkit.problems.sums import Record
 
 LONG = np.longdouble
 PIECEWISE = [(task, name) for task in ("classify", "regress") for name in loss_names(task)]
@@ -119,3 +121,40 @@ def test_what_is_no_point_is_said():
     assert problem.formulation(bias="free") == "hinge, free bias"
     with pytest.raises(InputError, match="a free bias goes with penalty=l2"):
         LinearRisk(Gram(Linear(), X), y, 1.0, penalty="l1", bias="free")
+
+
+def many_terms(kind, m, rng):
+    """Terms of m samples of each form that a piecewise linear-quadratic loss has."""
+    one, zero, C, y = np.ones(m), np.zeros(m), rng.choice([0.1, 1.0, 5.0], m), rng.choice([-1.0, 1.0], m, p=[0.9, 0.1])
+    up, target = y > 0.0, rng.normal(size=m)
+    if kind == "squares of a margin":
+        return Terms(y, np.where(up, 0.0, -np.inf), np.where(up, np.inf, 0.0), zero, zero, 0.5 / C, 0.5 / C)
+    if kind == "least squares":
+        return Terms(target, np.full(m, -np.inf), np.full(m, np.inf), zero, zero, 0.5 / C, 0.5 / C)
+    if kind == "tube":
+        return Terms(target, -C, 2.0 * C, 0.1 * one, 0.2 * one, 0.5 * one, 0.3 * one)
+    if kind == "some jumps":
+        return Terms(target, -C, C, 0.1 * one, zero, np.where(up, 0.0, 0.3), zero)
+    # an interval of best values: the slopes of both halves cancel between their targets
+    return Terms(np.where(np.arange(m) % 2, 10.0, -10.0), -one, one, zero, zero, np.full(m, 0.1), np.full(m, 0.1))
+
+
+@pytest.mark.parametrize("total", [0.0, 3.0])
+@pytest.mark.parametrize("kind", ["squares of a margin", "least squares", "tube", "some jumps", "interval"])
+def test_the_best_bias_of_many_samples_is_that_of_all_their_pieces(kind, total, monkeypatch):
+    """Only the pieces near the minimum are sorted; the others are one line and constants."""
+    if kind == "interval" and total:
+        pytest.skip("a total shifts the slopes, which cancel no longer")
+    rng = np.random.default_rng(0)
+    terms = many_terms(kind, 6000, rng)
+    record, residual = Record.from_terms(terms), terms.target - 0.1 * rng.normal(size=6000)
+    monkeypatch.setattr(bias, "TOGETHER", 1000)
+    monkeypatch.setattr(bias, "MANY", 1 << 60)
+    want = bias.best_bias(record, residual.copy(), total)
+    monkeypatch.setattr(bias, "MANY", 100)
+    seen, zero_of_slopes = [], bias._zero_of_slopes
+    monkeypatch.setattr(bias, "_zero_of_slopes", lambda *a: seen.append(len(a[0][0])) or zero_of_slopes(*a))
+    for sample in (20, 300):
+        monkeypatch.setattr(bias, "SAMPLE", sample)
+        assert bias.best_bias(record, residual.copy(), total) == pytest.approx(want, rel=1e-9, abs=1e-12)
+    assert min(seen[1::2]) < 3000 or kind == "interval"
