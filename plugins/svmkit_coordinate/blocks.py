@@ -56,7 +56,7 @@ class Blocks:
             `room` and `most` as there, for passes in memory.
         """
         if self._bytes[order[:n]].sum() <= self._most:
-            return self._pass_in_memory(order, n, beta, v, thresholds, shrinking, rng, limits)
+            return self._pass_in_memory(order, n, beta, (v, thresholds, shrinking, rng, limits))
         self._held, self._copy = np.empty(0, dtype=np.int64), None
         order[:n].sort()
         cuts, n_blocks = np.searchsorted(order[:n], self.ends), len(self.ends) - 1
@@ -67,8 +67,8 @@ class Blocks:
             self._advise(mapping.fetch, following)
             part = np.concatenate([order[cuts[b] : cuts[b + 1]] for b in visit])
             if part.size:
-                given = part, part.size, beta, v, thresholds.copy(), shrinking, rng, (0, 1)
-                done, _, looks, gain, born = self._pass(self.rows, *given)
+                how = v, thresholds.copy(), shrinking, rng, (0, 1)
+                done, _, looks, gain, born = self._pass(self.rows, slice(None), part, part.size, beta, how)
                 top, low = max(top, done.top), min(low, done.low)
                 totals += looks, gain, done.gap, born
                 kept.append(part[: done.n])
@@ -79,20 +79,20 @@ class Blocks:
             thresholds[:] = top if top > 0.0 else np.inf, low if low < 0.0 else -np.inf
         return Pass(stay.size, gain, gap, top, low, int(born)), 1, int(looks), gain, int(born)
 
-    def _pass_in_memory(self, order, n, beta, v, thresholds, shrinking, rng, limits):
+    def _pass_in_memory(self, order, n, beta, how):
         """Make passes over a copy of the rows order[:n]."""
         if not np.isin(order[:n], self._held, assume_unique=True).all():
             self._held = np.sort(order[:n])
             self._copy = self._copy_rows(self._held)
         held, own = self._held, np.searchsorted(self._held, order[:n])
         weights = beta[held]
-        made = self._pass(self._copy, own, n, weights, v, thresholds, shrinking, rng, limits, held)
+        made = self._pass(self._copy, held, own, n, weights, how)
         beta[held] = weights
         order[:n] = held[own]
         return made
 
-    def _pass(self, rows, order, n, beta, v, thresholds, shrinking, rng, limits, held=slice(None)):
-        points, bias = self.problem.points, self.problem.design.bias
+    def _pass(self, rows, held, order, n, beta, how):
+        points, bias, (v, thresholds, shrinking, rng, limits) = self.problem.points, self.problem.design.bias, how
         seed = np.uint64(0 if rng is None else rng.integers(1, 2**63))
         given = order, n, beta, v, thresholds, shrinking, seed, *limits, points.below
         return passes(rows, bias, points.rows[held], *given)
