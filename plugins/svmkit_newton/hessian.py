@@ -43,6 +43,7 @@ class Matrix:
 
     def begin(self, curvature: np.ndarray) -> bool:
         """Let second derivatives (m,) be those of the matrix once `add_rows` has had all rows; return if it has to."""
+        curvature = curvature.copy()
         difference = curvature - self.curvature
         changed = np.flatnonzero(difference)
         active = np.flatnonzero(curvature)
@@ -51,11 +52,11 @@ class Matrix:
         self.fresh = self.fresh is None or not changed.size or 2 * changed.size > active.size
         if self.fresh:
             self.H[:] = 0.0
-            self._changes = [(active, curvature.copy(), 1.0)]
+            self._changes = [(active, curvature, 1.0)]
         else:
             more, less = changed[difference[changed] > 0.0], changed[difference[changed] < 0.0]
             self._changes = [(more, difference, 1.0), (less, -difference, -1.0)]
-        self.curvature, self.factor = curvature.copy(), None
+        self.curvature, self.factor = curvature, None
         return True
 
     def add_rows(self, lo: int, hi: int) -> None:
@@ -66,7 +67,7 @@ class Matrix:
     def direction(self, g: np.ndarray) -> tuple[np.ndarray, float]:
         """Return -H^-1 g (width,), and the passes over X that it took."""
         if self.factor is None:
-            self.factor = self._factorise()
+            self.factor, self._changes = self._factorise(), []
         return scipy.linalg.lapack.dpotrs(self.factor, -g, lower=1)[0], 0.0
 
     def _factorise(self) -> np.ndarray:

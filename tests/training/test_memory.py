@@ -30,4 +30,6 @@ def test_float32_is_read_without_a_copy(loss, name, form):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 0.6 * X.nbytes
+    assert (
+        peak < 0.8 * X.nbytes
+    )  # the sums of the Hessian on several threads take half of it; a copy is all of it, or twice
