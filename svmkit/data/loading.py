@@ -112,12 +112,13 @@ def load(
         _refuse_reading(place, reading)
         X, y = load_builtin(place)
         return Dataset(_fit_columns(X, n_features, place), y, place)
-    if encoding is None and labelled and storage.is_exceeded_by(place):
+    if encoding is None and labelled and not holes and storage.is_exceeded_by(place):
         from svmkit.data.parts.decoders import NotByPieces
         from svmkit.data.parts.gather import gather
 
         try:
-            if kind_of(place) == "npy":
+            if kind_of(place, reading.charset) == "npy":
+                _refuse_reading(place, reading)
                 return _map(place, n_features, storage)
             data = gather([place], reading=reading, storage=storage)
             return replace(data, X=_fit_columns(data.X, n_features, place))

@@ -11,6 +11,7 @@ from support.problems import write
 
 from svmkit.data import Storage, gather, gather_blocks, load
 from svmkit.data.places.sources import several
+from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError
 from svmkit.runtime import mapping
 
@@ -173,6 +174,30 @@ def test_parts_whose_categories_differ_are_refused(tmp_path):
     assert data.X.shape == (4, 3) and np.isnan(data.X[1, 0]) and data.X[2].tolist() == [1.0, 0.0, 1.0] and same
     with pytest.raises(InputError, match=r"2\.csv: its columns, or the categories in them, are not those of .*1\.csv"):
         load(tmp_path / "other", holes=True)
+
+
+def test_a_buffer_that_is_filled_anew():
+    X, y, seen = np.empty((5, 2)), np.empty(5, dtype=np.int64), []
+
+    def blocks():
+        for k in range(3):
+            X[:], y[:] = k, k
+            seen.append((X.copy(), y.copy()))
+            yield X, y
+
+    for storage in (MEMORY, DISK):
+        data, seen = gather_blocks(blocks(), storage=storage), seen[-3:]
+        assert np.array_equal(data.X, np.vstack([rows for rows, _ in seen]))
+        assert data.y.tolist() == [0] * 5 + [1] * 5 + [2] * 5
+
+
+def test_one_file_that_exceeds_the_limit_is_read_as_asked(tmp_path):
+    text = table(np.arange(60.0).reshape(20, 3), [0, 1] * 10)
+    (tmp_path / "wide.csv").write_bytes(text.encode("utf-16"))
+    data = load(tmp_path / "wide.csv", reading=Reading(charset="utf-16"), storage=DISK)
+    assert data.X.tolist() == np.arange(60.0).reshape(20, 3).tolist()
+    np.savez(tmp_path / "holes.npz", X=np.full((20, 3), np.nan), y=[0, 1] * 10)
+    assert np.isnan(load(tmp_path / "holes.npz", holes=True, storage=DISK).X).all()
 
 
 BAD = {

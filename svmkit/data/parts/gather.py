@@ -152,7 +152,7 @@ def _arrays(block: Any, label: str | None) -> tuple[Any, Any]:
 
 
 class _BlockDecoder(Decoder):
-    """A block of rows in memory."""
+    """A block of rows in memory, which is copied: the caller may fill its arrays anew for the next one."""
 
     def __init__(self, X: Any, y: Any) -> None:
         super().__init__(Path())
@@ -163,10 +163,10 @@ class _BlockDecoder(Decoder):
     def pieces(self) -> Iterator[Piece]:
         self.n_features = self.X.shape[1]
         if is_sparse(self.X):
-            indices = self.X.indices.astype(np.int32, copy=False)
-            yield Piece({"data": self.X.data, "indices": indices}, np.diff(self.X.indptr), self.y)
+            arrays = {"data": self.X.data.copy(), "indices": self.X.indices.astype(np.int32)}
+            yield Piece(arrays, np.diff(self.X.indptr), self.y.copy())
         else:
-            yield Piece({"rows": self.X}, None, self.y)
+            yield Piece({"rows": self.X.copy()}, None, self.y.copy())
 
 
 class Rows:
