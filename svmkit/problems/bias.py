@@ -41,10 +41,10 @@ def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float
         return float(select_bias(sides[some], np.concatenate([ends, begins])[some], costs[some], total))
     pieces = _pieces(ends, up[1], up[2], begins, down[1], down[2])
     del turned, up, down, ends, begins  # of many samples they take much of the memory
-    size = _size_of(pieces, total)
-    if len(pieces[0]) > MANY:
-        pieces, total = _narrow(pieces, total, LEVEL * size)
-    return _zero_of_slopes(pieces, total, LEVEL * size)
+    if len(pieces[0]) <= MANY:
+        return _zero_of_slopes(pieces, total)
+    level = LEVEL * _size_of(pieces, total)
+    return _zero_of_slopes(*_narrow(pieces, total, level), level)
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, total: float) -> float:
@@ -160,8 +160,10 @@ def _narrow(pieces: tuple[np.ndarray, ...], total: float, level: float) -> tuple
     return tuple(np.concatenate(arrays) for arrays in zip(*kept, strict=True)), total
 
 
-def _zero_of_slopes(pieces: tuple[np.ndarray, ...], total: float, level: float) -> float:
-    """Return where the sum of the weights, which falls as b grows, passes `total`, but for rounding of `level`."""
+def _zero_of_slopes(pieces: tuple[np.ndarray, ...], total: float, level: float | None = None) -> float:
+    """Return where the sum of the weights, which falls as b grows, passes `total`, but for rounding of `level`; None is
+    that of these pieces.
+    """
     first, last = pieces[:2]
     above, fixed, rates, moments = _lines(pieces)
     begun, ended = np.isfinite(first), np.isfinite(last)
@@ -179,6 +181,8 @@ def _zero_of_slopes(pieces: tuple[np.ndarray, ...], total: float, level: float) 
     )
     right = moment[:-1] - x * rate[:-1] + heights[:-1]  # of each piece of the line but the last one, at its right end
     right = np.append(right, -np.inf)
+    if level is None:
+        level = LEVEL * (np.abs(moments).sum() + np.abs(x).max() * rates.sum() + np.abs(fixed).sum() + abs(total))
 
     def zero_in(j: int) -> float:
         lo = float(x[j - 1]) if j > 0 else float(x[0]) - 1.0

@@ -92,7 +92,7 @@ class DiskArray:
         return str(self.folder or tempfile.gettempdir())
 
     def _write(self, values: np.ndarray) -> None:
-        content = memoryview(values.view(np.uint8).data)
+        content = values.view(np.uint8).data
         try:
             while len(content):
                 content = content[self._file.write(content[:CHUNK]) :]
@@ -167,7 +167,7 @@ def size_of(X: Any) -> int:
     return X.data.nbytes + X.indices.nbytes if hasattr(X, "indptr") else X.nbytes
 
 
-def windows(X: Any, size: int = WINDOW) -> Iterator[tuple[int, int]]:
+def windows(X: Any, size: int | None = None) -> Iterator[tuple[int, int]]:
     """Yield the ranges of rows, first and behind the last, in which features are to be read: all rows if in memory.
 
     Of features that are mapped to a file, the next window is fetched while the caller works on one, and the pages of
@@ -177,14 +177,14 @@ def windows(X: Any, size: int = WINDOW) -> Iterator[tuple[int, int]]:
     ----------
     X : ndarray of shape (n, d), or CSR matrix or arrays
         The features.
-    size : int, default=32 MiB
-        The bytes of a window, which has a row at least.
+    size : int, default=None
+        The bytes of a window; None is 32 MiB, which has a row at least.
     """
     n = len(X.indptr) - 1 if hasattr(X, "indptr") else len(X)
     if not is_mapped(X):
         yield 0, n
         return
-    ends = window_ends(X, size)
+    ends = window_ends(X, size or WINDOW)
     for k in range(len(ends) - 1):
         if k + 2 < len(ends):
             fetch(X, int(ends[k + 1]), int(ends[k + 2]))

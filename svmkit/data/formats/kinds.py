@@ -13,8 +13,7 @@ _BY_MAGIC = {b"PAR1": "parquet", b"PK\x03\x04": "npz", b"\x93NUMPY": "npy"}
 
 
 def kind_of(path: Path, charset: str | None = None) -> str:
-    """Return the format of a file, by its ending or its first bytes: "table", "parquet", "npz",
-    "npy" or "svmlight"."""
+    """Return the format of a file, by its ending or its first bytes: table, parquet, npz, npy or svmlight."""
     start = read_start(path)
     ending = split_endings(path.name)[1]
     by_magic = next((kind for magic, kind in _BY_MAGIC.items() if start.startswith(magic)), None)

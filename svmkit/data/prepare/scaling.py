@@ -156,8 +156,7 @@ class Scaling:
     def _write(self, X: Any) -> Any:
         """Return a scaled copy of mapped X on local disk."""
         if is_sparse(X):
-            chunks = (slice(lo, lo + _CHUNK) for lo in range(0, len(X.data), _CHUNK))
-            data = mapping.write_blocks(X.dtype, (X.data[at] / self.scale[X.indices[at]] for at in chunks))
+            data = mapping.write_blocks(X.dtype, (X.data[at] / self.scale[X.indices[at]] for at in _parts(X)))
             return mapping.with_arrays(X, data, X.indices, X.indptr)
         scaled = ((X[rows].astype(np.float64, copy=False) - self.center) / self.scale for rows in _row_chunks(X))
         return mapping.write_blocks(X.dtype, scaled).reshape(X.shape)
