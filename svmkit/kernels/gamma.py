@@ -3,46 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
-import scipy.sparse as sp
 
-from svmkit.data.prepare.features import stored_entries
+from svmkit.data.prepare.moments import Moments
 from svmkit.errors import InputError
 
 SMALLEST, LARGEST = 1e-290, 1e290  # gamma |x - z|^2 keeps its digits between them
-
-
-def column_moments(X) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean and the variance of each column as float64, without a dense copy of X."""
-    n, d = X.shape
-    var = np.zeros(d)
-    if sp.issparse(X):
-        parts = [slice(lo, lo + (1 << 20)) for lo in range(0, X.nnz, 1 << 20)]  # bincount takes a float64 copy
-        total, stored = np.zeros(d), stored_entries(X)
-        for part in parts:
-            total += np.bincount(X.indices[part], X.data[part].astype(np.float64), minlength=d)
-        mean = total / n
-        for part in parts:
-            columns = X.indices[part]
-            var += np.bincount(columns, np.square(X.data[part] - mean[columns]), minlength=d)
-        return mean, (var + (n - stored) * np.square(mean)) / n
-    mean = X.sum(axis=0, dtype=np.float64) / n
-    step = max(1, (1 << 15) // d)
-    for lo in range(0, n, step):  # numpy's var would take a float64 copy of all of X
-        difference = X[lo : lo + step] - mean
-        var += np.einsum("ij,ij->j", difference, difference)
-    return mean, var / n
-
-
-def _constant(X, *, columns: bool) -> bool:
-    """Return whether all entries of X are equal, or the entries of each of its columns."""
-    axis = 0 if columns else None
-    lowest, highest = X.min(axis=axis), X.max(axis=axis)
-    if sp.issparse(lowest):
-        lowest, highest = lowest.toarray(), highest.toarray()
-    return bool(np.all(lowest == highest))
 
 
 def resolve_gamma(gamma: str | float, X) -> float:
@@ -76,26 +43,18 @@ def resolve_gamma(gamma: str | float, X) -> float:
     """
     if not isinstance(gamma, str):
         return float(gamma)
-    n, d = X.shape
-    if gamma == "auto":
-        return 1.0 / d
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean, var = column_moments(X)
-    return gamma_of_moments(gamma, n, mean, var, lambda columns: _constant(X, columns=columns))
+    return 1.0 / X.shape[1] if gamma == "auto" else gamma_of_moments(gamma, Moments.from_rows(X))
 
 
-def gamma_of_moments(
-    gamma: str, n: int, mean: np.ndarray, var: np.ndarray, is_constant: Callable[[bool], bool]
-) -> float:
+def gamma_of_moments(gamma: str, moments: Moments) -> float:
     """Return the number that `gamma` stands for on data of these moments; raise InputError as `resolve_gamma`.
 
     Parameters
     ----------
     gamma : {"scale", "auto", "msd"}
-    n : int, the number of samples
-    mean, var : ndarray of float64, shape (n_features,), the mean and the variance of each column
-    is_constant : callable, whether all entries of the data are equal or, given True, those of each column
+    moments : Moments, those of the columns
     """
+    n, mean, var = moments.n, moments.mean, moments.variance
     d = len(mean)
     if gamma == "auto":
         return 1.0 / d
@@ -108,7 +67,7 @@ def gamma_of_moments(
             spread = 4.0 * float(var.sum()) * n / max(n - 1, 1)
         number = float(1.0 / np.float64(spread))
         rounding = spread <= 1e-24 * d * float(np.square(mean).max())
-    if rounding and is_constant(gamma == "msd"):
+    if rounding and moments.is_constant(gamma == "msd"):
         return 1.0
     if not SMALLEST <= number <= LARGEST:
         raise InputError(

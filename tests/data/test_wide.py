@@ -11,10 +11,10 @@ from svmkit import Gram, InputError, SVMClassifier, SVMOneClass, fit, plugins, s
 from svmkit.data import as_features, sparse_rows
 from svmkit.data.formats import layout, wide
 from svmkit.data.prepare.features import stored_entries
+from svmkit.data.prepare.moments import Moments
 from svmkit.data.prepare.scaling import Scaling
 from svmkit.kernels import RBF, Linear
 from svmkit.kernels.engines import engine_for, with_int32_indices
-from svmkit.kernels.gamma import column_moments
 from svmkit.solver import Gap, Iterations
 from svmkit.training.data import TrainingData
 from svmkit.training.settings import Settings, resolve
@@ -153,7 +153,7 @@ def test_statistics_are_those_of_int32(few):
     A = plain(dtype=np.float64)
     X = rows_of(A)
     np.testing.assert_array_equal(stored_entries(X), np.bincount(A.indices, minlength=12))
-    np.testing.assert_allclose(column_moments(X)[1], A.toarray().var(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(Moments.from_rows(X).variance, A.toarray().var(axis=0), rtol=1e-12)
     np.testing.assert_allclose(Scaling.fit("standard", X).scale, A.toarray().std(axis=0), rtol=1e-12)
     np.testing.assert_array_equal(Scaling.fit("maxabs", X).scale, abs(A).max(axis=0).toarray())
 

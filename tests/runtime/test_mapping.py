@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from svmkit.data.prepare.features import require_finite
-from svmkit.data.prepare.moments import mapped_moments
+from svmkit.data.prepare.moments import Moments
 from svmkit.data.prepare.scaling import Scaling, scale_hint
 from svmkit.errors import InputError
 from svmkit.runtime import mapping
@@ -85,11 +85,11 @@ def test_moments_of_every_window(X, monkeypatch):
     monkeypatch.setattr(mapping, "WINDOW", 1000)
     monkeypatch.setattr("svmkit.data.prepare.moments._CHUNK", 40)
     there, dense = mapped(X), as_dense(X).astype(np.float64)
-    found = mapped_moments(there)
+    found = Moments.from_rows(there)
     np.testing.assert_allclose(found.mean, dense.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(found.variance, dense.var(axis=0), rtol=1e-9, atol=1e-12)
     assert np.array_equal(found.low, dense.min(axis=0)) and np.array_equal(found.high, dense.max(axis=0))
-    assert mapped_moments(there) is found, "they are computed once"
+    assert Moments.from_rows(there) is found, "they are computed once"
 
 
 def test_what_is_not_finite_is_found(X):

@@ -14,74 +14,15 @@ import numpy as np
 from svmkit.data.classes import quantity_of_counts
 from svmkit.data.formats.layout import integral
 from svmkit.data.parts.layout import About, layout_of, require_columns
-from svmkit.data.prepare import scaling
 from svmkit.data.prepare.encoding import Encoding
-from svmkit.data.prepare.features import Features, is_sparse, require_finite
+from svmkit.data.prepare.features import Features, require_finite
+from svmkit.data.prepare.moments import Moments
 from svmkit.data.prepare.preprocessing import Preprocessing
+from svmkit.data.prepare.scaling import Scaling
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
-from svmkit.kernels.gamma import column_moments, gamma_of_moments
+from svmkit.kernels.gamma import gamma_of_moments
 from svmkit_dask.parts.part import Part
-
-
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """What gamma and scaling ask of each column, as arrays (d,); zeros that sparse rows do not store count."""
-
-    n: int  # number of rows
-    mean: np.ndarray
-    squares: np.ndarray  # the sum of the squared distances from the mean
-    low: np.ndarray  # the least and the largest value
-    high: np.ndarray
-
-    @classmethod
-    def from_rows(cls, X: Features) -> Moments:
-        """Return the moments of some rows, at least one."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean, variance = column_moments(X)
-            low, high = X.min(axis=0), X.max(axis=0)
-            if is_sparse(X):
-                low, high = low.toarray().ravel(), high.toarray().ravel()
-            return cls(X.shape[0], mean, variance * X.shape[0], low.astype(np.float64), high.astype(np.float64))
-
-    def merge(self, other: Moments) -> Moments:
-        """Return the moments of these rows and others with as many columns."""
-        n = self.n + other.n
-        if not n:
-            return self
-        with np.errstate(over="ignore", invalid="ignore"):
-            difference = other.mean - self.mean
-            mean = self.mean + difference * (other.n / n)
-            squares = self.squares + other.squares + np.square(difference) * (self.n * (other.n / n))
-        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
-        return Moments(n, mean, squares, low, high)
-
-    def widen(self, d: int, shift: int = 0) -> Moments:
-        """Return the moments with columns of zeros: `shift` in front, and behind up to a width of d."""
-        behind = d - shift - len(self.mean)
-        if not (shift or behind):
-            return self
-        wide = (np.pad(array, (shift, behind)) for array in (self.mean, self.squares, self.low, self.high))
-        return Moments(self.n, *wide)
-
-    def scale(self, by: scaling.Scaling | None) -> Moments:
-        """Return the moments of the same rows after scaling."""
-        if by is None:
-            return self
-        low, high = (self.low - by.center) / by.scale, (self.high - by.center) / by.scale
-        # a constant column has no rounding in its mean, as little as in the scaled data
-        mean = np.where(low == high, low, (self.mean - by.center) / by.scale)
-        return Moments(self.n, mean, self.squares / np.square(by.scale), low, high)
-
-    @property
-    def variance(self) -> np.ndarray:
-        """The population variance of each column."""
-        return self.squares / self.n
-
-    def is_constant(self, columns: bool) -> bool:
-        """Return whether all entries are equal or, with `columns`, those of each column."""
-        return bool((self.low == self.high).all() if columns else self.low.min() == self.high.max())
-
 
 MOST_LABELS = 100_000  # different labels beyond which they are no classes
 
@@ -130,7 +71,7 @@ def facts_of(part: Part, name: str) -> Facts:
         row = int(np.argmin(part.weights))
         raise InputError(f"{name}: the weight of row {row + 1} (counted from 1) is negative: give weights >= 0")
     d, stored = part.n_features, 0
-    moments = Moments(0, np.zeros(d), np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf))
+    moments = Moments.empty(d)
     is_flag = np.ones(d, dtype=bool)
     is_table = part.written.encoding is not None
     digests = [blake2b(digest_size=32) for _ in range(3 if part.is_sparse else 1)]  # wherever blocks are cut
@@ -271,8 +212,8 @@ class Summary:
         gamma = getattr(kernel, "gamma", None)
         if not isinstance(gamma, str):
             return kernel.resolve(np.empty((0, self.n_features)))  # numbers stay what they are, whatever the rows
-        moments = self._moments.scale(None if preprocessing is None else preprocessing.scaling)
-        number = gamma_of_moments(gamma, moments.n, moments.mean, moments.variance, moments.is_constant)
+        moments = self._scale(None if preprocessing is None else preprocessing.scaling)
+        number = gamma_of_moments(gamma, moments)
         return replace(kernel, gamma=number)  # type: ignore[call-arg]
 
     def preprocessing(self, scale: str | None) -> Preprocessing:
@@ -281,13 +222,12 @@ class Summary:
             return Preprocessing()
         flags = [one.flags for one in self._facts if one.flags is not None]  # the 0/1 columns, if all parts are tables
         common = np.logical_and.reduce(flags) if len(flags) == len(self._facts) else None
-        m, is_sparse = self._moments, self.layout.is_sparse
-        moments = scaling.Moments(m.n, m.low, m.high, m.mean, m.variance)
-        return Preprocessing(scaling=scaling.Scaling.from_moments(scale, moments, sparse=is_sparse, flags=common))
+        is_sparse = self.layout.is_sparse
+        return Preprocessing(scaling=Scaling.from_moments(scale, self._moments, sparse=is_sparse, flags=common))
 
     def mean(self, preprocessing: Preprocessing) -> np.ndarray:
         """Return the mean of each column of all rows after preprocessing: float64, shape (n_features,)."""
-        return self._moments.scale(preprocessing.scaling).mean
+        return self._scale(preprocessing.scaling).mean
 
     @property
     def encoding(self) -> Encoding | None:
@@ -302,6 +242,9 @@ class Summary:
         for one in self._facts:
             whole.update(bytes.fromhex(one.digest))
         return whole.hexdigest()
+
+    def _scale(self, scaling: Scaling | None) -> Moments:
+        return self._moments if scaling is None else scaling.scale_moments(self._moments)
 
     @cached_property
     def _moments(self) -> Moments:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from svmkit.data.prepare.moments import mapped_moments
+from svmkit.data.prepare.moments import Moments
 from svmkit.errors import InputError, one_line
 from svmkit.runtime.mapping import is_mapped
 
@@ -188,7 +188,7 @@ def require_finite(X: Features, *, what: str = "X", holes: bool = False, first: 
     values = X.data if is_sparse(X) else X
     if values.dtype.kind not in "fc" or values.size == 0:
         return
-    if is_mapped(X) and mapped_moments(X).is_finite:
+    if is_mapped(X) and Moments.from_rows(X).is_finite:
         return
     with np.errstate(all="ignore"):
         # NaN and infinity survive a sum; finite values whose sum overflows only cost the closer check

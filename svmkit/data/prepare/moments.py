@@ -1,8 +1,10 @@
-"""What scaling and checks ask of the columns, in one pass over features that are mapped to a file."""
+"""What scaling, gamma and checks ask of the columns: extremes, mean and variance, in memory, mapped or by parts."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -10,64 +12,133 @@ import numpy as np
 from svmkit.runtime import mapping
 
 _CHUNK = 1 << 16  # entries that are converted to float64 together, while they are in the cache of the processor
+_FEWEST = 16  # rows that are worked on together at least, so that sums over wide rows cost little beside them
 
 
-class Moments(NamedTuple):
-    """What scaling asks of the columns: number of samples, least and largest value, mean, population variance."""
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Moments of the columns of some rows, zeros that sparse rows do not store included.
+
+    Attributes
+    ----------
+    n : int
+        The number of rows.
+    mean : float64 ndarray of shape (n_features,)
+        The means.
+    squares : float64 ndarray of shape (n_features,)
+        The sums of the squared distances from the mean.
+    low, high : float64 ndarray of shape (n_features,)
+        The least and the largest values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.data.prepare.moments import Moments
+    >>> both = Moments.from_rows(np.array([[1.0]])).merge(Moments.from_rows(np.array([[3.0]])))
+    >>> both.mean.tolist(), both.variance.tolist(), both.high.tolist()
+    ([2.0], [1.0], [3.0])
+    """
 
     n: int
+    mean: np.ndarray
+    squares: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    mean: np.ndarray
-    variance: np.ndarray
+
+    @classmethod
+    def from_rows(cls, X: Any) -> Moments:
+        """Return the moments of features X (n, d), dense or CSR; a read-only map is measured once.
+
+        Parameters
+        ----------
+        X : ndarray or CSR of shape (n_samples, n_features)
+            Sums that overflow, and entries that are not finite, give moments that are not finite.
+        """
+        if not mapping.is_mapped(X):
+            return _measure(X)
+        values = X.data if hasattr(X, "indptr") else X
+        key, place = mapping.map_of(values), (values.ctypes.data, values.strides, X.shape)
+        known = _measured.get(key)
+        if known is not None and known[0] == place and not values.flags.writeable:
+            return known[1]
+        moments = _measure(X)
+        _measured[key] = place, moments
+        return moments
+
+    @classmethod
+    def empty(cls, d: int) -> Moments:
+        """Return the moments of no rows with d columns, to which those of others are merged."""
+        return cls(0, np.zeros(d), np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf))
+
+    def merge(self, other: Moments) -> Moments:
+        """Return the moments of these rows and others with as many columns (Chan, Golub, LeVeque 1983)."""
+        n = self.n + other.n
+        if not n:
+            return self
+        with np.errstate(over="ignore", invalid="ignore"):
+            change, part = other.mean - self.mean, other.n / n
+            squares = self.squares + other.squares + np.square(change) * (self.n * part)
+            low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+            return Moments(n, self.mean + change * part, squares, low, high)
+
+    def widen(self, d: int, shift: int = 0) -> Moments:
+        """Return the moments with columns of zeros.
+
+        Parameters
+        ----------
+        d : int
+            The number of columns afterwards; those that are missing come last.
+        shift : int, default=0
+            Columns that come first.
+        """
+        behind = d - shift - len(self.mean)
+        if not (shift or behind):
+            return self
+        wide = (np.pad(array, (shift, behind)) for array in (self.mean, self.squares, self.low, self.high))
+        return Moments(self.n, *wide)
+
+    @property
+    def variance(self) -> np.ndarray:
+        """The population variance of each column."""
+        return self.squares / self.n
 
     @property
     def is_finite(self) -> bool:
         """Whether all entries are finite, and no sum of them overflows."""
-        return bool(np.isfinite(self.mean).all() and np.isfinite(self.low).all() and np.isfinite(self.high).all())
+        return all(bool(np.isfinite(array).all()) for array in (self.mean, self.low, self.high))
+
+    def is_constant(self, columns: bool) -> bool:
+        """Return whether all entries are equal or, with `columns`, those of each column."""
+        return bool((self.low == self.high).all() if columns else self.low.min() == self.high.max())
 
 
 # by the map of the values: where they lie, and their moments
 _measured: WeakKeyDictionary[Any, tuple[tuple[Any, ...], Moments]] = WeakKeyDictionary()
 
 
-def mapped_moments(X: Any) -> Moments:
-    """Return the moments of features that are mapped to a file, which are computed once if they are read-only."""
-    sparse = hasattr(X, "indptr")
-    values = X.data if sparse else X
-    key, place = mapping.map_of(values), (values.ctypes.data, values.strides, X.shape)
-    known = _measured.get(key)
-    if known is not None and known[0] == place and not values.flags.writeable:
-        return known[1]
+def _measure(X: Any) -> Moments:
     with np.errstate(all="ignore"):
-        moments = _sparse_moments(X) if sparse else _dense_moments(X)
-    _measured[key] = place, moments
-    return moments
+        return _measure_sparse(X) if hasattr(X, "indptr") else _measure_dense(X)
 
 
-def _dense_moments(X: np.ndarray) -> Moments:
-    n, d = X.shape
-    low, high, mean, squares, done = np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d), np.zeros(d), 0
-    step = max(1, _CHUNK // d)
+def _measure_dense(X: np.ndarray) -> Moments:
+    d = X.shape[1]
+    moments, step = Moments.empty(d), max(_FEWEST, _CHUNK // d)
     for first, last in mapping.windows(X):
         for lo in range(first, last, step):
             rows = X[lo : min(last, lo + step)]
-            low, high = np.minimum(low, rows.min(axis=0)), np.maximum(high, rows.max(axis=0))
+            low, high = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
             away = rows.astype(np.float64)
-            own = away.mean(axis=0)
-            away -= own
-            # the sums of two sets of rows (Chan, Golub, LeVeque 1983)
-            change, part = own - mean, len(rows) / (done + len(rows))
-            squares += np.einsum("ij,ij->j", away, away) + np.square(change) * (done * part)
-            mean, done = mean + change * part, done + len(rows)
-    return Moments(n, low.astype(np.float64), high.astype(np.float64), mean, squares / n)
+            mean = away.mean(axis=0)
+            away -= mean
+            moments = moments.merge(Moments(len(rows), mean, np.einsum("ij,ij->j", away, away), low, high))
+    return moments
 
 
-def _sparse_moments(X: Any) -> Moments:
+def _measure_sparse(X: Any) -> Moments:
     n, d = X.shape
     low, high, total, stored = np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d), np.zeros(d, dtype=np.int64)
-    for first, last in mapping.windows(X):
-        at = slice(int(X.indptr[first]), int(X.indptr[last]))
+    for at in _entries(X):
         columns, values = X.indices[at], X.data[at].astype(np.float64)
         stored += np.bincount(columns, minlength=d)
         total += np.bincount(columns, values, minlength=d)
@@ -76,8 +147,16 @@ def _sparse_moments(X: Any) -> Moments:
     has_zeros = stored < n
     low, high = np.where(has_zeros, np.minimum(low, 0.0), low), np.where(has_zeros, np.maximum(high, 0.0), high)
     mean, squares = total / n, np.zeros(d)
-    for first, last in mapping.windows(X):
-        at = slice(int(X.indptr[first]), int(X.indptr[last]))
+    for at in _entries(X):
         columns = X.indices[at]
         squares += np.bincount(columns, np.square(X.data[at] - mean[columns]), minlength=d)
-    return Moments(n, low, high, mean, (squares + (n - stored) * np.square(mean)) / n)
+    return Moments(n, mean, squares + (n - stored) * np.square(mean), low, high)
+
+
+def _entries(X: Any) -> Iterator[slice]:
+    """Yield ranges of the entries of a CSR: some for each column, so that sums over columns cost little beside them."""
+    step = max(_FEWEST * _CHUNK, X.shape[1])
+    for first, last in mapping.windows(X):
+        end = int(X.indptr[last])
+        for lo in range(int(X.indptr[first]), end, step):
+            yield slice(lo, min(lo + step, end))

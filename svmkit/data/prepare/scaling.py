@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.prepare.features import is_sparse, stored_entries
-from svmkit.data.prepare.moments import Moments, mapped_moments
+from svmkit.data.prepare.features import is_sparse
+from svmkit.data.prepare.moments import Moments
 from svmkit.errors import InputError
 from svmkit.runtime import mapping
 
@@ -63,14 +63,7 @@ class Scaling:
             If the kind is unknown, would fill in the zeros of a CSR matrix, or a spread overflows.
         """
         _require_kind(kind, sparse=is_sparse(X))
-        if mapping.is_mapped(X):
-            return cls.from_moments(kind, mapped_moments(X), sparse=is_sparse(X), flags=flags)
-        if is_sparse(X):
-            center = np.zeros(X.shape[1])
-            scale = _sparse_std(X) if kind == "standard" else _max_abs_sparse(X)
-        else:
-            center, scale = _fit_standard(X) if kind == "standard" else _fit_range(kind, *_min_max(X))
-        return cls._build(kind, center, scale, flags)
+        return cls.from_moments(kind, Moments.from_rows(X), sparse=is_sparse(X), flags=flags)
 
     @classmethod
     def from_moments(cls, kind: str, moments: Moments, *, sparse: bool, flags: np.ndarray | None = None) -> Scaling:
@@ -93,16 +86,10 @@ class Scaling:
             As `fit`.
         """
         _require_kind(kind, sparse=sparse)
-        _, low, high, mean, variance = moments
-        if sparse:
-            center = np.zeros(len(mean))
-            scale = _deviation(mean, variance) if kind == "standard" else np.maximum(np.abs(low), np.abs(high))
+        if kind == "standard":
+            center, scale = _standard(moments, sparse)
         else:
-            center, scale = _standard(moments) if kind == "standard" else _fit_range(kind, low, high)
-        return cls._build(kind, center, scale, flags)
-
-    @classmethod
-    def _build(cls, kind: str, center: np.ndarray, scale: np.ndarray, flags: np.ndarray | None) -> Scaling:
+            center, scale = moments.low if kind == "minmax" else np.zeros(len(moments.low)), _spread(moments, kind)
         if not (np.isfinite(center).all() and np.isfinite(scale).all()):
             column = int(np.argmin(np.isfinite(center) & np.isfinite(scale)))
             raise InputError(f"column {column + 1} (counted from 1) spans more than float64 holds: rescale it")
@@ -153,6 +140,18 @@ class Scaling:
             out[rows] = (X[rows].astype(np.float64, copy=False) - self.center) / self.scale
         return out
 
+    def scale_moments(self, moments: Moments) -> Moments:
+        """Return the moments of rows after scaling, from those before.
+
+        Parameters
+        ----------
+        moments : Moments
+            Those of as many columns as the scaling has.
+        """
+        low, high, mean = ((each - self.center) / self.scale for each in (moments.low, moments.high, moments.mean))
+        # a constant column has no rounding in its mean, as little as in the scaled data
+        return Moments(moments.n, np.where(low == high, low, mean), moments.squares / np.square(self.scale), low, high)
+
     def _write(self, X: Any) -> Any:
         """Return a scaled copy of mapped X on local disk."""
         if is_sparse(X):
@@ -199,29 +198,12 @@ def scale_hint(X: Any) -> str | None:
     deviations also differ because features are rare (0/1 columns), and scaling changes nothing then.
     """
     sparse = is_sparse(X)
-    if mapping.is_mapped(X):  # it has no holes
-        moments = mapped_moments(X)
-        deviation = _deviation(moments.mean, moments.variance) if sparse else _standard(moments)[1]
-        spread = np.maximum(np.abs(moments.low), np.abs(moments.high)) if sparse else moments.high - moments.low
-        return _hint_of(deviation, spread, sparse)
-    with np.errstate(all="ignore"):  # opposite infinite sums only cost an imputing that does nothing
-        holed = np.isnan((X.data if sparse else X).sum())
-    if holed:
+    moments = Moments.from_rows(X)
+    if np.isnan(moments.low).any():
         from svmkit.data.prepare.imputing import Imputing  # here: only data with holes need it
 
-        X = Imputing.fit("median", X).apply(X)
-    if sparse:
-        deviation, spread = _sparse_std(X), _max_abs_sparse(X)
-    else:
-        deviation = _fit_standard(X)[1]
-        low, high = _min_max(X)
-        with np.errstate(over="ignore"):
-            spread = high - low
-    return _hint_of(deviation, spread, sparse)
-
-
-def _hint_of(deviation: np.ndarray, spread: np.ndarray, sparse: bool) -> str | None:
-    """Return the hint for columns of these standard deviations and ranges."""
+        moments = Moments.from_rows(Imputing.fit("median", X).apply(X))
+    deviation, spread = _standard(moments, sparse)[1], _spread(moments, "maxabs" if sparse else "minmax")
     varies = (deviation > 0) & (spread > 0) & np.isfinite(deviation)
     if np.count_nonzero(varies) < 2:
         return None
@@ -265,63 +247,23 @@ def _parts(X: Any) -> Iterator[slice]:
         yield slice(start, min(start + step, size))
 
 
-def _min_max(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-
-
-def _fit_standard(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and population standard deviation, 0 for a feature that is constant up to rounding."""
-    m = X.shape[0]
-    low, high = _min_max(X)
+def _standard(moments: Moments, sparse: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return center and standard deviation; the deviation is 0 for a column that is constant up to rounding."""
+    low, high, mean = moments.low, moments.high, moments.mean
     with np.errstate(over="ignore", invalid="ignore"):
-        total, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-        for rows in _row_chunks(X):
-            total += X[rows].sum(axis=0, dtype=np.float64)
-        mean = total / m
-        for rows in _row_chunks(X):
-            deviation = X[rows] - mean
-            squares += np.einsum("ij,ij->j", deviation, deviation)
-        return _standard(Moments(m, low, high, mean, squares / m))
-
-
-def _standard(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
-    n, low, high, mean, variance = moments
-    with np.errstate(over="ignore", invalid="ignore"):
+        variance = moments.variance
+        if sparse:
+            deviation = np.sqrt(variance)
+            # a column that stores one value in every row is constant, whatever rounding leaves behind
+            return np.zeros(len(mean)), np.where(deviation <= 1e-12 * np.abs(mean), 0.0, deviation)
         # the rounding error of a constant feature's variance (Chan, Golub, LeVeque 1983), as in scikit-learn
-        eps = np.finfo(np.float64).eps
+        n, eps = moments.n, np.finfo(np.float64).eps
         constant = (low == high) | (variance <= n * eps * variance + (n * mean * eps) ** 2)
     return np.where(low == high, low, mean), np.where(constant, 0.0, np.sqrt(variance))
 
 
-def _fit_range(kind: str, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return center and scale of minmax or maxabs."""
-    with np.errstate(over="ignore"):
-        spread = high - low if kind == "minmax" else np.maximum(np.abs(low), np.abs(high))
-    return low if kind == "minmax" else np.zeros(len(low)), spread
-
-
-def _max_abs_sparse(X: Any) -> np.ndarray:
-    out = np.zeros(X.shape[1])
-    for part in _parts(X):
-        np.maximum.at(out, X.indices[part], np.abs(X.data[part], dtype=np.float64))
-    return out
-
-
-def _sparse_std(X: Any) -> np.ndarray:
-    m, n = X.shape
-    mean, squares = np.zeros(n), np.zeros(n)
+def _spread(moments: Moments, kind: str) -> np.ndarray:
+    """Return the ranges of the columns, or for "maxabs" their largest magnitudes."""
+    low, high = moments.low, moments.high
     with np.errstate(over="ignore", invalid="ignore"):
-        for part in _parts(X):
-            mean += np.bincount(X.indices[part], weights=X.data[part], minlength=n)
-        mean /= m
-        for part in _parts(X):
-            columns = X.indices[part]
-            squares += np.bincount(columns, weights=np.square(X.data[part] - mean[columns]), minlength=n)
-        squares += (m - stored_entries(X)) * mean**2
-        return _deviation(mean, squares / m)
-
-
-def _deviation(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    deviation = np.sqrt(variance)
-    # a column that stores one value in every row is constant, whatever rounding leaves behind
-    return np.where(deviation <= 1e-12 * np.abs(mean), 0.0, deviation)
+        return high - low if kind == "minmax" else np.maximum(np.abs(low), np.abs(high))
