@@ -14,6 +14,7 @@ MANY = 1 << 16  # pieces from which on only those near the minimum are sorted
 SAMPLE = 1 << 12  # pieces that suggest where it is
 NEAR = 32  # part of the ends of the sample by which it may be off
 TOGETHER = 1 << 16  # pieces whose weights are summed together
+ROUNDS = 60  # looks at all pieces that a search may take; mostly it takes five
 
 
 def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float:
@@ -26,6 +27,12 @@ def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float
     """
     if not (np.count_nonzero(record.lower) or np.count_nonzero(record.ridge_up)):
         return float(select_bias(record.signs, residual - record.signs * record.kink_up, record.upper.copy(), total))
+    ramps = np.empty((3, 2 * len(residual)))
+    n = fill_ramps(*record, residual, ramps)
+    if n:
+        bias = find_zero(*ramps[:, :n], total)
+        if bias == bias:  # NaN says that the search did not end
+            return float(bias)
     turned = record.signs < 0.0
     up: tuple[np.ndarray, ...] = record.kink_up, record.upper, record.ridge_up
     down: tuple[np.ndarray, ...] = record.kink_down, -record.lower, record.ridge_down
@@ -196,6 +203,100 @@ def _zero_of_slopes(pieces: tuple[np.ndarray, ...], total: float, level: float |
 
     # they differ where the sum stays at the total
     return 0.5 * (zero_in(int(np.argmax(right <= level))) + zero_in(int(np.argmax(right < -level))))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def fill_ramps(signs, target, lower, upper, kink_up, kink_down, ridge_up, ridge_down, residual, ramps):
+    """Fill the weights as b grows, if none of them jumps, and return their number; 0 if one does.
+
+    A weight is sign min(max(sign (anchor - b) rate, 0), bound). Of each one, ramps (3, 2 m) receives the anchor, the
+    rate with the sign and the bound.
+    """
+    n = 0
+    for i in range(residual.size):
+        for up in (True, False):
+            if up == (signs[i] > 0.0):
+                offset, bound, ridge = kink_up[i], upper[i], ridge_up[i]
+            else:
+                offset, bound, ridge = kink_down[i], -lower[i], ridge_down[i]
+            if bound > 0.0:
+                if not ridge > 0.0:
+                    return 0
+                ramps[0, n] = residual[i] - offset if up else residual[i] + offset
+                ramps[1, n] = 1.0 / ridge if up else -1.0 / ridge
+                ramps[2, n] = bound
+                n += 1
+    return n
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "nsz", "reassoc"})
+def _sum_ramps(anchors, rates, bounds, b):
+    """Return the sum of the weights at b, minus its derivative, and the sum of the sizes of all terms."""
+    value, rate, size = 0.0, 0.0, 0.0
+    for i in range(anchors.size):
+        steep = abs(rates[i])
+        along = (anchors[i] - b) * rates[i]
+        weight = min(max(along, 0.0), bounds[i])
+        is_within = weight == along  # without a branch, which nobody could predict
+        value += np.copysign(weight, rates[i])
+        rate += steep if is_within else 0.0
+        size += (abs(anchors[i]) + abs(b)) * steep if is_within else weight
+    return value, rate, size
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _neighbours(anchors, rates, bounds, b):
+    """Return the nearest ends of weights, to the left and to the right of b, at which their lines change."""
+    left, right = -np.inf, np.inf
+    for i in range(anchors.size):
+        for end in (anchors[i], anchors[i] - bounds[i] / rates[i]):  # an infinite one is no neighbour
+            if abs(end - b) > LEVEL * (abs(end) + abs(b)):
+                if left < end < b:
+                    left = end
+                elif b < end < right:
+                    right = end
+    return left, right
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def find_zero(anchors, rates, bounds, total):
+    """Return the b at which the sum of weights, none of which jumps, is `total`: of an interval its middle, and where
+    that is not bounded its end. NaN if that is not found.
+
+    The sum never rises and is piecewise linear, so that Newton's method within the interval that holds the zero ends.
+    """
+    b, low, high, stride = 0.0, -np.inf, np.inf, 1.0
+    for _ in range(ROUNDS):
+        value, rate, size = _sum_ramps(anchors, rates, bounds, b)
+        value -= total
+        level = LEVEL * (size + abs(total))
+        if abs(value) <= level:
+            break
+        if value > 0.0:
+            low = b
+        else:
+            high = b
+        step = value / rate if rate > 0.0 else np.copysign(stride, value)
+        stride *= 2.0
+        after = b + step
+        if not low < after < high:
+            after = 0.5 * (low + high) if high - low < np.inf else b + np.copysign(stride, value)
+        if after == b or not low < after < high:
+            return b  # neighbours among numbers
+        b = after
+    else:
+        return np.nan
+    # between two ends the sum is a line: where it is 0 at the next end as well, or somewhere beyond the last one, it is
+    # 0 in between
+    left, right = _neighbours(anchors, rates, bounds, b)
+    far = 1.0 + abs(b)
+    is_flat = abs(_sum_ramps(anchors, rates, bounds, max(left, b - far))[0] - total) <= level
+    begin = left if is_flat else b
+    is_flat = abs(_sum_ramps(anchors, rates, bounds, min(right, b + far))[0] - total) <= level
+    end = right if is_flat else b
+    if begin == -np.inf:
+        begin = end if end < np.inf else b
+    return 0.5 * (begin + end) if end < np.inf else begin
 
 
 @njit(nogil=True, cache=True)

@@ -8,7 +8,7 @@ from support.problems import blobs
 from svmkit.errors import InputError
 from svmkit.kernels import Gram, Linear
 from svmkit.losses import loss_names, make_loss
-from svmkit.losses.terms import Terms
+from svmkit.losses.terms import Terms, dual_weights
 from svmkit.problems import BoxQP, LinearDual, LinearRisk, LinearTubeDual, LinearTubeRisk, TubeQP, bias
 from svmkit.problems.dual import DualQP
 from svmkit.problems.sums import Record
@@ -142,15 +142,18 @@ def many_terms(kind, m, rng):
 @pytest.mark.parametrize("total", [0.0, 3.0])
 @pytest.mark.parametrize("kind", ["squares of a margin", "least squares", "tube", "some jumps", "interval"])
 def test_the_best_bias_of_many_samples_is_that_of_all_their_pieces(kind, total, monkeypatch):
-    """Only the pieces near the minimum are sorted; the others are one line and constants."""
+    """Where weights jump, only the pieces near the minimum are sorted; the others are one line and constants."""
     if kind == "interval" and total:
         pytest.skip("a total shifts the slopes, which cancel no longer")
     rng = np.random.default_rng(0)
     terms = many_terms(kind, 6000, rng)
     record, residual = Record.from_terms(terms), terms.target - 0.1 * rng.normal(size=6000)
+    ours = bias.best_bias(record, residual.copy(), total)
+    monkeypatch.setattr(bias, "fill_ramps", lambda *a: 0)
     monkeypatch.setattr(bias, "TOGETHER", 1000)
     monkeypatch.setattr(bias, "MANY", 1 << 60)
     want = bias.best_bias(record, residual.copy(), total)
+    assert ours == pytest.approx(want, rel=1e-9, abs=1e-12)
     monkeypatch.setattr(bias, "MANY", 100)
     seen, zero_of_slopes = [], bias._zero_of_slopes
     monkeypatch.setattr(bias, "_zero_of_slopes", lambda *a: seen.append(len(a[0][0])) or zero_of_slopes(*a))
@@ -158,3 +161,26 @@ def test_the_best_bias_of_many_samples_is_that_of_all_their_pieces(kind, total, 
         monkeypatch.setattr(bias, "SAMPLE", sample)
         assert bias.best_bias(record, residual.copy(), total) == pytest.approx(want, rel=1e-9, abs=1e-12)
     assert min(seen[1::2]) < 3000 or kind == "interval"
+
+
+@pytest.mark.parametrize("kind", ["squares of a margin", "least squares", "tube", "interval"])
+def test_few_weights_without_a_jump_have_the_best_bias_of_their_pieces(kind, monkeypatch):
+    """Also where it is one of an interval, with or without an end, or an end of pieces."""
+    rng = np.random.default_rng(1)
+    for m in (2, 3, 10, 31):
+        for places in (
+            0,
+            0,
+            3,
+            12,
+        ):  # many residuals are equal, and the sum is 0 on an interval, where they are rounded
+            terms = many_terms(kind, m, rng)
+            residual = np.round(terms.target - 10.0 ** rng.integers(-2, 3) * rng.normal(size=m), places)
+            record = Record.from_terms(terms)
+            ours = bias.best_bias(record, residual.copy())
+            with monkeypatch.context() as patch:
+                patch.setattr(bias, "fill_ramps", lambda *a: 0)
+                assert ours == pytest.approx(bias.best_bias(record, residual.copy()), rel=1e-12, abs=1e-12)
+            near = 1e-9 * (1.0 + abs(ours))
+            sums = [dual_weights(terms, residual - b).sum() for b in (ours - near, ours + near)]
+            assert sums[0] >= -1e-9 and sums[1] <= 1e-9
