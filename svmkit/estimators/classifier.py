@@ -97,6 +97,7 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
     max_support: int | None = None
     class_weight: Any = None
     scale: str | None = None
+    relevance: str | None = None
     memory: Any = "1GB"
     n_threads: int | None = None
     random_state: Any = 0

@@ -97,6 +97,10 @@ class SVMEstimator(BaseEstimator):
     scale : {"standard", "minmax", "maxabs"}, default=None
         The scaling that is applied to X first and kept with the model. On CSR, "standard" divides by the standard
         deviation and does not centre, and "minmax" is refused.
+    relevance : {"learned"}, default=None
+        Weights of the columns, learnt from the gradients of the decision functions and kept with the scaling of the
+        model, which is "standard" if `scale` is None. They are 1 unless three folds find others better. The
+        certificate is that of the problem with these weights.
     memory : str or int, default="1GB"
         The most memory for kernel rows, in bytes or as text.
     n_threads : int, default=None
@@ -124,6 +128,9 @@ class SVMEstimator(BaseEstimator):
         The weights of the columns, after scaling, of a model with the linear kernel, whatever the solver.
     intercept_ : ndarray of shape (n_decisions,)
         The intercept of each decision.
+    relevance_ : ndarray of shape (n_features,)
+        With `relevance="learned"`: the weights of the columns after scaling, of which the largest is 1; all are 1 where
+        learnt ones were not better. With the 0/1 columns that imputing adds.
     status_ : Status
         How training ended.
     n_iter_ : int
@@ -200,6 +207,8 @@ class SVMEstimator(BaseEstimator):
         X = as_features(X) if fitted is None else features_to_predict(self, X)
         method = resolve(self._settings(), self.task)
         settings = method.settings
+        if settings.relevance is not None:
+            raise InputError("a stream cannot be divided into folds that choose a relevance: leave relevance out")
         if online is None:
             online = stream(
                 solver=method.solver,
@@ -293,6 +302,15 @@ class SVMEstimator(BaseEstimator):
             why = "it is not fitted" if model is None else f"that needs the linear kernel, not {model.kernel.name}"
             raise AttributeError(f"no coef_: {why}")
         return model.weights
+
+    @property
+    def relevance_(self) -> np.ndarray:
+        """The learnt weights of the columns after scaling (n_features,), of which the largest is 1."""
+        model = getattr(self, "model_", None)
+        if model is None or "relevance" not in model.about:
+            why = "it is not fitted" if model is None else "it was fitted without relevance='learned'"
+            raise AttributeError(f"no relevance_: {why}")
+        return np.ones(model.width) if model.relevance is None else model.relevance
 
     def _html_with(self, diagram: str) -> str:
         """Return scikit-learn's diagram with a block below it that says how training ended; as it is before `fit`."""

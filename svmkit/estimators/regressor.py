@@ -79,6 +79,7 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
     time_limit: float | None = None
     max_support: int | None = None
     scale: str | None = None
+    relevance: str | None = None
     memory: Any = "1GB"
     n_threads: int | None = None
     random_state: Any = 0

@@ -62,6 +62,8 @@ class Form:
         The operator of ONNX that ends the computation of a value.
     apply : callable
         apply(t, scalars) replaces float64 arguments t, an array, by the values of the function, and returns t.
+    slope : callable
+        slope(t, scalars) is the derivative of the function by its argument, at arguments t, which it may overwrite.
     error : callable
         error(scalars, n, reach, l1) is a bound on the error of a computed value: see `svmkit.kernels.rounding`.
     largest : callable
@@ -83,6 +85,7 @@ class Form:
     argument: Argument
     onnx: str
     apply: Callable[[np.ndarray, Scalars], np.ndarray]
+    slope: Callable[[np.ndarray, Scalars], np.ndarray]
     error: Callable[[Scalars, int, float, float | None], float]
     largest: Callable[[Scalars, float], float]
     entry_cost: float = 1.0
@@ -150,6 +153,23 @@ def _tanh(t: np.ndarray, scalars: Scalars) -> np.ndarray:
     return np.tanh(t, out=t)
 
 
+def _same_slope(t: np.ndarray, scalars: Scalars) -> np.ndarray:
+    return np.ones_like(t)
+
+
+def _exponential_slope(t: np.ndarray, scalars: Scalars) -> np.ndarray:
+    return -scalars.gamma * _exponential(t, scalars)
+
+
+def _power_slope(t: np.ndarray, scalars: Scalars) -> np.ndarray:
+    lower = _power(t, scalars._replace(degree=scalars.degree - 1))
+    return scalars.degree * scalars.gamma * lower
+
+
+def _tanh_slope(t: np.ndarray, scalars: Scalars) -> np.ndarray:
+    return scalars.gamma * (1.0 - np.square(_tanh(t, scalars)))
+
+
 def _dot_error(n: int, reach: float) -> float:
     """Return a bound on the error of x.z."""
     return (n + 1) * U * reach + n * TINY
@@ -201,11 +221,15 @@ def _largest_poly(scalars: Scalars, reach: float) -> float:
         return float(np.float64(_base(scalars, reach)) ** scalars.degree * (1.0 + 4 * U) + TINY)
 
 
-Form.LINEAR = Form(LINEAR, "linear", Argument.DOT, "Identity", _same, _linear_error, lambda scalars, reach: reach)
-Form.RBF = Form(RBF, "rbf", Argument.SQUARE, "Exp", _exponential, _rbf_error, _one)
+Form.LINEAR = Form(
+    LINEAR, "linear", Argument.DOT, "Identity", _same, _same_slope, _linear_error, lambda scalars, reach: reach
+)
+Form.RBF = Form(RBF, "rbf", Argument.SQUARE, "Exp", _exponential, _exponential_slope, _rbf_error, _one)
 _advice = ", or take a lower degree"
-Form.POLY = Form(POLY, "poly", Argument.DOT, "Pow", _power, _poly_error, _largest_poly, advice=_advice)
-Form.SIGMOID = Form(SIGMOID, "sigmoid", Argument.DOT, "Tanh", _tanh, _sigmoid_error, _one, value_cost=10.0)
-Form.LAPLACIAN = Form(LAPLACIAN, "laplacian", Argument.L1, "Exp", _exponential, _laplacian_error, _one, entry_cost=4.0)
+Form.POLY = Form(POLY, "poly", Argument.DOT, "Pow", _power, _power_slope, _poly_error, _largest_poly, advice=_advice)
+Form.SIGMOID = Form(SIGMOID, "sigmoid", Argument.DOT, "Tanh", _tanh, _tanh_slope, _sigmoid_error, _one, value_cost=10.0)
+Form.LAPLACIAN = Form(
+    LAPLACIAN, "laplacian", Argument.L1, "Exp", _exponential, _exponential_slope, _laplacian_error, _one, entry_cost=4.0
+)
 FORMS = (Form.LINEAR, Form.RBF, Form.POLY, Form.SIGMOID, Form.LAPLACIAN)
 """All forms, each at its number."""

@@ -157,6 +157,12 @@ class SVMModel:
         return self.preprocessing.scaling
 
     @property
+    def relevance(self) -> np.ndarray | None:
+        """The learnt weights of the columns after scaling, (width,), of which the largest is 1; None without any."""
+        weights = None if self.scaling is None else self.scaling.weights
+        return None if weights is None else weights / weights.max()
+
+    @property
     def width(self) -> int:
         """The number of columns of preprocessed X."""
         return self.preprocessing.width(self.n_features)

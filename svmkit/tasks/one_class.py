@@ -38,6 +38,7 @@ class OneClass(Task):
     refuses: ClassVar[Mapping[str, str]] = {
         "class_weight": "is for classes",
         "calibration": "is for classes",
+        "relevance": "is for classes and quantities",
     }
 
     def encode(self, y: Any, n_samples: int) -> Answers:

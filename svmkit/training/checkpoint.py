@@ -67,8 +67,10 @@ class Checkpoint:
         self._solvers: dict[int, str] = {}  # the solver that wrote it; files of earlier versions lack it
         self._key = ""
         self._contents: tuple[dict, dict] | None = None
+        self.notes: dict[str, Any] = {}  # what training found out before its problems began, in JSON types
         if resume and self.path.exists():
             self._contents = file.read(self.path, "checkpoint")
+            self.notes = dict(self._contents[1].get("notes", {}))
         elif not self.path.parent.is_dir():
             raise InputError(f"cannot write {self.path}: its folder is not there; create it or give another path")
 
@@ -180,6 +182,7 @@ class Checkpoint:
         }
         arrays = {f"point.{i}": p.point for i, p in self._progress.items()}
         header = {"key": self._key, "problems": problems, "solvers": {str(i): s for i, s in self._solvers.items()}}
+        header |= {"notes": self.notes} if self.notes else {}
         try:
             file.write(self.path, arrays, header, "checkpoint")
             self._stale = False

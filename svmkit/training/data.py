@@ -38,6 +38,8 @@ class Preparation:
         The kernel, whose gamma may be a rule such as "scale".
     impute, scale, flags : str, str, ndarray, default=None
         As for `svmkit.fit`.
+    weights : ndarray of shape (width,), default=None
+        Weights of the columns after scaling, of which the numbers of the kernel know nothing.
 
     Examples
     --------
@@ -53,11 +55,16 @@ class Preparation:
     impute: str | None = None
     scale: str | None = None
     flags: np.ndarray | None = None
+    weights: np.ndarray | None = None
 
     def learn(self, raw: Any) -> tuple[Preprocessing, Any, Kernel]:
         """Return the preprocessing of raw features (n, d), the features it makes of them, and the kernel for these."""
         preprocessing, X = Preprocessing.fit(raw, impute=self.impute, scale=self.scale, flags=self.flags)
-        return preprocessing, X, self.kernel.resolve(X)
+        kernel = self.kernel.resolve(X)
+        if self.weights is None:
+            return preprocessing, X, kernel
+        preprocessing = preprocessing.weigh(self.weights)
+        return preprocessing, preprocessing.apply(raw), kernel
 
 
 @dataclass(frozen=True)
@@ -149,7 +156,7 @@ class TrainingData:
         require_finite(raw, holes=bool(settings.impute))
         own = sample_weights(sample_weight, raw.shape[0])
         weights = training_weights(answers.codes, answers.classes, settings.class_weight, own)
-        preparation = Preparation(kernel, settings.impute, settings.scale, flags)
+        preparation = Preparation(kernel, settings.impute, settings.scaling, flags)
         preprocessing, features, kernel = preparation.learn(raw)
         X = with_int32_indices(features)
         multiclass = task.division(settings.multiclass, len(answers.classes)) if task.has_classes else "ovo"
@@ -194,6 +201,13 @@ class TrainingData:
         preprocessing, kernel = learnt
         X = with_int32_indices(preprocessing.apply(self.raw))
         return replace(self, weights=weights, X=X, kernel=kernel, preprocessing=preprocessing, known=None)
+
+    def weigh(self, weights: np.ndarray) -> TrainingData:
+        """Return the data whose scaled columns are multiplied by weights (width,) > 0; the kernel keeps its numbers."""
+        assert self.preparation is not None
+        preparation, preprocessing = replace(self.preparation, weights=weights), self.preprocessing.weigh(weights)
+        X = with_int32_indices(preprocessing.apply(self.raw))
+        return replace(self, X=X, preprocessing=preprocessing, preparation=preparation, known=None)
 
     def _learnt_without(self, held: np.ndarray) -> tuple[Preprocessing, Kernel] | None:
         """Return the preprocessing and the kernel that the other samples give; None if they stay as they are."""

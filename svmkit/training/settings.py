@@ -10,6 +10,7 @@ import numpy as np
 
 from svmkit import plugins
 from svmkit.errors import InputError
+from svmkit.kernels.forms import FORMS
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram, parse_bytes
 from svmkit.losses.base import Loss
@@ -22,7 +23,7 @@ from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.selection import by_name
 from svmkit.solver.selection.with_nu import with_nu
-from svmkit.solver.stopping import Criterion, Stop, Support, is_limited
+from svmkit.solver.stopping import Criterion, Seconds, Stop, Support, is_limited
 from svmkit.tasks import Task, task_named
 from svmkit.tasks.classification import SCHEMES
 from svmkit.training.weights import require_C
@@ -54,6 +55,7 @@ class Settings:
     class_weight: str | dict | None = None
     impute: str | None = None
     scale: str | None = None
+    relevance: str | None = None  # "learned": weights of the columns, if cross-validation finds that they help
     memory: str | int = "1GB"
     calibration: str | None = None
     stop: Criterion | Stop | None = None  # None is a gap of 1e-3
@@ -70,6 +72,13 @@ class Settings:
             raise InputError(f"multiclass={self.multiclass!r} is not known; there are: {', '.join(SCHEMES)}")
         if self.calibration is not None:
             require_kind(self.calibration)
+        if self.relevance not in (None, "learned"):
+            raise InputError(f"relevance={self.relevance!r} is not known: give learned, or leave it out")
+
+    @property
+    def scaling(self) -> str | None:
+        """The kind of scaling; weights of columns are learnt on standard scaled ones unless another kind is given."""
+        return "standard" if self.relevance and self.scale in (None, "none") else self.scale
 
     @property
     def rules(self) -> Stop:
@@ -97,6 +106,14 @@ class Method:
         """The loss of a supervised task."""
         given, epsilon = self.settings.loss, self.settings.epsilon
         return given if isinstance(given, Loss) else self.solver.loss_for(self.kernel, self.task.name, epsilon)
+
+    def limit(self, seconds: float) -> Method:
+        """Return the method with another limit in seconds, if its stop rules have one."""
+        rules = self.settings.rules.criteria
+        if not any(isinstance(rule, Seconds) for rule in rules):
+            return self
+        rules = tuple(Seconds(max(seconds, 1e-9)) if isinstance(rule, Seconds) else rule for rule in rules)
+        return replace(self, settings=replace(self.settings, stop=Stop(rules)))
 
     @property
     def formulation(self) -> str:
@@ -160,6 +177,9 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
         raise InputError(
             f"multiclass=crammer_singer needs the linear kernel, not {kernel.name}; with {kernel.name}: ovo, ovr"
         )
+    if settings.relevance and kernel.form is None:
+        known = ", ".join(form.name for form in FORMS)
+        raise InputError(f"relevance={settings.relevance} needs the gradient of a kernel ({known}), not {kernel.name}")
     is_known = isinstance(settings.kernel, str) and kernel.name != "precomputed"
     if is_known or Requires.LINEAR_KERNEL in solver.requires:  # what other kernels satisfy is not known yet
         solver.check_kernel(kernel)

@@ -105,6 +105,13 @@ class Preprocessing:
             X = self.imputing.apply(X)
         return X if self.scaling is None else self.scaling.apply(X)
 
+    def weigh(self, weights: np.ndarray) -> Preprocessing:
+        """Return the steps with features that are multiplied by weights (width,) > 0 in the end; they need a scaling,
+        which keeps them.
+        """
+        assert self.scaling is not None
+        return replace(self, scaling=self.scaling.weigh(weights))
+
     @property
     def takes_holes(self) -> bool:
         """Whether X may have holes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,8 @@ class Scaling:
     center, scale : float64 ndarray of shape (n_features,)
         In the units of the features. A constant feature keeps scale 1. The center is 0 for maxabs, and for standard
         if it was fitted to CSR, whose zeros stay zeros.
+    weights : float64 ndarray of shape (n_features,) or None, default=None
+        Weights of the columns that `scale` has been divided by (`weigh`); None without any.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class Scaling:
     kind: str
     center: np.ndarray
     scale: np.ndarray
+    weights: np.ndarray | None = None
 
     @classmethod
     def fit(cls, kind: str, X: Any, flags: np.ndarray | None = None) -> Scaling:
@@ -164,11 +167,19 @@ class Scaling:
         """Return the scaling with further features up to this number, which it leaves as they are."""
         missing = n_features - len(self.scale)
         scale = np.pad(self.scale, (0, missing), constant_values=1.0)
-        return Scaling(self.kind, np.pad(self.center, (0, missing)), scale)
+        weights = None if self.weights is None else np.pad(self.weights, (0, missing), constant_values=1.0)
+        return Scaling(self.kind, np.pad(self.center, (0, missing)), scale, weights)
+
+    def weigh(self, weights: np.ndarray) -> Scaling:
+        """Return the scaling whose columns are those of this one times weights (n_features,), each finite and > 0."""
+        with np.errstate(over="ignore"):
+            scale = np.minimum(self.scale / weights, np.finfo(np.float64).max)
+        return replace(self, scale=scale, weights=weights if self.weights is None else self.weights * weights)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the two arrays that a model file stores, ``center`` and ``scale``."""
-        return {"center": self.center, "scale": self.scale}
+        """Return the arrays that a model file stores: ``center``, ``scale`` and, where there are any, ``weights``."""
+        stored = {"center": self.center, "scale": self.scale}
+        return stored if self.weights is None else stored | {"weights": self.weights}
 
     @classmethod
     def from_arrays(cls, kind: str, arrays: Mapping[str, np.ndarray]) -> Scaling:
@@ -186,10 +197,13 @@ class Scaling:
             )
         center = np.asarray(arrays["center"], dtype=np.float64)
         scale = np.asarray(arrays["scale"], dtype=np.float64)
-        finite = bool(np.isfinite(center).all() and np.isfinite(scale).all())
-        if center.ndim != 1 or center.shape != scale.shape or not finite or not (scale > 0).all():
+        weights = np.asarray(arrays["weights"], dtype=np.float64) if "weights" in arrays else None
+        factors = [scale] if weights is None else [scale, weights]
+        finite = all(bool(np.isfinite(each).all()) for each in (center, *factors))
+        same = center.ndim == 1 and all(each.shape == center.shape for each in factors)
+        if not (same and finite and all((each > 0).all() for each in factors)):
             raise InputError("the stored scaling holds impossible numbers: the model file is damaged; save it again")
-        return cls(kind, center, scale)
+        return cls(kind, center, scale, weights)
 
 
 def scale_hint(X: Any) -> str | None:

@@ -16,7 +16,7 @@ from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import columns_of
 from svmkit.runtime import interrupt, threads
 from svmkit.solver.solution import Status
-from svmkit.solver.stopping import Seconds, Stop
+from svmkit.solver.stopping import Seconds
 from svmkit.training.calibration.curves import fitted_calibration
 from svmkit.training.data import TrainingData
 from svmkit.training.division import AllClasses
@@ -88,7 +88,7 @@ def calibrated(whole: Train, train: Train, data: TrainingData, method: Method, k
     began, folds, limit = time.perf_counter(), Folds.of(data, settings.seed), settings.rules.least(Seconds)
     method = replace(method, settings=replace(settings, n_threads=None))  # those of the next line
     with threads.using(settings.n_threads), interrupt.catching() as flag:
-        fitted = whole(_limit(method, SHARE * limit))
+        fitted = whole(method.limit(SHARE * limit))
         if flag or fitted.status is Status.INTERRUPTED:
             return fitted
         trained = time.perf_counter()
@@ -155,7 +155,7 @@ class _OutOfFold:
         start = self.start
         if start is not None and (self.folds.fold[start.support] == number).all():
             start = None  # a fold without any of few support vectors has nothing to begin with
-        fitted = self._train(part, _limit(self.method, seconds), start=start and start.model)
+        fitted = self._train(part, self.method.limit(seconds), start=start and start.model)
         self.kernel_values += fitted.kernel_values
         if fitted.status is Status.INTERRUPTED:
             self.interrupted = True
@@ -198,12 +198,3 @@ class _OutOfFold:
         return fitted_calibration(
             kind, decision.ravel()[order], positive[order], np.repeat(weights, k - 1)[order], ends
         )
-
-
-def _limit(method: Method, seconds: float) -> Method:
-    """Return the method with another limit in seconds, if its stop rules have one."""
-    rules = method.settings.rules.criteria
-    if not any(isinstance(rule, Seconds) for rule in rules):
-        return method
-    rules = tuple(Seconds(max(seconds, 1e-9)) if isinstance(rule, Seconds) else rule for rule in rules)
-    return replace(method, settings=replace(method.settings, stop=Stop(rules)))

@@ -1,0 +1,236 @@
+"""Learnt relevance: weights of the columns from the gradients of the decision functions, where they help.
+
+A round trains, and multiplies the weight of each column by the square root of the root mean square of dh/dx_j: halfway,
+in logarithms, from the weights to those of Radhakrishnan et al. Weights are scaled so that the mean squared distance
+stays, and with it what gamma means. Rounds are compared by cross-validation in which every fold learns its own weights.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from svmkit.data.prepare.features import is_sparse
+from svmkit.errors import InputError
+from svmkit.kernels.forms import Argument
+from svmkit.kernels.gradient import square_gradients
+from svmkit.runtime import interrupt, threads
+from svmkit.scoring.metric import OF_PROBABILITIES, Metric
+from svmkit.scoring.quantities import metric_for
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Seconds
+from svmkit.training.checkpoint import Checkpoint
+from svmkit.training.data import TrainingData
+from svmkit.training.result import Fit
+from svmkit.training.settings import Method
+
+ROUNDS, FOLDS = 3, 3
+MOST = 10_000  # samples of which weights are learnt
+POINTS = 2_000  # samples at which gradients are taken
+LEAST = 1e-6  # of the largest weight, below which a column plays no part
+SHARE = 0.5  # of a limit in seconds that learning the weights may take
+
+Train = Callable[..., Fit]
+"""`svmkit.training.train.fit_prepared`."""
+
+
+def with_relevance(
+    train: Train,
+    data: TrainingData,
+    method: Method,
+    *,
+    metric: Metric | None = None,
+    checkpoint: Checkpoint | None = None,
+    **given: Any,
+) -> Fit:
+    """Train with weights of the columns, which are 1 unless cross-validation finds that learnt ones are better.
+
+    A limit in seconds is shared: learning may take half of it. After Ctrl-C the model is that of the best round so far.
+    A checkpoint keeps the weights, and training that goes on from it does not learn them again.
+
+    Parameters
+    ----------
+    train : callable
+        train(data, method) trains a model.
+    data, method : TrainingData, Method
+        The samples with columns of weight 1, the solver and the settings; InputError is raised for a class of fewer
+        samples than folds.
+    metric : Metric, default=None
+        What rounds are compared by; None is R2 or accuracy, or the balanced accuracy where that suits the classes.
+    checkpoint, **given : Checkpoint, object
+        Of the training of the model.
+
+    Returns
+    -------
+    Fit
+        Certified for the weights that were chosen. What its model tells of "relevance" are the round, 0 for columns of
+        weight 1, and the mean scores of all rounds in the folds.
+
+    References
+    ----------
+    Radhakrishnan, Beaglehole, Pandit, Belkin: Mechanism for feature learning in neural networks and
+    backpropagation-free machine learning models. Science 383, 2024. xRFM takes the same diagonal.
+    """
+    began, settings = time.perf_counter(), method.settings
+    limit = settings.rules.least(Seconds)
+    plain = replace(method, settings=replace(settings, relevance=None))
+    kept = None if checkpoint is None else checkpoint.notes.get("relevance")
+    if kept is None:
+        alone = replace(plain, settings=replace(plain.settings, calibration=None))
+        learner = Learner(train, data, alone, metric, began + SHARE * limit)
+        with threads.using(settings.n_threads), interrupt.catching() as flag:
+            kept = learner.learn(flag)
+        interrupted, values = bool(flag) or learner.interrupted, learner.kernel_values
+    else:
+        interrupted, values = False, 0
+    if checkpoint is not None:
+        checkpoint.notes["relevance"] = kept
+    weights = kept["weights"]
+    if weights is not None:
+        data = data.weigh(np.array(weights, dtype=np.float64))
+    seconds = time.perf_counter() - began
+    fitted = train(data, plain.limit(limit - seconds), metric=metric, checkpoint=checkpoint, **given)
+    facts = {key: value for key, value in kept.items() if key != "weights"} | {"seconds": seconds}
+    model = replace(fitted.model, about=fitted.model.about | {"relevance": facts})
+    if interrupted:
+        ended = [replace(solution, status=Status.INTERRUPTED) for solution in fitted.solutions]
+        fitted = replace(fitted, solutions=ended)
+    return replace(fitted, model=model, seconds=fitted.seconds + seconds, kernel_values=fitted.kernel_values + values)
+
+
+class Learner:
+    """Learns weights of the columns in each fold and compares the rounds, then learns those of all samples."""
+
+    def __init__(self, train: Train, data: TrainingData, method: Method, metric: Metric | None, end: float) -> None:
+        if metric is None or metric.name in OF_PROBABILITIES:
+            metric = metric_for(None, data.classes, data.codes, method.settings.class_weight)
+        self.train, self.data, self.method, self.metric, self.end = train, data, method, metric, end
+        self.rng = np.random.default_rng(method.settings.seed)
+        self.fold = draw_folds(data, self.rng)
+        self.kernel_values, self.interrupted = 0, False
+
+    def learn(self, flag: interrupt.Flag) -> dict[str, Any]:
+        """Return the weights of the chosen round, None for columns of weight 1, with what a model tells of them."""
+        scores = self.compare(flag)
+        best = choose(scores)
+        self.interrupted |= bool(flag)
+        weights, done = None, 0
+        part = self.data.without(self.fold < 0) if best and (self.fold < 0).any() else self.data
+        while done < best and not self.interrupted:
+            following = self._round(part, weights)[1]
+            if following is None:
+                break
+            weights, done = following, done + 1
+        means = [float(mean) for mean in scores.mean(axis=1)] if len(scores) else []
+        about = {"round": done, "scores": means, "folds": FOLDS, "metric": self.metric.name}
+        return about | {"weights": None if weights is None else weights.tolist()}
+
+    def compare(self, flag: interrupt.Flag) -> np.ndarray:
+        """Return the scores of the finished rounds in all folds (n_rounds, n_folds), of which the first is round 0."""
+        parts = [self.data.without((self.fold == k) | (self.fold < 0)) for k in range(FOLDS)]
+        weights: list[np.ndarray | None] = [None] * FOLDS
+        scores: list[list[float]] = []
+        for _ in range(ROUNDS + 1):
+            row = []
+            for k, part in enumerate(parts):
+                score, following = self._round(part, weights[k], self.fold == k)
+                if score is None or flag:
+                    return np.array(scores).reshape(-1, FOLDS)
+                row.append(score)
+                weights[k] = weights[k] if following is None else following
+            scores.append(row)
+        return np.array(scores)
+
+    def _round(
+        self, part: TrainingData, weights: np.ndarray | None, held: np.ndarray | None = None
+    ) -> tuple[float | None, np.ndarray | None]:
+        """Train at some weights; return the score on the samples `held`, and the weights of the next round.
+
+        Both are None once a limit or a signal has ended the training; the weights are where all gradients are 0.
+        """
+        weighed, left = part if weights is None else part.weigh(weights), self.end - time.perf_counter()
+        if left <= 0.0:
+            return None, None
+        fitted = self.train(weighed, self.method.limit(left))
+        self.kernel_values += fitted.kernel_values
+        self.interrupted |= fitted.status is Status.INTERRUPTED
+        if fitted.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+            return None, None
+        following = self._next(part, weights, fitted)
+        if held is None:
+            return None, following
+        labels = self.data.answers.values[held]
+        score = self.metric.score_model(fitted.model, self.data.raw[np.flatnonzero(held)], labels)
+        return -np.inf if score is None else score, following
+
+    def _next(self, part: TrainingData, weights: np.ndarray | None, fitted: Fit) -> np.ndarray | None:
+        """Return the weights that follow from the gradients of a model; None if they are all 0, or not finite."""
+        model, form = fitted.model, part.kernel.form
+        assert form is not None
+        rows = np.flatnonzero(part.weights > 0.0)
+        if len(rows) > POINTS:
+            rows = np.sort(self.rng.choice(rows, POINTS, replace=False))
+        X, old = part.X[rows], np.ones(part.X.shape[1]) if weights is None else weights
+        points = model.preprocessing.apply(part.raw[rows])
+        with np.errstate(all="ignore"):
+            steep = np.sqrt(square_gradients(part.kernel, points, model.vectors, model.machine.coefficients))
+            new = old * np.sqrt(steep)  # steep is by the weighted column: half-way to old * steep
+            new = np.maximum(new, LEAST * new.max(initial=0.0))
+            power = 1 if form.argument is Argument.L1 else 2
+            spread = np.sqrt(_variances(X, centred=form.is_radial)) ** power
+            new *= (spread.sum() / (spread * new**power).sum()) ** (1.0 / power)
+        return new if np.isfinite(new).all() and (new > 0.0).all() else None
+
+
+def draw_folds(data: TrainingData, rng: np.random.Generator) -> np.ndarray:
+    """Return the fold of each sample, (n,), stratified by class; -1 for those of weight 0 and beyond `MOST`."""
+    used, fold, first = np.flatnonzero(data.weights > 0.0), np.full(data.X.shape[0], -1), 0
+    if len(used) > MOST:
+        used = rng.choice(used, MOST, replace=False)
+    for code in range(max(len(data.classes), 1)):
+        members = rng.permutation(used[data.codes[used] == code])
+        if len(members) < FOLDS:
+            name = f"class {data.classes[code]} has" if len(data.classes) else "there are"
+            raise InputError(
+                f"relevance is chosen by {FOLDS} folds, and so takes {FOLDS} samples of each class, but {name} "
+                f"{len(members)}: add samples, or leave relevance out"
+            )
+        fold[members] = (first + np.arange(len(members))) % FOLDS
+        first += len(members)
+    return fold
+
+
+def choose(scores: np.ndarray) -> int:
+    """Return the round to take by scores (n_rounds, n_folds): 0 unless the best one is better by a standard error.
+
+    Else it is the first round that is at most a standard error worse than the best one. Errors are those of the mean
+    difference in the folds.
+    """
+    if len(scores) < 2 or not np.isfinite(scores[0]).all():
+        return 0
+    usable = np.isfinite(scores).all(axis=1)
+    best = int(np.argmax(np.where(usable, scores.mean(axis=1), -np.inf)))
+    gain, error = _difference(scores[best] - scores[0])
+    if not gain > error:
+        return 0
+    for k in np.flatnonzero(usable[1:best]).tolist():
+        loss, error = _difference(scores[best] - scores[k + 1])
+        if loss <= error:
+            return k + 1
+    return best
+
+
+def _difference(each: np.ndarray) -> tuple[float, float]:
+    """Return the mean of differences, and its standard error."""
+    return float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each)))
+
+
+def _variances(X: Any, *, centred: bool) -> np.ndarray:
+    """Return the variance of each column, or the mean square where it is not `centred`: (n_features,)."""
+    squares = X.multiply(X).mean(axis=0) if is_sparse(X) else np.square(X, dtype=np.float64).mean(axis=0)
+    mean = np.asarray(X.mean(axis=0)).ravel() if centred else 0.0
+    return np.maximum(np.asarray(squares).ravel() - np.square(mean), 0.0)
