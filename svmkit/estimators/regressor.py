@@ -34,8 +34,13 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         The loss, one of those that the solver takes: "epsilon_insensitive", "squared_epsilon_insensitive" (or "hinge",
         "squared_hinge"), "absolute_error", "squared_error", "huber", "quantile", "expectile", ...; None is that of the
         solver.
-    tau, delta : float, default=None
-        Options of a loss that is given by its name and has them, such as the quantile tau, 0 < tau < 1.
+    tau : float or sequence of float, default=None
+        The level of the quantile or expectile loss that is given by its name, 0 < tau < 1; several, ascending, become
+        the outputs of one model, which are trained on the same kernel rows.
+    delta : float, default=None
+        The option of a loss that is given by its name and has it, such as Huber's.
+    non_crossing : bool, default=False
+        Whether `predict` sorts the outputs of several levels in each row, so that no quantile lies above a later one.
     nu : float, default=None
         Trains nu-SVR instead, by smo, fcsmo or auto: an upper bound of the fraction of samples outside of the tube, and
         a lower bound of that of support vectors, 0 < nu <= 1. Training finds epsilon; the parameter has no effect.
@@ -47,6 +52,8 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
     ----------
     Chang, Lin: LIBSVM, a library for support vector machines. ACM TIST 2, 2011, section 2.4.
     Ho, Lin: Large-scale linear support vector regression. Journal of Machine Learning Research 13, 2012.
+    Takeuchi, Le, Sears, Smola: Nonparametric quantile estimation. Journal of Machine Learning Research 7, 2006.
+    Chernozhukov, Fernandez-Val, Galichon: Quantile and probability curves without crossing. Econometrica 78, 2010.
 
     Examples
     --------
@@ -64,8 +71,9 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
     C: float = 1.0
     epsilon: float = 0.1
     loss: Any = None
-    tau: float | None = None
+    tau: Any = None
     delta: float | None = None
+    non_crossing: bool = False
     nu: float | None = None
     kernel: Any = None
     gamma: Any = "scale"

@@ -99,12 +99,24 @@ class Loss(ABC):
     @property
     def words(self) -> str:
         """The loss in words, with the options that shape it, such as "quantile tau=0.9"."""
-        return " ".join([self.name.replace("_", " "), *(f"{key}={value:g}" for key, value in self.params.items())])
+        return " ".join(
+            [self.name.replace("_", " "), *(f"{key}={format_option(of)}" for key, of in self.params.items())]
+        )
 
     @property
     def params(self) -> dict[str, Any]:
         """The options as plain values."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def levels(self) -> tuple[Loss, ...]:
+        """The loss of each output: one for each value of an option that has several, else the loss alone."""
+        return (self,)
+
+
+def format_option(value: float | tuple[float, ...]) -> str:
+    """Return the value of an option, or its several values, as a command line has them."""
+    return ",".join(f"{one:g}" for one in (value if isinstance(value, tuple) else (value,)))
 
 
 class Family(Enum):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 
+from svmkit.errors import InputError
 from svmkit.losses.base import Family, Loss
 from svmkit.losses.terms import Terms
 
@@ -186,18 +188,65 @@ class SquaredEpsilonInsensitive(Loss):
 
 
 @dataclass(frozen=True)
-class Quantile(Loss):
+class _Tilted(Loss):
+    """A loss whose two sides weigh tau and 1 - tau; of several tau it stands for as many outputs of one model."""
+
+    task: ClassVar[str] = "regress"
+
+    # text as well: 0.1,0.5,0.9
+    tau: float | tuple[float, ...] = field(default=0.5, metadata={"type": str})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tau", _read_levels(self.tau))
+
+    @property
+    def levels(self) -> tuple[Loss, ...]:
+        return tuple(type(self)(tau) for tau in self.tau) if isinstance(self.tau, tuple) else (self,)
+
+    @property
+    def level(self) -> float:
+        """The one tau; InputError if there are several."""
+        if isinstance(self.tau, tuple):
+            raise InputError(f"{self.words} has {len(self.tau)} levels, each a loss of its own: take one of them")
+        return self.tau
+
+
+def _read_levels(given: Any) -> float | tuple[float, ...]:
+    """Return tau as a number, or several as a tuple; raise InputError unless they ascend between 0 and 1."""
+    items: Any = [part.strip() for part in given.split(",")] if isinstance(given, str) else given
+    levels = []
+    for item in items if isinstance(items, list | tuple | np.ndarray) and np.ndim(items) else [items]:
+        try:
+            tau = math.nan if isinstance(item, bool) else float(item)
+        except (TypeError, ValueError):
+            tau = math.nan
+        if not 0.0 < tau < 1.0:
+            said = f"{item:g}" if isinstance(item, float) else repr(item)
+            raise InputError(f"tau must be a number with 0 < tau < 1, not {said}")
+        levels.append(tau)
+    if not levels:
+        raise InputError("tau is an empty list: give one level or several, such as 0.1,0.5,0.9")
+    for below, above in pairwise(levels):
+        if below == above:
+            raise InputError(f"tau={below:g} is given twice: give each level once")
+        if below > above:
+            raise InputError(f"tau must ascend, and {below:g} is before {above:g}: sort the levels")
+    return levels[0] if len(levels) == 1 else tuple(levels)
+
+
+@dataclass(frozen=True)
+class Quantile(_Tilted):
     """The pinball loss of the quantile tau (Koenker, Bassett 1978): tau e for e = t - h >= 0, (tau - 1) e below.
 
     Parameters
     ----------
-    tau : float, default=0.5
-        The quantile, 0 < tau < 1.
+    tau : float or sequence of float, default=0.5
+        The quantile, 0 < tau < 1; or several, ascending, each of which becomes an output of one model.
 
     Raises
     ------
     InputError
-        If tau is not between 0 and 1.
+        If a tau is not between 0 and 1, or they are not ascending.
 
     Examples
     --------
@@ -208,35 +257,29 @@ class Quantile(Loss):
     """
 
     name: ClassVar[str] = "quantile"
-    task: ClassVar[str] = "regress"
     family: ClassVar[Family] = Family.BOUNDED
 
-    tau: float = 0.5
-
-    def __post_init__(self) -> None:
-        self._require("tau", "a number with 0 < tau < 1", lambda tau: 0.0 < tau < 1.0)
-
     def value(self, target: np.ndarray, h: np.ndarray) -> np.ndarray:
-        e = target - h
-        return np.maximum(self.tau * e, (self.tau - 1.0) * e)
+        e, tau = target - h, self.level
+        return np.maximum(tau * e, (tau - 1.0) * e)
 
     def terms(self, target: np.ndarray, C: np.ndarray) -> Terms:
-        return Terms.fill(target, lower=-C * (1.0 - self.tau), upper=C * self.tau)
+        return Terms.fill(target, lower=-C * (1.0 - self.level), upper=C * self.level)
 
 
 @dataclass(frozen=True)
-class Expectile(Loss):
+class Expectile(_Tilted):
     """The asymmetric squared error of the expectile tau (Newey, Powell 1987): |tau - [e < 0]| e^2, e = t - h.
 
     Parameters
     ----------
-    tau : float, default=0.5
-        The expectile, 0 < tau < 1.
+    tau : float or sequence of float, default=0.5
+        The expectile, 0 < tau < 1; or several, ascending, each of which becomes an output of one model.
 
     Raises
     ------
     InputError
-        If tau is not between 0 and 1.
+        If a tau is not between 0 and 1, or they are not ascending.
 
     Examples
     --------
@@ -247,18 +290,12 @@ class Expectile(Loss):
     """
 
     name: ClassVar[str] = "expectile"
-    task: ClassVar[str] = "regress"
     family: ClassVar[Family] = Family.RIDGED
 
-    tau: float = 0.5
-
-    def __post_init__(self) -> None:
-        self._require("tau", "a number with 0 < tau < 1", lambda tau: 0.0 < tau < 1.0)
-
     def value(self, target: np.ndarray, h: np.ndarray) -> np.ndarray:
-        e = target - h
-        return np.where(e < 0.0, 1.0 - self.tau, self.tau) * np.square(e)
+        e, tau = target - h, self.level
+        return np.where(e < 0.0, 1.0 - tau, tau) * np.square(e)
 
     def terms(self, target: np.ndarray, C: np.ndarray) -> Terms:
-        up, down = 1.0 / (2.0 * C * self.tau), 1.0 / (2.0 * C * (1.0 - self.tau))
+        up, down = 1.0 / (2.0 * C * self.level), 1.0 / (2.0 * C * (1.0 - self.level))
         return Terms.fill(target, lower=-np.inf, upper=np.inf, ridge_up=up, ridge_down=down)

@@ -65,10 +65,14 @@ def certify(
     settled : mapping, what nu has settled: `rho`, by which costs are divided, or `epsilon`, a number or one for each
         decision. Where it does not say, as in earlier versions, they follow from the coefficients. None without nu.
     """
-    support, every = _match(machine, samples), np.arange(len(samples.C))
+    support = _match(machine, samples)
     is_regression, out = task_named(objective.loss.task).has_targets, []
-    for k, rows, target in [(0, every, samples.targets)] if is_regression else _subproblems(machine, samples.codes):
-        C, loss = samples.C[rows], objective.loss
+    levels = objective.loss.levels
+    if is_regression and len(levels) not in (1, len(machine.intercept)):
+        raise InputError(f"loss={objective.loss.words} has {len(levels)} levels, the model {len(machine.intercept)}")
+    subproblems = _outputs(machine, samples.targets) if is_regression else _subproblems(machine, samples.codes)
+    for k, rows, target in subproblems:
+        C, loss = samples.C[rows], levels[k if len(levels) > 1 else 0]
         given = None if samples.dual is None else samples.dual[rows, k]
         if isinstance(kernel, Linear) and (support < 0).any():
             # the vectors are weights of the columns, or no rows at hand: then w is all that is known
@@ -108,6 +112,12 @@ def _read_settled(settled: Mapping[str, Any], name: str, k: int, least: float) -
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < math.inf:
         raise InputError(f"the model's {name} is {value!r}, no number that nu settles: give C=NUMBER, or train it anew")
     return float(value)
+
+
+def _outputs(machine: Machine, targets: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield the number, the rows and the targets of each output of a regression."""
+    for k in range(len(machine.intercept)):
+        yield k, np.arange(len(targets)), targets if targets.ndim == 1 else targets[:, k]
 
 
 def _subproblems(machine: Machine, codes: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:

@@ -27,7 +27,7 @@ from svmkit.model.one_vs_rest import MODES
 from svmkit.runtime import files
 from svmkit.tasks import TASKS, task_named
 
-FORMAT, VERSION = "svmkit", 2
+FORMAT, VERSION = "svmkit", 3
 EARLIEST = 1  # what a file says that earlier versions of svmkit can read
 CHECKSUM = "sha256"
 SPARSE, LARGEST = 4, 1 << 28  # coefficients are kept with their places if so few are not 0; at most so many in all
@@ -125,11 +125,13 @@ def save_model(path: str | os.PathLike, parts: dict[str, Any]) -> None:
         "about": parts["about"],
     }
     if not task_named(task).has_classes:
-        header |= {"version": VERSION, "task": task}
+        header |= {"version": 2, "task": task}
     if parts["multiclass"] != "ovo":
-        header |= {"version": VERSION, "multiclass": parts["multiclass"]}
+        header |= {"version": 2, "multiclass": parts["multiclass"]}
     if calibration is not None:  # an earlier svmkit would predict other labels
-        header |= {"version": VERSION, "calibration": calibration.kind}
+        header |= {"version": 2, "calibration": calibration.kind}
+    if parts["outputs"]:
+        header |= {"version": 3, "outputs": list(parts["outputs"]), "non_crossing": parts["non_crossing"]}
     write(path, arrays, header, "model")
 
 
@@ -164,6 +166,8 @@ def load_model(path: str | os.PathLike) -> dict[str, Any]:
             "task": header.get("task", "classify"),
             "multiclass": header.get("multiclass", "ovo"),
             "calibration": from_file(header, arrays, arrays["intercept"].size),
+            "outputs": tuple(header.get("outputs", ())),
+            "non_crossing": header.get("non_crossing", False),
         }
         _require_valid(parts)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, MemoryError) as error:
@@ -193,8 +197,14 @@ def _require_valid(parts: dict[str, Any]) -> None:
         raise ValueError("how it is made of decisions is not known")
     if not TASKS[parts["task"]].has_classes and parts["calibration"] is not None:
         raise ValueError("only a classifier has a calibration")
+    outputs, sorts = parts["outputs"], parts["non_crossing"]
+    if not all(isinstance(name, str) for name in outputs) or len(outputs) == 1 or not isinstance(sorts, bool):
+        raise ValueError("its outputs are not known")
+    if (outputs and not TASKS[parts["task"]].has_targets) or (sorts and not outputs):
+        raise ValueError("only a regression has several outputs")
     if TASKS[parts["task"]].has_targets:
-        owners, shapes, fits = 1, ((1, n_sv), (1,)), k == 0
+        n_outputs = len(parts["outputs"]) or 1
+        owners, shapes, fits = 1, ((n_outputs, n_sv), (n_outputs,)), k == 0
     elif parts["multiclass"] != "ovo" and k > 2:
         owners, shapes, fits = k, ((k, n_sv), (k,)), True
     else:

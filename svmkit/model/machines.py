@@ -166,6 +166,14 @@ class ClassFunctions(Machine):
         return normalise(self._spread(-np.logaddexp(0.0, -odds), -np.inf))
 
 
+class Outputs(ClassFunctions):
+    """A decision function for each of several outputs, which have nothing to do with each other."""
+
+    @cached_property
+    def trained(self) -> np.ndarray:
+        return np.arange(len(self.intercept))
+
+
 class ClassPairs(Machine):
     """A decision function for each pair of more than two classes, which vote."""
 

@@ -23,7 +23,7 @@ from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.losses.base import Loss
 from svmkit.model import file
 from svmkit.model.calibration import Calibration
-from svmkit.model.machines import ClassFunctions, ClassPairs, Machine, OneFunction, rounded
+from svmkit.model.machines import ClassFunctions, ClassPairs, Machine, OneFunction, Outputs, rounded
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime import mapping, threads
 from svmkit.tasks import task_named
@@ -75,6 +75,11 @@ class SVMModel:
         class in the machine of Crammer and Singer.
     calibration : Calibration, default=None
         What turns decisions into probabilities; labels are then the classes of the highest probability.
+    outputs : tuple of str, default=()
+        The names of several outputs, such as "tau=0.1": each has a row of `coef` (n_outputs, n_sv) and an `intercept`
+        (n_outputs,), and predictions have a column for each. None where there is one prediction a row.
+    non_crossing : bool, default=False
+        Whether `predict` sorts the outputs of each row, so that no quantile lies above a later one.
 
     Examples
     --------
@@ -98,6 +103,8 @@ class SVMModel:
     task: str = "classify"
     multiclass: str = "ovo"
     calibration: Calibration | None = None
+    outputs: tuple[str, ...] = ()
+    non_crossing: bool = False
 
     @property
     def regresses(self) -> bool:
@@ -117,6 +124,16 @@ class SVMModel:
         return len(self.intercept) == 1
 
     @property
+    def levels(self) -> tuple[Loss, ...]:
+        """The losses of the outputs of a model of several levels, such as those of quantiles; else none."""
+        from svmkit.model.objective import read_objective
+
+        if not (self.outputs and self.regresses):
+            return ()
+        levels = read_objective(self.about, self.kernel, self.task).loss.levels
+        return levels if len(levels) == len(self.outputs) else ()
+
+    @property
     def has_class_scores(self) -> bool:
         """Whether each of more than two classes has a decision function, the largest of which names the class."""
         return self.multiclass != "ovo" and not self.has_one_function
@@ -129,7 +146,8 @@ class SVMModel:
     @cached_property
     def machine(self) -> Machine:
         """How the arrays make decision functions, and what decisions say of the classes."""
-        kind = OneFunction if self.has_one_function else ClassFunctions if self.has_class_scores else ClassPairs
+        kind: type[Machine] = Outputs if self.outputs else OneFunction if self.has_one_function else ClassPairs
+        kind = ClassFunctions if self.has_class_scores else kind
         return kind(self.vectors, self.n_support, self.coef, self.intercept)
 
     @property
@@ -227,7 +245,7 @@ class SVMModel:
         Returns
         -------
         ndarray of shape (n_samples,) for two classes and in regression, else (n_samples, n_decisions), float64
-            The decisions, one for each class pair or class. For two classes, > 0 means `classes[1]`.
+            The decisions, one for each class pair, class or output. For two classes, > 0 means `classes[1]`.
 
         Raises
         ------
@@ -259,7 +277,7 @@ class SVMModel:
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), with several outputs (n_samples, n_outputs)
             The labels, of the type of `classes`; in regression float64.
 
         Raises
@@ -268,7 +286,7 @@ class SVMModel:
             X has another number of columns, values that are missing or infinite, or too large for the kernel.
         """
         if self.regresses:
-            return self.decision_function(X, n_threads=n_threads)
+            return self.labels(self.decision_function(X, n_threads=n_threads))
         X = self._check(X)
         codes = np.empty(X.shape[0], dtype=np.int64)
         with threads.using(n_threads):
@@ -277,9 +295,12 @@ class SVMModel:
         return self.classes[codes]
 
     def labels(self, decision: np.ndarray) -> np.ndarray:
-        """Return the labels (n_samples,) that the decisions of `decision_function` stand for; quantities themselves."""
+        """Return the labels (n_samples,) that the decisions of `decision_function` stand for; quantities themselves,
+        and in the order of their levels if the model is `non_crossing`: the rearrangement of Chernozhukov,
+        Fernandez-Val, Galichon 2010, which is never further from the true quantiles.
+        """
         if self.regresses:
-            return decision
+            return np.sort(decision, axis=1) if self.non_crossing else decision
         return self.classes[self._codes(self._select_trained(decision))]
 
     def scores(self, decision: np.ndarray) -> np.ndarray:
@@ -452,8 +473,8 @@ class SVMModel:
         """Return the class of each used row, and the targets of regression, else none."""
         if self.finds_outliers:
             return np.ones(len(used), dtype=np.int64), np.empty(0)
-        y = np.asarray(y)
-        if y.shape != (n_samples,):
+        y, columns = np.asarray(y), len(self.outputs)
+        if y.shape != (n_samples,) and not (y.shape == (n_samples, columns) and columns > 1 and not self.levels):
             raise InputError(f"y must hold an answer for each of the {n_samples} rows, not shape {y.shape}")
         if self.regresses:
             return np.zeros(len(used), dtype=np.int64), y.astype(np.float64)[used]

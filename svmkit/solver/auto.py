@@ -15,7 +15,7 @@ import numpy as np
 from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Linear
-from svmkit.kernels.gram import Gram
+from svmkit.kernels.gram import Gram, fits_once
 from svmkit.losses.base import PIECEWISE, Family, Loss
 from svmkit.losses.by_name import make_loss
 from svmkit.problems.base import FREE, NUMBER_OR_FREE, Problem
@@ -46,6 +46,8 @@ def fastest(task: Task, loss: Loss | None = None) -> tuple[str, str]:
         return _fastest_linear(task, loss)
     if issubclass(task.problem, SimplexQP):
         return defaults.SIMPLEX, "fastest at every size"
+    if task.n_outputs > 1 and fits_once(task.m, task.memory):
+        return defaults.WHOLE_MATRIX, "the outputs share the kernel matrix"
     small = SMALL_ONE_CLASS if issubclass(task.problem, OneClassQP) else SMALL
     if task.m <= small and FLOAT64 * task.m**2 <= task.memory // SHARE:
         return defaults.WHOLE_MATRIX, "the kernel matrix fits"

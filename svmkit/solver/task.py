@@ -25,6 +25,8 @@ class Task(NamedTuple):
         The number of class pairs that are trained one after the other.
     d : int, default=0
         The number of columns of X, of a linear problem; 0 where it is not known.
+    n_outputs : int, default=1
+        The number of problems that all have these samples, and may share their kernel matrix.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class Task(NamedTuple):
     memory: int
     n_pairs: int = 1
     d: int = 0
+    n_outputs: int = 1
 
     @classmethod
     def of(cls, problem: Problem) -> Task:

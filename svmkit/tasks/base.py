@@ -46,6 +46,31 @@ class Answers(NamedTuple):
         return self.classes[self.codes] if self.targets is None else self.targets
 
 
+class Output(NamedTuple):
+    """One of several outputs of a model, which are all learnt from the same rows.
+
+    Attributes
+    ----------
+    name : str
+        Its name, such as "tau=0.9".
+    column : int or None
+        Its column of the targets; None where there is one column for all outputs.
+    loss : Loss or None
+        Its loss; None where all outputs have that of the method.
+
+    Examples
+    --------
+    >>> from svmkit.losses import Quantile
+    >>> from svmkit.tasks import Output
+    >>> Output("tau=0.9", None, Quantile(tau=0.9)).name
+    'tau=0.9'
+    """
+
+    name: str
+    column: int | None = None
+    loss: Any = None
+
+
 class Task(ABC):
     """What is learnt from data.
 
@@ -97,6 +122,18 @@ class Task(ABC):
     def encode_truth(self, y: Any, n_samples: int) -> Answers:
         """Return what predictions of a model are compared with, encoded; by default what is learnt."""
         return self.encode(y, n_samples)
+
+    def outputs(self, answers: Answers, method: Any) -> tuple[Output, ...]:
+        """Return what each output of a model learns; none where the answers are one column, and the loss is one.
+
+        Parameters
+        ----------
+        answers : Answers
+            What is to be learnt.
+        method : Method
+            The method, which says the loss.
+        """
+        return ()
 
     def division(self, scheme: str, n_classes: int) -> str:
         """Return the name of the way in which data fall into subproblems, where several classes do by this scheme."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from svmkit.data.prepare.labels import as_targets
 from svmkit.losses.by_name import make_loss
-from svmkit.tasks.base import Answers, Task
+from svmkit.tasks.base import Answers, Output, Task
 
 
 class Regression(Task):
@@ -36,6 +36,10 @@ class Regression(Task):
     def encode(self, y: Any, n_samples: int) -> Answers:
         targets = as_targets(y, n_samples=n_samples)
         return Answers(np.empty(0), np.zeros(n_samples, dtype=np.int64), targets)
+
+    def outputs(self, answers: Answers, method: Any) -> tuple[Output, ...]:
+        levels = method.loss.levels
+        return tuple(Output(f"tau={loss.level:g}", None, loss) for loss in levels) if len(levels) > 1 else ()
 
     def identity(self, answers: Answers, settings: Any) -> np.ndarray:
         return self.with_loss(np.append(answers.values, float(settings.epsilon)), settings)

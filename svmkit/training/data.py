@@ -18,7 +18,7 @@ from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_slices
 from svmkit.problems.base import DecisionFunction
 from svmkit.solver.task import Task as SolverTask
-from svmkit.tasks import Answers, Classification, Task
+from svmkit.tasks import Answers, Classification, Output, Task
 from svmkit.training.division import DIVISIONS, ClassPairs, Division, Joined, Subproblem
 from svmkit.training.settings import Method, Settings
 from svmkit.training.weights import sample_weights, training_weights
@@ -97,6 +97,10 @@ class TrainingData:
         The sample weights alone, by which samples count where class weights do not; None are `weights`.
     preparation : Preparation, default=None
         What `preprocessing` and `kernel` were learnt by; None where they were given.
+    outputs : tuple of Output, default=()
+        What the outputs of a model of several are to learn.
+    non_crossing : bool, default=False
+        Whether a model sorts its predictions in each row.
 
     Examples
     --------
@@ -119,6 +123,8 @@ class TrainingData:
     known: CompleteKernel | None = field(default=None, repr=False)
     own_weights: np.ndarray | None = field(default=None, repr=False)
     preparation: Preparation | None = field(default=None, repr=False)
+    outputs: tuple[Output, ...] = ()
+    non_crossing: bool = False
 
     @classmethod
     def of(
@@ -161,7 +167,10 @@ class TrainingData:
         X = with_int32_indices(features)
         multiclass = task.division(settings.multiclass, len(answers.classes)) if task.has_classes else "ovo"
         data = cls(raw, X, answers, weights, kernel, preprocessing, settings.memory, task, multiclass)
-        return replace(data, own_weights=own, preparation=preparation)
+        outputs = task.outputs(answers, method)
+        return replace(
+            data, own_weights=own, preparation=preparation, outputs=outputs, non_crossing=settings.non_crossing
+        )
 
     @property
     def classes(self) -> np.ndarray:
@@ -181,7 +190,8 @@ class TrainingData:
     @cached_property
     def division(self) -> Division:
         """How the data fall into subproblems."""
-        return DIVISIONS[self.task.division(self.multiclass, len(self.classes))](self.classes, self.task.noun)
+        name = "outputs" if self.outputs else self.task.division(self.multiclass, len(self.classes))
+        return DIVISIONS[name](self.classes, self.task.noun, self.outputs, self.non_crossing)
 
     @property
     def has_class_pairs(self) -> bool:
@@ -275,13 +285,16 @@ class TrainingData:
                 what = f"all of class {empty[0]}: each class needs one" if empty else "all samples: training needs one"
                 raise InputError(f"sample weights are zero for {what} of weight > 0")
             rows, gram = self.grams.whole(complete=complete)
-        return Subproblem(k, name, a, b, rows, self.division.target(self.answers, rows, k), self.weights[rows], gram)
+        target, loss = self.division.target(self.answers, rows, k), self.division.loss(k)
+        return Subproblem(k, name, a, b, rows, target, self.weights[rows], gram, loss)
 
     @cached_property
     def grams(self) -> Grams:
         """What makes the Grams of the subproblems."""
-        one = self.task.has_classes  # several subproblems share the rows, or one of several classes asks for each
-        return Grams(self.kernel, self.X, self._members, self.memory, self.has_class_pairs, one, self.known)
+        # several subproblems share the rows, or one of several classes asks for each
+        one = self.task.has_classes or bool(self.outputs)
+        pairs, several = self.has_class_pairs, bool(self.outputs)
+        return Grams(self.kernel, self.X, self._members, self.memory, pairs, one, self.known, several)
 
     @cached_property
     def is_complete(self) -> list[bool]:
@@ -350,6 +363,8 @@ def model_of(data: Any, parts: Joined, about: dict[str, Any]) -> SVMModel:
         task=data.task.name,
         multiclass=data.division.scheme,
         about=about | {"n_samples": data.n_samples},
+        outputs=tuple(output.name for output in data.division.outputs),
+        non_crossing=data.division.non_crossing,
     )
 
 
@@ -359,5 +374,7 @@ def solver_tasks(method: Method, data: TrainingData) -> list[SolverTask]:
     memory, n_problems = parse_bytes(data.memory), len(data.pairs)
     d = data.X.shape[1] if problem.is_linear else 0
     used = data.used.tolist()
-    tasks = {m: SolverTask(problem, data.kernel, m, memory, n_problems, d) for m in set(used)}  # few sizes, many pairs
+    n_outputs = max(len(data.outputs), 1)
+    # few sizes, many pairs
+    tasks = {m: SolverTask(problem, data.kernel, m, memory, n_problems, d, n_outputs) for m in set(used)}
     return [tasks[m] for m in used]

@@ -12,11 +12,12 @@ import numpy as np
 
 from svmkit.errors import Infeasible, InputError
 from svmkit.kernels.gram import Gram
+from svmkit.losses.base import Loss
 from svmkit.model.one_vs_one import class_pairs, merge_support, pair_classes, signs, weight_coefficients
 from svmkit.model.one_vs_rest import merge_rest
 from svmkit.problems.base import ClassDecisions, DecisionFunction, Problem
 from svmkit.solver.base import Solver
-from svmkit.tasks.base import Answers
+from svmkit.tasks.base import Answers, Output
 from svmkit.training.settings import Method
 
 REST = -1  # stands for the code of a class in `Subproblem`, for all other classes
@@ -33,6 +34,7 @@ class Subproblem(NamedTuple):
     y: np.ndarray  # the labels -1.0 and +1.0, the codes of all classes, or the targets
     weights: np.ndarray  # the products of class weight and sample weight
     gram: Gram
+    loss: Loss | None = None  # its own, where that of the method is not one for all
 
     def pose(self, method: Method, solver: Solver, C: float) -> Problem:
         """Return the problem that a solver minimises.
@@ -43,7 +45,7 @@ class Subproblem(NamedTuple):
             The method, the solver that it has chosen, and the weight of the summed losses.
         """
         try:
-            return method.pose(solver, self.gram, self.y, C * self.weights)
+            return method.pose(solver, self.gram, self.y, C * self.weights, self.loss)
         except Infeasible as error:
             raise InputError(f"{self.name}: {error}") from None
 
@@ -60,12 +62,17 @@ class Joined(NamedTuple):
 
 @dataclass(frozen=True)
 class Division(ABC):
-    """A way in which data of some `classes`, none in regression, are divided; `noun` names a single problem."""
+    """A way in which data of some `classes`, none in regression, are divided; `noun` names a single problem, and
+    `outputs` are what a model of several is to learn; one that is `non_crossing` sorts its predictions in each row.
+    """
 
     scheme: ClassVar[str] = "ovo"  # its name in a model
+    many: ClassVar[str] = "class pairs"  # what several of its subproblems are, in words
 
     classes: np.ndarray
     noun: str = ""
+    outputs: tuple[Output, ...] = ()
+    non_crossing: bool = False
 
     @property
     @abstractmethod
@@ -85,6 +92,14 @@ class Division(ABC):
         answers, rows, k : Answers, ndarray of shape (m,), int
             What is to be learnt of all rows, the rows, and the number of the subproblem.
         """
+
+    def loss(self, k: int) -> Loss | None:
+        """Return the loss of subproblem k; None where it is that of the method."""
+        return None
+
+    def neighbour(self, k: int) -> int | None:
+        """Return the subproblem whose solution is near that of subproblem k; None if that is not known of any."""
+        return None
 
     def takes_part(self, codes: np.ndarray, k: int) -> np.ndarray:
         """Return whether rows of these classes, -1 for an unknown one, take part in subproblem k: bool (m,)."""
@@ -167,6 +182,7 @@ class OneVsRest(Division):
     """A subproblem for each class, against all others."""
 
     scheme: ClassVar[str] = "ovr"
+    many: ClassVar[str] = "classes against the rest"
 
     @cached_property
     def parts(self) -> list[tuple[int, int]]:
@@ -229,10 +245,41 @@ class Whole(Division):
         return support, n_support, coef
 
 
+class SeveralOutputs(Division):
+    """A subproblem for each output, of its column of the targets and its loss; all have all samples."""
+
+    many: ClassVar[str] = "outputs"
+
+    @property
+    def parts(self) -> list[tuple[int, int]]:
+        return [(0, 0)] * len(self.outputs)
+
+    def name(self, k: int) -> str:
+        return self.outputs[k].name
+
+    def target(self, answers: Answers, rows: np.ndarray, k: int) -> np.ndarray:
+        values, column = answers.values[rows], self.outputs[k].column
+        return values if column is None else np.ascontiguousarray(values[:, column])
+
+    def loss(self, k: int) -> Loss | None:
+        return self.outputs[k].loss
+
+    def neighbour(self, k: int) -> int | None:
+        return k - 1 if k and self.outputs[k].column == self.outputs[k - 1].column else None
+
+    def _merge(self, rows, values, codes):
+        support, _, coef = merge_rest(rows, values, np.zeros_like(codes), len(self.outputs))
+        return support, np.array([len(support)]), coef
+
+    def _own_weights(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([len(self.outputs)]), np.eye(len(self.outputs))
+
+
 DIVISIONS: dict[str, type[Division]] = {
     "ovo": ClassPairs,
     "ovr": OneVsRest,
     "crammer_singer": AllClasses,
     "whole": Whole,
+    "outputs": SeveralOutputs,
 }
-"""Each division by the name that `Task.division` gives it."""
+"""Each division by the name that `Task.division` gives it; "outputs" where there are several."""

@@ -141,12 +141,11 @@ def in_words(choices: Sequence[Choice]) -> str | None:
     return ", ".join(map(str, choices)) or None
 
 
-def choices(solver: Solver, tasks: list[Task], has_class_pairs: bool = True) -> list[Choice]:
+def choices(solver: Solver, tasks: list[Task], what: str = "class pairs") -> list[Choice]:
     """Return what a solver that chooses has chosen, most class pairs first; nothing for any other solver.
 
-    The tasks of one training differ in their numbers of samples only.
+    The tasks of one training differ in their numbers of samples only; `what` they are, in words.
     """
-    what = "class pairs" if has_class_pairs else "classes against the rest"
     sizes: dict[tuple[str, str], list[int]] = {}
     by_size = {task.m: task for task in tasks}
     for m, count in Counter(task.m for task in tasks).items():

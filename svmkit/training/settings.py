@@ -50,6 +50,7 @@ class Settings:
     C: float = 1.0
     nu: float | None = None  # in place of C or epsilon; of a one-class model its nu
     epsilon: float = 0.1
+    non_crossing: bool = False  # whether the predictions of several levels are sorted in each row
     contamination: Any = "auto"  # the share of samples that a one-class model calls outliers; "auto" leaves it to nu
     multiclass: str = "ovo"
     class_weight: str | dict | None = None
@@ -129,19 +130,27 @@ class Method:
         loss = self.solver.loss_for(kernel, self.task.name, self.settings.epsilon)
         return describe_objective(loss, self.solver.formulation(kernel, self.task.name))
 
+    def require_one_level(self, who: str) -> None:
+        """Raise InputError if the loss has several levels, which `who`, in words, does not learn together."""
+        if self.task.has_targets and len(self.loss.levels) > 1:
+            raise InputError(f"{who} learns one level, not {self.loss.words}: give one tau")
+
     def problem_type(self, kernel: Kernel | None = None) -> type[Problem]:
         """Return the type of the subproblems; raise InputError if the solver has none for this task and kernel."""
         return self.task.problem_type(self, self.kernel if kernel is None else kernel)
 
-    def pose(self, solver: Solver, gram: Gram, target: np.ndarray, C: np.ndarray) -> Problem:
+    def pose(self, solver: Solver, gram: Gram, target: np.ndarray, C: np.ndarray, loss: Loss | None = None) -> Problem:
         """Return the problem that `solver`, or one that it chooses, minimises over the samples of a Gram.
 
         Parameters
         ----------
         solver, gram, target, C : object
             As for `Task.pose`.
+        loss : Loss, default=None
+            That of one of several outputs; None is the loss of all.
         """
-        return self.task.pose(solver, gram, target, C, self.settings)
+        settings = self.settings if loss is None else replace(self.settings, loss=loss)
+        return self.task.pose(solver, gram, target, C, settings)
 
 
 def resolve(settings: Settings, task: str | Task | None = None) -> Method:
@@ -171,6 +180,14 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
             able = plugins.solvers_where(lambda one: one.crammer_singer is not Solver.crammer_singer)
             raise InputError(f"solver {solver.name} has no crammer_singer; those that have: {', '.join(able)}")
         solver = of_all_classes
+    method = _complete(settings, task, solver)
+    if settings.non_crossing and not (task.has_targets and len(method.loss.levels) > 1):
+        raise InputError("non_crossing sorts the predictions of several levels: give loss=quantile and several tau")
+    return method
+
+
+def _complete(settings: Settings, task: Task, solver: Solver) -> Method:
+    """Return the method of a solver, with its kernel and sampler."""
     taker = solver if settings.kernel is None else None  # what it can take is asked below
     kernel = by_name.kernel(settings.kernel, dict(settings.kernel_params or {}), taker)
     if settings.multiclass == "crammer_singer" and kernel.name != "linear":

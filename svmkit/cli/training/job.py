@@ -50,9 +50,7 @@ def run(options: TrainOptions) -> Outcome:
     if metric.note and (options.metric or options.curve):
         note(metric.note)
     job = Job(options, method, sets, metric, start=start, seconds=seconds)
-    choice = in_words(
-        choices(method.solver, solver_tasks(method, data), data.has_class_pairs or not data.task.has_classes)
-    )
+    choice = in_words(choices(method.solver, solver_tasks(method, data), data.division.many))
     params = run_params(options, replace(method, kernel=data.kernel), sets.train)
     with closing(open_tracker(options)) as tracker:
         title = f"{method.solver.name} {sets.train.name}"

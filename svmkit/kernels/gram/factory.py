@@ -17,6 +17,28 @@ if TYPE_CHECKING:
     from svmkit.kernels.gram.complete import CompleteKernel
 
 
+ONCE = 2  # the matrix of problems that share it may take one in so many parts of memory, as OF_ALL of `complete` says
+
+
+def fits_once(n: int, memory: int) -> bool:
+    """Return whether several problems of the same n samples may share their kernel matrix.
+
+    Parameters
+    ----------
+    n : int
+        The number of samples.
+    memory : int
+        The memory for kernel rows in bytes.
+
+    Examples
+    --------
+    >>> from svmkit.kernels.gram import fits_once
+    >>> fits_once(8_000, 2**30), fits_once(9_000, 2**30)
+    (True, False)
+    """
+    return 8 * n * n <= memory // ONCE
+
+
 @dataclass(frozen=True, eq=False)
 class Grams:
     """What makes the Grams of one data set, and keeps what they share.
@@ -33,6 +55,8 @@ class Grams:
         Whether the problems are those of two classes, and not of all samples.
     one, known : bool, CompleteKernel
         As for `CompleteKernel`.
+    several : bool, default=False
+        Whether several problems have all samples: then it is worth more memory to compute their values once.
 
     Examples
     --------
@@ -52,6 +76,7 @@ class Grams:
     pairs: bool = True
     one: bool = False
     known: CompleteKernel | None = None
+    several: bool = False
 
     @cached_property
     def rows(self) -> np.ndarray:
@@ -94,6 +119,8 @@ class Grams:
         """Return whether all kernel rows of a problem of n samples may be kept."""
         from svmkit.kernels.gram.complete import has_room  # here: it needs numba
 
+        if self.several and fits_once(n, parse_bytes(self.memory)):
+            return self.complete.whole
         return has_room(n, parse_bytes(self.memory)) and self.complete.holds(n)
 
     @cached_property

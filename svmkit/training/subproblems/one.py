@@ -32,7 +32,7 @@ from svmkit.training.settings import Method
 from svmkit.training.subproblems.refit import try_refit
 from svmkit.training.subproblems.time_budget import TimeBudget
 from svmkit.training.subproblems.validation import Held, Measure, Validation
-from svmkit.training.subproblems.warm_start import ModelStart
+from svmkit.training.subproblems.warm_start import ModelStart, move_weights
 
 Start = Sequence[np.ndarray] | SVMModel
 """A point for each subproblem, or a model some of whose support vectors are rows of the data."""
@@ -147,7 +147,7 @@ class SubproblemTrainer:
             solver,
             sampler=self.method.sampler,
             stop=budget.rules(share, progress.seconds if progress else 0.0),
-            start=progress or (self._start(pair, problem) if start is None else start),
+            start=progress or (self._start(pair, C, problem) if start is None else start),
             seed=self.method.settings.seed,
             callbacks=self._callbacks(*(place or (pair.k, len(sizes), pair.name))),
             journal=Journal(saver, score),
@@ -231,9 +231,9 @@ class SubproblemTrainer:
             solution.history[-1] = solution.history[-1].measured(measure(decision))
         return solution, decision
 
-    def _start(self, pair: Subproblem, problem: Problem) -> np.ndarray | None:
+    def _start(self, pair: Subproblem, C: float, problem: Problem) -> np.ndarray | None:
         if self.start is None:
-            return None
+            return self._near(pair, C, problem)
         if isinstance(self.start, ModelStart):
             return self.start.point(pair, problem)
         k, m = pair.k, len(pair.rows)
@@ -243,6 +243,22 @@ class SubproblemTrainer:
         if reason:
             raise InputError(f"start for problem {k} is infeasible: {reason}")
         return self.start[k]
+
+    def _near(self, pair: Subproblem, C: float, problem: Problem) -> np.ndarray | None:
+        """Return the point of a neighbour that has been trained; None without one, or if the problem takes none."""
+        near = self.data.division.neighbour(pair.k)
+        if near is None or near >= len(self.parts) or (part := self.parts[near]) is None:
+            return None
+        decision, losses = part.decision, (self.data.division.loss(near), pair.loss)
+        try:
+            if decision.w is not None:
+                return problem.start_weights(decision.w, decision.intercept)
+            coef = np.zeros(self.data.n_samples)
+            coef[decision.rows] = decision.coef
+            before, after = (loss.terms(pair.y, C * pair.weights) for loss in losses if loss is not None)
+            return problem.start(move_weights(coef[pair.rows], before, after, part.solution.certificate.gradient))
+        except InputError:  # not every problem begins at a model
+            return None
 
     def _model_with(self, k: int, decision: DecisionFunction) -> SVMModel:
         """Return the model of the decision function of subproblem k and of what is known of the others."""

@@ -84,7 +84,8 @@ class Trainer:
         with interrupt.catching() as flag:
             try:
                 if checkpoint is None and one.callbacks.passive and one.validation is None:
-                    small = [k for k in order.tolist() if one.is_complete(k)]
+                    # those that begin where a neighbour ended are trained one after the other
+                    small = [k for k in order.tolist() if one.is_complete(k) and not self._has_neighbours]
                     if self.data.has_class_pairs:
                         at_once(one, small, C, budget, parts, flag)
                     side_by_side(one, [k for k in small if parts[k] is None], C, budget, parts, flag)
@@ -109,6 +110,11 @@ class Trainer:
                 if checkpoint is not None:
                     checkpoint.flush()
         return parts
+
+    @property
+    def _has_neighbours(self) -> bool:
+        """Whether the solution of a subproblem is known to be near that of another one."""
+        return any(self.data.division.neighbour(k) is not None for k in range(len(self.data.sizes)))
 
     def resume(
         self, parts: list[Part | None], C: float, budget: TimeBudget, flag: interrupt.Flag, slots: Slots | None = None
@@ -162,7 +168,7 @@ class Trainer:
         began = time.perf_counter()
         data, method = self.data, self.method
         known = [part for part in parts if part is not None]
-        chosen = choices(method.solver, self.one.tasks, data.has_class_pairs or not data.task.has_classes)
+        chosen = choices(method.solver, self.one.tasks, data.division.many)
         about = {"solver": method.solver.name} | data.task.about(method, C)
         about |= {"choice": in_words(chosen)} if chosen else {}
         if data.task.is_supervised:

@@ -6,6 +6,7 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Precomputed
+from svmkit.losses.terms import Terms
 from svmkit.model.matching import match_rows
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import pair_coefficients
@@ -74,3 +75,33 @@ class ModelStart:
         coef = np.zeros(data.X.shape[0])
         coef[self._rows[at[found]]] = values[found]
         return problem.start(coef[pair.rows])
+
+
+def move_weights(beta: np.ndarray, before: Terms, after: Terms, gradient: np.ndarray | None) -> np.ndarray:
+    """Return the dual weights of one level of a loss as those of another level, with the sum that they had.
+
+    Each weight keeps its place between its bounds, so that all of them rise or fall. Then as many samples change sides
+    as lie between the two levels, those nearest to the curve first. Without bounds, weights follow the slope of the
+    new loss at the old residuals.
+
+    Parameters
+    ----------
+    beta : ndarray of float64, shape (m,), signed weights
+    before, after : Terms, of the two levels, both with bounds or both with ridges
+    gradient : ndarray of float64, shape (m,), or None, K beta - t, which orders the residuals; None if it is not known
+    """
+    bounds = before.lower, before.upper, after.lower, after.upper
+    if not all(np.isfinite(bound).all() for bound in bounds):
+        slope_up, slope_down = before.ridge_up / after.ridge_up, before.ridge_down / after.ridge_down
+        return beta * np.where(beta > 0.0, slope_up, slope_down)
+    share = (beta - before.lower) / (before.upper - before.lower)
+    moved = after.lower + share * (after.upper - after.lower)
+    excess = float(moved.sum() - beta.sum())
+    if gradient is None or excess == 0.0:
+        return moved
+    # residuals are minus the gradient, but for the bias: those just above the curve come below it, or the reverse
+    order = np.argsort(-gradient if excess > 0.0 else gradient, kind="stable")
+    room = np.abs(moved - (after.lower if excess > 0.0 else after.upper))[order]
+    taken = np.clip(abs(excess) - (np.cumsum(room) - room), 0.0, room)
+    moved[order] -= np.sign(excess) * taken
+    return moved
