@@ -2,7 +2,7 @@ from ._version import __version__
 from .compare import plot_comparison
 from .data import Dataset, load
 from .errors import InputError, SvmkitError
-from .estimators import SVMClassifier, SVMOneClass, SVMRegressor
+from .estimators import SVMClassifier, SVMOneClass, SVMRanker, SVMRegressor
 from .kernels import Gram, Kernel
 from .model import SVMModel
 from .plotting import plot_decision, plot_history
@@ -20,6 +20,7 @@ __all__ = [
     "SVMClassifier",
     "SVMModel",
     "SVMOneClass",
+    "SVMRanker",
     "SVMRegressor",
     "Sampler",
     "SimplexQP",

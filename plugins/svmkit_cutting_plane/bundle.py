@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmkit.problems.risks.linear_risk import LinearRisk
-from svmkit.problems.risks.points import dual_sums
+from svmkit.problems.risks.rank_risk import RankRisk
 from svmkit_cutting_plane import bundle_dual as dual
 
 ROOM = 64  # cuts that the first arrays hold
@@ -26,17 +26,19 @@ class Bundle:
     The `n` cuts have slopes V (n, width), offsets b (n,), products K = V V', weights alpha (n,) on the simplex, and
     `idle` (n,), the number of solves in a row in which alpha_k was 0. w (width,) is the minimum of the model as far as
     alpha solves its dual, D the dual objective at alpha, and `height` the model's value of R at w. A cut takes 8 (width
-    + n) bytes, plus for each sample a bit or two where weights jump to a bound, else 4 bytes.
+    + n) bytes, plus for each sample a bit or two where weights jump to a bound, else 4 bytes; of a ranking 8, since its
+    problem makes the planes of a bound again from the points at which they touch.
     """
 
-    def __init__(self, problem: LinearRisk) -> None:
+    def __init__(self, problem: LinearRisk | RankRisk) -> None:
         self.problem, self.n = problem, 1
         self._V, self._K = np.zeros((ROOM, problem.design.width)), np.zeros((ROOM, ROOM))
         self.b, self.alpha, self.idle = np.zeros(1), np.ones(1), np.zeros(1, dtype=np.int64)
-        self._packed = [np.zeros(0)]  # dual weights of each cut
-        terms = problem.terms
-        self._jumps = not (terms.ridge_up.any() or terms.ridge_down.any())
-        self._ends = (terms.upper + terms.lower,) if problem.points.below is None else (terms.upper, terms.lower)
+        self._packed = [np.zeros(0)]  # dual weights of each cut, or where it touches
+        if isinstance(problem, LinearRisk):
+            terms = problem.terms
+            self._jumps = not (terms.ridge_up.any() or terms.ridge_down.any())
+            self._ends = (terms.upper + terms.lower,) if problem.points.below is None else (terms.upper, terms.lower)
         self._weigh()
 
     @property
@@ -50,21 +52,21 @@ class Bundle:
     def cut(self, h: np.ndarray) -> None:
         """Add the cut that touches R at the point of decision values h (m,), with weight 0, in one pass over X."""
         p, n = self.problem, self.n
-        c = p.suggest(h)
+        c, b = p.plane(h)
         if n == len(self._V):
             self._V = np.pad(self._V, ((0, n), (0, 0)))
             self._K = np.pad(self._K, ((0, n), (0, n)))
         self._V[n] = p.weights(c)
         self._K[n, : n + 1] = self._K[: n + 1, n] = self._V[: n + 1] @ self._V[n]
-        linear, ridged = dual_sums(*p.points, c)
-        self.b = np.append(self.b, linear - 0.5 * ridged)
+        self.b = np.append(self.b, b)
         self.alpha, self.idle = np.append(self.alpha, 0.0), np.append(self.idle, 0)
-        if self._jumps:  # bits say which weights are at a bound
-            packed = np.packbits([c > 0.0, c < 0.0] if len(self._ends) > 1 else [c != 0.0], axis=1)
-        else:
-            packed = c.astype(np.float32) if np.abs(c).max(initial=0.0) < HUGE else c
-        self._packed.append(packed)
+        self._packed.append(h.copy() if isinstance(p, RankRisk) else self._pack(c))
         self.n += 1
+
+    def _pack(self, c: np.ndarray) -> np.ndarray:
+        if self._jumps:  # bits say which weights are at a bound
+            return np.packbits([c > 0.0, c < 0.0] if len(self._ends) > 1 else [c != 0.0], axis=1)
+        return c.astype(np.float32) if np.abs(c).max(initial=0.0) < HUGE else c
 
     def solve(self, method: str, primal: float, share: float) -> None:
         """Raise D until its own gap is at most `share` of primal - D.
@@ -96,9 +98,19 @@ class Bundle:
         self._packed = [self._packed[k] for k in keep]
         self.n = keep.size
 
+    def offer(self) -> None:
+        """Offer the problem what proves D: of a ranking the cuts behind alpha, else the dual weights of their mean."""
+        p = self.problem
+        if isinstance(p, RankRisk):
+            used = np.flatnonzero(self.alpha[1:]) + 1
+            p.offer(self.alpha[used], [self._packed[k] for k in used])
+        else:
+            p.offer(self.beta())
+
     def beta(self) -> np.ndarray:
         """Return the dual weights (m,) behind alpha, whose dual objective is D, or above it where phi curves."""
         p = self.problem
+        assert isinstance(p, LinearRisk)
         beta = np.zeros(p.m)
         for k in np.flatnonzero(self.alpha[1:]) + 1:
             packed = self._packed[k]

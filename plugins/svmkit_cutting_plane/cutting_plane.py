@@ -12,6 +12,7 @@ from svmkit.losses.base import PIECEWISE, Loss
 from svmkit.problems.base import NUMBER_OR_FREE, Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
+from svmkit.problems.risks.rank_risk import RankRisk
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws
@@ -33,7 +34,7 @@ class State:
     made, the number of cuts made, and whether the problem was offered the dual weights behind the bundle's alpha.
     """
 
-    def __init__(self, problem: LinearRisk, w: np.ndarray) -> None:
+    def __init__(self, problem: LinearRisk | RankRisk, w: np.ndarray) -> None:
         self.problem, self.bundle = problem, Bundle(problem)
         self.best = self.look(w)
         self.query, self.cuts, self.offered = self.best.h, 0, False
@@ -76,6 +77,7 @@ class CuttingPlane(Solver):
 
     problem: ClassVar[type[Problem]] = LinearRisk
     regression: ClassVar[type[Problem] | None] = LinearTubeRisk
+    further: ClassVar[tuple[type[Problem], ...]] = (RankRisk,)
     terms = ("loss", "bias")
     losses = ("hinge", "squared_hinge", *PIECEWISE)
     requires = (Requires.LINEAR_KERNEL,)
@@ -100,7 +102,7 @@ class CuttingPlane(Solver):
     def patience(self, m: int) -> int:
         return 5000
 
-    def init(self, problem: LinearRisk, start: np.ndarray | None, draws: Draws) -> State:
+    def init(self, problem: LinearRisk | RankRisk, start: np.ndarray | None, draws: Draws) -> State:
         return State(problem, np.zeros(problem.design.width) if start is None else start.copy())
 
     def follow(self, state: State, reached: Point) -> None:
@@ -112,7 +114,7 @@ class CuttingPlane(Solver):
         """Drop cuts that are no longer needed: none."""
 
     def step(self, state: State) -> StepInfo:
-        bundle, total = state.bundle, float(state.problem.C.sum())
+        bundle = state.bundle
         before = state.best.primal, bundle.D
         bundle.cut(state.query)
         bundle.solve(self.inner, state.best.primal, self.inner_gap)
@@ -129,13 +131,13 @@ class CuttingPlane(Solver):
             gap=gap / max(best.primal, abs(bundle.D), 1e-300),  # both may be 0 in regression
             gap_abs=gap,
             moved=best.primal < before[0] or before[1] < bundle.D,
-            violation=(risk - bundle.height) / total,
+            violation=(risk - bundle.height) * state.problem.lam,
         )
 
     def solution(self, state: State) -> np.ndarray:
         """Return the best w, and offer the problem the dual weights that prove the lower bound."""
         if not state.offered:
-            state.problem.offer(state.bundle.beta())
+            state.bundle.offer()
             state.offered = True
         return state.best.w.copy()
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmkit.errors import InputError
+from svmkit.problems.risks.rank_risk import RankRisk
 from svmkit_cutting_plane.cutting_plane import CuttingPlane, Point, State
-from svmkit_cutting_plane.search import line_search, make_ramps
+from svmkit_cutting_plane.search import line_search, make_ramps, search_by_slopes
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,11 @@ class OCAS(CuttingPlane):
         p, best = state.problem, state.best
         d, change = reached.w - best.w, reached.h - best.h
         if d.any():
-            t = line_search(make_ramps(p.points, best.h, change), float(best.w @ d), float(d @ d))
+            along, square = float(best.w @ d), float(d @ d)
+            if isinstance(p, RankRisk):
+                t = search_by_slopes(lambda t: p.slope(best.h + t * change, change) + along + t * square)
+            else:
+                t = line_search(make_ramps(p.points, best.h, change), along, square)
             w, h = best.w + t * d, best.h + t * change
             # far beyond w_t the rounding of `change` would matter; such a point is rare and gets a pass of its own
             state.keep(Point(w, h, p.primal(w, h)) if t <= 1.0 else state.look(w))

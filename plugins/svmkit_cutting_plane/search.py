@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from svmkit.problems.risks.points import Points, find_side, opposite_side
 from svmkit.runtime.compiling import njit
 
+DOUBLINGS, HALVINGS, NARROW = 4, 10, 1e-2  # of an interval by slopes, and its length at the end
 NEAR = (0.125, 1.0)  # the minimum is mostly before one of these: later turns need not be sorted
 
 
@@ -53,6 +55,28 @@ def _add_ramps(side, e, change, out, n):
         out[2, n], out[3, n] = 0.0, -out[3, n - 1]
         n += 1
     return n
+
+
+def search_by_slopes(slope: Callable[[float], float]) -> float:
+    """Return about the t >= 0 at which a slope that grows turns positive: where the sum itself cannot be sorted."""
+    low, high = 0.0, 1.0
+    below, above = slope(low), slope(high)
+    for _ in range(DOUBLINGS):
+        if above >= 0.0:
+            break
+        low, high, below = high, 2.0 * high, above
+        above = slope(high)
+    for _ in range(HALVINGS):
+        if high - low <= NARROW * high or above == 0.0:
+            break
+        share = np.clip(-below / (above - below), 0.1, 0.9) if above > below else 0.5  # a secant, never near an end
+        middle = low + share * (high - low)
+        value = slope(middle)
+        if value < 0.0:
+            low, below = middle, value
+        else:
+            high, above = middle, value
+    return low if low > 0.0 else high
 
 
 def line_search(ramps: Ramps, along: float, square: float) -> float:

@@ -10,6 +10,7 @@ from .prepare.features import as_features, require_finite
 from .prepare.imputing import Imputing
 from .prepare.labels import encode_labels
 from .prepare.preprocessing import Preprocessing
+from .prepare.ranks import Ranks, as_ranks, encode_groups, encode_ranks
 from .prepare.reading import Reading
 from .prepare.scaling import Scaling
 
@@ -20,13 +21,17 @@ __all__ = [
     "Gathered",
     "Imputing",
     "Preprocessing",
+    "Ranks",
     "Reading",
     "Scaling",
     "Storage",
     "as_features",
+    "as_ranks",
     "available",
     "cache_dir",
+    "encode_groups",
     "encode_labels",
+    "encode_ranks",
     "fetch",
     "gather",
     "gather_blocks",

@@ -1,5 +1,6 @@
 from .classifier import SVMClassifier
 from .one_class import SVMOneClass
+from .ranker import SVMRanker
 from .regressor import SVMRegressor
 
-__all__ = ["SVMClassifier", "SVMOneClass", "SVMRegressor"]
+__all__ = ["SVMClassifier", "SVMOneClass", "SVMRanker", "SVMRegressor"]

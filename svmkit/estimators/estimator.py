@@ -168,7 +168,7 @@ class SVMEstimator(BaseEstimator):
         return Settings(
             **{name: own[name] for name in _SETTINGS if name in own},
             loss_options={name: own[name] for name in ("tau", "delta") if own.get(name) is not None},
-            kernel_params={name: own[name] for name in ("gamma", "degree", "coef0")},
+            kernel_params={name: own[name] for name in ("gamma", "degree", "coef0") if name in own},
             stop=stop_rules(self.stop, self.tol, **{name: own[name] for name in _LIMITS if name in own}),
             seed=seed_of(self.random_state),
         )
@@ -344,7 +344,8 @@ class SVMEstimator(BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
+        kernel = getattr(self, "kernel", None)
+        tags.input_tags.pairwise = kernel == "precomputed" or isinstance(kernel, Precomputed)
         return tags
 
 

@@ -19,6 +19,9 @@ ALIASES = {
 }
 """Further names of losses in a task: those of LIBLINEAR's L1 and L2 losses are one for both tasks."""
 
+OF_PAIRS = {"rank": "classify"}
+"""Tasks whose losses are those of another one: a pair in order is a sample of label +1 with the pair's margin."""
+
 LIBLINEAR_NAMES = {"epsilon_insensitive": "hinge", "squared_epsilon_insensitive": "squared_hinge"}
 """The names of those two losses that solvers keep among their hyperparameters."""
 
@@ -39,6 +42,7 @@ def loss_names(task: str | None = None, families: tuple[Family, ...] = tuple(Fam
     >>> "huber" in loss_names("regress")
     True
     """
+    task = OF_PAIRS.get(task or "", task)
     rows = (row for row in plugins.working("loss") if task in (None, row.plugin.task))
     return [row.name for row in rows if row.plugin.family in families]
 
@@ -53,7 +57,7 @@ def make_loss(
     given : str or Loss
         A name; "hinge" and "squared_hinge" are the epsilon-insensitive losses in regression. An instance is returned
         unchanged.
-    task : {"classify", "regress"}
+    task : {"classify", "regress", "rank"}
         What is learnt.
     values : mapping of str to object, default=None
         Options of a loss that is given by its name, such as tau; text is converted.
@@ -72,6 +76,7 @@ def make_loss(
     >>> make_loss("hinge", "regress", {"epsilon": "0.5"})
     EpsilonInsensitive(epsilon=0.5)
     """
+    task = OF_PAIRS.get(task, task)
     if isinstance(given, Loss):
         if values:
             raise InputError(

@@ -6,6 +6,7 @@ from .one_class import OneClassQP
 from .risks.crammer_singer import CrammerSinger
 from .risks.kernel_risk import KernelRisk, KernelTubeRisk
 from .risks.linear_risk import LinearDual, LinearRisk, LinearTubeDual, LinearTubeRisk
+from .risks.rank_risk import RankRisk
 from .risks.risk import Risk
 from .simplex import SimplexQP, SquaredHinge
 from .tube import BiasedTubeQP, TubeQP
@@ -27,6 +28,7 @@ __all__ = [
     "NuTubeQP",
     "OneClassQP",
     "Problem",
+    "RankRisk",
     "Risk",
     "SimplexQP",
     "SquaredHinge",

@@ -24,6 +24,7 @@ from svmkit.problems.certificate import Certificate
 from svmkit.problems.nu_dual import NuQP
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.risks.linear_risk import LinearDual
+from svmkit.problems.risks.rank_risk import RankRisk
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Draws, Sampler
@@ -42,6 +43,8 @@ LONG, FLAT, FEW_COLUMNS, FEW_OF_SMOOTH = 4, 1 / 40, 990, 3_000
 
 def fastest(task: Task, loss: Loss | None = None) -> tuple[str, str]:
     """Return the name of the fastest solver of a task with a loss, and why in words; None is a loss with a kink."""
+    if issubclass(task.problem, RankRisk):
+        return defaults.RANKING, "it counts pairs without listing them"
     if task.problem.is_linear:
         return _fastest_linear(task, loss)
     if issubclass(task.problem, SimplexQP):
@@ -70,6 +73,7 @@ class Auto(Solver):
     Kernels: the hinge loss, solved by smo or fcsmo. The linear kernel: the squared hinge loss, solved by newton where
     X has few columns and more rows, by dcd elsewhere. Regression: the epsilon-insensitive loss, by smo or fcsmo, and
     with the linear kernel by newton or dcd. One-class models: OneClassQP by smo or fcsmo, and SimplexQP by fcfw.
+    Ranking: the squared hinge loss of pairs, by ocas.
 
     Parameters
     ----------
@@ -83,7 +87,7 @@ class Auto(Solver):
 
     name = "auto"
     problem = BoxQP
-    further = (SimplexQP, OneClassQP, NuQP)
+    further = (SimplexQP, OneClassQP, NuQP, RankRisk)
     terms = ("loss", "bias")
     losses = ("hinge", "squared_hinge", *PIECEWISE)
     paper = "Chang, Lin 2011; Fan et al. 2008"
@@ -121,6 +125,8 @@ class Auto(Solver):
         if issubclass(task.problem, SimplexQP):
             return _made(fastest(task)[0])
         loss = self._loss_of(task)
+        if issubclass(task.problem, RankRisk):
+            return _made(fastest(task)[0], loss)
         if task.problem.is_linear:
             return _made(self._fastest(task)[0], loss, self.bias)
         if self.bias != FREE:

@@ -249,7 +249,7 @@ class Solver(ABC):
         ----------
         kernel : Kernel
             The kernel.
-        task : {"classify", "regress"}, default="classify"
+        task : {"classify", "regress", "rank"}, default="classify"
             What is to be learnt.
 
         Raises
@@ -257,6 +257,12 @@ class Solver(ABC):
         InputError
             The solver does not solve this task; the message names the solvers that do.
         """
+        if task == "rank":
+            ranking = next((problem for problem in self.further if problem.task == task), None)
+            if ranking is None:
+                able = plugins.solvers_where(lambda solver: any(one.task == task for one in solver.further))
+                raise InputError(f"solver {self.name} cannot rank; those that can: {', '.join(able)}")
+            return ranking
         if task != "regress":
             return self.problem_for(kernel)
         problem = self.regression_for(kernel)

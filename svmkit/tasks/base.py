@@ -88,10 +88,14 @@ class Task(ABC):
         Whether labels are classes that models tell apart.
     has_targets : bool
         Whether models predict numbers.
+    has_groups : bool
+        Whether samples are compared with others of their group only, so that what is learnt is an order.
     is_supervised : bool
         Whether training needs labels or targets.
     metric : str
         The metric by which models are compared unless another one is given, by scikit-learn's name.
+    kernel : str or None
+        The kernel unless one is given; None leaves it to the solver.
     losses : tuple of str
         Losses of this task that solvers have had since before `svmkit.losses`; the first is the default.
     refuses : mapping of str to str
@@ -110,8 +114,10 @@ class Task(ABC):
     machine: ClassVar[str]
     has_classes: ClassVar[bool] = False
     has_targets: ClassVar[bool] = False
+    has_groups: ClassVar[bool] = False
     is_supervised: ClassVar[bool] = True
     metric: ClassVar[str]
+    kernel: ClassVar[str | None] = None
     losses: ClassVar[tuple[str, ...]] = ("hinge", "squared_hinge")
     refuses: ClassVar[Mapping[str, str]] = {}
 

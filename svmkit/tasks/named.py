@@ -6,9 +6,10 @@ from svmkit.errors import InputError
 from svmkit.tasks.base import Task
 from svmkit.tasks.classification import Classification
 from svmkit.tasks.one_class import OneClass
+from svmkit.tasks.ranking import Ranking
 from svmkit.tasks.regression import Regression
 
-TASKS: dict[str, Task] = {task.name: task for task in (Classification(), Regression(), OneClass())}
+TASKS: dict[str, Task] = {task.name: task for task in (Classification(), Regression(), OneClass(), Ranking())}
 """Each task by its name."""
 
 

@@ -128,7 +128,7 @@ class Method:
     def objective(self, kernel: Kernel) -> dict[str, Any]:
         """Return what the solver minimises with a resolved kernel, as plain values that a model keeps."""
         loss = self.solver.loss_for(kernel, self.task.name, self.settings.epsilon)
-        return describe_objective(loss, self.solver.formulation(kernel, self.task.name))
+        return describe_objective(loss, self.task.formulation(replace(self, kernel=kernel)))
 
     def require_one_level(self, who: str) -> None:
         """Raise InputError if the loss has several levels, which `who`, in words, does not learn together."""
@@ -189,7 +189,7 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
 def _complete(settings: Settings, task: Task, solver: Solver) -> Method:
     """Return the method of a solver, with its kernel and sampler."""
     taker = solver if settings.kernel is None else None  # what it can take is asked below
-    kernel = by_name.kernel(settings.kernel, dict(settings.kernel_params or {}), taker)
+    kernel = by_name.kernel(settings.kernel or task.kernel, dict(settings.kernel_params or {}), taker)
     if settings.multiclass == "crammer_singer" and kernel.name != "linear":
         raise InputError(
             f"multiclass=crammer_singer needs the linear kernel, not {kernel.name}; with {kernel.name}: ovo, ovr"

@@ -69,8 +69,9 @@ def fit(
         The labels, numbers or text; in regression the targets, finite numbers that are not all the same.
     solver : str or Solver, default="auto"
         The solver, by name or as an instance.
-    task : {"classify", "regress", "outliers"}, default="classify"
-        What is learnt: classes, quantities, or which samples are outliers; for outliers y may be None.
+    task : {"classify", "regress", "outliers", "rank"}, default="classify"
+        What is learnt: classes, quantities, which samples are outliers, or an order within groups. For outliers y may
+        be None; what is to be ranked may be `svmkit.data.Ranks`, with groups.
     kernel : Kernel
         The kernel. Parameters such as gamma="scale" are computed from X after scaling.
     C : float, default=1.0

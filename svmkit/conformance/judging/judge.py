@@ -141,7 +141,7 @@ def _pair(fit, values, y, cost, classes, k, of, is_w) -> Subproblem:
     signs = np.where(y[rows] == plus, Exact(1), Exact(-1))
     intercept = Exact(model.intercept[k])
     if is_w:
-        w = _column_weights(model, k)
+        w = column_weights(model, k)
         return Subproblem(values, rows, signs, cost[rows], None, w, intercept)
     owner = np.repeat(np.arange(len(classes)), model.n_support)
     coef = np.zeros(len(y), Exact)
@@ -155,7 +155,7 @@ def _pair(fit, values, y, cost, classes, k, of, is_w) -> Subproblem:
     return Subproblem(values, rows, signs, cost[rows], coef[rows], None, intercept)
 
 
-def _column_weights(model: Any, k: int) -> np.ndarray:
+def column_weights(model: Any, k: int) -> np.ndarray:
     """Return the k-th vector of a linear model, which has coefficient 1."""
     row = model.vectors[[k]]
     return (row.toarray() if hasattr(row, "toarray") else np.asarray(row))[0].astype(Exact)
@@ -233,7 +233,7 @@ def judge_regression(
     rows = np.flatnonzero(weights > 0)
     coef, w = np.zeros(len(targets), Exact), None
     if solver.problem_of(model.kernel, "regress").is_linear:
-        w = _column_weights(model, 0)
+        w = column_weights(model, 0)
     else:
         coef[fit.support] = model.coef[0]
     given = Subproblem(

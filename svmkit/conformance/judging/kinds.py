@@ -1,4 +1,4 @@
-"""Judges of the other kinds of machines: of nu, of all classes at once, and of probabilities; as in `judge`."""
+"""Judges of the other kinds of machines: of nu, all classes at once, orders, and probabilities; as in `judge`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.conformance.judging.claims import FEASIBLE, ROUNDING, Verdict, compare_numbers
+from svmkit.conformance.judging.claims import FEASIBLE, ROUNDING, TINY, Verdict, compare_numbers
 from svmkit.conformance.judging.definitions import Exact, Values
-from svmkit.conformance.judging.judge import DECISION, costs, judge_fit, judge_regression
+from svmkit.conformance.judging.judge import DECISION, column_weights, costs, judge_fit, judge_regression
 from svmkit.solver.base import Solver
+from svmkit.solver.solution import Status
 from svmkit.training.result import Fit
+
+STEPS = 3000  # of the judge's own weights of pairs
 
 
 def judge_nu(fit: Fit, X: Any, y: Any, nu: float, *, solver: Solver, C: float, sample_weight: Any, tol: float):
@@ -90,6 +93,61 @@ def judge_all_classes(
     if (wrong := (model.predict(X) != classes[h.argmax(axis=1)]) & clear).any():
         verdict.false.append(f"{wrong.sum()} labels of {len(y)}")
     return [verdict]
+
+
+def judge_ranking(
+    fit: Fit, X: Any, y: Any, groups: Any = None, observed: Any = None, *, C: float, loss: str, tol: float | None = None
+) -> Verdict:
+    """Return the verdict on a ranking by the list of all its comparable pairs, for data small enough for that.
+
+    D of the verdict is that of weights of the pairs found here, and P of their model may not lie below the claimed D.
+
+    Parameters
+    ----------
+    fit, X, y, groups, observed, C, tol
+        As they were given, y, groups and observed as arrays.
+    loss : {"hinge", "squared_hinge"}
+        The loss of the margin of a pair.
+    """
+    y = np.asarray(y, dtype=np.float64)
+    groups = np.zeros(len(y)) if groups is None else np.asarray(groups)
+    seen = np.ones(len(y), bool) if observed is None else np.asarray(observed, bool)
+    pairs = [(i, j) for i in range(len(y)) for j in range(len(y)) if groups[i] == groups[j] and y[i] > y[j] and seen[j]]
+    above, below = np.array(pairs).T
+    values = Values("linear", {}, X)
+    Z, w = values.X[above] - values.X[below], column_weights(fit.model, 0)[values.columns]
+    squared = loss == "squared_hinge"
+
+    def primal(w: np.ndarray) -> Any:
+        slack = np.maximum(1 - Z @ w, 0)
+        return w @ w / 2 + Exact(C) * (slack @ slack if squared else slack.sum())
+
+    # accelerated projected gradients (Beck, Teboulle 2009) on max sum a - |Z'a|^2 / 2 - [a^2 / 4 C], 0 <= a [<= C]
+    rough, ridge, most = Z.astype(np.float64), 1.0 / (2.0 * C) if squared else 0.0, np.inf if squared else C
+    a = ahead = np.zeros(len(Z))
+    step, momentum = 1.0 / (np.linalg.norm(rough, 2) ** 2 + ridge), 1.0
+    for _ in range(STEPS):
+        new = np.clip(ahead - step * (rough @ (rough.T @ ahead) + ridge * ahead - 1.0), 0.0, most)
+        momentum, before = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0, momentum
+        ahead, a = new + (before - 1.0) / momentum * (new - a), new
+    of_pairs = Z.T @ a.astype(Exact)
+    P, dual = primal(w), a.astype(Exact).sum() - of_pairs @ of_pairs / 2 - Exact(ridge) * (a.astype(Exact) @ a) / 2
+    verdict, claim = Verdict.measure(P, dual), fit.solutions[0].certificate
+    free = ROUNDING * float((np.abs(values.X) @ np.abs(w)).max() * C * len(Z) / max(P, Exact(1e-300)))
+    if abs(claim.primal - P) > max(TINY, free) * abs(P):
+        verdict.false.append(f"objective {claim.primal:.9g}: it is {float(P):.9g}")
+    least = min(P, primal(of_pairs))
+    if claim.dual is not None and claim.dual > least + TINY * abs(least):
+        verdict.false.append(f"dual_objective {claim.dual:.9g} is above P = {float(least):.9g} of a model")
+    true = float((P - claim.dual) / max(abs(P), Exact(1e-300))) if claim.dual is not None else np.inf
+    if claim.gap is not None and true > max(claim.gap, TINY) * (1 + 1e-6):
+        verdict.false.append(f"gap {claim.gap:.3g}: that of its P and D is {true:.3g}")
+    if tol is not None and fit.status is Status.CONVERGED and true > tol + TINY:
+        verdict.false.append(f"converged at {tol:g}: the gap is {true:.3g}")
+    off = np.abs(fit.model.predict(X) - values.X @ w) > DECISION * (1 + np.abs(values.X) @ np.abs(w))
+    if off.any():
+        verdict.false.append(f"{off.sum()} predictions of {len(y)}")
+    return verdict
 
 
 def false_probabilities(fit: Fit, X: Any) -> list[str]:

@@ -183,6 +183,12 @@ class LinearRisk(LinearProblem):
         errors = self._primal_error(w, h, of_bias), bound.error
         return replace(Certificate.from_values(primal, bound.dual, h, bias, errors=errors), beta=bound.beta)
 
+    def plane(self, h: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the dual weights c (m,) and the offset b of the plane b - c'h that touches the losses at h (m,)."""
+        c = self.suggest(h)
+        linear, ridged = dual_sums(*self.points, c)
+        return c, linear - 0.5 * ridged
+
     def raise_bound(self, certificate: Certificate) -> None:
         if certificate.dual is not None and certificate.beta is not None:
             self._keep(Bound(certificate.dual, certificate.beta))

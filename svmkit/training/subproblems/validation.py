@@ -18,6 +18,7 @@ from svmkit.problems.base import ClassDecisions, DecisionFunction
 from svmkit.scoring.accuracy import accuracy, comparable
 from svmkit.scoring.metric import Metric
 from svmkit.scoring.quantities import QuantityMetric
+from svmkit.scoring.ranks import RankMetric
 from svmkit.solver.history import Measured
 from svmkit.tasks import Answers
 from svmkit.training.data import TrainingData
@@ -46,7 +47,10 @@ class Validation:
         self._width = max(n_features, X.shape[1]) if isinstance(held, Dataset) else n_features
         X = pad_or_refuse_columns(X, self._width, what="the validation X", name="fit")
         require_finite(X, what="the validation X", holes=data.preprocessing.takes_holes)
-        self._answers = _answers(np.asarray(y), data, X.shape[0])
+        has_groups = data.task.has_groups  # a tuple of values, groups and flags is no array
+        self._answers = (
+            data.task.encode_truth(y, X.shape[0]) if has_groups else _answers(np.asarray(y), data, X.shape[0])
+        )
         self._is_wider = self._width > n_features
         self._X = (data.preprocessing.widen(self._width) if self._is_wider else data.preprocessing).apply(X)
         self._data = data
@@ -87,7 +91,8 @@ class Validation:
         """Return the function that measures decisions on these rows."""
         metric = self._metric
         if self._data.task.has_targets:
-            targets, of_quantities = self._answers.values, metric or QuantityMetric.from_scorer()
+            default = RankMetric.from_words if self._data.task.has_groups else QuantityMetric.from_scorer
+            targets, of_quantities = self._answers.values, metric or default()
             return lambda decision: Measured(None, _none_if_nan(of_quantities.value(targets, decision)))
         positive = self._data.division.is_positive(self._answers.codes[rows], pair.k)
 

@@ -1,0 +1,146 @@
+"""What predicted orders are worth: concordance, AUC, Kendall's tau and NDCG, within groups."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svmkit.data.prepare.ranks import encode_ranks
+from svmkit.errors import InputError
+from svmkit.problems.risks.comparable import Order, make_order
+from svmkit.scoring.metric import Metric
+
+FIRST = 10  # places of a group that NDCG looks at unless another number is given
+NAMES = "concordance", "auc", "kendall_tau", "ndcg"
+TIED = math.ulp(0.0)  # the reach of pairs in the wrong order or with equal predictions
+
+
+@dataclass(frozen=True)
+class RankScores:
+    """The order of predictions beside that of the values, within groups; equal predictions count as half in order."""
+
+    n_samples: int
+    n_groups: int
+    n_pairs: int  # that are comparable
+    concordance: float  # the share of comparable pairs that are in order: Harrell's concordance index
+    auc: float  # the same as a mean over the groups that have pairs: of values 0 and 1 the mean ROC AUC
+    kendall_tau: float  # tau-b as such a mean; nan where values are censored
+    ndcg: float  # at `first` places as such a mean, with the values as gains; nan for values below 0 or censored ones
+    first: int = FIRST
+
+    @classmethod
+    def from_predictions(cls, predicted: np.ndarray, targets: Any, first: int = FIRST) -> RankScores:
+        """Compare predictions with what they are to order.
+
+        Parameters
+        ----------
+        predicted : ndarray of shape (n_samples,)
+            Predictions, larger for larger values.
+        targets : Ranks or array-like
+            Values, with groups and what was observed, as for `svmkit.data.as_ranks`; or their encoding
+            (n_samples, 3), as of `encode_ranks`.
+        first : int, default=10
+            The places of a group that NDCG looks at.
+        """
+        given = getattr(targets, "shape", ())
+        encoded = targets if given[1:] == (3,) else encode_ranks(targets, n_samples=len(predicted))
+        values, groups, observed = encoded.T
+        order = make_order(values, groups, observed > 0.0)
+        h = np.asarray(predicted, dtype=np.float64)[order.rows]
+        sizes = np.diff(order.starts)
+        pairs, wrong, not_right = (_by_group(order, h, reach) for reach in (np.inf, 0.0, TIED))
+        share = (pairs - 0.5 * (wrong + not_right)) / np.where(pairs > 0.0, pairs, np.nan)
+        total = float(pairs.sum())
+        tau = ndcg = math.nan
+        if observed.all():
+            untied = np.sqrt(pairs * _untied_pairs(h, sizes))
+            net = pairs - wrong - not_right
+            tau = _mean(np.where(untied > 0.0, net / np.where(untied > 0.0, untied, 1.0), 0.0), pairs > 0.0)
+            if values.min() >= 0.0:
+                ndcg = _mean(_ndcg(values[order.rows], h, sizes, first), pairs > 0.0)
+        right = float((pairs - 0.5 * (wrong + not_right)).sum())
+        concordance = right / total if total else math.nan
+        return cls(len(h), len(sizes), int(total), concordance, _mean(share, pairs > 0.0), tau, ndcg, first)
+
+    @property
+    def accuracy(self) -> None:
+        """None: orders are right or wrong by pairs."""
+        return None
+
+    def summary(self) -> dict[str, Any]:
+        """Return the measures, as `svmkit train --json` prints them; None where one is not defined."""
+        values = {name: getattr(self, name) for name in NAMES}
+        known = {name: None if math.isnan(value) else value for name, value in values.items()}
+        return known | {"ndcg_at": self.first, "pairs": self.n_pairs, "groups": self.n_groups}
+
+
+class RankMetric(Metric):
+    """A metric of predicted orders; greater is better."""
+
+    @classmethod
+    def from_words(cls, name: str | None = None) -> RankMetric:
+        """Return the metric of a name, by default the concordance; "ndcg@5" looks at five places.
+
+        Raises
+        ------
+        InputError
+            There is no such metric.
+        """
+        name = NAMES[0] if name is None else name.strip().replace("-", "_")
+        if name not in NAMES and not re.fullmatch(r"ndcg@[1-9]\d*", name):
+            raise InputError(f"metric {name} does not measure orders: give one of {', '.join(NAMES)}, or ndcg@5")
+        return cls(name, np.empty(0))
+
+    @property
+    def needs_decisions(self) -> bool:
+        """False: predictions suffice."""
+        return False
+
+    def codes(self, labels: Any) -> Any:
+        """Return what is to be ordered as `value` takes it."""
+        return labels
+
+    def score_counts(self, scores: RankScores) -> float | None:
+        """Return the metric where it follows from scores that others have counted; None where it does not."""
+        return getattr(scores, self.name) if self.name in NAMES else None
+
+    def value(self, truth: Any, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None) -> float:
+        name, _, first = self.name.partition("@")
+        return getattr(RankScores.from_predictions(predicted, truth, int(first) if first else FIRST), name)
+
+
+def _mean(values: np.ndarray, used: np.ndarray) -> float:
+    return float(values[used].mean()) if used.any() else math.nan
+
+
+def _by_group(order: Order, h: np.ndarray, reach: float) -> np.ndarray:
+    """Return the number of pairs (i, j) of each group with h_i - h_j < reach."""
+    return np.add.reduceat(order.count_pairs(h, reach)[0], order.starts[:-1])
+
+
+def _untied_pairs(h: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the number of pairs of different h (m,) in each group."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    at = np.lexsort((h, group))
+    begins = np.append(True, (h[at][1:] != h[at][:-1]) | (group[at][1:] != group[at][:-1]))
+    runs = np.diff(np.append(np.flatnonzero(begins), len(h))).astype(np.float64)
+    tied = np.bincount(group[at][begins], runs * (runs - 1.0) / 2.0, minlength=len(sizes))
+    return sizes * (sizes - 1.0) / 2.0 - tied
+
+
+def _ndcg(values: np.ndarray, h: np.ndarray, sizes: np.ndarray, first: int) -> np.ndarray:
+    """Return the NDCG of each group; equal h share the mean of their discounts, as in scikit-learn's `ndcg_score`."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    place = np.arange(len(h)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    discount = np.where(place < first, 1.0 / np.log2(place + 2.0), 0.0)
+    at, best = np.lexsort((-h, group)), np.lexsort((-values, group))
+    begins = np.append(True, (h[at][1:] != h[at][:-1]) | (group[at][1:] != group[at][:-1]))
+    run = np.cumsum(begins) - 1
+    shared = (np.bincount(run, discount) / np.bincount(run))[run]
+    gained = np.bincount(group, values[at] * shared)
+    ideal = np.bincount(group, values[best] * discount)
+    return gained / np.where(ideal > 0.0, ideal, 1.0)

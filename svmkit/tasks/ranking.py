@@ -1,0 +1,67 @@
+"""Ranking: values whose order within groups is learnt, by pairs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from svmkit.data.prepare.ranks import encode_ranks
+from svmkit.errors import InputError, SvmkitWarning
+from svmkit.tasks.base import Answers, Task
+
+
+class Ranking(Task):
+    """Values whose order within groups is learnt; a larger prediction says a larger value.
+
+    The targets have three columns: values, numbers of groups, and whether a value was observed.
+
+    Examples
+    --------
+    >>> from svmkit.data import Ranks
+    >>> from svmkit.tasks import Ranking
+    >>> Ranking().encode(Ranks([3, 1, 2, 5], groups=["a", "b", "a", "b"]), 4).targets.tolist()
+    [[3.0, 0.0, 1.0], [1.0, 1.0, 1.0], [2.0, 0.0, 1.0], [5.0, 1.0, 1.0]]
+    """
+
+    name: ClassVar[str] = "rank"
+    noun: ClassVar[str] = "ranking"
+    machine: ClassVar[str] = "a ranker"
+    has_targets: ClassVar[bool] = True
+    has_groups: ClassVar[bool] = True
+    metric: ClassVar[str] = "concordance"
+    kernel: ClassVar[str | None] = "linear"
+    refuses: ClassVar[Mapping[str, str]] = {
+        "class_weight": "is for classes",
+        "calibration": "is for classes (a ranker has no probabilities)",
+        "nu": "is for classes, regression and outliers",
+    }
+
+    def encode(self, y: Any, n_samples: int) -> Answers:
+        answers = self.encode_truth(y, n_samples)
+        single = int(np.count_nonzero(np.bincount(answers.values[:, 1].astype(np.int64)) == 1))
+        if single:
+            of = "1 group has" if single == 1 else f"{single:,} groups have"
+            warnings.warn(f"{of} one row, which has no pair: it takes no part", SvmkitWarning, stacklevel=2)
+        return answers
+
+    def encode_truth(self, y: Any, n_samples: int) -> Answers:
+        return Answers(np.empty(0), np.zeros(n_samples, dtype=np.int64), encode_ranks(y, n_samples=n_samples))
+
+    def identity(self, answers: Answers, settings: Any) -> np.ndarray:
+        return self.with_loss(answers.values.ravel(), settings)
+
+    def problem_type(self, method, kernel):
+        problem = method.solver.problem_of(kernel, self.name)
+        if kernel.name != "linear":
+            raise InputError(f"ranking needs the linear kernel, not {kernel.name}: leave the kernel out")
+        return problem
+
+    def pose(self, solver, gram, target, C, settings):
+        loss = settings.loss or solver.loss_for(gram.kernel, self.name)
+        return solver.problem_of(gram.kernel, self.name).from_loss(gram, target, C, loss)
+
+    def formulation(self, method):
+        return method.solver.problem_of(method.kernel, self.name).formulation(loss=method.loss)

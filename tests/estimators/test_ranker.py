@@ -1,0 +1,158 @@
+"""SVMRanker: scikit-learn's conventions, groups, censored times, files, and what it refuses."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from svmkit import InputError, SVMModel, SVMRanker
+from svmkit.data import Ranks
+from svmkit.errors import SvmkitWarning
+
+
+@pytest.fixture(scope="module")
+def queries() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """X, degrees of relevance and groups, whose levels differ between groups so that only groups make sense of them."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(30), 8)
+    X = rng.normal(size=(240, 6))
+    y = np.round(2.0 * X[:, 0] - X[:, 1] + 0.5 * rng.normal(size=240)) + 10.0 * rng.normal(size=30).round()[groups]
+    return X, y, groups
+
+
+@parametrize_with_checks([SVMRanker()])
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def test_groups_matter_and_the_order_is_found(queries):
+    X, y, groups = queries
+    within = SVMRanker(tol=1e-6).fit(X, y, groups)
+    assert within.score(X, y, groups) > 0.9
+    assert within.gap_ <= 1e-6
+    weights = within.coef_[0]
+    assert np.argsort(-np.abs(weights))[:2].tolist() == [0, 1]
+    assert weights[0] > 0 > weights[1]
+    assert within.score(X, y, groups) > SVMRanker(tol=1e-6).fit(X, y).score(X, y, groups)
+    np.testing.assert_array_equal(within.intercept_, [0.0])
+    named = SVMRanker(tol=1e-6).fit(X, y, np.array([f"query {g:02}" for g in groups], dtype=object))
+    np.testing.assert_array_equal(named.coef_, within.coef_)
+
+
+def test_order_of_rows_and_shifts_of_a_group_change_nothing(queries):
+    X, y, groups = queries
+    one, p = SVMRanker(tol=1e-8).fit(X, y, groups), np.random.default_rng(1).permutation(len(y))
+    other = SVMRanker(tol=1e-8).fit(X[p], (y + 100.0 * groups)[p], groups[p])
+    np.testing.assert_allclose(other.coef_, one.coef_, rtol=1e-3)
+    assert other.certificate_[0].primal == pytest.approx(one.certificate_[0].primal, rel=1e-7)
+
+
+def test_model_is_saved_loaded_and_pickled(queries, tmp_path):
+    X, y, groups = queries
+    ranker = SVMRanker(scale="standard").fit(X, y, groups)
+    ranker.model_.save(tmp_path / "order.model")
+    model = SVMModel.load(tmp_path / "order.model")
+    assert (model.task, model.about["minimised"]["loss"]) == ("rank", "squared_hinge")
+    for other in (model, pickle.loads(pickle.dumps(ranker))):
+        np.testing.assert_array_equal(other.predict(X), ranker.predict(X))
+
+
+def test_onnx_predicts_the_same(queries, tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    from svmkit.model.onnx import export
+
+    X, y, groups = queries
+    ranker = SVMRanker().fit(X, y, groups)
+    export.write(ranker.model_, tmp_path / "order.onnx")
+    session = runtime.InferenceSession(str(tmp_path / "order.onnx"), providers=["CPUExecutionProvider"])
+    (found,) = session.run(["value"], {"X": X})
+    np.testing.assert_allclose(found, ranker.predict(X), rtol=1e-12)
+
+
+def test_censored_times_in_each_form_are_the_same(queries):
+    X, *_ = queries
+    rng = np.random.default_rng(2)
+    days, died = np.exp(X[:, 0] + rng.gumbel(size=len(X))), rng.random(len(X)) < 0.6
+    records = np.array(list(zip(died, days, strict=True)), dtype=[("death", "?"), ("days", "f8")])
+    rankers = [
+        SVMRanker().fit(X, y)
+        for y in (records, np.column_stack([died, days]), Ranks(days, observed=died), Ranks(days, observed=died * 1))
+    ]
+    for ranker in rankers[1:]:
+        np.testing.assert_array_equal(ranker.coef_, rankers[0].coef_)
+    # by hand: pairs whose shorter time ended in an event
+    above, below = np.nonzero((days[:, None] > days) & died)
+    h = rankers[0].predict(X)
+    assert rankers[0].score(X, records) == pytest.approx((h[above] > h[below]).mean())
+    assert rankers[0].score(X, records) > 0.7
+
+
+def test_validation_measures_the_concordance(queries):
+    X, y, groups = queries
+    ranker = SVMRanker().fit(X, y, groups, validation=(X[:80], Ranks(y[:80], groups[:80])))
+    assert ranker.history_[0][-1].score == pytest.approx(ranker.score(X[:80], y[:80], groups[:80]))
+
+
+def test_search_and_pipeline(queries):
+    X, y, _ = queries
+    search = GridSearchCV(make_pipeline(StandardScaler(), SVMRanker()), {"svmranker__C": [1e-4, 1e-2]}, cv=3)
+    assert 0.5 < search.fit(X, y).best_score_ < 1.0
+
+
+def test_groups_of_one_row_are_told(queries):
+    X, y, groups = queries
+    with pytest.warns(SvmkitWarning, match="2 groups have one row, which has no pair: it takes no part"):
+        some = SVMRanker(tol=1e-8).fit(X[:162], y[:162], np.r_[groups[:160], 98, 99])
+    others = SVMRanker(tol=1e-8).fit(X[:160], y[:160], groups[:160])
+    assert some.certificate_[0].primal == pytest.approx(others.certificate_[0].primal, rel=1e-7)
+
+
+def test_what_cannot_be_used_is_said_in_one_line(queries):
+    X, y, groups = queries
+    records = np.zeros(240, dtype=[("start", "f8"), ("end", "f8")])
+    for given, words in [
+        ((y, np.arange(240)), "each group has one row"),
+        ((np.ones(240),), "all values are equal"),
+        ((10.0 * groups, groups), "all values of each group are equal"),
+        ((y, groups[:9]), r"groups has shape \(9,\)"),
+        ((y, np.where(groups == 3, np.nan, groups)), "hole at row 25"),
+        ((np.where(groups == 3, np.nan, y), groups), "NaN"),
+        ((records,), "two, a flag"),
+        ((np.column_stack([y, y]),), "the first one is no flag"),
+        ((Ranks(y, observed=np.zeros(240, bool)),), "no event was observed"),
+        ((Ranks(y, observed=y),), "True for each value"),
+    ]:
+        with pytest.raises(InputError, match=words) as told:
+            SVMRanker().fit(X, *given)
+        assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"solver": "smo"}, "solver smo cannot rank; those that can: auto, bmrm, ocas, svmperf"),
+        ({"loss": "huber"}, "is for regression"),
+        ({"loss": "smoothed_hinge"}, "there are: hinge, squared_hinge"),
+    ],
+)
+def test_solvers_and_losses_that_cannot_rank_are_refused(queries, options, words):
+    X, y, groups = queries
+    with pytest.raises(InputError, match=words):
+        SVMRanker(**options).fit(X, y, groups)
+
+
+def test_other_kernels_and_probabilities_are_refused(queries):
+    from svmkit import fit
+    from svmkit.kernels import RBF, Linear
+
+    X, y, _ = queries
+    with pytest.raises(InputError, match="linear kernel, not rbf"):
+        fit(X, y, task="rank", kernel=RBF(1.0))
+    with pytest.raises(InputError, match="no probabilities"):
+        fit(X, y, task="rank", kernel=Linear(), calibration="sigmoid")
