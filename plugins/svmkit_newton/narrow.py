@@ -55,9 +55,8 @@ class Iterate(NamedTuple):
     H: np.ndarray
 
 
-def is_narrow(problem: LinearProblem) -> bool:
-    """Return whether a problem is small enough for these steps."""
-    m, width = problem.m, problem.design.width
+def is_narrow(m: int, width: int) -> bool:
+    """Return whether a problem of m samples is small enough for these steps, the bias column included in its width."""
     return m * width * width <= WORK and m * width <= VALUES
 
 

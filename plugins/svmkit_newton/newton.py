@@ -12,6 +12,7 @@ from svmkit.losses.base import PIECEWISE, Loss
 from svmkit.problems.base import NUMBER_OR_FREE, Problem
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.risks.linear_risk import LinearDual, LinearTubeDual
+from svmkit.problems.risks.many import SolvesMany
 from svmkit.problems.risks.points import Points
 from svmkit.runtime.mapping import is_mapped
 from svmkit.solver.base import Solver
@@ -238,10 +239,19 @@ class Newton(Solver):
     def patience(self, m: int) -> int:
         return 1000
 
+    def batch_code(self) -> SolvesMany:
+        from svmkit_newton.many import STEPS, measure, solve  # here: not every solve needs it
+
+        return SolvesMany(is_narrow, measure, STEPS, solve)
+
     def init(self, problem: LinearDual, start: np.ndarray | None, draws: Draws) -> State:
         goal = draws.goal or Goal(0.0, 1.0)
         gap, most = goal.gap or NEAR, 1 if goal.watched else int(min(goal.iterations, AT_ONCE))
-        state = Narrow(problem, start, gap) if is_narrow(problem) else Wide(problem, start, gap, self.wide)
+        state = (
+            Narrow(problem, start, gap)
+            if is_narrow(problem.m, problem.design.width)
+            else Wide(problem, start, gap, self.wide)
+        )
         state.most = max(most, 1)
         return state
 

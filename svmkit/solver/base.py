@@ -35,6 +35,7 @@ from svmkit.losses.base import Family, Loss
 from svmkit.losses.by_name import LIBLINEAR_NAMES, canonical_name, loss_names, make_loss
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
+from svmkit.problems.risks.many import SolvesMany
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.requirements import Reads, Requires
 from svmkit.solver.sampler import Draws, Full, Sampler
@@ -294,6 +295,13 @@ class Solver(ABC):
 
     def for_pairs(self) -> SolvesPairs | None:
         """Return compiled code that solves many small class pairs in one call; None if there is none.
+
+        Nobody watches such solves. Iterates and results have to be those of `step`.
+        """
+        return None
+
+    def batch_code(self) -> SolvesMany | None:
+        """Return compiled code that solves many small linear problems of one data set in a call; None if there is none.
 
         Nobody watches such solves. Iterates and results have to be those of `step`.
         """

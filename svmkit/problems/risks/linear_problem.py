@@ -14,16 +14,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from svmkit.kernels.gram import Gram
-from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
 from svmkit.problems.base import FREE
 from svmkit.problems.dual import BALANCED
+from svmkit.problems.risks.certify import dual_error, primal_error
 from svmkit.problems.risks.coordinate_descent import Pass, coordinate_pass
 from svmkit.problems.risks.design import Design
 from svmkit.problems.risks.points import dual_sums
 from svmkit.problems.risks.risk import Risk
-from svmkit.problems.rounding import dot_error, exact_sum
-from svmkit.problems.weights import outside_bounds, reward_error, ridges
+from svmkit.problems.rounding import exact_sum
+from svmkit.problems.weights import outside_bounds
 
 COLUMN = 0.5  # value of the column of a free bias in root mean square norms of the samples
 
@@ -103,14 +103,14 @@ class LinearProblem(Risk):
         least = min(up, down)
         return np.where(beta > 0.0, least / (up or 1.0), least / (down or 1.0)) * beta
 
-    def with_best_bias(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, float | None, np.ndarray | float]:
+    def with_best_bias(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, float | None, np.ndarray]:
         """Return w (width,), its decision values (m,), the bias if that is free, and bounds on the rounding errors that
-        it brings to the residuals (m,).
+        it brings to the residuals, (m,), or (0,) where it is not free.
 
         The entry of a free bias in w becomes 0 in favour of the best bias, which is for the targets as they were given.
         """
         if not self.is_free:
-            return w, self.decision(w), None, 0.0
+            return w, self.decision(w), None, np.empty(0)
         w = np.append(w[:-1], 0.0)
         h = self.decision(w)
         own = self.best_bias(h)
@@ -150,11 +150,9 @@ class LinearProblem(Risk):
         """Return the decision values h (m,) of w (width,)."""
         return self.design.margins(w)
 
-    def _primal_error(self, w: np.ndarray, h: np.ndarray, of_bias: np.ndarray | float) -> float:
+    def _primal_error(self, w: np.ndarray, h: np.ndarray, of_bias: np.ndarray) -> float:
         """Return a bound on the rounding error of P at w (width,), given what `with_best_bias` returns for it."""
-        of_h = (self.design.width + 2) * U * np.sqrt(self.design.sq) * float(np.linalg.norm(w))
-        of_h = (of_h + of_bias) * (1.0 + 4.0 * U)
-        return dot_error(w) + dot_error(np.square(w)) + self.total_loss_error(h, of_h)
+        return primal_error(*self.points, self.design.sq, w, h, of_bias)
 
     @cached_property
     def ceiling(self) -> float:
@@ -162,22 +160,9 @@ class LinearProblem(Risk):
         zeros = np.zeros(self.m)
         return self.total_loss(zeros + self.best_bias(zeros) if self.is_free else zeros)
 
-    def _dual_error(self, beta: np.ndarray, v: np.ndarray, primal: float | None = None) -> float:
-        """Return a bound on the rounding error of D at beta (m,), with v (width,) = `weights(beta)` from scratch.
-
-        With a free bias, a sum of weights other than 0 moves D by its product with the bias of the optimum, where some
-        residual is within the kinks from above and one from below; `primal`, or the `ceiling`, bounds the optimum.
-        """
-        of_v = dot_error(beta * np.sqrt(self.design.sq))  # bounds the norm of the error
-        sums = reward_error(self.terms, beta) + dot_error(np.square(v))
-        sums += dot_error(beta * (beta * ridges(self.terms, beta)))
-        if self.is_free:
-            t = self.terms
-            farthest = float((np.abs(t.target) + np.maximum(t.kink_up, t.kink_down)).max())
-            most = self.ceiling if primal is None else primal
-            largest = farthest + float(np.sqrt(2.0 * max(most, 0.0) * float(self.gram.diag.max())))
-            sums += (abs(float(beta.sum())) + dot_error(beta)) * largest + U * float(np.abs(t.target) @ np.abs(beta))
-        return float(np.linalg.norm(v)) * of_v + of_v * of_v + sums
+    def _dual_error(self, beta: np.ndarray, v: np.ndarray) -> float:
+        """Return a bound on the rounding error of D at beta (m,), with v (width,) = `weights(beta)` from scratch."""
+        return dual_error(*self.points, self.design.sq, beta, v, self.ceiling if self.is_free else np.nan)
 
     def dual(self, beta: np.ndarray, w: np.ndarray) -> float:
         """Return D with the l2 penalty at beta (m,), whose w (width,) the caller has computed."""

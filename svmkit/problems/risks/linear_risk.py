@@ -13,11 +13,11 @@ from svmkit.kernels.gram import Gram
 from svmkit.losses.base import Loss
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Certificate
+from svmkit.problems.risks.certify import certify
 from svmkit.problems.risks.linear_problem import LinearProblem
 from svmkit.problems.risks.near_margin import guess_weights
 from svmkit.problems.risks.points import dual_sums
 from svmkit.problems.rounding import dot_error
-from svmkit.problems.weights import ridges
 
 PASSES = 2  # passes of coordinate descent by which a certificate improves the best known lower bound
 
@@ -70,10 +70,10 @@ class LinearDual(LinearProblem):
 
     def certificate(self, point: np.ndarray) -> Certificate:
         w, h, bias, of_bias = self.with_best_bias(self.weights(point))
-        primal = 0.5 * float(w @ w) + self.total_loss(h)
-        errors = self._primal_error(w, h, of_bias), self._dual_error(point, w, primal)
-        gradient = ridges(self.terms, point) * point - (self.terms.target - h)
-        return Certificate.from_values(primal, self.dual(point, w), gradient, bias, errors=errors)
+        gradient = np.empty(self.m)
+        given = self.design.sq, point, w, h, of_bias, self.is_free, gradient
+        primal, dual, of_primal, of_dual = certify(*self.points, *given)
+        return Certificate.from_values(primal, dual, gradient, bias, errors=(of_primal, of_dual))
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(float("inf"), -objective, None)

@@ -16,6 +16,7 @@ from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit, choices, in_words, untrained
 from svmkit.training.settings import Method
 from svmkit.training.subproblems.at_once import at_once, side_by_side
+from svmkit.training.subproblems.many import train_many
 from svmkit.training.subproblems.one import Part, SubproblemTrainer, no_decision
 from svmkit.training.subproblems.time_budget import TimeBudget, rests
 
@@ -84,8 +85,11 @@ class Trainer:
         with interrupt.catching() as flag:
             try:
                 if checkpoint is None and one.callbacks.passive and one.validation is None:
+                    if not self.data.outputs:  # whose losses may differ
+                        train_many(one, order.tolist(), C, budget, parts, flag)
                     # those that begin where a neighbour ended are trained one after the other
-                    small = [k for k in order.tolist() if one.is_complete(k) and not self._has_neighbours]
+                    alone = [k for k in order.tolist() if parts[k] is None and not self._has_neighbours]
+                    small = [k for k in alone if one.is_complete(k)]
                     if self.data.has_class_pairs:
                         at_once(one, small, C, budget, parts, flag)
                     side_by_side(one, [k for k in small if parts[k] is None], C, budget, parts, flag)

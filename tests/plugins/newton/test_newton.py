@@ -230,7 +230,7 @@ def test_decision_values_are_those_of_the_weights(bias, options):
     solver = make("newton", bias=bias, **options)
     problem = solver.pose(Gram(Linear(), X), y, C, SquaredHinge())
     state = solver.init(problem, None, Draws(Full(), y, np.random.default_rng(0)))
-    assert isinstance(state, module.Narrow) == module.is_narrow(problem)
+    assert isinstance(state, module.Narrow) == module.is_narrow(problem.m, problem.design.width)
     for _ in range(3):
         np.testing.assert_allclose(problem.decision(state.w), state.h, atol=1e-10 * np.abs(state.h).max())
         state.move(1)

@@ -1,0 +1,147 @@
+"""P, D and bounds on their rounding errors for linear risks with the l2 penalty, in compiled sums over the samples."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmkit.kernels.rounding import TINY, U
+from svmkit.problems.bias import find_zero, select_bias
+from svmkit.problems.risks.points import dual_sums, side_toward, total_loss, total_loss_error
+from svmkit.runtime.compiling import njit
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_error(n, size):
+    """Return `svmkit.problems.rounding.dot_error` of n products whose absolute values have the sum `size`."""
+    return (n + 1) * (U * size + TINY) if size != 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def primal_error(rows, below, sq, w, h, of_bias):
+    """Return a bound on the rounding error of 1/2 |w|^2 + the losses at h.
+
+    Parameters
+    ----------
+    rows, below
+        The `Points` of m samples.
+    sq, w, h : ndarray of float64, shape (m,), (width,) and (m,)
+        Squared norms of the samples, bias included, the weights and their decision values.
+    of_bias : ndarray of float64, shape (m,) or (0,)
+        Bounds on the errors that a free bias brings to the residuals; of length 0 without one.
+    """
+    size, square = 0.0, 0.0
+    for k in range(w.size):
+        size += abs(w[k])
+        square += w[k] * w[k]
+    length = (w.size + 2) * U * np.sqrt(square)
+    error = np.empty(h.size)
+    for i in range(h.size):
+        off = of_bias[i] if of_bias.size else 0.0
+        error[i] = (length * np.sqrt(sq[i]) + off) * (1.0 + 4.0 * U)
+    return sum_error(w.size, size) + sum_error(w.size, square) + total_loss_error(rows, below, h, error, U)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def dual_error(rows, below, sq, beta, v, most):
+    """Return a bound on the rounding error of D.
+
+    With a free bias, a sum of weights other than 0 moves D by its product with the bias of the optimum, where some
+    residual is within the kinks from above and one from below.
+
+    Parameters
+    ----------
+    rows, below
+        The `Points` of m samples.
+    sq, beta, v : ndarray of float64, shape (m,), (m,) and (width,)
+        Squared norms of the samples, bias included, the dual weights and their weight vector, from scratch.
+    most : float
+        A bound on the optimum where the bias is free; NaN where it is not.
+    """
+    m, pulls, rewards, bends, curves = beta.size, 0.0, 0.0, 0.0, 0.0
+    balance, total, farthest, widest = 0.0, 0.0, 0.0, 0.0
+    for i in range(m):
+        side = side_toward(rows, below, i, beta[i])
+        size = abs(beta[i])
+        pulls += size * np.sqrt(sq[i])
+        rewards += size * abs(rows[i, 0])
+        bends += size * side.epsilon
+        curves += size * size * side.ridge
+        balance += beta[i]
+        total += size
+        offset = side_toward(rows, below, i, -beta[i]).epsilon
+        farthest = max(farthest, abs(rows[i, 0]) + max(side.epsilon, offset))
+        widest = max(widest, sq[i])
+    square = 0.0
+    for k in range(v.size):
+        square += v[k] * v[k]
+    of_v = sum_error(m, pulls)  # bounds the norm of the error
+    sums = sum_error(m, rewards) + sum_error(m, bends) + sum_error(v.size, square) + sum_error(m, curves)
+    if most == most:
+        largest = farthest + np.sqrt(2.0 * max(most, 0.0) * widest)
+        sums += (abs(balance) + sum_error(m, total)) * largest + U * rewards
+    return np.sqrt(square) * of_v + of_v * of_v + sums
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def certify(rows, below, sq, beta, w, h, of_bias, is_free, gradient):
+    """Return P, D and bounds on their errors for dual weights beta (m,), and fill the gradient (m,) of the dual.
+
+    Parameters
+    ----------
+    rows, below, sq, beta, w, h, of_bias
+        As for `primal_error` and `dual_error`, where w = v, without an entry of a free bias, has the decision values h.
+    is_free, gradient : bool, ndarray of float64, shape (m,)
+        Whether the bias is free, and what is filled.
+    """
+    norm = np.dot(w, w)
+    primal = 0.5 * norm + total_loss(rows, below, h)
+    linear, ridged = dual_sums(rows, below, beta)
+    for i in range(h.size):
+        gradient[i] = side_toward(rows, below, i, beta[i]).ridge * beta[i] - (rows[i, 0] - h[i])
+    of_primal = primal_error(rows, below, sq, w, h, of_bias)
+    of_dual = dual_error(rows, below, sq, beta, w, primal if is_free else np.nan)
+    return primal, linear - 0.5 * (norm + ridged), of_primal, of_dual
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def best_bias(rows, h):
+    """Return the best bias for decision values h (m,), as `svmkit.problems.bias.best_bias`, from the terms of both
+    sides, `make_two_sided`; NaN where that is not found, or where some losses jump and others bend.
+    """
+    ramps, n, jumps = np.empty((3, 2 * h.size)), 0, 0
+    for i in range(h.size):
+        for k in (1, 5):
+            if rows[i, k + 2] > 0.0:
+                sign = 1.0 if k == 1 else -1.0
+                ramps[0, n] = rows[i, 0] - h[i] - sign * rows[i, k + 3]
+                ramps[1, n] = sign / rows[i, k]
+                ramps[2, n] = rows[i, k + 2]
+                jumps += rows[i, k] == 0.0
+                n += 1
+    anchors, rates, bounds = ramps[0, :n], ramps[1, :n], ramps[2, :n]
+    if jumps == 0:
+        return find_zero(anchors, rates, bounds, 0.0)
+    if jumps < n:
+        return np.nan
+    for k in range(n):
+        rates[k] = np.copysign(1.0, rates[k])
+    return select_bias(rates, anchors, bounds, 0.0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def restrain(rows, beta, is_free):
+    """Clip dual weights beta (m,) to the bounds of the terms of both sides, in place; with a free bias, those of the
+    sign with the larger sum shrink until all sum to 0.
+    """
+    up, down = 0.0, 0.0
+    for i in range(beta.size):
+        beta[i] = min(max(beta[i], -rows[i, 7]), rows[i, 3])
+        if beta[i] > 0.0:
+            up += beta[i]
+        else:
+            down -= beta[i]
+    if is_free:
+        least = min(up, down)
+        of_up, of_down = least / up if up > 0.0 else 1.0, least / down if down > 0.0 else 1.0
+        for i in range(beta.size):
+            beta[i] *= of_up if beta[i] > 0.0 else of_down

@@ -1,0 +1,151 @@
+"""The training of many small linear problems at a time, in calls of compiled code that share the data."""
+
+from __future__ import annotations
+
+import math
+import time
+from itertools import repeat
+
+import numpy as np
+
+from svmkit.data.prepare.features import is_sparse
+from svmkit.kernels.gram import parse_bytes
+from svmkit.kernels.loops.norms import square_norms
+from svmkit.losses.base import Loss
+from svmkit.problems.base import FREE, DecisionFunction
+from svmkit.problems.certificate import Certificate
+from svmkit.problems.risks.many import Answers, Parts, SolvesMany
+from svmkit.runtime.garbage import collecting_later
+from svmkit.runtime.interrupt import Flag
+from svmkit.runtime.mapping import is_mapped
+from svmkit.runtime.threads import spread
+from svmkit.solver.base import Solver
+from svmkit.solver.history import History, HistoryPoint
+from svmkit.solver.sampler import Goal
+from svmkit.solver.solution import Solution, Status
+from svmkit.solver.stopping import Gap, Stop
+from svmkit.training.subproblems.one import Part, SubproblemTrainer
+from svmkit.training.subproblems.time_budget import TimeBudget
+
+TOGETHER = 1 << 22  # samples of all problems that have results at a time
+SHARE, FLOAT64 = 0.25, 8  # part of the memory that a dense copy of the data may take, and the bytes of a number
+PAUSE = 5e7  # nanoseconds of work between two looks at signals
+
+
+def train_many(
+    trainer: SubproblemTrainer, ks: list[int], C: float, budget: TimeBudget, parts: list[Part | None], flag: Flag
+) -> None:
+    """Train small linear problems of classes in few calls of compiled code, if the solver has such code and the stop
+    rules allow it. A problem that is not certified by it is left to other code.
+
+    Parameters
+    ----------
+    trainer : SubproblemTrainer
+        Trains one problem at a time.
+    ks : list of int
+        The problems.
+    C, budget, parts, flag : object
+        As for `svmkit.training.subproblems.at_once.at_once`.
+    """
+    data, stop = trainer.data, Stop(()) | (trainer.stop or Gap(1e-3))
+    goal, method = stop.goal, trainer.method
+    if goal is None or not 0.0 < goal.gap == stop.least(Gap) or budget.left < math.inf:
+        return
+    if trainer.start is not None or trainer.limited or method.sampler is not None:
+        return
+    if data.kernel.name != "linear" or not data.task.has_classes or is_mapped(data.X):
+        return
+    if np.prod(data.X.shape, dtype=np.float64) * FLOAT64 > SHARE * parse_bytes(data.memory):
+        return
+    if not all(map(len, data.grams.members)):  # other code says which class has no samples
+        return
+    for solver in {trainer.solvers[k] for k in ks}:
+        code = solver.batch_code()
+        if code is None:
+            continue
+        width = data.X.shape[1] + (getattr(solver, "bias", 0.0) != 0.0)
+        own = [k for k in ks if trainer.solvers[k] is solver and data.pairs[k][0] != data.pairs[k][1]]
+        some = [k for k in own if code.is_small(trainer.tasks[k].m, width)]
+        if some and not flag:
+            _Many(trainer, some, solver, code, C, goal).run(parts, flag)
+            trainer.interrupted |= bool(flag)
+
+
+class _Many:
+    """Problems `ks` that one solver trains for one C."""
+
+    def __init__(
+        self, trainer: SubproblemTrainer, ks: list[int], solver: Solver, code: SolvesMany, C: float, goal: Goal
+    ) -> None:
+        self.trainer, self.ks, self.code, self.goal = trainer, ks, code, goal
+        self.sizes = np.array([trainer.tasks[k].m for k in ks], dtype=np.int64)
+        self.d = trainer.data.X.shape[1]
+        self.parts = self._pose(solver, C)
+
+    def _pose(self, solver: Solver, C: float) -> Parts:
+        from svmkit.problems.risks.points import make_two_sided  # here: it needs numba
+
+        data, given = self.trainer.data, self.trainer.method.settings.loss
+        members, bias = data.grams.members, getattr(solver, "bias", 0.0)
+        costs = np.where(data.weights > 0.0, C * data.weights, 1.0)  # samples of weight 0 have no part in any problem
+        loss, ones = given if isinstance(given, Loss) else solver.loss_for(data.kernel), np.ones(len(costs))
+        above, under = (make_two_sided(loss.terms(label * ones, costs)).rows for label in (1.0, -1.0))
+        n, X = len(self.ks), data.X.toarray() if is_sparse(data.X) else data.X
+        return Parts(
+            X=np.ascontiguousarray(X, dtype=np.float64),
+            sq=square_norms(data.X),
+            above=above,
+            under=under,
+            codes=data.codes,
+            used=data.grams.rows,
+            members=np.concatenate(members),
+            first=np.cumsum([0, *map(len, members)]),
+            where=np.array([data.pairs[k] for k in self.ks]),
+            signs=np.full(n, 1.0 if len(members) > 2 else -1.0),  # of two classes the second one is positive
+            bias=math.nan if bias == FREE else float(bias),
+            gap=self.goal.gap,
+        )
+
+    def run(self, parts: list[Part | None], flag: Flag) -> None:
+        """Train the problems, and keep the results of those whose gap is proven."""
+        first, most = 0, int(min(self.goal.iterations, self.code.most))
+        while first < len(self.ks) and not flag:
+            last, total, work = first, 0, 0.0
+            while last < len(self.ks) and (last == first or (total < TOGETHER and work < PAUSE)):
+                total, work = total + int(self.sizes[last]), work + self.code.work(int(self.sizes[last]), self.d)
+                last += 1
+            part = self.parts._replace(where=self.parts.where[first:last], signs=self.parts.signs[first:last])
+            answers, began = Answers.empty(self.sizes[first:last], self.d, most), time.perf_counter()
+            spread(self.code.solve, last - first, work / (last - first), part, answers)
+            seconds = time.perf_counter() - began
+            with collecting_later():
+                self._keep(parts, answers, first, last, seconds)
+            self.trainer.callbacks.on_trained(last - first, len(self.ks))
+            first = last
+
+    def _keep(self, parts: list[Part | None], answers: Answers, first: int, last: int, seconds: float) -> None:
+        """Keep what is proven of the problems `first` to `last` - 1, which took these seconds in all."""
+        steps, starts = answers.steps.tolist(), answers.start.tolist()
+        total = float(np.dot(answers.steps, self.sizes[first:last])) or 1.0
+        for p, k in enumerate(self.ks[first:last]):
+            m = int(self.sizes[first + p])
+            at, took = slice(starts[p], starts[p] + m), seconds * steps[p] * m / total
+            primal, dual, of_primal, of_dual = answers.values[p].tolist()
+            bias = answers.bias[p].item()
+            own = bias if math.isnan(self.parts.bias) else None
+            values = answers.gradient[at], own
+            certificate = Certificate.from_values(primal, dual, *values, errors=(of_primal, of_dual))
+            if certificate.gap is None or certificate.gap > self.goal.gap:
+                continue
+            history = _history(answers.trail[p, : steps[p]], took)
+            beta, rows = answers.beta[at], answers.rows[at]
+            solution = Solution(beta, Status.CONVERGED, steps[p], took, certificate, history)
+            parts[k] = Part(solution, DecisionFunction(beta, bias, answers.w[p]).restrict(rows), 0, took)
+
+
+def _history(trail: np.ndarray, took: float) -> History:
+    """Return the history of a solve of these seconds, from what `StepInfo.trail` holds of its iterations."""
+    n = len(trail)
+    _, objective, gap, support, _ = trail.T.tolist()
+    columns = range(1, n + 1), [took * k / n for k in range(1, n + 1)], objective, gap, map(int, support)
+    return History(map(HistoryPoint, *columns, repeat(0)))
