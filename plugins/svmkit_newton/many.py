@@ -8,6 +8,7 @@ from svmkit.problems.risks.certify import best_bias, certify, restrain
 from svmkit.problems.risks.linear_problem import COLUMN
 from svmkit.problems.risks.many import Answers, Parts
 from svmkit.problems.risks.points import total_loss
+from svmkit.problems.sums import exact_sum
 from svmkit.runtime.compiling import njit
 from svmkit_newton.narrow import Data, Iterate, descend, examine
 from svmkit_newton.proximal import LEAST, put_centre
@@ -134,13 +135,14 @@ def _answer(parts, k, answers, below, data, it, sq, is_free):
         w[-1] = 0.0
     h = np.dot(data.X, w)
     if is_free:
-        bias = best_bias(data.exact, h)
+        own = best_bias(data.exact, h)
+        bias, of_own = exact_sum(parts.origin, own)
         of_bias = np.empty(m)
-        for i in range(m):  # exactly the rounding error of the sum (Knuth: The Art of Computer Programming, 4.2.2)
-            total = h[i] + bias
-            part = total - h[i]
-            of_bias[i] = abs((h[i] - (total - part)) + (bias - part))
-            h[i] = total
+        for i in range(m):
+            h[i], of_h = exact_sum(h[i], own)
+            of_bias[i] = abs(of_h) + abs(of_own)
+            if parts.of_targets.size:
+                of_bias[i] += parts.of_targets[answers.rows[first + i]]
     elif w.size > d:
         bias = data.X[0, -1] * w[-1]
     gradient = answers.gradient[first : first + m]

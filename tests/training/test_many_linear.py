@@ -2,6 +2,7 @@
 
 import os
 import signal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -123,3 +124,26 @@ def test_a_signal_ends_the_training_after_a_call(monkeypatch):
     fitted = fit(X, y, kernel=Linear(), watch=Looks())
     assert fitted.status is Status.INTERRUPTED and fitted.n_untrained == 5
     assert fitted.solutions[0].certificate.gap <= 1e-3
+
+
+@pytest.mark.parametrize("bias", ["free", 1.0])
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive", "huber", "quantile"])
+def test_a_regression_is_trained_by_the_same_code(loss, bias, calls, monkeypatch):
+    """Targets far from zero count from their median, that of the samples that take part."""
+    X, _ = clouds()
+    rng = np.random.default_rng(2)
+    y, weights = 1e4 + X @ rng.normal(size=5) + 0.3 * rng.normal(size=len(X)), rng.uniform(0.1, 2.0, len(X))
+    y[:10], weights[:10] = -1e4, 0.0
+    solver = plugins.build("solver", "newton", {"bias": bias, "loss": loss})
+    options = {"solver": solver, "task": "regress", "sample_weight": weights, "C": 10.0}
+    (ours,), (theirs,) = (
+        train(X, y, **options).solutions for train in (partial(fit, kernel=Linear()), partial(one_by_one, monkeypatch))
+    )
+    assert calls == [[0]] and ours.status is Status.CONVERGED and ours.certificate.gap <= 1e-3
+    assert ours.certificate.primal == pytest.approx(theirs.certificate.primal, rel=2e-3)
+    if bias == "free":
+        assert ours.certificate.bias == pytest.approx(theirs.certificate.bias, rel=1e-5)
+    if loss in ("squared_epsilon_insensitive", "huber"):
+        assert ours.n_iter == theirs.n_iter
+        np.testing.assert_allclose(ours.point, theirs.point, rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(ours.certificate.gradient, theirs.certificate.gradient, rtol=1e-5, atol=1e-7)

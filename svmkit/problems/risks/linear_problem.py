@@ -15,6 +15,7 @@ import numpy as np
 
 from svmkit.kernels.gram import Gram
 from svmkit.losses.base import Loss
+from svmkit.losses.terms import Terms
 from svmkit.problems.base import FREE
 from svmkit.problems.dual import BALANCED
 from svmkit.problems.risks.certify import dual_error, primal_error
@@ -26,6 +27,15 @@ from svmkit.problems.rounding import exact_sum
 from svmkit.problems.weights import outside_bounds
 
 COLUMN = 0.5  # value of the column of a free bias in root mean square norms of the samples
+
+
+def centre_targets(terms: Terms, rows: np.ndarray | slice = slice(None)) -> tuple[Terms, float, np.ndarray]:
+    """Return terms whose targets count from the median of those of `rows`, that median, and bounds on the rounding
+    errors of the targets (m,).
+    """
+    origin = float(np.median(terms.target[rows]))
+    centred, of_centred = exact_sum(terms.target, -origin)
+    return terms._replace(target=centred), origin, np.abs(of_centred)
 
 
 class LinearProblem(Risk):
@@ -51,9 +61,7 @@ class LinearProblem(Risk):
         column = COLUMN * float(np.sqrt(gram.diag.mean())) or 1.0 if self.is_free else bias
         super().__init__(gram, target, C, loss, bias=column)  # type: ignore[arg-type]  # which refuses other words
         if self.is_free and self.has_targets():
-            self.origin = float(np.median(self.terms.target))
-            centred, of_centred = exact_sum(self.terms.target, -self.origin)
-            self.terms, self._of_targets = self.terms._replace(target=centred), np.abs(of_centred)
+            self.terms, self.origin, self._of_targets = centre_targets(self.terms)
         self.design = Design(gram, self.bias)
 
     @cached_property

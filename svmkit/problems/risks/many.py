@@ -9,7 +9,8 @@ import numpy as np
 
 
 class Parts(NamedTuple):
-    """Problems of two classes, or of one class against the rest, with the linear kernel and the l2 penalty.
+    """Problems of two classes, of one class against the rest, or one of regression, with the linear kernel and the l2
+    penalty.
 
     Attributes
     ----------
@@ -18,9 +19,12 @@ class Parts(NamedTuple):
     sq : ndarray of float64, shape (n,)
         Their squared norms, without a bias.
     above, under : ndarray of float64, shape (n, 9)
-        The terms of the losses, as `make_two_sided` returns them, of each sample with label +1.0 and with -1.0.
+        The terms of the losses, as `make_two_sided` returns them, of each sample with label +1.0 and with -1.0; in
+        regression the first ones are those of the targets, as they count from `origin`.
+    origin, of_targets : float, ndarray of float64, shape (n,) or (0,)
+        Where targets count from, and the rounding errors that this brought to them; 0.0 and none of classes.
     codes, used : ndarray of int64, shape (n,) and (n_used,)
-        The class of each sample, and the samples that take part, ascending.
+        The class of each sample, 0 in regression, and the samples that take part, ascending.
     members, first : ndarray of int64, shape (n_used,) and (n_classes + 1,)
         The same samples sorted by class, and where those of each class begin.
     where : ndarray of int64, shape (n_parts, 2)
@@ -37,6 +41,8 @@ class Parts(NamedTuple):
     sq: np.ndarray
     above: np.ndarray
     under: np.ndarray
+    origin: float
+    of_targets: np.ndarray
     codes: np.ndarray
     used: np.ndarray
     members: np.ndarray

@@ -24,6 +24,7 @@ from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.sampler import Goal
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Gap, Stop
+from svmkit.training.division import REST
 from svmkit.training.subproblems.one import Part, SubproblemTrainer
 from svmkit.training.subproblems.time_budget import TimeBudget
 
@@ -35,7 +36,7 @@ PAUSE = 5e7  # nanoseconds of work between two looks at signals
 def train_many(
     trainer: SubproblemTrainer, ks: list[int], C: float, budget: TimeBudget, parts: list[Part | None], flag: Flag
 ) -> None:
-    """Train small linear problems of classes in few calls of compiled code, if the solver has such code and the stop
+    """Train small linear problems in few calls of compiled code, if the solver has such code and the stop
     rules allow it. A problem that is not certified by it is left to other code.
 
     Parameters
@@ -53,7 +54,7 @@ def train_many(
         return
     if trainer.start is not None or trainer.limited or method.sampler is not None:
         return
-    if data.kernel.name != "linear" or not data.task.has_classes or is_mapped(data.X):
+    if data.kernel.name != "linear" or not data.task.is_supervised or is_mapped(data.X):
         return
     if np.prod(data.X.shape, dtype=np.float64) * FLOAT64 > SHARE * parse_bytes(data.memory):
         return
@@ -64,7 +65,7 @@ def train_many(
         if code is None:
             continue
         width = data.X.shape[1] + (getattr(solver, "bias", 0.0) != 0.0)
-        own = [k for k in ks if trainer.solvers[k] is solver and data.pairs[k][0] != data.pairs[k][1]]
+        own = [k for k in ks if trainer.solvers[k] is solver and data.pairs[k][0] >= 0]
         some = [k for k in own if code.is_small(trainer.tasks[k].m, width)]
         if some and not flag:
             _Many(trainer, some, solver, code, C, goal).run(parts, flag)
@@ -83,25 +84,38 @@ class _Many:
         self.parts = self._pose(solver, C)
 
     def _pose(self, solver: Solver, C: float) -> Parts:
-        from svmkit.problems.risks.points import make_two_sided  # here: it needs numba
+        from svmkit.problems.risks.linear_problem import centre_targets  # here: they need numba
+        from svmkit.problems.risks.points import make_two_sided
 
-        data, given = self.trainer.data, self.trainer.method.settings.loss
+        data, method = self.trainer.data, self.trainer.method
         members, bias = data.grams.members, getattr(solver, "bias", 0.0)
         costs = np.where(data.weights > 0.0, C * data.weights, 1.0)  # samples of weight 0 have no part in any problem
-        loss, ones = given if isinstance(given, Loss) else solver.loss_for(data.kernel), np.ones(len(costs))
-        above, under = (make_two_sided(loss.terms(label * ones, costs)).rows for label in (1.0, -1.0))
-        n, X = len(self.ks), data.X.toarray() if is_sparse(data.X) else data.X
+        given, epsilon = method.settings.loss, method.settings.epsilon if data.task.has_targets else None
+        loss = given if isinstance(given, Loss) else solver.loss_for(data.kernel, data.task.name, epsilon)
+        origin, of_targets, first = 0.0, np.empty(0), 1.0
+        if data.task.has_targets:
+            terms = loss.terms(data.answers.values, costs)
+            if bias == FREE:
+                terms, origin, of_targets = centre_targets(terms, data.grams.rows)
+            above = under = make_two_sided(terms).rows
+        else:
+            above, under = (make_two_sided(loss.terms(np.full(len(costs), y), costs)).rows for y in (1.0, -1.0))
+            first = 1.0 if len(members) > 2 else -1.0  # of two classes the second one is positive
+        X = data.X.toarray() if is_sparse(data.X) else data.X
+        where = [(a, REST if data.task.has_targets else b) for a, b in (data.pairs[k] for k in self.ks)]
         return Parts(
             X=np.ascontiguousarray(X, dtype=np.float64),
             sq=square_norms(data.X),
             above=above,
             under=under,
+            origin=origin,
+            of_targets=of_targets,
             codes=data.codes,
             used=data.grams.rows,
             members=np.concatenate(members),
             first=np.cumsum([0, *map(len, members)]),
-            where=np.array([data.pairs[k] for k in self.ks]),
-            signs=np.full(n, 1.0 if len(members) > 2 else -1.0),  # of two classes the second one is positive
+            where=np.array(where),
+            signs=np.full(len(where), first),
             bias=math.nan if bias == FREE else float(bias),
             gap=self.goal.gap,
         )
