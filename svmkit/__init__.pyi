@@ -1,4 +1,5 @@
 from ._version import __version__
+from .choice import fit
 from .compare import plot_comparison
 from .data import Dataset, load
 from .errors import InputError, SvmkitError
@@ -8,7 +9,7 @@ from .model import SVMModel
 from .plotting import plot_decision, plot_history
 from .problems import Certificate, Problem, SimplexQP
 from .solver import Sampler, Solution, Solver, Status, minimize_simplex, solve
-from .training import c_path, fit
+from .training import c_path
 
 __all__ = [
     "Certificate",

@@ -1,6 +1,6 @@
 """Estimators with scikit-learn's conventions over any solver.
 
-It may import all rooms from `errors` to `training`.
+It may import all rooms from `errors` to `training`, `tune` and `choice`.
 """
 
 import lazy_loader as lazy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
     solver: Any = "auto"
     _: KW_ONLY
     solver_options: Mapping[str, Any] | None = None
-    C: float = 1.0
+    C: float | Literal["cv"] = 1.0
     loss: Any = None
     delta: float | None = None
     nu: float | None = None
@@ -105,9 +105,11 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
     decision_function_shape: str = "ovr"
     multiclass: str = "ovo"
     calibration: str | None = None
+    cv: Any = 5
+    metric: Any = None
     verbose: int = 0
 
-    def fit(self, X, y, sample_weight=None, validation=None) -> SVMClassifier:
+    def fit(self, X, y, sample_weight=None, validation=None, groups=None) -> SVMClassifier:
         """Train on labelled samples.
 
         Ctrl-C keeps the best model so far, with `status_` "interrupted" and a ConvergenceWarning. In a search over many
@@ -123,6 +125,8 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
             The weight of each sample, >= 0.
         validation : tuple (X, y), default=None
             Held-out samples on which `history_` measures accuracy as the model grows.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of the same group are in the same fold of the search for parameters that are "cv".
 
         Returns
         -------
@@ -134,7 +138,7 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         InputError
             The data or parameters cannot be used. It is a ValueError.
         """
-        self._train(X, column_or_1d(y), sample_weight=sample_weight, validation=validation)
+        self._train(X, column_or_1d(y), sample_weight=sample_weight, validation=validation, groups=groups)
         return self
 
     @only_where(require_stream)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable
 from dataclasses import fields
@@ -30,7 +31,7 @@ from svmkit.solver.solution import Status
 from svmkit.solver.stopping import stop_rules
 from svmkit.tasks import Task
 from svmkit.training.result import Fit
-from svmkit.training.settings import Method, Settings, resolve
+from svmkit.training.settings import CHOSEN, Method, Settings, resolve
 from svmkit.training.stream.input import streaming_solver
 from svmkit.training.stream.online import Online
 from svmkit.training.train import train
@@ -40,6 +41,7 @@ T = TypeVar("T", bound="type[SVMEstimator]")
 _SETTINGS = [
     field.name for field in fields(Settings) if field.name not in ("kernel_params", "loss_options", "stop", "seed")
 ]
+OF_SEARCH = ("best_params_", "best_score_", "cv_results_")
 _LIMITS = ("max_iter", "max_epochs", "time_limit", "max_support")
 
 # colours come from the page, so that the block can be read on dark ground too
@@ -69,13 +71,15 @@ class SVMEstimator(BaseEstimator):
         The solver; `svmkit plugins` lists their names.
     solver_options : dict of str to object, default=None
         Options of a solver that is given by its name, such as {"loss": "squared_hinge"}; `svmkit plugins` lists them.
-    C : float, default=1.0
-        The weight of the summed losses, > 0.
+    C : float or "cv", default=1.0
+        The weight of the summed losses, > 0. "cv" chooses it by cross-validation from values that the data suggest;
+        then the model of all samples is trained with the best one, to its certificate. A limit in seconds is that of
+        both.
     kernel : str, Kernel or callable, default=None
         The kernel. A callable f(X, Z) returns the kernel values (rows of X, rows of Z). None is "rbf", or "linear" for
         a solver that needs it.
-    gamma : {"scale", "auto", "msd"} or float, default="scale"
-        The parameter gamma of the kernels that have it.
+    gamma : {"scale", "auto", "msd"}, float or "cv", default="scale"
+        The parameter gamma of the kernels that have it; "cv" as for C.
     degree : int, default=3
         The degree of the polynomial kernel.
     coef0 : float, default=0.0
@@ -110,6 +114,12 @@ class SVMEstimator(BaseEstimator):
     warm_start : bool, default=False
         Whether `fit` starts at the support vectors of the last model that are among the samples. Samples may have
         changed or been added; columns, and classes if there are any, must be the same.
+    cv : int, splitter of scikit-learn, or sequence of (train, test), default=5
+        The folds by which parameters that are "cv" are chosen, and those of a calibration then. A number of folds is
+        shuffled with `random_state` and, of classes, stratified; it is lowered where a class has fewer samples.
+    metric : str, default=None
+        The scorer of scikit-learn by which candidates are compared. None is accuracy, or balanced accuracy where
+        `class_weight` is given or a class has less than a tenth of the samples; of quantities R2.
     verbose : int, default=0
         1 shows the progress of `fit` on stderr: a live line on a terminal or in a notebook, plain lines elsewhere.
 
@@ -145,6 +155,11 @@ class SVMEstimator(BaseEstimator):
         The certificate of each class pair, or the only one.
     history_ : list of History
         The history of each class pair, or the only one.
+    best_params_, best_score_ : dict, float
+        What was chosen among the parameters that are "cv", and the mean of the metric over the folds; nan where time or
+        Ctrl-C ended the search before a candidate was tried in all folds. They exist after a search only.
+    cv_results_ : dict of str to ndarray
+        The candidates of the search, best first, as scikit-learn's searches have them.
     """
 
     task: Task
@@ -164,7 +179,8 @@ class SVMEstimator(BaseEstimator):
 
     def _settings(self) -> Settings:
         """Return the settings that the parameters describe."""
-        own = vars(self)
+        own, defaults = vars(self), inspect.signature(type(self)).parameters
+        own = own | {name: defaults[name].default for name in self._names_to_choose()}
         return Settings(
             **{name: own[name] for name in _SETTINGS if name in own},
             loss_options={name: own[name] for name in ("tau", "delta") if own.get(name) is not None},
@@ -173,9 +189,35 @@ class SVMEstimator(BaseEstimator):
             seed=seed_of(self.random_state),
         )
 
-    def _train(self, X: Any, y: Any, **options: Any) -> None:
+    def _names_to_choose(self) -> tuple[str, ...]:
+        """Return the parameters that cross-validation chooses."""
+        values = {name: value for name, value in vars(self).items() if name not in ("solver", "kernel", "cv")}
+        if not any(isinstance(value, str) and value == CHOSEN for value in values.values()):
+            return ()
+        from svmkit.choice.one_call import names_to_choose
+
+        return names_to_choose({name: values[name] for name in self.get_params(deep=False) if name in values})
+
+    def _fit_chosen(self, X: Any, y: Any, method: Method, *, groups: Any, **options: Any) -> Fit:
+        """Train with the parameters that cross-validation chooses, and set the attributes of the search."""
+        from svmkit.choice.one_call import Choice, train_chosen
+
+        names = self._names_to_choose()
+        how = Choice(names=names, cv=getattr(self, "cv", 5), metric=getattr(self, "metric", None), groups=groups)
+        trained = train_chosen(X, y, method, how, **options)
+        result = trained.chosen.result
+        self.best_params_ = {} if result is None else dict(result.best.params)
+        self.best_score_ = math.nan if result is None else result.best.mean_score
+        self.cv_results_ = {} if result is None else result.cv_results_
+        return trained
+
+    def _train(self, X: Any, y: Any, *, groups: Any = None, **options: Any) -> None:
         """Train on samples, with further options of `svmkit.training.train.train`, and set the fitted attributes."""
-        settings = self._settings()
+        names, settings = self._names_to_choose(), self._settings()
+        for name in OF_SEARCH:
+            vars(self).pop(name, None)  # of an earlier fit
+        if groups is not None and not names:
+            raise InputError("groups are for parameters that are 'cv': nothing else is divided into folds")
         check_names(self, X, reset=True)
         method = resolve(settings, self.task)
         if getattr(self, "warm_start", False):
@@ -184,7 +226,10 @@ class SVMEstimator(BaseEstimator):
 
         def work(tasks: FitTasks | None) -> None:
             nonlocal trained
-            trained = train(X, y, method, callbacks=tasks, verbose=self.verbose, **options)
+            options["callbacks"], options["verbose"] = tasks, self.verbose
+            trained = (
+                self._fit_chosen(X, y, method, groups=groups, **options) if names else train(X, y, method, **options)
+            )
             self._online = None
             self._take(trained, method)
 
@@ -201,6 +246,10 @@ class SVMEstimator(BaseEstimator):
 
     def _learn(self, stream: Callable[..., Online], X: Any, y: Any, sample_weight: Any) -> None:
         """Learn from one more block of samples; `stream` makes what learns from the first one."""
+        if names := self._names_to_choose():
+            raise InputError(
+                f"no partial_fit with {names[0]}='cv': a stream cannot be divided into folds; give a value"
+            )
         fitted, online = getattr(self, "model_", None), getattr(self, "_online", None)
         if fitted is None:
             check_names(self, X, reset=True)

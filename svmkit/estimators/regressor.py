@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,8 +28,8 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
 
     Parameters
     ----------
-    epsilon : float, default=0.1
-        Half the width of the tube within which an error costs nothing, >= 0, in units of y.
+    epsilon : float or "cv", default=0.1
+        Half the width of the tube within which an error costs nothing, >= 0, in units of y; "cv" as for C.
     loss : str or Loss, default=None
         The loss, one of those that the solver takes: "epsilon_insensitive", "squared_epsilon_insensitive" (or "hinge",
         "squared_hinge"), "absolute_error", "squared_error", "huber", "quantile", "expectile", ...; None is that of the
@@ -68,8 +68,8 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
     solver: Any = "auto"
     _: KW_ONLY
     solver_options: Mapping[str, Any] | None = None
-    C: float = 1.0
-    epsilon: float = 0.1
+    C: float | Literal["cv"] = 1.0
+    epsilon: float | Literal["cv"] = 0.1
     loss: Any = None
     tau: Any = None
     delta: float | None = None
@@ -92,9 +92,11 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
     n_threads: int | None = None
     random_state: Any = 0
     warm_start: bool = False
+    cv: Any = 5
+    metric: Any = None
     verbose: int = 0
 
-    def fit(self, X, y, sample_weight=None, validation=None) -> SVMRegressor:
+    def fit(self, X, y, sample_weight=None, validation=None, groups=None) -> SVMRegressor:
         """Train on samples with targets. Ctrl-C keeps the best model so far, as for `SVMClassifier`.
 
         Parameters
@@ -107,6 +109,8 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
             The weight of each sample, >= 0.
         validation : tuple (X, y), default=None
             Held-out samples on which `history_` measures R2 as the model grows.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of the same group are in the same fold of the search for parameters that are "cv".
 
         Returns
         -------
@@ -118,7 +122,7 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         InputError
             The data or parameters cannot be used. It is a ValueError.
         """
-        self._train(X, column_or_1d(y), sample_weight=sample_weight, validation=validation)
+        self._train(X, column_or_1d(y), sample_weight=sample_weight, validation=validation, groups=groups)
         return self
 
     @only_where(require_stream)
@@ -151,7 +155,7 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         """
         if self.nu is not None:
             raise InputError("no partial_fit with nu: a stream has no fractions to bound; leave nu out")
-        self._learn(partial(OnlineRegression, epsilon=self.epsilon), X, column_or_1d(y), sample_weight)
+        self._learn(partial(OnlineRegression, epsilon=self._settings().epsilon), X, column_or_1d(y), sample_weight)
         return self
 
     def predict(self, X) -> np.ndarray:

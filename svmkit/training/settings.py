@@ -28,6 +28,8 @@ from svmkit.tasks import Task, task_named
 from svmkit.tasks.classification import SCHEMES
 from svmkit.training.weights import require_C
 
+CHOSEN = "cv"  # in place of C, gamma or epsilon: the value that cross-validation chooses
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:

@@ -206,7 +206,7 @@ def train(
     X, y, sample_weight, flags, verbose, callbacks : optional
         As for `fit`, where callbacks are `watch`.
     method, **options : Method, object
-        The task, the solver, the kernel and the settings; start, validation, metric, checkpoint of `fit_prepared`.
+        The task, solver, kernel and settings; start, validation, metric, checkpoint, fold of `fit_prepared`.
     """
     began = time.perf_counter()
     with displayed(verbose) as display:
@@ -230,6 +230,7 @@ def fit_prepared(
     metric: Metric | None = None,
     callbacks: BeforeSolve | Callbacks | None = None,
     checkpoint: Checkpoint | None = None,
+    fold: np.ndarray | None = None,
 ) -> Fit:
     """Train on data that have been checked, scaled and weighed, whose preparation `seconds` leave out.
 
@@ -241,6 +242,8 @@ def fit_prepared(
         As for `fit`, where callbacks are `watch`.
     metric : Metric, default=None
         What is measured on the validation set besides accuracy.
+    fold : ndarray of shape (n_samples,), int, default=None
+        The folds of the calibration, as `calibrated` takes them.
     """
     began = time.perf_counter()
     if isinstance(method, Settings):
@@ -252,7 +255,7 @@ def fit_prepared(
     if settings.calibration is not None:
         plain = replace(method, settings=replace(settings, calibration=None))
         whole = partial(fit_prepared, data, start=start, checkpoint=checkpoint, **given)
-        return calibrated(whole, fit_prepared, data, plain, settings.calibration)
+        return calibrated(whole, fit_prepared, data, plain, settings.calibration, fold)
     trainer = Trainer(data, method, start=start, **given)
     if checkpoint is not None:
         data.bind(checkpoint, settings)

@@ -1,8 +1,8 @@
 """Search for C, kernel parameters and solver options by cross-validation: `search` is the function, `Span` a range.
 
 The modules, in the order of the work: `grids` (texts), `space` (candidates), `estimator` (the fits of a fold),
-`backends`, `records` (finished folds, progress), `crossval` (the search), `result`, `picture`.
-It may import all rooms from `errors` to `estimators`, and `tracking`.
+`backends`, `records` (finished folds, progress), `splits` (folds), `crossval` (the search), `result`, `picture`.
+It may import all rooms from `errors` to `training`, and `cluster`.
 """
 
 import lazy_loader as lazy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import threading
 import time
@@ -141,12 +142,25 @@ def _ray(jobs: int) -> Iterator[None]:
             ray.shutdown()
 
 
-def supervise(work: Callable[[], T], *, stop: Callable[[], None], kill: Callable[[], None] | None) -> T | None:
-    """Return what `work` returns, or raise what it raises; None if SIGINT or SIGTERM ended it.
+def supervise(
+    work: Callable[[], T],
+    *,
+    stop: Callable[[], None],
+    kill: Callable[[], None] | None,
+    seconds: float = math.inf,
+) -> T | None:
+    """Return what `work` returns, or raise what it raises; None if SIGINT, SIGTERM or the limit in seconds ended it.
 
     After the first signal, `stop` asks the work to end and `kill` ends its worker processes; the second one raises
     KeyboardInterrupt. An exception that a handler of signals raises may be lost: in a callback, a finalizer, or where a
     library starts a process. A flag is not.
+
+    Parameters
+    ----------
+    work, stop, kill : callable, callable, callable or None
+        What is done, how it is asked to end, and how its worker processes are ended.
+    seconds : float, default=inf
+        The most time that the work has.
     """
     done: list[T] = []
     failed: list[BaseException] = []
@@ -168,15 +182,16 @@ def supervise(work: Callable[[], T], *, stop: Callable[[], None], kill: Callable
                 return
 
     thread = threading.Thread(target=run, daemon=True)
+    last = time.monotonic() + seconds
     with interrupt.catching() as flag:
         thread.start()
         try:
-            while thread.is_alive() and not flag:
-                thread.join(LOOK)
+            while thread.is_alive() and not flag and (left := last - time.monotonic()) > 0.0:
+                thread.join(min(LOOK, left))
             late = time.monotonic() + LATE
             while failed and not flag and time.monotonic() < late:
                 time.sleep(LOOK)
-            if flag and not done:
+            if not done and (flag or thread.is_alive()):
                 end()
                 flag.raised = False  # it is answered: another one ends what follows in the same command
                 return None

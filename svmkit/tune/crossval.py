@@ -33,6 +33,7 @@ from svmkit.tune.grids import Values
 from svmkit.tune.records import Progress, Records, Report, scratch
 from svmkit.tune.result import Result, Tried, from_records, from_results, rank, reasons
 from svmkit.tune.space import EPSILON, Path, plan
+from svmkit.tune.splits import Pair, make_splits
 
 REPORT = 0.3  # seconds between two reports of progress
 FEWEST = 5  # samples of the rarest class in the first round of halving, on average over its training folds
@@ -56,7 +57,9 @@ class Search:
 
     search: str = "grid"
     factor: int = 3  # by halving, 1 / `factor` of the candidates go on to the next round, with more samples
-    cv: int = 5  # folds, shuffled, of classes stratified
+    cv: Any = 5  # folds, shuffled, of classes stratified; or a splitter of scikit-learn, or pairs of rows (`Splits`)
+    groups: Any = None  # (n_samples,): rows of the same group are in the same fold
+    seconds: float = math.inf  # the most of the whole search; the candidates that were tried until then count
     jobs: int = 1  # fits that run at a time on the backend
     backend: str = "loky"
     cluster: Cluster | None = None  # a fit at a time on each worker, with its threads and a row cache of `memory`
@@ -66,6 +69,8 @@ class Search:
         backends.require(self.backend)
         if self.jobs < 1:
             raise InputError(f"jobs must be at least 1, not {self.jobs}")
+        if self.halves and (self.groups is not None or not isinstance(self.cv, int | np.integer)):
+            raise InputError("search=halving draws its own rows: give cv a number of folds, and no groups")
         if self.halves and self.factor < 2:
             raise InputError(f"factor must be at least 2, not {self.factor}")
 
@@ -156,6 +161,7 @@ def run(
     task: str | Task = "classify",
     metric: str | Metric | None = None,
     flags: np.ndarray | None = None,
+    sample_weight: np.ndarray | None = None,
     **options: Any,
 ) -> Result:
     """Try the candidates of `plan` by stratified cross-validation.
@@ -178,6 +184,8 @@ def run(
         where `class_weight` is given or a class has less than a tenth of the samples; of quantities R2.
     flags : boolean ndarray of shape (n_features,), default=None
         As for `svmkit.fit`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The weight of each sample in training, >= 0; held-out samples count alike, but those of weight 0 do not.
     **options
         The fields of `Search`, and settings as for `svmkit.fit`, of which memory and n_threads are those of all jobs
         together. Imputing, scaling and weights are determined in each fold anew.
@@ -204,11 +212,16 @@ def run(
     how = Search(**{name: options.pop(name) for name in _SEARCH if name in options})
     settings, task = Settings(solver=paths[0].solver, kernel=paths[0].kernel, **options), task_named(task)
     # unusable data are refused here once, instead of in each fold
-    data = TrainingData.of(X, y, resolve(settings, task), flags=flags)
+    data = TrainingData.of(X, y, resolve(settings, task), sample_weight=sample_weight, flags=flags)
     if not task.has_targets and EPSILON in paths[0].settings:
         raise InputError("epsilon is for quantities, and the labels are classes: leave it out of the grid")
     X, truth = data.raw, task.encode_truth(y, data.raw.shape[0])
-    _require_folds(how.cv, truth.classes, truth.codes)
+    folds = None
+    if how.groups is not None or not isinstance(how.cv, int | np.integer) or (data.weights == 0.0).any():
+        folds = make_splits(how.cv, truth, task, settings.seed, groups=how.groups, used=data.weights > 0.0, X=X).pairs
+        how = replace(how, cv=len(folds))
+    else:
+        _require_folds(int(how.cv), truth.classes, truth.codes)
     if not isinstance(metric, Metric):
         metric = metric_for(metric, truth.classes, truth.codes, settings.class_weight)
     began, jobs = time.perf_counter(), how.n_workers
@@ -220,7 +233,8 @@ def run(
         share = 1 if how.cluster is not None else jobs  # of the memory, which workers of a cluster have of their own
         each = replace(settings, memory=parse_bytes(settings.memory) // share, n_threads=max(1, all_threads // jobs))
         training = Training(max(len(path.Cs) for path in paths), folder, metric, each, task, flags)
-        tried, why, interrupted = _try_all(paths, X, truth, how, training)
+        weights = None if sample_weight is None else data.own_weights
+        tried, why, interrupted = _try_all(paths, X, truth, how, training, folds, weights)
     candidates = rank(paths, tried, why, data.X)
     if not candidates:
         raise Interrupted("interrupted before a candidate was tried in all folds")
@@ -231,12 +245,19 @@ def run(
 
 
 def _try_all(
-    paths: Sequence[Path], X: Any, truth: Answers, how: Search, training: Training
+    paths: Sequence[Path],
+    X: Any,
+    truth: Answers,
+    how: Search,
+    training: Training,
+    folds: Sequence[Pair] | None = None,
+    weights: np.ndarray | None = None,
 ) -> tuple[list[Tried], dict[tuple[int, int], str], bool]:
     """Fit all paths in all folds; return their scores, the reasons of failures, and whether a signal ended it."""
     y = truth.values
     estimator = (PathRegressor if training.task.has_targets else PathClassifier)(training=training)
-    searches = _searcher(estimator, list(paths), truth.codes, how)
+    searches = _searcher(estimator, list(paths), truth.codes, how, folds)
+    more = {} if weights is None else {"sample_weight": weights}
     records = Records(training.folder)
     n_fits = None if how.halves else how.cv * sum(len(path.Cs) for path in paths)
 
@@ -245,10 +266,11 @@ def _try_all(
             where = backends.running(how.backend, how.n_workers, training.settings.n_threads or 1)
         else:
             where = backends.running_on(how.cluster, records, X, y)
-        with _watch(records, how, n_fits), where, warnings.catch_warnings():
+        quiet = np.errstate(invalid="ignore")  # a tolerance may be infinite
+        with _watch(records, how, n_fits), where, quiet, warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="One or more of the .* scores are non-finite")
             try:
-                searches.fit(X, y)
+                searches.fit(X, y, **more)
             except BrokenProcessPool:
                 raise SvmkitError(
                     "a worker process was ended from outside (out of memory?): give fewer --jobs or a smaller --memory"
@@ -256,7 +278,7 @@ def _try_all(
         return from_results(searches.cv_results_, how.cv, X.shape[0])
 
     kill = how.cluster.cancel if how.cluster is not None else backends.end_workers if how.n_workers > 1 else None
-    tried = backends.supervise(work, stop=records.stop, kill=kill)
+    tried = backends.supervise(work, stop=records.stop, kill=kill, seconds=how.seconds)
     every = records.all()
     return tried or from_records(every, how.cv), reasons(every), tried is None
 
@@ -266,13 +288,17 @@ class _Halving(HalvingGridSearchCV):
 
 
 def _searcher(
-    estimator: PathClassifier | PathRegressor, paths: list[Path], codes: np.ndarray, how: Search
+    estimator: PathClassifier | PathRegressor,
+    paths: list[Path],
+    codes: np.ndarray,
+    how: Search,
+    folds: Sequence[Pair] | None,
 ) -> GridSearchCV | _Halving:
-    """Return the search of scikit-learn over some paths, on shuffled folds; classes are stratified."""
+    """Return the search of scikit-learn over some paths, on these folds, or shuffled ones; classes are stratified."""
     assert estimator.training is not None
     kind, seed = StratifiedKFold if isinstance(estimator, PathClassifier) else KFold, estimator.training.settings.seed
-    folds = kind(how.cv, shuffle=True, random_state=seed)
-    shared: dict[str, Any] = {"param_grid": {"path": paths}, "scoring": score, "cv": folds, "refit": False}
+    cv = kind(how.cv, shuffle=True, random_state=seed) if folds is None else folds
+    shared: dict[str, Any] = {"param_grid": {"path": paths}, "scoring": score, "cv": cv, "refit": False}
     if not how.halves:
         return GridSearchCV(estimator, **shared)
     # the samples of the first round, such that the last one has all; unlike by scikit-learn's "exhaust", some of them

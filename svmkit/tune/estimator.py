@@ -58,30 +58,36 @@ class PathEstimator(BaseEstimator):
         self.training = training
 
     @QUIET
-    def fit(self, X, y) -> PathEstimator:
-        """Train on X (n_samples, n_features) and y (n_samples,); raises KeyboardInterrupt once the search has ended."""
+    def fit(self, X, y, sample_weight=None) -> PathEstimator:
+        """Train the models of the path; raise KeyboardInterrupt once the search has ended.
+
+        Parameters
+        ----------
+        X, y, sample_weight : ndarray or CSR of shape (n_samples, n_features), ndarray of shape (n_samples,)
+            The samples, their labels or targets, and their weights.
+        """
         assert self.path is not None and self.training is not None
         self.fits_: list[Carried | None] = []  # None for a C whose training fails
         self.reasons_: dict[int, str] = {}  # why, by the position of C
         try:
-            self.fits_ += self._fits(X, y, self.path.Cs)
+            self.fits_ += self._fits(X, y, self.path.Cs, sample_weight)
         except Exception:  # one C may be the cause: each C is fitted alone
             for i, C in enumerate(self.path.Cs):
                 try:
-                    self.fits_ += self._fits(X, y, (C,))
+                    self.fits_ += self._fits(X, y, (C,), sample_weight)
                 except Exception as error:
                     self.fits_.append(None)
                     self.reasons_[i] = reason(error)
         self.n_samples_ = X.shape[0]
         return self
 
-    def _fits(self, X, y, Cs: tuple[float, ...]) -> list[Carried]:
+    def _fits(self, X, y, Cs: tuple[float, ...], weights: np.ndarray | None) -> list[Carried]:
         path, t = self.path, self.training
         assert path is not None and t is not None
         records, own = Records(t.folder), path.settings
         settings = replace(t.settings, solver=path.solver, kernel=path.kernel, n_threads=t.threads, **own)
         method = resolve(settings, t.task)
-        data = TrainingData.of(X, y, method, flags=t.flags)
+        data = TrainingData.of(X, y, method, sample_weight=weights, flags=t.flags)
         watch = as_callbacks(lambda k, n_problems, name: [lambda point: records.stopped])
         fits = path_prepared(data, Cs, method, callbacks=watch)
         ranked = is_ranked(data, t.metric, method)
@@ -104,10 +110,16 @@ class PathEstimator(BaseEstimator):
 class PathClassifier(ClassifierMixin, PathEstimator):
     """Classifiers of a path."""
 
-    def fit(self, X, y) -> PathEstimator:
-        """As `PathEstimator.fit`; scikit-learn asks classifiers for their classes."""
+    def fit(self, X, y, sample_weight=None) -> PathEstimator:
+        """As `PathEstimator.fit`; scikit-learn asks classifiers for their classes.
+
+        Parameters
+        ----------
+        X, y, sample_weight : ndarray or CSR of shape (n_samples, n_features), ndarray of shape (n_samples,)
+            As for `PathEstimator.fit`.
+        """
         self.classes_ = np.unique(y)
-        return super().fit(X, y)
+        return super().fit(X, y, sample_weight)
 
 
 class PathRegressor(RegressorMixin, PathEstimator):

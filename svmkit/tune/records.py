@@ -117,3 +117,14 @@ class Progress:
     of: int | None
     seconds: float
     best: float
+
+
+def progress_line(at: Progress, show: Callable[[float], str] = "{:.4f}".format) -> str:
+    """Return the progress of a search in words; `show` formats the metric."""
+    if at.fits == 0:
+        return "searching (the first run compiles)"
+    best = "" if math.isnan(at.best) else f"  best so far {show(at.best)}"
+    if at.of is None:
+        return f"{at.fits:,} fits{best}"
+    left = at.seconds / at.fits * (at.of - at.fits)
+    return f"{at.fits:,} of {at.of:,} fits{best}  about {left:,.0f} s left"

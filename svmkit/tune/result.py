@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -52,6 +52,8 @@ class Candidate:
         by the stop rules.
     reason : str or None
         Why a fit failed; None if none failed.
+    scores : tuple of float
+        The metric in each fold.
 
     Examples
     --------
@@ -81,6 +83,7 @@ class Candidate:
     determined: bool
     tol: float | None
     reason: str | None = None
+    scores: tuple[float, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -127,6 +130,26 @@ class Result:
         In a halving search, candidates of the last round come first.
         """
         return self.candidates[0]
+
+    @property
+    def cv_results_(self) -> dict[str, Any]:
+        """The candidates in the form of scikit-learn's searches, best first: arrays (n_candidates,) and `params`."""
+        every = self.candidates
+        names = list(dict.fromkeys(name for c in every for name in c.params))
+        found: dict[str, Any] = {"mean_fit_time": np.array([c.fit_s for c in every])}
+        for name in names:
+            values = np.ma.masked_all(len(every), dtype=object)
+            for k, c in enumerate(every):
+                if name in c.params:
+                    values[k] = c.params[name]
+            found[f"param_{name}"] = values
+        found["params"] = [dict(c.params) for c in every]
+        for k in range(max(len(c.scores) for c in every)):
+            found[f"split{k}_test_score"] = np.array([c.scores[k] for c in every])
+        mean = np.array([c.mean_score for c in every])
+        found |= {"mean_test_score": mean, "std_test_score": np.array([c.std_score for c in every])}
+        score = np.where(np.isnan(mean), -np.inf, np.round(mean, 9))  # equal scores share a rank, failed ones the last
+        return found | {"rank_test_score": 1 + (score[None, :] > score[:, None]).sum(axis=1).astype(np.int32)}
 
 
 class Tried(NamedTuple):
@@ -202,9 +225,16 @@ def rank(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int
             gammas[gamma] = path.kernel.resolve(X).params["gamma"] if isinstance(gamma, str) else gamma
         for i in range(len(path.Cs)):
             ranked.append(_candidate(path, i, gammas[gamma], last[path.number], why.get((path.number, i))))
-    return sorted(
-        ranked, key=lambda c: (c.failed, -c.n_rows, not c.determined, -round(c.mean_score, 9), c.C, c.gamma or 0.0)
-    )
+    return sort_candidates(ranked)
+
+
+def sort_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return candidates in the order of `rank`."""
+
+    def place(c: Candidate) -> tuple:
+        return c.failed, -c.n_rows, not c.determined, -round(c.mean_score, 9), c.C, c.gamma or 0.0
+
+    return sorted(candidates, key=place)
 
 
 def _candidate(path: Path, i: int, gamma: float | None, tried: Tried, reason: str | None) -> Candidate:
@@ -231,4 +261,5 @@ def _candidate(path: Path, i: int, gamma: float | None, tried: Tried, reason: st
         determined=means["determined"] == 1.0,
         tol=float(of["tol"].min()) if of["tol"].min() < math.inf else None,
         reason=reason,
+        scores=tuple(of["metric"].tolist()),
     )

@@ -30,12 +30,13 @@ MAY_IMPORT = {
     "solver": CORE[:-1],
     "training": [*CORE, "tasks", "model", "scoring"],
     "plotting": [*GROUND, "data", "solver", "tasks", "model"],
-    "estimators": TRAINING,
+    "tune": [*TRAINING, "cluster"],
+    "choice": [*TRAINING, "cluster", "tune"],
+    "estimators": [*TRAINING, "tune", "choice"],
     "tracking": TRAINING,
     "conformance": [*TRAINING, "estimators"],  # the hostile grid trains one-class models as users do
-    "tune": [*TRAINING, "cluster", "estimators", "tracking"],
     "compare": [*TRAINING, "cluster", "tracking", "plotting"],
-    "cli": [*TRAINING, "cluster", "estimators", "tracking", "plotting", "tune", "compare", "conformance"],
+    "cli": [*TRAINING, "cluster", "estimators", "tracking", "plotting", "tune", "choice", "compare", "conformance"],
     "__main__": ["cli"],
     "svmkit_": CORE,  # the packages of plugins/
     "svmkit_dask": [*TRAINING, "estimators", "cluster", "svmkit_corrective"],  # a driver, and an estimator of its own

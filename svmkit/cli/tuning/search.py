@@ -31,6 +31,7 @@ from svmkit.tasks import task_named
 from svmkit.tracking import Tracker
 from svmkit.tune import backends, grids, picture
 from svmkit.tune.ranking import with_gap
+from svmkit.tune.records import progress_line
 
 SCORES = ("mean_accuracy", "std_accuracy", "mean_score", "std_score")
 SHOWN = 10  # candidates in the table
@@ -138,7 +139,7 @@ class TuneJob:
                 jobs=given.jobs,
                 backend=given.backend,
                 cluster=cluster,
-                report=(lambda at: show(progress_line(at, self.metric))) if show else None,
+                report=(lambda at: show(progress_line(at, self.metric.format))) if show else None,
             )
         tried, best = self.result.candidates, self.result.best
         if self.result.interrupted:
@@ -303,14 +304,3 @@ def _numbers(c: tune.Candidate, metric: Metric) -> dict[str, float]:
 
 def _text(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def progress_line(at: tune.Progress, metric: Metric) -> str:
-    """Return the progress of the search in words."""
-    if at.fits == 0:
-        return "searching (the first run compiles)"
-    best = "" if math.isnan(at.best) else f"  best so far {metric.format(at.best)}"
-    if at.of is None:
-        return f"{at.fits:,} fits{best}"
-    left = at.seconds / at.fits * (at.of - at.fits)
-    return f"{at.fits:,} of {at.of:,} fits{best}  about {left:,.0f} s left"

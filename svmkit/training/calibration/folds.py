@@ -38,6 +38,25 @@ class Folds:
     data: TrainingData
     fold: np.ndarray
 
+    @property
+    def n_folds(self) -> int:
+        """The number of folds."""
+        return int(self.fold.max()) + 1
+
+    @classmethod
+    def take(cls, data: TrainingData, fold: np.ndarray) -> Folds:
+        """Take the fold of each sample, int (n,), as a search has used them; -1 is a sample that is in none.
+
+        Raises InputError where all samples of a class are in one fold.
+        """
+        fold = np.where(data.weights > 0.0, fold, -1)
+        for number in range(int(fold.max()) + 1):
+            left = np.bincount(data.codes[(data.weights > 0.0) & (fold != number)], minlength=len(data.classes))
+            if not left.min():
+                rare = data.classes[left.argmin()]
+                raise InputError(f"fold {number + 1} has all samples of class {rare}: the others train no calibration")
+        return cls(data, fold)
+
     @classmethod
     def of(cls, data: TrainingData, seed: int) -> Folds:
         """Draw the folds from each class in random order; raise InputError for a class of fewer samples than folds."""
@@ -63,7 +82,9 @@ class Folds:
         return self.data.without(self.fold == number)
 
 
-def calibrated(whole: Train, train: Train, data: TrainingData, method: Method, kind: str) -> Fit:
+def calibrated(
+    whole: Train, train: Train, data: TrainingData, method: Method, kind: str, fold: np.ndarray | None = None
+) -> Fit:
     """Train a model, and a calibration on the decisions of models that were trained without the samples they decide on.
 
     A fold starts at the model of all samples less its own, which takes fewer steps and does not move the optimum. Its
@@ -83,9 +104,12 @@ def calibrated(whole: Train, train: Train, data: TrainingData, method: Method, k
         samples may take half of it, and the folds share the rest.
     kind : {"sigmoid", "isotonic"}
         The kind of calibration.
+    fold : ndarray of shape (n_samples,), int, default=None
+        The fold of each sample, such as those of a search; None draws them.
     """
     settings = method.settings
-    began, folds, limit = time.perf_counter(), Folds.of(data, settings.seed), settings.rules.least(Seconds)
+    began, limit = time.perf_counter(), settings.rules.least(Seconds)
+    folds = Folds.of(data, settings.seed) if fold is None else Folds.take(data, fold)
     method = replace(method, settings=replace(settings, n_threads=None))  # those of the next line
     with threads.using(settings.n_threads), interrupt.catching() as flag:
         fitted = whole(method.limit(SHARE * limit))
@@ -125,28 +149,28 @@ class _OutOfFold:
 
     def train(self, flag: interrupt.Flag) -> None:
         """Train all folds, one after the other, or side by side where each of them would use one thread."""
-        data, began = self.folds.data, time.perf_counter()
+        data, n_folds, began = self.folds.data, self.folds.n_folds, time.perf_counter()
         alone = len(data.pairs) == 1 and (data.is_complete[0] or data.kernel.name == "linear")
 
         def some(first: int, last: int) -> None:
             for number in range(first, last):
                 left = self.left - (time.perf_counter() - began)
-                rounds = -(-(FOLDS - number) // at_once)
+                rounds = -(-(n_folds - number) // at_once)
                 if flag or (left <= 0.0 and self.decisions):
                     return
                 self._fold(number, max(left, 1e-9) / rounds)
 
-        at_once = min(threads.thread_count(), FOLDS) if alone else 1
+        at_once = min(threads.thread_count(), n_folds) if alone else 1
         if alone:  # there is to be memory for the kernel rows of all samples, too, and for the features of each fold
             rows = 0.0 if data.kernel.name == "linear" else 8.0 * float(data.sizes[0]) ** 2
-            each = (1.0 - 1.0 / FOLDS) ** 2 * rows + (0 if data.X is data.raw else data.X.data.nbytes)
-            most = (parse_bytes(data.memory) - rows) / each if each else FOLDS
+            each = (1.0 - 1.0 / n_folds) ** 2 * rows + (0 if data.X is data.raw else data.X.data.nbytes)
+            most = (parse_bytes(data.memory) - rows) / each if each else n_folds
             at_once = max(1, min(at_once, int(most)))
         if at_once > 1:
             with threads.using(at_once):
-                threads.spread(some, FOLDS, WORK)
+                threads.spread(some, n_folds, WORK)
         else:
-            some(0, FOLDS)
+            some(0, n_folds)
         self.interrupted |= bool(flag)
 
     def _fold(self, number: int, seconds: float) -> None:

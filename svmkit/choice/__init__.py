@@ -1,0 +1,9 @@
+"""One call: C, gamma and epsilon are chosen by cross-validation, then the model of all rows is trained and certified.
+
+The modules, in the order of the work: `ranges` (candidates from the data), `zoom` (the rounds), `one_call`.
+It may import all rooms from `errors` to `training`, `cluster` and `tune`.
+"""
+
+import lazy_loader as lazy
+
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -1,0 +1,458 @@
+"""`choose` finds C, gamma and epsilon by cross-validation; `train_chosen` and `fit` train the best model."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from svmkit.choice.ranges import Ranges
+from svmkit.choice.zoom import Zoom
+from svmkit.errors import InputError, SvmkitWarning
+from svmkit.losses.base import Loss
+from svmkit.runtime import interrupt, progress
+from svmkit.scoring.metric import Metric
+from svmkit.scoring.quantities import metric_for
+from svmkit.solver.selection import by_name
+from svmkit.solver.stopping import Seconds, Stop
+from svmkit.training import train as training
+from svmkit.training.data import TrainingData
+from svmkit.training.result import Fit
+from svmkit.training.settings import CHOSEN, Method, Settings, resolve
+from svmkit.tune.crossval import Interrupted, run
+from svmkit.tune.ranking import with_gap
+from svmkit.tune.records import Progress, Report, progress_line
+from svmkit.tune.result import Result, sort_candidates
+from svmkit.tune.space import EPSILON
+from svmkit.tune.splits import make_splits
+
+NAMES = ("C", "gamma", EPSILON)
+SHARE = 0.75  # of a limit in seconds that the search may take: the rest is for the model of all rows
+DELAY = 0.5  # seconds after which a live line appears
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What is chosen by cross-validation, and how.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What is chosen, of C, gamma and epsilon.
+    cv : int, splitter of scikit-learn, or sequence of (train, test), default=5
+        The folds; a number of them is shuffled with the seed of the settings and, of classes, stratified.
+    metric : str or Metric, default=None
+        As for `svmkit.tune.run`.
+    groups : array-like of shape (n_samples,), default=None
+        Rows of the same group are in the same fold.
+    jobs, backend : int, str, default=1, "loky"
+        The fits at a time, and where they run, as for `svmkit.tune.run`.
+    report : callable, default=None
+        Called now and then with the `svmkit.tune.Progress`, in a thread of its own.
+
+    Examples
+    --------
+    >>> from svmkit.choice import Choice
+    >>> Choice(names=("C",), cv=3).cv
+    3
+    """
+
+    names: tuple[str, ...]
+    cv: Any = 5
+    metric: str | Metric | None = None
+    groups: Any = None
+    jobs: int = 1
+    backend: str = "loky"
+    report: Report | None = None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a search has chosen.
+
+    Attributes
+    ----------
+    method : Method
+        The method of the best candidate, for all rows.
+    result : Result or None
+        The candidates, best first; None where time, or a signal, ended the search before one was tried in all folds.
+    fold : ndarray of shape (n_samples,), int, or None
+        The fold in which each row was held out; None where a row was held out more than once.
+    facts : dict
+        What a model tells of its search, as plain values.
+    """
+
+    method: Method
+    result: Result | None
+    fold: np.ndarray | None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ChosenFit(Fit):
+    """A trained model whose C, gamma or epsilon were chosen by cross-validation.
+
+    Attributes
+    ----------
+    chosen : Chosen
+        The candidates and the best one.
+
+    Examples
+    --------
+    >>> from svmkit import fit, load
+    >>> iris = load("iris")
+    >>> fitted = fit(iris.X, iris.y, C="cv", gamma="cv")
+    >>> fitted.chosen.result.best.params.keys() == {"C", "gamma"}, fitted.gap < 1e-3
+    (True, True)
+    """
+
+    chosen: Chosen = field(kw_only=True)
+
+
+def names_to_choose(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the parameters among these values that are "cv"; raise InputError if one of them cannot be chosen."""
+    asked = [name for name, value in values.items() if isinstance(value, str) and value == CHOSEN]
+    for name in asked:
+        if name not in NAMES:
+            raise InputError(f"{name}='cv': only {', '.join(NAMES)} are chosen by cross-validation; give a value")
+    return tuple(name for name in NAMES if name in asked)
+
+
+def require_choosable(names: tuple[str, ...], method: Method) -> None:
+    """Raise InputError, in one line, for a parameter that the method does not have."""
+    settings, task, kernel = method.settings, method.task, method.kernel
+    if not task.is_supervised:
+        raise InputError(f"{names[0]}='cv' needs labels: {task.noun} has none to compare candidates by")
+    if "gamma" in names and "gamma" not in kernel.params:
+        raise InputError(f"gamma='cv': the {kernel.name} kernel has no gamma: leave gamma out, or give another kernel")
+    if EPSILON in names:
+        if not task.has_targets:
+            raise InputError("epsilon='cv' is for quantities, and the labels are classes: leave epsilon out")
+        if settings.nu is not None:
+            raise InputError("epsilon='cv' with nu: training finds epsilon itself; leave one of the two out")
+        if getattr(method.loss, EPSILON, None) is None:
+            raise InputError(f"epsilon='cv': the loss {method.loss.name} has no epsilon: leave epsilon out")
+    if "C" in names and settings.nu is not None and not task.has_targets:
+        raise InputError("C='cv' with nu: C has no effect on nu-SVC; leave C out, or nu")
+
+
+def choose(
+    X,
+    y,
+    method: Method,
+    how: Choice,
+    *,
+    sample_weight: np.ndarray | None = None,
+    flags: np.ndarray | None = None,
+) -> Chosen:
+    """Choose parameters by cross-validation, from candidates that the data suggest.
+
+    Parameters
+    ----------
+    X, y, sample_weight, flags : optional
+        As for `svmkit.fit`.
+    method : Method
+        The settings; what is chosen has its default there. A limit in seconds among the stop rules is that of the
+        search and of the training that follows; the search takes at most three quarters of it.
+    how : Choice
+        What is chosen, and how.
+
+    Returns
+    -------
+    Chosen
+        The best candidate; the method as it is where none was tried in all folds, after a warning.
+
+    Raises
+    ------
+    InputError
+        The data or an option cannot be used.
+    SvmkitError
+        Every candidate failed.
+
+    Examples
+    --------
+    >>> from svmkit import load
+    >>> from svmkit.choice import Choice, choose
+    >>> from svmkit.training.settings import Settings, resolve
+    >>> iris = load("iris")
+    >>> chosen = choose(iris.X, iris.y, resolve(Settings()), Choice(names=("C",), cv=3))
+    >>> chosen.method.settings.C == chosen.result.best.C, chosen.facts["names"]
+    (True, ['C'])
+    """
+    began, settings = time.perf_counter(), method.settings
+    require_choosable(how.names, method)
+    plain = replace(method, settings=replace(settings, calibration=None, stop=_without_seconds(settings)))
+    data = TrainingData.of(X, y, plain, sample_weight=sample_weight, flags=flags)
+    truth = method.task.encode_truth(y, data.n_samples)
+    used = data.weights > 0.0
+    splits = make_splits(how.cv, truth, method.task, settings.seed, groups=how.groups, used=used, X=data.raw)
+    for line in splits.notes:
+        warnings.warn(line, SvmkitWarning, stacklevel=2)
+    metric = how.metric
+    if not isinstance(metric, Metric):
+        metric = metric_for(metric, truth.classes, truth.codes, settings.class_weight)
+    rounds = _Rounds(
+        partial(
+            run,
+            X=X,
+            y=y,
+            task=method.task,
+            metric=metric,
+            flags=flags,
+            sample_weight=sample_weight,
+            cv=splits.pairs,
+            jobs=how.jobs,
+            backend=how.backend,
+            **_shared_settings(plain, how.names),
+        ),
+        metric,
+        how.report,
+        began + SHARE * settings.rules.least(Seconds),
+    )
+    result = rounds.search(Zoom(plain, how.names, Ranges(data, settings.seed)))
+    fold, facts = splits.numbers(data.n_samples), {"names": list(how.names), "cv": len(splits.pairs)}
+    facts |= {"metric": metric.name, "ended": rounds.ended, "n_candidates": len(result.candidates) if result else 0}
+    if rounds.ended is not None:
+        rest = ", ".join(how.names) + " keep their defaults" if result is None else "the best so far is trained"
+        tried = f"{facts['n_candidates']:,} candidates were" if result else "a candidate was"
+        what = "interrupted" if rounds.ended == "interrupted" else "the time limit ended the search"
+        when = "after" if result else "before"
+        warnings.warn(f"{what} {when} {tried} tried in all folds: {rest}", SvmkitWarning, stacklevel=2)
+    if result is None:
+        return Chosen(method, None, fold, facts)
+    best = result.best
+    facts |= {"params": dict(best.params), "score": best.mean_score, "std": best.std_score}
+    return Chosen(
+        _method_of(result, method), result, fold, facts | {"n_fits": result.n_fits, "seconds": result.seconds}
+    )
+
+
+def _method_of(result: Result, method: Method) -> Method:
+    """Return the method of the best candidate for all rows, with the calibration and the limits of the caller."""
+    best, settings = result.best, method.settings
+    own: dict[str, Any] = {"kernel": best.kernel, "kernel_params": None, "C": best.C}
+    if EPSILON in best.params:
+        own[EPSILON] = best.params[EPSILON]
+        if isinstance(settings.loss, Loss):  # which has its own
+            own["loss"] = replace(settings.loss, **{EPSILON: best.params[EPSILON]})
+    if best.tol is not None:  # the order of the decisions is known there
+        own["stop"] = with_gap(settings.stop, best.tol)
+    return replace(method, settings=replace(settings, **own), kernel=best.kernel)
+
+
+def _without_seconds(settings: Settings) -> Stop | None:
+    """Return the stop rules of a fit of the search, whose limit in seconds is that of all fits together."""
+    if settings.stop is None:
+        return None
+    return Stop(tuple(rule for rule in settings.rules.criteria if not isinstance(rule, Seconds)))
+
+
+def _shared_settings(method: Method, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the settings that all candidates share, as `svmkit.tune.run` takes them."""
+    shared = {field.name: getattr(method.settings, field.name) for field in fields(method.settings)}
+    for name in ("solver", "solver_options", "kernel", "kernel_params", "C", "calibration"):
+        del shared[name]  # what a candidate has of its own
+    if EPSILON in names:  # a loss would have an epsilon of its own; its name is known to the solver
+        shared |= {"loss": None, "loss_options": None}
+    elif isinstance(shared["loss"], Loss):  # it has its options
+        shared["loss_options"] = None
+    return shared | {"sampler": method.sampler}
+
+
+class _Rounds:
+    """The rounds of a search on the same folds, joined to one result; `ended` says what has ended it early."""
+
+    def __init__(self, run: Callable[..., Result], metric: Metric, report: Report | None, last: float) -> None:
+        self.ended: str | None = None
+        self._run, self._metric, self._listener, self._last = run, metric, report, last
+        self._best, self._n_fits = math.nan, 0
+
+    def search(self, zoom: Zoom) -> Result | None:
+        """Return the candidates of all rounds, best first; None if not one was tried in all folds."""
+        began, found, paths = time.perf_counter(), None, zoom.first_paths()
+        with interrupt.catching() as flag:
+            while paths and self.ended is None:
+                left = self._last - time.perf_counter()
+                if flag or left <= 0.0:
+                    self.ended, flag.raised = "interrupted" if flag else "time_limit", False
+                    break
+                try:
+                    result = self._run(paths, seconds=left, report=self._listener and self._report)
+                except Interrupted:
+                    self.ended = self._why()
+                    break
+                self.ended = self._why() if result.interrupted else None
+                self._n_fits += result.n_fits
+                every = sort_candidates([*(found.candidates if found else ()), *result.candidates])
+                seconds = time.perf_counter() - began
+                found = Result(every, self._metric, self._n_fits, seconds, self.ended is not None)
+                paths = zoom.next_paths(every)
+        return found
+
+    def _why(self) -> str:
+        return "interrupted" if time.perf_counter() < self._last else "time_limit"
+
+    def _report(self, at: Progress) -> None:
+        """Report the progress of a round as that of the search, whose number of fits is not known yet."""
+        assert self._listener is not None
+        known = [best for best in (self._best, at.best) if not math.isnan(best)]
+        self._best = max(known, default=math.nan)
+        self._listener(replace(at, fits=self._n_fits + at.fits, of=None, best=self._best))
+
+
+def train_chosen(
+    X,
+    y,
+    method: Method,
+    how: Choice,
+    *,
+    sample_weight: np.ndarray | None = None,
+    flags: np.ndarray | None = None,
+    verbose: int = 0,
+    **options: Any,
+) -> ChosenFit:
+    """Choose parameters by cross-validation, and train the model of the best ones on all rows.
+
+    Parameters
+    ----------
+    X, y, sample_weight, flags, verbose : optional
+        As for `svmkit.fit`.
+    method, how : Method, Choice
+        As for `choose`. A calibration takes the folds of the search.
+    **options
+        As for `svmkit.training.train.train`.
+
+    Examples
+    --------
+    >>> from svmkit import load
+    >>> from svmkit.choice import Choice
+    >>> from svmkit.choice.one_call import train_chosen
+    >>> from svmkit.training.settings import Settings, resolve
+    >>> iris = load("iris")
+    >>> fitted = train_chosen(iris.X, iris.y, resolve(Settings()), Choice(names=("C",), cv=3))
+    >>> fitted.model.about["search"]["metric"]
+    'accuracy'
+    """
+    began = time.perf_counter()
+    given: dict[str, Any] = {"sample_weight": sample_weight, "flags": flags}
+    live = progress.live("searching (the first run compiles)", delay=DELAY, lines=True)
+    with live if verbose else nullcontext() as show:
+        if show is not None:
+            how = replace(how, report=lambda at: show(f"svmkit: {progress_line(at)}"))
+        chosen = choose(X, y, method, how, **given)
+    searched = time.perf_counter() - began
+    best = chosen.method
+    limit = best.settings.rules.least(Seconds)
+    if math.isfinite(limit):
+        best = best.limit(limit - searched)
+    fold = chosen.fold if best.settings.calibration is not None else None
+    fitted = training.train(X, y, best, verbose=verbose, fold=fold, **given, **options)
+    model = replace(fitted.model, about=fitted.model.about | {"search": chosen.facts})
+    own = {field.name: getattr(fitted, field.name) for field in fields(Fit)}
+    own |= {"model": model, "seconds": searched + fitted.seconds}
+    return ChosenFit(**own, chosen=replace(chosen, method=best))
+
+
+def _complete(function: Callable[..., Fit]) -> Callable[..., Fit]:
+    """Decorate `fit`: its signature and its docstring get what they leave to `svmkit.training.fit`."""
+    own, base = inspect.signature(function), inspect.signature(training.fit)
+    named = {name: one for name, one in own.parameters.items() if one.kind is not inspect.Parameter.VAR_KEYWORD}
+    every = [named.get(name, one) for name, one in base.parameters.items()]
+    every += [one for name, one in named.items() if name not in base.parameters]
+    vars(function)["__signature__"] = own.replace(parameters=every)
+    text, base_text = (inspect.cleandoc(each.__doc__ or "") for each in (function, training.fit))
+    entries = re.split(r"\n(?=\S)", base_text.partition("----------\n")[2].partition("\n\n")[0])
+    lacking = "\n".join(entry for entry in entries if entry.partition(" :")[0] not in named)
+    function.__doc__ = re.sub(r"\*\*options\n.*\n", lambda _: lacking + "\n", text)
+    return function
+
+
+@_complete
+def fit(
+    X,
+    y,
+    *,
+    kernel: Any = None,
+    C: float | Literal["cv"] = 1.0,
+    gamma: float | str | None = None,
+    epsilon: float | Literal["cv"] = 0.1,
+    cv: Any = 5,
+    metric: str | Metric | None = None,
+    groups: Any = None,
+    **options: Any,
+) -> Fit:
+    """Train a classifier for two classes or more, or a regression function; parameters that are "cv" are chosen first.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features), float32 or float64
+        The training samples, dense or CSR; NaN is a hole, for `impute` to fill. For a precomputed kernel, the kernel
+        values (n_samples, n_samples).
+    y : array-like of shape (n_samples,)
+        The labels, numbers or text; in regression the targets, finite numbers that are not all the same.
+    kernel : Kernel, str or callable, default=None
+        The kernel. Parameters such as gamma="scale" are computed from X after scaling. None is rbf, or linear for a
+        solver that needs it.
+    C : float or "cv", default=1.0
+        The weight of the summed losses, > 0. The weight C_i of a sample is C times its class weight times its sample
+        weight. "cv" chooses it by cross-validation from values that the data suggest (docs/tune.md, "One call").
+    gamma : float, {"scale", "auto", "msd"} or "cv", default=None
+        The gamma of a kernel that is given by its name; "cv" chooses it, of any kernel that has one. None is that of
+        the kernel.
+    epsilon : float or "cv", default=0.1
+        In regression, half the width of the tube within which an error costs nothing, >= 0, in units of y; or "cv".
+    cv : int, splitter of scikit-learn, or sequence of (train, test), default=5
+        The folds by which parameters are chosen; a calibration takes them, too.
+    metric : str or Metric, default=None
+        The scorer of scikit-learn by which candidates are compared, as for `svmkit.tune.run`.
+    groups : array-like of shape (n_samples,), default=None
+        Rows of the same group are in the same fold.
+    **options
+        The others are those of `svmkit.training.fit`:
+
+    Returns
+    -------
+    Fit
+        The model, its certificates and its history. Ctrl-C returns the best model so far. It is a `ChosenFit`, with the
+        candidates, where something was chosen.
+
+    Raises
+    ------
+    InputError
+        The data or options cannot be used; the message says in one line how to correct them.
+
+    Examples
+    --------
+    >>> from svmkit import fit
+    >>> from svmkit.kernels import RBF
+    >>> fitted = fit([[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"], kernel=RBF(1.0))
+    >>> str(fitted.status), fitted.model.predict([[0.5], [2.5]]).tolist()
+    ('converged', ['low', 'high'])
+    """
+    names = names_to_choose({"C": C, "gamma": gamma, EPSILON: epsilon, "nu": options.get("nu")})
+    own = {} if gamma is None or "gamma" in names else {"gamma": gamma}
+    if own and not isinstance(kernel, str | None):
+        raise InputError(f"gamma={gamma!r} is for a kernel that is given by its name: give {kernel!r} its own")
+    kernel = by_name.kernel(kernel, own, options.get("solver", "auto") if kernel is None else None)
+    numbers: dict[str, Any] = {"C": C, EPSILON: epsilon}
+    if not names:
+        if groups is not None:
+            raise InputError("groups are for parameters that are 'cv': nothing else is divided into folds")
+        return training.fit(X, y, kernel=kernel, **numbers, **options)
+    inspect.signature(training.fit).bind(X, y, kernel=kernel, **options)  # a TypeError for what it does not take
+    known = {field.name for field in fields(Settings)}
+    numbers = {name: value for name, value in numbers.items() if name not in names}
+    settings = Settings(kernel=kernel, **numbers, **{name: value for name, value in options.items() if name in known})
+    rest = {name: value for name, value in options.items() if name not in known}
+    task, rest["callbacks"] = rest.pop("task", "classify"), rest.pop("watch", None)
+    how = Choice(names=names, cv=cv, metric=metric, groups=groups)
+    return train_chosen(X, y, resolve(settings, task), how, **rest)

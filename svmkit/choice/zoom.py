@@ -1,0 +1,162 @@
+"""The rounds of a search: a few candidates far apart, then their neighbours around the best one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from svmkit.choice.ranges import STEP, Ranges, round_number
+from svmkit.kernels.functions import Kernel
+from svmkit.training.settings import Method
+from svmkit.tune.result import Candidate
+from svmkit.tune.space import EPSILON, Path
+
+C_STEPS = (0.1, 1.0, 10.0, 100.0)  # of the first round, in units of the data
+MOST_C, LEAST_C = 1e4, 1e-3  # in units of the data: no candidate lies beyond
+ROUNDS = 3
+LEAST_GAIN = 1e-3  # of the metric that a larger C has to bring
+FINER = math.sqrt(10.0)  # between values of C of the second round
+
+
+@dataclass(frozen=True)
+class Point:
+    """A candidate; gamma and epsilon are None where they are not searched."""
+
+    C: float
+    gamma: float | None = None
+    epsilon: float | None = None
+
+
+class Zoom:
+    """What is tried: candidates at the scales of the data, then around the best one.
+
+    The first round has C at a tenth, 1, 10 and 100 times its unit for each of three gammas; the default is among them.
+    The second has C a factor of sqrt(10) and gamma a factor of 2 away from the best, or further on where the best has
+    the largest or the smallest value; epsilon at a quarter and four times its value. The third goes on where the best
+    lies at an end once more.
+
+    Parameters
+    ----------
+    method : Method
+        The solver, the kernel and the values that are not searched.
+    names : tuple of str
+        What is searched, of C, gamma and epsilon.
+    ranges : Ranges
+        The scales of the data.
+
+    Examples
+    --------
+    >>> from svmkit import load
+    >>> from svmkit.choice.ranges import Ranges
+    >>> from svmkit.choice.zoom import Zoom
+    >>> from svmkit.training import TrainingData
+    >>> from svmkit.training.settings import Settings, resolve
+    >>> iris, method = load("iris"), resolve(Settings())
+    >>> zoom = Zoom(method, ("C",), Ranges(TrainingData.of(iris.X, iris.y, method), seed=0))
+    >>> [len(path.Cs) for path in zoom.first_paths()]
+    [5]
+    """
+
+    def __init__(self, method: Method, names: tuple[str, ...], ranges: Ranges) -> None:
+        self.method, self.names, self.ranges = method, names, ranges
+        self.tried: dict[Point, None] = {}
+        self.rounds = 0
+
+    def first_paths(self) -> list[Path]:
+        """Return the paths of the first round."""
+        gammas: list[float | None] = [*self.ranges.gammas()] if "gamma" in self.names else [None]
+        default = self._default()
+        epsilon = self.ranges.epsilon(self._kernel(default.gamma)) if EPSILON in self.names else None
+        return self._new([default, *(Point(C, gamma, epsilon) for gamma in gammas for C in self._Cs(gamma))])
+
+    def next_paths(self, candidates: list[Candidate]) -> list[Path]:
+        """Return the paths of the next round, given all candidates so far, best first; none where nothing is left."""
+        best = candidates[0]
+        is_perfect = best.mean_score >= 1.0
+        if best.failed or is_perfect or self.rounds >= ROUNDS:
+            return []
+        at = _point(best)
+        points: list[Point] = []
+        if "C" in self.names:
+            beside = [p.C for p in self.tried if replace(p, C=at.C) == at]
+            Cs = self._around(at.C, beside, FINER)
+            if max(beside) == at.C and not self._gains(candidates, at):
+                Cs = [at.C / FINER]  # a plateau: a larger C takes longer and is worth no more
+            points += [replace(at, C=self._clip(C, at.gamma)) for C in Cs]
+        if at.gamma is not None:
+            beside = [p.gamma for p in self.tried if p.gamma is not None]
+            for gamma in self._around(at.gamma, beside, STEP / 2):
+                points += [replace(at, gamma=gamma, C=C) for C in self._Cs_beside(at, gamma)]
+        if at.epsilon is not None and self.rounds == 1:
+            points += [replace(at, epsilon=round_number(at.epsilon * factor)) for factor in (1 / STEP, STEP)]
+        return self._new(points)
+
+    def _gains(self, candidates: list[Candidate], at: Point) -> bool:
+        """Return whether the best candidate is worth more than that of the next smaller C, where there is one."""
+        beside = [c for c in candidates if c.C < at.C and replace(_point(c), C=at.C) == at]
+        return not beside or candidates[0].mean_score - max(beside, key=lambda c: c.C).mean_score > LEAST_GAIN
+
+    def _around(self, value: float, tried: Iterable[float], step: float) -> list[float]:
+        """Return the values beside one; those further on if it is at an end; none of others after the second round."""
+        tried = sorted(tried)
+        if value >= tried[-1]:
+            return [value * step, value * step**2]
+        if value <= tried[0]:
+            return [value / step, value / step**2]
+        return [value / step, value * step] if self.rounds == 1 else []
+
+    def _Cs(self, gamma: float | None) -> list[float]:
+        if "C" not in self.names:
+            return [self.method.settings.C]
+        unit = self._unit(gamma)
+        return [self._clip(unit * step, gamma) for step in C_STEPS]
+
+    def _Cs_beside(self, at: Point, gamma: float) -> list[float]:
+        """Return values of C for another gamma: those around the C that is the same in units of the data."""
+        if "C" not in self.names:
+            return [at.C]
+        same = at.C * self._unit(gamma) / self._unit(at.gamma)
+        return [self._clip(same * step, gamma) for step in (1 / FINER, 1.0, FINER)]
+
+    def _clip(self, C: float, gamma: float | None) -> float:
+        unit = self._unit(gamma)
+        least = max(LEAST_C * unit, self.ranges.least_C(self._kernel(gamma)))
+        return round_number(min(max(C, least), max(MOST_C * unit, least)))
+
+    def _unit(self, gamma: float | None) -> float:
+        return self.ranges.unit(self._kernel(gamma))
+
+    def _kernel(self, gamma: float | None) -> Kernel:
+        """Return the kernel with this gamma, or as it was resolved on all samples."""
+        return self.ranges.data.kernel if gamma is None else replace(self.method.kernel, gamma=gamma)  # type: ignore[call-arg]
+
+    def _default(self) -> Point:
+        """Return what would be trained without a search."""
+        gamma = self.ranges.default_gamma() if "gamma" in self.names else None
+        return Point(self.method.settings.C, gamma, self.method.settings.epsilon if EPSILON in self.names else None)
+
+    def _new(self, points: Iterable[Point]) -> list[Path]:
+        """Return the points that are new, joined to paths, and note them."""
+        self.rounds += 1
+        new = [point for point in dict.fromkeys(points) if point not in self.tried]
+        self.tried |= dict.fromkeys(new)
+        paths: dict[Point, list[float]] = {}
+        for point in new:
+            paths.setdefault(replace(point, C=0.0), []).append(point.C)
+        solver, has_C = self.method.solver, "C" in self.names
+        return [
+            Path(
+                k,
+                solver,
+                self.method.kernel if point.gamma is None else self._kernel(point.gamma),
+                tuple(sorted(Cs)),
+                {name: value for name in ("gamma", EPSILON) if (value := getattr(point, name)) is not None},
+                has_C,
+            )
+            for k, (point, Cs) in enumerate(paths.items())
+        ]
+
+
+def _point(candidate: Candidate) -> Point:
+    return Point(candidate.C, candidate.params.get("gamma"), candidate.params.get(EPSILON))

@@ -1,0 +1,200 @@
+"""The folds of a search: as many as the rows allow, groups kept together, or as a splitter of scikit-learn says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
+
+from svmkit.errors import InputError, one_line
+from svmkit.tasks import Answers, Task
+
+Pair = tuple[np.ndarray, np.ndarray]
+"""The rows on which the models of a fold are trained, and those on which they are measured."""
+
+BLOCK = 1 << 14  # rows that are projected at a time
+MANY = 0.02  # share of the rows that are in another fold, too, from which on a line says so
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The folds of a search.
+
+    Attributes
+    ----------
+    pairs : tuple of (ndarray, ndarray)
+        For each fold the numbers of the rows for training and of those that are held out.
+    notes : tuple of str
+        What the caller should know, a line each: fewer folds than wanted, rows that are in several folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.tasks import task_named
+    >>> from svmkit.tune.splits import make_splits
+    >>> task = task_named("classify")
+    >>> splits = make_splits(5, task.encode(["a", "b"] * 3, 6), task, seed=0)
+    >>> len(splits.pairs), splits.notes
+    (3, ('class a has 3 samples: 3 folds in place of 5',))
+    """
+
+    pairs: tuple[Pair, ...]
+    notes: tuple[str, ...] = ()
+
+    def numbers(self, n_samples: int) -> np.ndarray | None:
+        """Return the fold of each row (n_samples,), -1 where a row is never held out; None if one is held out twice."""
+        fold = np.full(n_samples, -1)
+        for k, (_, held) in enumerate(self.pairs):
+            if (fold[held] >= 0).any():
+                return None
+            fold[held] = k
+        return fold
+
+
+def make_splits(
+    cv: Any,
+    truth: Answers,
+    task: Task,
+    seed: int,
+    *,
+    groups: Any = None,
+    used: np.ndarray | None = None,
+    X: Any = None,
+) -> Splits:
+    """Return the folds of a search; fewer than wanted, with a note, where a class or the groups are too few.
+
+    Parameters
+    ----------
+    cv : int, splitter of scikit-learn, or sequence of (train, test)
+        The number of folds, which are shuffled and, of classes, stratified; or what makes them; or the rows of each.
+    truth, task : Answers, Task
+        The classes or the targets, and what is learnt.
+    seed : int
+        Seed of the shuffling.
+    groups : array-like of shape (n_samples,), default=None
+        Rows of the same group are in the same fold.
+    used : boolean ndarray of shape (n_samples,), default=None
+        The rows that take part; None are all.
+    X : ndarray or CSR matrix of shape (n_samples, n_features), default=None
+        The rows, to look for equal ones in different folds.
+
+    Raises
+    ------
+    InputError
+        There are fewer than two samples of a class, or fewer than two groups; or `cv` or `groups` cannot be used.
+    """
+    n = len(truth.codes)
+    rows = np.arange(n) if used is None else np.flatnonzero(used)
+    groups = _checked_groups(groups, n)
+    notes: list[str] = []
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        folds = _n_folds(int(cv), truth, task, rows, groups, notes)
+        stratified = {True: StratifiedKFold, False: StratifiedGroupKFold}[groups is None]
+        plain = {True: KFold, False: GroupKFold}[groups is None]
+        splitter: Any = (stratified if task.has_classes else plain)(folds, shuffle=True, random_state=seed)
+    else:
+        splitter = _splitter_of(cv)
+    try:
+        if isinstance(cv, int | np.integer) or hasattr(cv, "split"):  # it divides the rows that take part
+            parts = splitter.split(rows, truth.values[rows], None if groups is None else groups[rows])
+            pairs = tuple((rows[train], rows[test]) for train, test in parts)
+        else:  # numbers of all rows
+            takes_part = np.isin(np.arange(n), rows)
+            pairs = tuple(
+                (_keep_used(train, takes_part), _keep_used(test, takes_part)) for train, test in splitter.split()
+            )
+    except (ValueError, TypeError, IndexError) as error:
+        raise InputError(f"cv cannot split the data: {one_line(error)}") from None
+    if not pairs or not all(len(train) and len(test) for train, test in pairs):
+        raise InputError("cv gives folds without rows: give a number of folds, such as 5")
+    if X is not None and (duplicates := count_duplicates(X, pairs)) >= max(MANY * len(rows), 1):
+        notes.append(
+            f"{duplicates:,} of {len(rows):,} rows are equal to one in another fold, so that scores may be too high: "
+            "groups keep such rows together"
+        )
+    return Splits(pairs, tuple(notes))
+
+
+def _keep_used(numbers: Any, takes_part: np.ndarray) -> np.ndarray:
+    """Return those of some numbers of rows, or of a mask of all rows, that take part."""
+    rows = np.arange(len(takes_part))[np.asarray(numbers)]
+    return rows[takes_part[rows]]
+
+
+def _splitter_of(cv: Any) -> Any:
+    if cv is None or isinstance(cv, bool | str | float):
+        raise InputError(f"cv must be a number of folds, a splitter of scikit-learn or pairs of rows, not {cv!r}")
+    try:
+        return check_cv(cv)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"cv={cv!r} is no way to split data: {one_line(error)}") from None
+
+
+def _checked_groups(groups: Any, n: int) -> np.ndarray | None:
+    """Return the number of the group of each row."""
+    if groups is None:
+        return None
+    given = np.asarray(groups)
+    if given.shape != (n,):
+        raise InputError(f"groups must be {n} values, one for each sample, not of shape {given.shape}")
+    return np.unique(given if given.dtype != object else given.astype(str), return_inverse=True)[1]
+
+
+def _n_folds(
+    wanted: int, truth: Answers, task: Task, rows: np.ndarray, groups: np.ndarray | None, notes: list[str]
+) -> int:
+    """Return the number of folds that the rows allow; a note says why it is smaller than wanted."""
+    if wanted < 2:
+        raise InputError(f"cv must be at least 2 folds, not {wanted}")
+    if not len(rows):
+        raise InputError("sample weights are zero for all samples: training needs one of weight > 0")
+    folds, why, codes = wanted, "", truth.codes[rows]
+    if task.has_classes:
+        counts = np.bincount(codes, minlength=len(truth.classes))
+        rare, fewest = truth.classes[counts.argmin()], int(counts.min())
+        if not fewest:
+            raise InputError(f"sample weights are zero for all of class {rare}: training needs every class")
+        if fewest < folds:
+            folds, why = fewest, f"class {rare} has {fewest:,} sample{'s' if fewest != 1 else ''}"
+    elif len(rows) // 2 < folds:  # R2 needs two rows
+        folds, why = len(rows) // 2, f"there are {len(rows):,} samples"
+    if groups is not None and (n_groups := len(np.unique(groups[rows]))) < folds:
+        folds, why = n_groups, f"there {'are' if n_groups != 1 else 'is'} {n_groups:,} group{'s' * (n_groups != 1)}"
+    if folds < 2:
+        raise InputError(f"{why}: that cannot be cross-validated; give numbers in place of 'cv', or add samples")
+    if folds < wanted:
+        notes.append(f"{why}: {folds} folds in place of {wanted}")
+    return folds
+
+
+def count_duplicates(X: Any, pairs: Sequence[Pair]) -> int:
+    """Return how many held-out rows of X (n, d) are equal to a row that is held out in another fold."""
+    held = np.concatenate([test for _, test in pairs])
+    fold = np.repeat(np.arange(len(pairs)), [len(test) for _, test in pairs])
+    keys = _row_keys(X)[held]
+    _, at = np.unique(keys, return_inverse=True)
+    first = np.full(at.max() + 1, -1)
+    first[at] = fold
+    several = np.zeros(len(first), dtype=bool)
+    several[at[first[at] != fold]] = True
+    return int(several[at].sum())
+
+
+def _row_keys(X: Any) -> np.ndarray:
+    """Return a number for each row, the same for equal rows alone, up to chance: a random projection in float64."""
+    weights, keys = np.random.default_rng(0).standard_normal(X.shape[1]), np.empty(X.shape[0])
+    for first in range(0, X.shape[0], BLOCK):
+        block = X[first : first + BLOCK].astype(np.float64)
+        block = np.nan_to_num(block, nan=np.pi) if isinstance(block, np.ndarray) else block
+        with np.errstate(invalid="ignore", over="ignore"):
+            keys[first : first + BLOCK] = np.nan_to_num(np.asarray(block @ weights).ravel())
+    return keys
