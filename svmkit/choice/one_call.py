@@ -127,6 +127,18 @@ def names_to_choose(values: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in NAMES if name in asked)
 
 
+def choosable_names(method: Method) -> tuple[str, ...]:
+    """Return what cross-validation can choose for a method, of C, gamma and epsilon."""
+    found = []
+    for name in NAMES:
+        try:
+            require_choosable((name,), method)
+        except InputError:
+            continue
+        found.append(name)
+    return tuple(found)
+
+
 def require_choosable(names: tuple[str, ...], method: Method) -> None:
     """Raise InputError, in one line, for a parameter that the method does not have."""
     settings, task, kernel = method.settings, method.task, method.kernel

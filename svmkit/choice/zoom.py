@@ -86,7 +86,7 @@ class Zoom:
             points += [replace(at, C=self._clip(C, at.gamma)) for C in Cs]
         if at.gamma is not None:
             beside = [p.gamma for p in self.tried if p.gamma is not None]
-            for gamma in self._around(at.gamma, beside, STEP / 2):
+            for gamma in map(round_number, self._around(at.gamma, beside, STEP / 2)):
                 points += [replace(at, gamma=gamma, C=C) for C in self._Cs_beside(at, gamma)]
         if at.epsilon is not None and self.rounds == 1:
             points += [replace(at, epsilon=round_number(at.epsilon * factor)) for factor in (1 / STEP, STEP)]

@@ -34,6 +34,9 @@ def train(options: Options) -> None:
     from svmkit.cli.training.train_options import TrainOptions
 
     wanted = TrainOptions(**vars(options))
+    if wanted.tune:
+        _tune(options)
+        return
     if wanted.scheduler is not None:
         from svmkit.cli.training import cluster
 
@@ -57,13 +60,7 @@ def tune(options: Options) -> None:
     the smallest C wins, then the smallest gamma. Ctrl-C (or SIGTERM) ends the search: the candidates that were tried in
     all folds count.
     """
-    from svmkit.cli.tuning.search import TuneJob
-
-    job = TuneJob(options)
-    outcome = job.run()
-    job.show(outcome)
-    if outcome.failure:
-        raise outcome.failure
+    _tune(options)
 
 
 @takes("compare", argument("data", list[str], "Files, or names of sets.", None))
@@ -243,6 +240,17 @@ def check(options: Options) -> None:
         emit(done[0] if len(done) == 1 else {"passed": all(d["passed"] for d in done), "plugins": done})
     if not all(d["passed"] for d in done):
         raise typer.Exit(1)
+
+
+def _tune(options: Options) -> None:
+    """Search, refit and show the result, also where a file could not be written."""
+    from svmkit.cli.tuning.search import TuneJob
+
+    job = TuneJob(options)
+    outcome = job.run()
+    job.show(outcome)
+    if outcome.failure:
+        raise outcome.failure
 
 
 def _run(job: Any) -> None:

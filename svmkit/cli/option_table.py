@@ -143,7 +143,12 @@ _SEARCH = _panel(
          "2^-5:2^15:2 (a step in exponents), or, for --search random, a range (0.1:1000, drawn even in log). Default: "
          "LIBSVM's grid, C=2^-5:2^15:2 and, for kernels with gamma, gamma=2^-15:2^3:2; for --search random the same as "
          "ranges."),
-    _row("tune", "search", str, "grid", "grid, random or halving."),
+    _row("train", "tune", bool, False, "Choose C, gamma and, of regression, epsilon first, if they are not given, by "
+         "cross-validation over values that the data suggest. --time-limit is that of both."),
+    _row("train", "cv", int, None, "Folds of --tune, shuffled, and stratified by class; default 5.", min=2),
+    _row("train", "plot", str, None, "Picture of the metric of --tune: .png, .svg or .pdf."),
+    _row("tune", "search", str, "grid", "grid, random, halving, or zoom: values come from the data, in rounds around "
+         "the best, without --grid (as train --tune); --time-limit is then that of all."),
     _row("tune", "n_iter", int, None, "Points of --search random; default 20.", min=1),
     _row("tune", "factor", int, None, "By --search halving 1/factor of the candidates go on; default 3.", min=2),
     _row("tune", "cv", int, 5, "Folds, shuffled, and stratified by class.", min=2),
@@ -204,7 +209,7 @@ _RUN = _panel(
 )  # fmt: skip
 _MODEL = _panel(
     "Model",
-    _row("train", "C", float, 1.0, "Weight of the summed losses.", "-C"),
+    _row("train", "C", float, None, "Weight of the summed losses; with --tune not searched.", "-C", show_default="1"),
     _row("tune", "C", float, None, "Weight of the summed losses where it is not searched; default 1.", "-C"),
     _row("compare", "C", list[float], None, "Weight of the summed losses; several values make several problems.", "-C"),
     _row("curve", "C", float, None, "Weight of the summed losses; default 1.", "-C"),
@@ -212,7 +217,8 @@ _MODEL = _panel(
          "tau=0.9; default the solver's."),
     _row("train tune curve", "kernel", str, None, KERNEL),
     _row("compare", "kernel", str, None, "Default rbf, or linear when a solver needs it."),
-    _row("train curve", "gamma", str, None, f"{GAMMA}."),
+    _row("train", "gamma", str, None, f"{GAMMA}; with --tune not searched."),
+    _row("curve", "gamma", str, None, f"{GAMMA}."),
     _row("tune", "gamma", str, None, f"{GAMMA}: not searched."),
     _row("compare", "gamma", list[str], None, f"{GAMMA}; several values make several problems."),
     _row("train tune compare curve", "degree", str, None, "Of the poly kernel."),

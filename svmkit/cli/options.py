@@ -21,6 +21,7 @@ NOT_OF_A_STREAM = {
     "test_size": "rows cannot be held out of a stream: give --test FILE",
     "checkpoint": "a stream cannot be taken up again: leave --checkpoint out",
     "curve": "the accuracy on a stream is measured ahead of learning: leave --curve out",
+    "tune": "a stream cannot be divided into folds: leave --tune out",
     "multiclass": "a stream trains class pairs: leave --multiclass out",
     "calibrate": "a stream cannot be divided into the folds of a calibration: leave --calibrate out",
     "impute": "the lines of a stream have no holes: leave --impute out",
@@ -39,6 +40,7 @@ NOT_OF_A_CLUSTER = {
     "calibrate": "a calibration is not available on a cluster: leave --calibrate out",
     "impute": "holes are not filled on a cluster: fill them in the parts, and leave --impute out",
     "nu": "nu-SVC is not available on a cluster: leave --nu out",
+    "tune": "parts are not divided into folds: svmkit tune --scheduler searches over a file",
     "n_features": "the columns of all parts are counted: leave --n-features out",
     "starts_at_model": "training on a cluster cannot start at a model: --resume needs --checkpoint FILE",
 }
@@ -159,6 +161,14 @@ def refuse(options: Options, reasons: Mapping[str, str]) -> None:
     for name, reason in reasons.items():
         if options.has(name):
             raise InputError(reason)
+
+
+NOT_OF_A_SEARCH = {
+    "checkpoint": "a search cannot be taken up again: leave --checkpoint out of --tune",
+    "resume": "a search cannot start at a model: leave --resume out of --tune",
+    "scheduler": NOT_OF_A_CLUSTER["tune"],
+}
+OF_A_SEARCH = {name: f"--{name} belongs to a search: give --tune, too" for name in ("cv", "plot")}
 
 
 def require_known(options: Options, **known: Iterable[str]) -> None:

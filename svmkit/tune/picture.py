@@ -24,10 +24,15 @@ STAR: dict[str, Any] = {"color": "crimson", "markeredgecolor": "white", "markers
 WIDE = 20.0  # ratio of the largest to the smallest value above which an axis is logarithmic
 
 
-def require_drawable(path: str, among: Sequence[Setting]) -> None:
-    """Raise InputError unless the ending of the file name is a known format and a number differs among the settings."""
+def require_format(path: str) -> None:
+    """Raise InputError unless the ending of the file name is a known format."""
     if Path(path).suffix.lower() not in KINDS:
         raise InputError(f"cannot draw {path}: the name has to end in {', '.join(KINDS)}")
+
+
+def require_drawable(path: str, among: Sequence[Setting]) -> None:
+    """Raise InputError unless the ending of the file name is a known format and a number differs among the settings."""
+    require_format(path)
     for name in among[0].values:
         values = {p.values[name] for p in among}
         if len(values) > 1 and (name == "gamma" or not any(isinstance(v, bool | str) for v in values)):

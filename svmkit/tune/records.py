@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from svmkit.cluster import here
+from svmkit.scoring.metric import Metric
 
 TRIES = 100  # removals of a folder into which writes that were under way may still put a file
 LOOK = 0.1  # seconds between two looks at the folder: a look at every history point took 8 % of a search
@@ -119,11 +120,17 @@ class Progress:
     best: float
 
 
-def progress_line(at: Progress, show: Callable[[float], str] = "{:.4f}".format) -> str:
-    """Return the progress of a search in words; `show` formats the metric."""
+def progress_line(at: Progress, metric: Metric | None = None) -> str:
+    """Return the progress of a search in words; None is a metric that is not known yet."""
     if at.fits == 0:
         return "searching (the first run compiles)"
-    best = "" if math.isnan(at.best) else f"  best so far {show(at.best)}"
+    best = (
+        ""
+        if math.isnan(at.best)
+        else f"  best so far {at.best:.4f}"
+        if metric is None
+        else f"  best so far {metric.format(at.best)}"
+    )
     if at.of is None:
         return f"{at.fits:,} fits{best}"
     left = at.seconds / at.fits * (at.of - at.fits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from svmkit.cli.common import note, where
@@ -47,6 +47,8 @@ class Job:
     search: str = "svmkit tune"  # what finds better parameters, for a warning
     start: SVMModel | None = None
     seconds: float = 0.0  # of the fit, which went into preparing the data
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what the model tells besides
+    fold: Any = None  # of each row, for a calibration on the folds of a search
 
 
 def finish(
@@ -76,7 +78,7 @@ def finish(
     options, method, sets = job.options, job.method, job.sets
     data, keeper = sets.train, Keeper(options)
     record = RunRecord(method.solver, method.kernel, fitted, data.name, sets.n_samples, sets.n_features)
-    about: dict[str, Any] = {"seed": options.seed}
+    about: dict[str, Any] = {"seed": options.seed, **job.facts}
     if options.is_kept:
         about |= origin(options, replace(method, kernel=fitted.model.kernel), sets)
     model, logged = record.model(data.encoding, about), None

@@ -95,6 +95,7 @@ def fit_and_finish(job: Job, data: TrainingData, tracker: Tracker) -> Outcome:
             metric=None if job.metric.name == "accuracy" else job.metric,
             callbacks=display,
             checkpoint=options.saver(),
+            fold=None if job.method.settings.calibration is None else job.fold,
         )
         if fitted.choices:
             note(f"{solver.name}: {in_words(fitted.choices)}")

@@ -36,6 +36,7 @@ class TrainOptions(Options):
     """
 
     tol: float
+    C: float | None
     metric: str | None
 
     def __init__(self, **given: Any) -> None:
@@ -48,6 +49,7 @@ class TrainOptions(Options):
                 raise InputError("a stream is looked at once: leave --max-epochs out")
         else:
             options.refuse(self, options.OF_A_STREAM)
+        options.refuse(self, options.NOT_OF_A_SEARCH if self.tune else options.OF_A_SEARCH)
         if self.tol is None:  # not given: a stream refuses a tolerance, also the default one
             self.tol = TOL
         if self.test and self.test_size is not None:
@@ -62,6 +64,8 @@ class TrainOptions(Options):
                 raise InputError("--every needs --checkpoint FILE")
         if self.curve and not self.test and self.test_size is None:
             raise InputError("--curve needs --test or --test-size to measure on")
+        if self.C is None:  # not given: a search may choose it
+            self.C = 1.0
         if not (self.C > 0 and math.isfinite(self.C)):
             raise InputError(f"-C must be a finite number > 0, not {self.C}")
         options.require_of_task(self, self.task)

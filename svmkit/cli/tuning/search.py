@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import math
 import tempfile
+import time
 from contextlib import ExitStack
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from svmkit import plugins, tracking, tune
+from svmkit.choice.one_call import NAMES, Choice, Chosen, choosable_names, choose
 from svmkit.cli.common import align, closing, emit, labels_of, note, open_tracker
-from svmkit.cli.option_table import LOGGED, OF_MODEL, Options
+from svmkit.cli.option_table import LOGGED, OF_MODEL, Options, defaults
 from svmkit.cli.options import flag
 from svmkit.cli.training.finish import Job, Outcome
 from svmkit.cli.training.job import fit_and_finish, prepare
@@ -27,23 +29,32 @@ from svmkit.runtime.progress import live
 from svmkit.runtime.terminal import say
 from svmkit.scoring.metric import Metric
 from svmkit.scoring.quantities import metric_for
+from svmkit.solver.stopping import Seconds
 from svmkit.tasks import task_named
 from svmkit.tracking import Tracker
+from svmkit.training.calibration.folds import limit_seconds
 from svmkit.tune import backends, grids, picture
 from svmkit.tune.ranking import with_gap
 from svmkit.tune.records import progress_line
 
 SCORES = ("mean_accuracy", "std_accuracy", "mean_score", "std_score")
 SHOWN = 10  # candidates in the table
+ZOOM = "zoom"  # the search whose values come from the data
 FAR = 0.02  # by which a refit may have less on its own rows than the folds had
 
 
 class TuneJob:
-    """A search, whose options and grid are all checked before any data is read."""
+    """A search, whose options and grid are all checked before any data is read; also that of svmkit train --tune."""
+
+    chosen: Chosen  # by a search that zooms
+    result: Any  # tune.Result; None where time ended the search before a candidate was tried in all folds
 
     def __init__(self, options: Options) -> None:
+        self.trains = not hasattr(options, "search")  # whether it is svmkit train --tune
+        if self.trains:
+            options = Options(**defaults("tune") | vars(options) | {"search": ZOOM, "cv": options.cv or 5})
         C, search, self.given, self.cv, self.plot = options.C, options.search, options, options.cv, options.plot
-        self.options = TrainOptions(**vars(options) | {"C": 1.0 if C is None else C, "scheduler": None})
+        self.options = TrainOptions(**vars(options) | {"C": 1.0 if C is None else C, "scheduler": None, "tune": True})
         self.method = self.options.method()
         for name, its_search in (("n_iter", "random"), ("factor", "halving")):
             if options.has(name) and search != its_search:
@@ -55,6 +66,10 @@ class TuneJob:
         fixed = {key for key in ("C", *OF_MODEL) if options.has(key)}
         fixed |= {text.partition("=")[0].strip().removeprefix("kernel.") for text in options.option}
         drawn = search == "random"
+        self.zooms, self.fixed, self.result = search == ZOOM, fixed, None
+        if self.zooms:
+            self._require_of_zoom()
+            return
         self.grids = options.grid or grids.defaults(self.method.kernel.params, fixed, drawn=drawn, task=options.task)
         parsed = grids.parse(self.grids)
         self.searched = {name.removeprefix("kernel.") for name in parsed}
@@ -75,6 +90,21 @@ class TuneJob:
             picture.require_drawable(self.plot, self.paths)
             files.require_writable(self.plot)
 
+    def _require_of_zoom(self) -> None:
+        """Check what a search without a grid needs; what it chooses depends on the data, too."""
+        given = self.given
+        if given.grid:
+            raise InputError("--search zoom takes its values from the data: leave --grid out, or give --search grid")
+        if given.scheduler:
+            raise InputError("--search zoom runs here: leave --scheduler out, or give --search grid")
+        if not task_named(given.task).is_supervised:
+            raise InputError("a search needs labels to compare candidates by: leave --tune out with --task outliers")
+        self.grids, self.paths, self.searched = [], [], set()
+        backends.require(given.backend)
+        if self.plot:
+            picture.require_format(self.plot)
+            files.require_writable(self.plot)
+
     @property
     def n_candidates(self) -> int:
         """The number of candidates of the whole search."""
@@ -84,6 +114,10 @@ class TuneJob:
         """Search, refit the best candidate on all rows, and finish; if the tracker fails, the model is not lost."""
         self.sets = read(self.options)
         self.method = self.options.method(self.sets.train.task)
+        if self.zooms:
+            self.searched = {name for name in choosable_names(self.method) if name not in self.fixed}
+            if not self.searched:
+                raise InputError("there is nothing to choose: leave -C or --gamma out")
         advise_scaling(self.sets.train.X, self.options, self.method.kernel)
         solver, name, task = self.method.solver, self.sets.train.name, task_named(self.sets.train.task)
         truth = task.encode_truth(self.sets.train.y, self.sets.train.n_samples)
@@ -100,7 +134,12 @@ class TuneJob:
                 raise
             data, seconds = prepare(self.method, self.sets)
             job = Job(self.options, self.method, self.sets, self.metric, search="another --grid", seconds=seconds)
+            if self.zooms:
+                job = replace(job, search="another kernel", facts={"search": self.chosen.facts}, fold=self.chosen.fold)
             outcome = fit_and_finish(job, data, tracker)
+            if self.result is None:  # the time limit came first
+                self.plot = None
+                return outcome
             self._doubt(outcome.result["metric"]["train"])
             if self.plot:
                 try:
@@ -114,7 +153,30 @@ class TuneJob:
                     note(f"the search is not logged completely: {one_line(error)}")
         return outcome
 
+    def _zoom(self) -> None:
+        """Choose among values that the data suggest, and take the method of the best ones."""
+        data, given, began = self.sets.train, self.given, time.perf_counter()
+        with live("searching (the first run compiles)") as show:
+            how = Choice(
+                names=tuple(name for name in NAMES if name in self.searched),
+                cv=self.cv,
+                metric=self.metric,
+                jobs=given.jobs,
+                backend=given.backend,
+                report=(lambda at: show(progress_line(at, self.metric))) if show else None,
+            )
+            self.chosen = choose(data.X, labels_of(data), self.method, how, flags=data.flags)
+        self.result, best = self.chosen.result, self.chosen.method
+        limit = best.settings.rules.least(Seconds)
+        self.method = limit_seconds(best, limit - (time.perf_counter() - began))
+        self.cv = self.chosen.facts["cv"]
+        if self.result is not None:
+            self._note_flaws(self.result)
+
     def _search(self) -> None:
+        if self.zooms:
+            self._zoom()
+            return
         method, data, given = self.method, self.sets.train, self.given
         shared = {field.name: getattr(method.settings, field.name) for field in fields(method.settings)}
         for name in ("solver", "solver_options", "kernel", "kernel_params", "C", "calibration"):
@@ -139,11 +201,21 @@ class TuneJob:
                 jobs=given.jobs,
                 backend=given.backend,
                 cluster=cluster,
-                report=(lambda at: show(progress_line(at, self.metric.format))) if show else None,
+                report=(lambda at: show(progress_line(at, self.metric))) if show else None,
             )
         tried, best = self.result.candidates, self.result.best
         if self.result.interrupted:
             note(f"interrupted: {len(tried)} of {self.n_candidates} candidates are whole; refitting the best")
+        self._note_flaws(self.result)
+        own: dict[str, Any] = {"solver": best.solver, "solver_options": None, "kernel": best.kernel, "C": best.C}
+        own |= {key: best.params[key] for key in (*OF_MODEL, "nu") if key in best.params and key in shared}
+        if best.tol is not None:
+            own["stop"] = with_gap(method.settings.stop, best.tol)
+        self.method = replace(method, settings=replace(method.settings, **own), solver=best.solver, kernel=best.kernel)
+
+    def _note_flaws(self, result: tune.Result) -> None:
+        """Print a line for each flaw of the candidates, and where the refit has a tolerance of its own."""
+        tried, best = result.candidates, result.best
         failed = [c for c in tried if c.failed]
         if failed:
             note(f"{len(failed)} of {len(tried)} candidates failed, the first: {failed[0].reason}")
@@ -156,12 +228,8 @@ class TuneJob:
                 f"{unknown} of {len(tried)} candidates are ranked last: the order of their decisions is not determined "
                 "at the gap that they reached, and the metric is about nothing else"
             )
-        own: dict[str, Any] = {"solver": best.solver, "solver_options": None, "kernel": best.kernel, "C": best.C}
-        own |= {key: best.params[key] for key in (*OF_MODEL, "nu") if key in best.params and key in shared}
         if best.tol is not None:
-            own["stop"] = with_gap(method.settings.stop, best.tol)
             note(f"the refit goes to a gap of {best.tol:.1e}, as its folds did, for the order of its decisions")
-        self.method = replace(method, settings=replace(method.settings, **own), solver=best.solver, kernel=best.kernel)
 
     def _doubt(self, on_train: float | None) -> None:
         """Say so if the model is worse on its own rows than the folds were on rows that they never saw."""
@@ -180,7 +248,9 @@ class TuneJob:
         """Return the parameters of the search, without those that are searched."""
         method, data, given = self.method, self.sets.train, self.given
         params = {"solver": method.solver.name, "kernel": method.kernel.name, "search": given.search, "cv": given.cv}
-        params |= {"metric": self.metric.name, "grid": " ".join(self.grids), "n_candidates": self.n_candidates}
+        params["metric"] = self.metric.name
+        if not self.zooms:
+            params |= {"grid": " ".join(self.grids), "n_candidates": self.n_candidates}
         params["sampler"] = str(method.sampler)
         logged = (name for name in LOGGED if name not in ("label", "decimal", "encoding"))
         params |= {name: value for name in logged if (value := getattr(self.options, name)) is not None}
@@ -231,13 +301,16 @@ class TuneJob:
 
     def show(self, outcome: Outcome) -> None:
         """Print the best candidates and the model of the best one, or one JSON object."""
-        if self.given.json:
-            emit(self._summary(outcome.result))
-            return
         result, given = self.result, self.given
+        if given.json:
+            emit(outcome.result | {"search": self._about_search()} if self.trains else self._summary(outcome.result))
+            return
+        if result is None:
+            report(outcome, False)
+            return
         say(
             f"{given.search} search over {', '.join(result.best.params)}: {len(result.candidates):,} candidates, "
-            f"{given.cv} folds, {result.n_fits:,} fits in {result.seconds:.2f} s, by {self.metric.title}"
+            f"{self.cv} folds, {result.n_fits:,} fits in {result.seconds:.2f} s, by {self.metric.title}"
         )
         say(*_table(result, SHOWN))
         if self.plot:
@@ -247,27 +320,30 @@ class TuneJob:
 
     def _summary(self, refit: dict[str, Any]) -> dict[str, Any]:
         """Return the keys and values of `svmkit tune --json`; `refit` is the result of the best candidate."""
-        result, given = self.result, self.given
         kernel = {k: v for k, v in refit["kernel"]["params"].items() if k not in self.searched}
-        candidates = [_row(c, given.search) for c in result.candidates]
-        best = _row(result.best, given.search)
-        return {
+        about = {
             "data": self.sets.train.name,
             "solver": self.method.solver.name,
             "kernel": {"name": self.method.kernel.name, "params": kernel},
-            "search": given.search,
-            "cv": given.cv,
+        }
+        return about | self._about_search() | {"model": refit["model"], "run_id": refit["run_id"], "refit": refit}
+
+    def _about_search(self) -> dict[str, Any]:
+        """Return the facts of the search; there are no candidates where the time limit came first."""
+        result, search = self.result, self.given.search
+        candidates: list[dict[str, Any]] = [] if result is None else [_row(c, search) for c in result.candidates]
+        best = None if result is None else {key: candidates[0][key] for key in ("params", *SCORES)}
+        return {
+            "search": search,
+            "cv": self.cv,
             "metric": self.metric.about(),
             "n_candidates": len(candidates),
-            "n_fits": result.n_fits,
-            "seconds": result.seconds,
-            "interrupted": result.interrupted,
-            "best": {key: best[key] for key in ("params", *SCORES)},
+            "n_fits": 0 if result is None else result.n_fits,
+            "seconds": 0.0 if result is None else result.seconds,
+            "interrupted": result is None or result.interrupted,
+            "best": best,
             "candidates": candidates,
             "plot": self.plot,
-            "model": refit["model"],
-            "run_id": refit["run_id"],
-            "refit": refit,
         }
 
 
