@@ -6,7 +6,7 @@ from .errors import InputError, SvmkitError
 from .estimators import SVMClassifier, SVMOneClass, SVMRanker, SVMRegressor
 from .kernels import Gram, Kernel
 from .model import SVMModel
-from .plotting import plot_decision, plot_history
+from .plotting import plot_decision, plot_history, plot_relevance
 from .problems import Certificate, Problem, SimplexQP
 from .solver import Sampler, Solution, Solver, Status, minimize_simplex, solve
 from .training import c_path
@@ -37,5 +37,6 @@ __all__ = [
     "plot_comparison",
     "plot_decision",
     "plot_history",
+    "plot_relevance",
     "solve",
 ]

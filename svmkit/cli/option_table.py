@@ -21,7 +21,7 @@ EPSILON = 0.1  # --epsilon unless it is given; as in LIBSVM and scikit-learn
 OF_MODEL = ("gamma", "degree", "coef0", "epsilon")  # what a grid may name besides C and options of the solver
 LOGGED = (
     *("tol", "seed", "impute", "scale", "memory", "class_weight", "stop", "max_iter", "max_epochs", "time_limit"),
-    *("max_support", "label", "decimal", "encoding", "multiclass", "calibrate"),
+    *("max_support", "label", "decimal", "encoding", "multiclass", "calibrate", "relevance"),
 )
 """The options that are parameters of a run under their names."""
 GAMMA, SCALE = "scale, auto, msd or a number", "none, standard, minmax or maxabs"
@@ -154,6 +154,7 @@ _SEARCH = _panel(
     _row("tune", "cv", int, 5, "Folds, shuffled, and stratified by class.", min=2),
     _row("tune", "jobs", int, 1, "Fits at a time, which share threads and memory.", min=1),
     _row("tune", "backend", str, "loky", "loky, threading, dask or ray (joblib)."),
+    _row("train", "plot", str, None, "Picture of the weights of --relevance: .png, .svg or .pdf."),
     _row("tune", "plot", str, None, "Picture of the metric: .png, .svg or .pdf."),
 )  # fmt: skip
 _RUN = _panel(
@@ -235,6 +236,8 @@ _MODEL = _panel(
          "pair; ovr, one for each class against the rest; crammer_singer, one for all (linear kernel)."),
     _row("train tune compare", "calibrate", str, None, "Probabilities: sigmoid, or isotonic for many rows; fitted to "
          "decisions of five folds, and kept in the model."),
+    _row("train tune", "relevance", str, None, "learned: weights of the columns from the gradients of the model, where "
+         "three folds find them better; tune learns them for its best candidate. Scales by standard without --scale."),
     _row("compare", "multiclass", list[str], None, "ovo (default), ovr or crammer_singer; several make several "
          "problems."),
     _row("train tune", "impute", str, None, IMPUTE),

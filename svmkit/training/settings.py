@@ -29,6 +29,7 @@ from svmkit.tasks.classification import SCHEMES
 from svmkit.training.weights import require_C
 
 CHOSEN = "cv"  # in place of C, gamma or epsilon: the value that cross-validation chooses
+RELEVANCES = ("learned",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +76,9 @@ class Settings:
             raise InputError(f"multiclass={self.multiclass!r} is not known; there are: {', '.join(SCHEMES)}")
         if self.calibration is not None:
             require_kind(self.calibration)
-        if self.relevance not in (None, "learned"):
-            raise InputError(f"relevance={self.relevance!r} is not known: give learned, or leave it out")
+        if self.relevance not in (None, *RELEVANCES):
+            known = ", ".join(RELEVANCES)
+            raise InputError(f"relevance={self.relevance!r} is not known; there are: {known}, and None for none")
 
     @property
     def scaling(self) -> str | None:

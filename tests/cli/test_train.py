@@ -20,6 +20,7 @@ KEYS = {
     "task", "train_r2", "train_rmse", "train_mae", "test_r2", "test_rmse", "test_mae",
     "train_accuracy", "flaw", "rounding", "test_accuracy", "n_test", "curve", "details", "model", "run_id", "choice",
     "formulation", "train_scores", "test_scores", "warning", "label", "metric", "calibration", "multiclass",
+    "relevance",
 }  # fmt: skip
 
 

@@ -197,7 +197,7 @@ def test_the_choice_of_a_round(scores, chosen):
 def test_what_cannot_be_done_is_refused_in_a_line():
     X, y = noisy_moons(n=40)
     for match, work in [
-        ("is not known: give learned", lambda: SVMClassifier(relevance="full").fit(X, y)),
+        ("there are: learned", lambda: SVMClassifier(relevance="full").fit(X, y)),
         ("not precomputed", lambda: SVMClassifier(kernel="precomputed", relevance="learned").fit(X @ X.T, y)),
         ("gradient of a kernel", lambda: SVMClassifier(kernel=lambda A, B: A @ B.T, relevance="learned").fit(X, y)),
         ("a stream", lambda: SVMClassifier("sgd", relevance="learned").partial_fit(X, y, classes=[0, 1])),

@@ -114,12 +114,15 @@ def finish(
         note(warning)
     result = _result(job, fitted, record, parts) | {
         "warning": warning,
+        "relevance": _relevance(model),
         "compile_s": 0.0,  # those who know more replace it, as the next
         "curve": None,
         "model": keeper.out or (logged if options.register else None),
         "run_id": tracker.run_id,
     }
-    return Outcome(result, is_linear, where(tracker.uri), keeper.failure)
+    failure = _draw_relevance(model, options.plot) if options.plot else None
+    result |= {"plot": options.plot} if options.plot and not failure else {}
+    return Outcome(result, is_linear, where(tracker.uri), keeper.failure or failure)
 
 
 def _measure(job: Job, model: SVMModel, train: Measurement | None) -> dict[str, Measurement]:
@@ -147,6 +150,28 @@ def _test_facts(job: Job, part: Measurement) -> dict[str, Any]:
         measured = {"test_accuracy": scores.accuracy, "test_balanced_accuracy": scores.balanced_accuracy}
     named = {"metric": metric.name, "positive": metric.positive, "test_metric": part.value}
     return {key: value for key, value in named.items() if value is not None} | measured | about
+
+
+def _relevance(model: SVMModel) -> dict[str, Any] | None:
+    """Return what is known of learnt relevance, with the weights of the columns by name, the largest first."""
+    about = model.about.get("relevance")
+    if about is None:
+        return None
+    names = model.preprocessing.feature_names(model.n_features)
+    weights = [1.0] * model.width if model.relevance is None else model.relevance.tolist()
+    ordered = sorted(zip(names, weights, strict=True), key=lambda item: -item[1])
+    return about | {"weights": [{"column": name, "weight": weight} for name, weight in ordered]}
+
+
+def _draw_relevance(model: SVMModel, path: str) -> SvmkitError | None:
+    """Write the picture of the weights of the columns; return the error if that fails."""
+    from svmkit.plotting import plot_relevance
+
+    try:
+        plot_relevance(model).figure.savefig(path, dpi=150)  # type: ignore[union-attr]
+    except OSError as error:
+        return SvmkitError(f"cannot write {path}: {error.strerror or error}; the model is whole without it")
+    return None
 
 
 def _outlier_scores(method: Method, fitted: Fit) -> dict[str, Any]:

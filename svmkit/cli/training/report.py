@@ -14,6 +14,7 @@ from svmkit.tasks import task_named
 _SETTINGS = ("C", "epsilon", "tau", "delta", "nu")
 FEW = 5  # classes of which each has its recall shown; of more, the worst three
 LINES = 8  # of a curve
+MOST_COLUMNS = 6  # whose learnt weights are shown
 
 
 def report(outcome: Outcome, as_json: bool) -> None:
@@ -49,6 +50,8 @@ def report(outcome: Outcome, as_json: bool) -> None:
             ("time", f"{result['fit_s']:.2f} s{compiling}{values}"),
             *quality(result),
             *_probabilities(result["calibration"]),
+            *_relevance(result["relevance"]),
+            ("picture", result.get("plot")),
             *(("" if k else "curve", line) for k, line in enumerate(curve_lines(result["curve"] or [], metric))),
             ("cluster", cluster),
             ("model", result["model"]),
@@ -172,6 +175,24 @@ def _probabilities(calibration: dict[str, Any] | None) -> list[tuple[str, str]]:
         each = ", ".join(f"{scores[name]:.4f} {part}" for part, scores in parts)
         said.append((words, f"{each} ({base_rate(parts[-1][1], name)})"))
     return said
+
+
+def _relevance(relevance: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """Return a row on the learnt weights of the columns, and what they are."""
+    if relevance is None:
+        return []
+    chosen, scores, name = relevance["round"], relevance["scores"], relevance["metric"]
+    shown = [format_value(name, score) for score in scores]
+    said = f"{relevance['folds']} folds, {relevance['seconds']:.2f} s"
+    if not chosen:
+        best = f", {title(name)} {', '.join(shown)} in rounds 0 to {len(shown) - 1}" if shown else ""
+        return [("relevance", f"all columns alike: learnt weights were not better ({said}{best})")]
+    each = ", ".join(f"{entry['column']} {entry['weight']:.2f}" for entry in relevance["weights"][:MOST_COLUMNS])
+    more = len(relevance["weights"]) - MOST_COLUMNS
+    gain = (
+        f"round {chosen}, {title(name)} {shown[0]} -> {shown[chosen]} ({said})" if shown else f"round {chosen} ({said})"
+    )
+    return [("relevance", gain), ("columns", each + (f" and {more:,} more" if more > 0 else ""))]
 
 
 def curve_lines(curve: list[dict[str, Any]], metric: str = "accuracy") -> list[str]:

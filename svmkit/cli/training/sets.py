@@ -105,8 +105,9 @@ def load_test(options: TrainOptions, train: Dataset, *, holes: bool = False, sto
 
 def advise_scaling(X: Any, options: TrainOptions, kernel: Kernel) -> None:
     """Print advice on stderr if the scales of the features differ much and it was not asked for, or does not centre."""
-    hint = scaling.standard_note(options.scale, X)
-    if options.scale == "none" and kernel.form is not None:
+    kind = options.settings().scaling or "none"
+    hint = scaling.standard_note(kind, X)
+    if kind == "none" and kernel.form is not None:
         hint = scaling.scale_hint(X)
     if hint:
         note(hint)

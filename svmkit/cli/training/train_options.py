@@ -22,7 +22,7 @@ from svmkit.scoring.metric import require_metric
 from svmkit.solver.stopping import stop_rules
 from svmkit.tasks import TASKS, task_named
 from svmkit.training.checkpoint import EVERY, Checkpoint
-from svmkit.training.settings import Method, Settings, resolve
+from svmkit.training.settings import RELEVANCES, Method, Settings, resolve
 
 STREAM = "-"  # the DATA argument for standard input
 _SETTINGS = {field.name for field in fields(Settings)}
@@ -70,12 +70,25 @@ class TrainOptions(Options):
             raise InputError(f"-C must be a finite number > 0, not {self.C}")
         options.require_of_task(self, self.task)
         options.require_known(
-            self, scale=("none", *scaling.KINDS), impute=imputing.KINDS, calibrate=KINDS, multiclass=MODES
+            self,
+            scale=("none", *scaling.KINDS),
+            impute=imputing.KINDS,
+            calibrate=KINDS,
+            multiclass=MODES,
+            relevance=RELEVANCES,
         )
         if self.register is not None:
             if self.no_track:
                 raise InputError("--register needs the tracker: leave --no-track out")
             require_model_name(self.register)
+        if self.plot is not None:
+            if self.relevance is None:
+                raise InputError(
+                    "--plot draws the weights of the columns: give --relevance learned, or leave --plot out"
+                )
+            from svmkit.cli.evaluating.report import require_drawable  # which needs matplotlib
+
+            require_drawable(self.plot)
         if self.metric is not None:
             self.metric = require_metric(self.metric, probabilities=self.calibrate is not None)
         parse_bytes(self.memory)

@@ -54,7 +54,8 @@ class TuneJob:
         if self.trains:
             options = Options(**defaults("tune") | vars(options) | {"search": ZOOM, "cv": options.cv or 5})
         C, search, self.given, self.cv, self.plot = options.C, options.search, options, options.cv, options.plot
-        self.options = TrainOptions(**vars(options) | {"C": 1.0 if C is None else C, "scheduler": None, "tune": True})
+        own = {"C": 1.0 if C is None else C, "scheduler": None, "plot": None, "tune": True}
+        self.options = TrainOptions(**vars(options) | own)
         self.method = self.options.method()
         for name, its_search in (("n_iter", "random"), ("factor", "halving")):
             if options.has(name) and search != its_search:
