@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.losses.base import PIECEWISE, Loss
+from svmkit.losses.base import PIECEWISE, Family, Loss
+from svmkit.losses.terms import LogisticTerms
 from svmkit.problems.base import FREE, NUMBER_OR_FREE, Problem
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.risks.linear_risk import LinearDual, LinearTubeDual
@@ -46,7 +47,7 @@ class State:
         if isinstance(workers, str):
             workers = min(MOST, thread_count()) if draws.every and entries >= PAYS else 1
         worth = workers > 1 and self.blocks is None and entries >= WORTH
-        worth = worth and m >= few_points(problem.design, workers)
+        worth = worth and m >= few_points(problem.design, workers) and not isinstance(problem.terms, LogisticTerms)
         self.shared = Shared.allocate(problem, workers) if worth else None
         # all points, in a random order; several draws, since a few points may come in the order of the data by accident
         self.shuffled = draws.every and any((np.diff(draws()) < 0).any() for _ in range(8))
@@ -79,7 +80,7 @@ class DCD(Solver):
     Parameters
     ----------
     loss : str or Loss, default="hinge"
-        Any piecewise linear-quadratic loss.
+        Any piecewise linear-quadratic loss, or the logistic one.
     bias : float or "free", default=1.0
         Value of the column added for the bias, which is regularised; 0 for no bias. "free" for a bias that is not
         regularised, for which the solver works around a centre that moves.
@@ -100,7 +101,7 @@ class DCD(Solver):
     problem: ClassVar[type[Problem]] = LinearDual
     regression: ClassVar[type[Problem] | None] = LinearTubeDual
     terms = ("loss", "bias")
-    losses = ("hinge", "squared_hinge", *PIECEWISE)
+    losses = ("hinge", "squared_hinge", *PIECEWISE, Family.LOGISTIC)
     requires = (Requires.LINEAR_KERNEL,)
     monotone: ClassVar[bool] = True
     sampler: ClassVar[Sampler] = Shuffled()
@@ -130,6 +131,8 @@ class DCD(Solver):
         return ClassDescent(bias=self.bias, shrinking=self.shrinking)
 
     def init(self, problem: LinearDual, start: np.ndarray | None, draws: Draws) -> State:
+        if self.workers not in (1, AUTO) and isinstance(problem.terms, LogisticTerms):
+            raise InputError("workers share passes with piecewise losses, not with the logistic one: set workers=1")
         if self.workers not in (1, AUTO) and not draws.every:
             raise InputError("workers share passes over all points: leave out the sampler, or set workers=1")
         return State(problem, np.zeros(problem.m) if start is None else start.copy(), draws, self.workers)

@@ -66,9 +66,9 @@ def read_data(problem: LinearProblem, penalty: np.ndarray, shares: np.ndarray) -
     full = np.empty((problem.m, d.width))
     full[:, : d.d] = X.toarray() if sp.issparse(X) else X
     full[:, d.d :] = d.bias
-    exact = make_two_sided(problem.terms).rows
+    exact, below = make_two_sided(problem.terms)
     rows = exact.copy() if shares.size else exact
-    return Data(full, penalty, rows, (5,), d.bias if problem.is_free else 0.0, exact, shares)
+    return Data(full, penalty, rows, below, d.bias if problem.is_free else 0.0, exact, shares)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.losses.base import PIECEWISE, Loss
+from svmkit.losses.base import PIECEWISE, Family, Loss
 from svmkit.problems.base import NUMBER_OR_FREE, Problem
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.risks.linear_risk import LinearDual, LinearTubeDual
@@ -204,7 +204,7 @@ class Newton(Solver):
     Parameters
     ----------
     loss : str or Loss, default="squared_hinge"
-        Any piecewise linear-quadratic loss.
+        Any piecewise linear-quadratic loss, or the logistic one.
     bias : float or "free", default=1.0
         Value of the column added for the bias, which is regularised; 0 for no bias. "free" for a bias that is not
         regularised.
@@ -221,7 +221,7 @@ class Newton(Solver):
     problem: ClassVar[type[Problem]] = LinearDual
     regression: ClassVar[type[Problem] | None] = LinearTubeDual
     terms = ("loss", "bias")
-    losses = ("squared_hinge", "hinge", *PIECEWISE)
+    losses = ("squared_hinge", "hinge", *PIECEWISE, Family.LOGISTIC)
     requires = (Requires.LINEAR_KERNEL,)
     frees_bias: ClassVar[bool] = True
     monotone: ClassVar[bool] = True

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.losses.terms import Terms
+from svmkit.losses.terms import LogisticTerms, Terms
 from svmkit.runtime.compiling import njit
 
 LESS = 0.2  # factor of the width from centre to centre
@@ -21,6 +21,8 @@ SOLVED, EXACT = 0.1, 1e-2  # gap, as a part of P - D and of P, at which a proble
 
 def shares_of(terms: Terms) -> np.ndarray:
     """Return r_i of a width of 1, float64 (m,): 0 where the loss has no kink; empty if none has one."""
+    if isinstance(terms, LogisticTerms):
+        return np.empty(0)
     bound = np.maximum(terms.upper, -terms.lower)
     is_kinked = ((terms.upper > 0.0) & (terms.ridge_up == 0.0)) | ((terms.lower < 0.0) & (terms.ridge_down == 0.0))
     if not is_kinked.any():

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmkit.problems.risks.points import Points, loss_beyond, side_toward
+from svmkit.problems.risks.points import Points, curvature_of, loss_beyond, side_toward, twice_phi, weight_beyond
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
 
@@ -22,7 +22,7 @@ class Sums(NamedTuple):
 
     loss: float
     linear: float  # target'beta less the kinks
-    ridged: float  # sum of ridge beta^2
+    ridged: float  # sum of ridge beta^2, or twice the entropies
     support: float
 
 
@@ -125,13 +125,13 @@ def sum_derivatives(rows, below, h, beta, curvature, first, last):
         e = rows[i, 0] - h[i]
         side = side_toward(rows, below, i, e)
         beyond = side.sign * e - side.epsilon
-        size = min(max(beyond, 0.0) / side.ridge, side.bound)
+        size = weight_beyond(beyond, side)
         loss += loss_beyond(beyond, side)
         linear += (rows[i, 0] - side.sign * side.epsilon) * side.sign * size
-        ridged += side.ridge * size * size
+        ridged += twice_phi(size, side)
         support += size > 0.0
         beta[i] = side.sign * size
-        curvature[i] = 1.0 / side.ridge if 0.0 < size < side.bound else 0.0
+        curvature[i] = curvature_of(size, side)
     return loss, linear, ridged, support
 
 
@@ -142,11 +142,10 @@ def sum_slopes(rows, below, h, change, t, first, last):
     for i in range(first, last):
         e = rows[i, 0] - h[i] - t * change[i]
         side = side_toward(rows, below, i, e)
-        size = min(max(side.sign * e - side.epsilon, 0.0) / side.ridge, side.bound)
+        size = weight_beyond(side.sign * e - side.epsilon, side)
         slope -= side.sign * size * change[i]
         sizes += size * abs(change[i])
-        if 0.0 < size < side.bound:
-            rate += change[i] * change[i] / side.ridge
+        rate += change[i] * change[i] * curvature_of(size, side)
     return slope, rate, sizes
 
 

@@ -152,7 +152,7 @@ def evaluate(options: Options) -> None:
     argument("data", str, "Data, with labels or without: file, or name of a set."),
     option("out", str, None, "Write here instead of stdout."),
     option("decision", bool, False, "Margins, tab-separated, instead of labels; of quantities the same."),
-    option("proba", bool, False, "Probabilities of the classes, tab-separated, of a model with a calibration."),
+    option("proba", bool, False, "Probabilities of the classes, tab-separated, of a model that has them."),
 )
 def predict(options: Options) -> None:
     """Predict DATA with MODEL: one label or number a line, as CSV, so that a label with a comma is in quotes."""

@@ -1,4 +1,4 @@
-"""Checks on loss plugins: the record of six numbers a sample against the definition, on random points and on ties."""
+"""Checks on loss plugins: the record of numbers a sample against the definition, on random points and on ties."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from svmkit.conformance.result import Check, check
 from svmkit.errors import InputError
 from svmkit.losses.base import Family, Loss
-from svmkit.losses.terms import Terms, conjugates, dual_weights, loss_values
+from svmkit.losses.terms import LogisticTerms, Terms, conjugates, dual_weights, loss_values
 from svmkit.tasks import task_named
 
 TOL = 1e-10  # of the values that are compared
@@ -25,7 +25,7 @@ class Points(NamedTuple):
     h: np.ndarray  # decision values
     C: np.ndarray
     terms: Terms
-    e: np.ndarray  # residuals, target - h
+    e: np.ndarray  # residuals: the target of the record less h
     values: np.ndarray  # the losses by their definition, costs included
     noise: np.ndarray  # what rounding leaves open in a value
 
@@ -43,8 +43,8 @@ def points(loss: Loss, m: int = 300, seed: int = 0) -> Points:
     which = rng.integers(0, 2 * len(ends), m)
     for k, end in enumerate(ends):
         e = np.where((which == k) & np.isfinite(end), end, e)
-    h = target - e
-    e = target - h
+    h = terms.target - e
+    e = terms.target - h
     values = C * loss.value(target, h)
     noise = TOL * (np.abs(values) + np.abs(dual_weights(terms, e)) * (np.abs(target) + np.abs(h)))
     return Points(target, h, C, terms, e, values, noise + 1e-12 * C)
@@ -85,13 +85,21 @@ def _well_formed(loss: Loss) -> str | None:
     """
     at = points(loss)
     terms = at.terms
+    is_logistic = isinstance(terms, LogisticTerms)
+    if is_logistic is not (loss.family is Family.LOGISTIC):
+        return f"its family is {loss.family.name}, and its record {type(terms).__name__}"
     for name, number in terms._asdict().items():
+        if is_logistic and name.startswith("ridge"):
+            continue
         if number.shape != at.h.shape or number.dtype != np.float64 or np.isnan(number).any():
             return f"{name} should be float64 of shape {at.h.shape} without nan"
-    if not np.array_equal(terms.target, at.target):
-        return "target is not the target that was given"
+    if not np.array_equal(terms.target, np.zeros(len(at.h)) if is_logistic else at.target):
+        return "target is not 0, from which logistic losses count" if is_logistic else "target is not the given one"
     if (terms.lower > 0.0).any() or (terms.upper < 0.0).any():
         return "the bounds do not hold 0: lower <= 0 <= upper"
+    if isinstance(terms, LogisticTerms):
+        fits = (np.sign(terms.bound) == at.target) & (terms.lower * terms.upper == 0.0)
+        return None if fits.all() else "a weight of a logistic loss has the sign of its label, and one bound"
     for side, most, ridge in (("up", terms.upper, terms.ridge_up), ("down", -terms.lower, terms.ridge_down)):
         used = most > 0.0
         if (ridge < 0.0).any():
@@ -154,11 +162,11 @@ def _weak_duality(loss: Loss) -> str | None:
         at, rng = points(loss, 14, seed), np.random.default_rng(seed)
         X = rng.normal(size=(14, 3)) * 10.0 ** rng.uniform(-4, 1)
         K, bias = X @ X.T, rng.normal() if seed % 2 else 0.0
-        for beta in (_weights(at.terms, rng), dual_weights(at.terms, at.target - bias)):
+        for beta in (_weights(at.terms, rng), dual_weights(at.terms, at.terms.target - bias)):
             if bias:
                 up, down = beta[beta > 0.0].sum(), -beta[beta < 0.0].sum()
                 beta = beta * np.where(beta > 0.0, min(up, down) / (up or 1.0), min(up, down) / (down or 1.0))
-            dual = at.target @ beta - 0.5 * beta @ K @ beta - conjugates(at.terms, beta).sum()
+            dual = at.terms.target @ beta - 0.5 * beta @ K @ beta - conjugates(at.terms, beta).sum()
             noise = TOL * (beta @ K @ beta + np.abs(beta) @ np.abs(at.target))
             for coef in (beta, rng.normal(size=14)):
                 primal = 0.5 * coef @ K @ coef + at.C @ loss.value(at.target, K @ coef + bias)
@@ -174,7 +182,7 @@ def _separable(loss: Loss) -> str | None:
     at = points(loss)
     some = np.arange(0, len(at.h), 7)
     part = loss.terms(at.target[some], at.C[some])
-    if any(not np.array_equal(number[some], own) for number, own in zip(at.terms, part, strict=True)):
+    if any(not np.array_equal(number[some], own, equal_nan=True) for number, own in zip(at.terms, part, strict=True)):
         return "the numbers of a sample change with the other samples"
     for scale in (1e-12, 3.0, 1e12):
         scaled = loss_values(loss.terms(at.target, scale * at.C), at.e)
@@ -193,8 +201,8 @@ def _extremes(loss: Loss) -> str | None:
         C = np.full(len(target), cost)
         with np.errstate(all="ignore"):
             value, terms = loss.value(target, h), loss.terms(target, C)
-            beta = dual_weights(terms, target - h)
-            others = loss_values(terms, target - h)
+            beta = dual_weights(terms, terms.target - h)
+            others = loss_values(terms, terms.target - h)
         if np.isnan(value).any() or np.isnan(beta).any() or np.isnan(others).any():
             i = int(np.argmax(np.isnan(value) | np.isnan(beta) | np.isnan(others)))
             return f"target {target[i]:g}, h {h[i]:g}, C {cost:g}: value {value[i]:g}, beta* {beta[i]:g}"

@@ -13,6 +13,7 @@ from svmkit.errors import InputError
 from svmkit.estimators.base import Lacking, column_or_1d, features_to_predict, only_where, options_by_name
 from svmkit.estimators.estimator import SVMEstimator, describe, require_stream
 from svmkit.estimators.sklearn_bases import ClassifierMixin
+from svmkit.losses.by_name import is_likelihood
 from svmkit.model.model import SVMModel
 from svmkit.tasks import Classification
 from svmkit.training.result import Fit
@@ -21,11 +22,13 @@ from svmkit.training.stream.online import Online
 
 
 def _require_calibration(estimator: Any, name: str) -> None:
-    """Raise an AttributeError that says how to get probabilities unless the estimator has a calibration."""
-    if estimator.calibration is None:
+    """Raise an AttributeError that says how to get probabilities unless the estimator has them."""
+    options = estimator.solver_options if isinstance(estimator.solver_options, Mapping) else {}
+    losses = estimator.loss, options.get("loss"), getattr(estimator.solver, "loss", None)
+    if estimator.calibration is None and not any(is_likelihood(given) for given in losses):
         raise Lacking(
-            f"no {name} without a calibration: {type(estimator).__name__}(calibration='sigmoid') "
-            "has one, and CalibratedClassifierCV(SVMClassifier(), ensemble=False) fits another"
+            f"no {name} without a calibration: {type(estimator).__name__}(calibration='sigmoid') has one, "
+            "CalibratedClassifierCV(SVMClassifier(), ensemble=False) fits another, and loss='logistic' needs none"
         )
 
 
@@ -38,8 +41,9 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
     Parameters
     ----------
     loss : str or Loss, default=None
-        The loss, one of those that the solver takes: "hinge", "squared_hinge", "smoothed_hinge", ...; None is that of
-        the solver.
+        The loss, one of those that the solver takes: "hinge", "squared_hinge", "smoothed_hinge", "logistic", ...; None
+        is that of the solver. With "logistic", logistic regression, decisions are logarithms of odds, and
+        `predict_proba` needs no calibration.
     delta : float, default=None
         The option delta of a loss that is given by its name and has one, > 0.
     class_weight : {"balanced"} or dict of label to float, default=None
@@ -56,10 +60,10 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         largest decision names the class; or Crammer and Singer's one problem of all classes, which solver dcd or auto
         solves with the linear kernel (LinearSVC's multi_class).
     calibration : {"sigmoid", "isotonic"}, default=None
-        How decisions become probabilities: `predict_proba` exists with a calibration only, and `predict` then returns
-        the class of the highest probability. It is fitted to the decisions of five stratified folds, each by a model
-        of the others, so that training takes some two to five times as long. Class weights move the models, and not
-        what a probability means: samples count in the calibration with their sample weights alone.
+        How decisions become probabilities: `predict_proba` exists with a calibration, or with the logistic loss, and
+        `predict` then returns the class of the highest probability. It is fitted to the decisions of five stratified
+        folds, each by a model of the others, so that training takes some two to five times as long. Class weights move
+        the models, and not what a probability means: samples count in the calibration with their sample weights alone.
 
     Attributes
     ----------

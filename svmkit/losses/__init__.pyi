@@ -1,6 +1,6 @@
 from .base import Family, Loss
 from .by_name import loss_names, make_loss
-from .margin import Hinge, SmoothedHinge, SquaredHinge
+from .margin import Hinge, Logistic, SmoothedHinge, SquaredHinge
 from .residual import (
     AbsoluteError,
     EpsilonInsensitive,
@@ -10,7 +10,7 @@ from .residual import (
     SquaredEpsilonInsensitive,
     SquaredError,
 )
-from .terms import Terms, conjugates, dual_weights, loss_values
+from .terms import LogisticTerms, Terms, conjugates, curvatures, dual_weights, loss_values
 
 __all__ = [
     "AbsoluteError",
@@ -19,6 +19,8 @@ __all__ = [
     "Family",
     "Hinge",
     "Huber",
+    "Logistic",
+    "LogisticTerms",
     "Loss",
     "Quantile",
     "SmoothedHinge",
@@ -27,6 +29,7 @@ __all__ = [
     "SquaredHinge",
     "Terms",
     "conjugates",
+    "curvatures",
     "dual_weights",
     "loss_names",
     "loss_values",

@@ -44,6 +44,9 @@ class Loss(ABC):
         The property on which solvers rely.
     words : str
         The loss in words; two losses of equal words and options are the same.
+    is_likelihood : bool, default=False
+        Whether the loss is minus the logarithm of the probability 1 / (1 + exp(-y h)) of its label, so that decisions
+        are logarithms of odds.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class Loss(ABC):
     name: ClassVar[str] = ""
     task: ClassVar[str] = "classify"
     family: ClassVar[Family]
+    is_likelihood: ClassVar[bool] = False
 
     @abstractmethod
     def value(self, target: np.ndarray, h: np.ndarray) -> np.ndarray:
@@ -120,7 +124,7 @@ def format_option(value: float | tuple[float, ...]) -> str:
 
 
 class Family(Enum):
-    """Kinds of piecewise linear-quadratic losses, by what their duals have; solvers say which they take.
+    """Kinds of losses, by what their duals have; solvers say which they take.
 
     Attributes
     ----------
@@ -130,6 +134,8 @@ class Family(Enum):
         A ridge on both sides and no bound: the loss is smooth and grows like a square.
     SMOOTH
         A ridge and finite bounds: the loss is smooth and grows like a line, as Huber's.
+    LOGISTIC
+        Not piecewise: an entropy in place of ridges (`LogisticTerms`), so that weights lie inside their bounds.
 
     Examples
     --------
@@ -141,7 +147,8 @@ class Family(Enum):
     BOUNDED = "piecewise linear"
     RIDGED = "smooth and quadratic"
     SMOOTH = "smooth and linear in the end"
+    LOGISTIC = "logistic"
 
 
-PIECEWISE = tuple(Family)
-"""All families: every piecewise linear-quadratic loss."""
+PIECEWISE = Family.BOUNDED, Family.RIDGED, Family.SMOOTH
+"""The families of piecewise linear-quadratic losses."""

@@ -107,6 +107,25 @@ def make_loss(
     return plugins.build("loss", cls.name, options)
 
 
+def is_likelihood(given: str | Loss | None) -> bool:
+    """Return whether decisions are logarithms of odds with a loss, which may be one that no plugin knows.
+
+    Parameters
+    ----------
+    given : str, Loss or None
+        A loss or its name; None is that of a solver, which none is.
+
+    Examples
+    --------
+    >>> from svmkit.losses.by_name import is_likelihood
+    >>> is_likelihood("logistic"), is_likelihood("hinge")
+    (True, False)
+    """
+    if isinstance(given, Loss):
+        return given.is_likelihood
+    return given in plugins.names("loss") and bool(plugins.load("loss", str(given)).is_likelihood)
+
+
 def canonical_name(name: str, task: str) -> str:
     """Return the registered name of a loss for a name of the task; another text as it is."""
     return ALIASES.get(task, {}).get(name, name)

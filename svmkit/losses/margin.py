@@ -1,4 +1,4 @@
-"""Losses of the margin s = 1 - y h: hinge, squared hinge, smoothed hinge."""
+"""Losses of the margin s = 1 - y h: hinge, squared hinge, smoothed hinge; and of y h: logistic."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from svmkit.losses.base import Family, Loss
-from svmkit.losses.terms import Terms
+from svmkit.losses.terms import LogisticTerms, Terms
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,32 @@ class SmoothedHinge(Loss):
 
     def terms(self, target: np.ndarray, C: np.ndarray) -> Terms:
         return _one_sided(target, C, self.delta / C)
+
+
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """The logistic loss log(1 + exp(-y h)) of logistic regression, LIBLINEAR's -s 0 and 7 (Yu, Huang, Lin 2011).
+
+    A decision is the logarithm of the odds of the second class, so that models have probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.losses import Logistic
+    >>> Logistic().value(np.array([1.0, -1.0]), np.array([0.0, 100.0]))
+    array([  0.69314718, 100.        ])
+    """
+
+    name: ClassVar[str] = "logistic"
+    family: ClassVar[Family] = Family.LOGISTIC
+    is_likelihood: ClassVar[bool] = True
+
+    def value(self, target: np.ndarray, h: np.ndarray) -> np.ndarray:
+        slack = -target * h
+        return np.maximum(slack, 0.0) + np.log1p(np.exp(-np.abs(slack)))
+
+    def terms(self, target: np.ndarray, C: np.ndarray) -> Terms:
+        return LogisticTerms.from_bound(target * C)
 
 
 def _one_sided(y: np.ndarray, most: np.ndarray, ridge: float | np.ndarray) -> Terms:

@@ -1,4 +1,4 @@
-"""Six numbers a sample: every piecewise linear-quadratic loss, its conjugate and its derivative in closed form.
+"""Six numbers a sample: every piecewise linear-quadratic loss, its conjugate and its derivatives in closed form.
 
 With one signed weight beta_i a sample and residuals e_i = target_i - h_i, the dual of min 1/2 |w|^2 + sum L_i(e_i) is
 
@@ -6,7 +6,8 @@ With one signed weight beta_i a sample and residuals e_i = target_i - h_i, the d
     phi(beta) = kink_up beta_+ + kink_down beta_- + 1/2 ridge_up beta_+^2 + 1/2 ridge_down beta_-^2
 
 with sum beta = 0 where the bias is free. The loss is the conjugate of phi: L(e) = max over beta of beta e - phi(beta).
-The maximiser is the derivative of L and the weight that a primal point suggests.
+The maximiser is the derivative of L and the weight that a primal point suggests. The logistic loss has an entropy for
+phi (`LogisticTerms`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class Terms(NamedTuple):
     Attributes
     ----------
     target : ndarray
-        The labels -1.0 or +1.0, or the targets of regression.
+        The labels -1.0 or +1.0, or the targets of regression; 0 for logistic losses.
     lower, upper : ndarray
         Bounds of the signed weight, lower <= 0 <= upper; -inf and inf where there is none.
     kink_up, kink_down : ndarray
@@ -64,6 +65,39 @@ class Terms(NamedTuple):
         return cls(target, _column(lower, m), _column(upper, m), up, down, ridge, below)
 
 
+class LogisticTerms(Terms):
+    """The dual of a logistic loss U log(1 + exp(s e)): its phi is an entropy, which takes no ridge and no kink.
+
+    A weight beta = s a has the sign s of its bound U, which is `upper` or -`lower`, the other one being 0, and
+
+        phi(beta) = a log(a / U) + (U - a) log((U - a) / U),  0 <= a <= U
+
+    (Yu, Huang, Lin 2011, equation 4). The ridges are nan, so that whoever takes phi for a quadratic gets no number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.losses import Logistic, loss_values
+    >>> terms = Logistic().terms(np.array([1.0, -1.0]), np.array([2.0, 2.0]))
+    >>> terms.lower.tolist(), terms.upper.tolist(), loss_values(terms, np.zeros(2)).round(4).tolist()
+    ([0.0, -2.0], [2.0, 0.0], [1.3863, 1.3863])
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def from_bound(cls, bound: np.ndarray) -> LogisticTerms:
+        """Return the terms for bounds (m,) with the signs of the weights, and targets of 0."""
+        nothing = np.full(len(bound), np.nan)
+        given = {"lower": np.minimum(bound, 0.0), "upper": np.maximum(bound, 0.0)}
+        return cls.fill(np.zeros(len(bound)), **given, ridge_up=nothing, ridge_down=nothing)  # type: ignore[return-value]
+
+    @property
+    def bound(self) -> np.ndarray:
+        """The bound of each weight with its sign, shape (m,)."""
+        return self.upper + self.lower
+
+
 def _column(number: float | np.ndarray, m: int) -> np.ndarray:
     if isinstance(number, np.ndarray) and number.shape == (m,):
         return number.astype(np.float64, copy=False)
@@ -93,11 +127,46 @@ def dual_weights(terms: Terms, e: np.ndarray) -> np.ndarray:
     >>> dual_weights(terms, np.array([-5.0, 0.25, 5.0]))
     array([-2. ,  0.5,  2. ])
     """
+    if isinstance(terms, LogisticTerms):
+        small = np.exp(-np.abs(e))
+        return terms.bound * np.where(np.sign(terms.bound) * e < 0.0, small, 1.0) / (1.0 + small)
     above, below = np.maximum(e - terms.kink_up, 0.0), np.maximum(-e - terms.kink_down, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         up = np.where(above > 0.0, np.minimum(above / terms.ridge_up, terms.upper), 0.0)
         down = np.where(below > 0.0, np.minimum(below / terms.ridge_down, -terms.lower), 0.0)
     return up - down
+
+
+def curvatures(terms: Terms, e: np.ndarray) -> np.ndarray:
+    """Return the second derivatives of the losses, float64 (m,), at the residuals e (m,).
+
+    Parameters
+    ----------
+    terms : Terms
+        The terms of m samples.
+    e : ndarray of float64, shape (m,)
+        The residuals, target - h.
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+        1 / ridge where the weight that e suggests is not 0 and lies between its bounds, else 0: also at a jump of the
+        derivative, which has no second one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.losses import Huber, curvatures
+    >>> curvatures(Huber(delta=1.0).terms(np.zeros(3), np.ones(3)), np.array([-5.0, 0.25, 5.0]))
+    array([0., 2., 0.])
+    """
+    if isinstance(terms, LogisticTerms):
+        small = np.exp(-np.abs(e))
+        return np.abs(terms.bound) * small / np.square(1.0 + small)
+    beta = dual_weights(terms, e)
+    ridge = np.where(beta > 0.0, terms.ridge_up, terms.ridge_down)
+    inside = (beta != 0.0) & (beta > terms.lower) & (beta < terms.upper) & (ridge > 0.0)
+    return np.divide(1.0, ridge, where=inside, out=np.zeros(len(beta)))
 
 
 def loss_values(terms: Terms, e: np.ndarray) -> np.ndarray:
@@ -118,6 +187,9 @@ def loss_values(terms: Terms, e: np.ndarray) -> np.ndarray:
     >>> loss_values(Hinge().terms(y, np.array([2.0, 2.0])), y - h)
     array([1.5, 0. ])
     """
+    if isinstance(terms, LogisticTerms):
+        slack = np.sign(terms.bound) * e
+        return np.abs(terms.bound) * (np.maximum(slack, 0.0) + np.log1p(np.exp(-np.abs(slack))))
     beta = dual_weights(terms, e)
     above, below = np.maximum(e - terms.kink_up, 0.0), np.maximum(-e - terms.kink_down, 0.0)
     up, down = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
@@ -142,6 +214,18 @@ def conjugates(terms: Terms, beta: np.ndarray) -> np.ndarray:
     >>> conjugates(terms, np.array([-1.0, 2.0]))
     array([0.5, inf])
     """
+    if isinstance(terms, LogisticTerms):
+        return np.where((beta >= terms.lower) & (beta <= terms.upper), entropies(terms, beta), np.inf)
     up, down = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
     phi = up * (terms.kink_up + 0.5 * terms.ridge_up * up) + down * (terms.kink_down + 0.5 * terms.ridge_down * down)
     return np.where((beta >= terms.lower) & (beta <= terms.upper), phi, np.inf)
+
+
+def entropies(terms: LogisticTerms, beta: np.ndarray) -> np.ndarray:
+    """Return the entropies phi <= 0 (m,) of weights beta (m,) within their bounds, with small relative errors."""
+    bound = np.abs(terms.bound)
+    size = np.clip(np.abs(beta), 0.0, bound)
+    less = np.minimum(size, bound - size)
+    share = np.divide(less, bound, where=bound > 0.0, out=np.zeros(len(bound)))
+    log = np.log(share, where=share > 0.0, out=np.zeros(len(bound)))
+    return less * log + (bound - less) * np.log1p(-share)

@@ -128,6 +128,15 @@ KINDS: dict[str, type[Calibration]] = {kind.kind: kind for kind in (Sigmoid, Iso
 """The kinds of calibration by name."""
 
 
+def of_odds(n_columns: int) -> Sigmoid:
+    """Return the calibration of decisions that are logarithms of odds, as logistic regression has them."""
+    return Sigmoid(np.full(n_columns, -1.0), np.zeros(n_columns))
+
+
+OWN = {"kind": "logistic loss", "folds": 0, "weights": "costs"}
+"""What a model says of probabilities that its loss has: samples count with their costs, class weights included."""
+
+
 def require_kind(kind: Any) -> str:
     """Return the name of a kind of calibration; raise InputError for any other value."""
     if isinstance(kind, str) and kind in KINDS:

@@ -14,7 +14,7 @@ from svmkit.kernels.functions import Kernel, Linear, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.losses.residual import EpsilonInsensitive
-from svmkit.losses.terms import Terms
+from svmkit.losses.terms import LogisticTerms, Terms
 from svmkit.model.machines import ClassFunctions, Machine, OneFunction
 from svmkit.model.matching import match_rows
 from svmkit.model.objective import Objective
@@ -25,9 +25,9 @@ from svmkit.problems.certificate import Certificate
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
 from svmkit.problems.risks.points import dual_sums, make_points, total_loss_error
-from svmkit.problems.rounding import dot_error
+from svmkit.problems.rounding import bias_reach, dot_error, phi_error
 from svmkit.problems.simplex import SimplexQP
-from svmkit.problems.weights import reward_error, ridges
+from svmkit.problems.weights import reward_error
 from svmkit.tasks import task_named
 
 
@@ -196,8 +196,8 @@ def _certify_expansion(
         norm, of_norm = float(beta @ own[at]), float(np.abs(beta).sum()) * of_own + dot_error(beta * own[at])
     value, of_value = _dual_value(terms, beta, norm, of_norm, column)
     if column is None:  # a sum other than 0 moves D by its product with the bias of the optimum
-        widest = max(float(terms.kink_up.max()), float(terms.kink_down.max()))
-        reach = float(np.ptp(target)) + widest + np.sqrt(2.0 * max(primal, 0.0) * max(float(gram.diag.max()), 0.0))
+        reach = bias_reach(terms, float(np.ptp(terms.target)))
+        reach += float(np.sqrt(2.0 * max(primal, 0.0) * max(float(gram.diag.max()), 0.0)))
         of_value += (abs(float(beta.sum())) + dot_error(beta)) * reach
     flaw = gram.definiteness.flaw
     return Certificate.from_values(primal, float(value), None, b, errors=(float(of_primal), float(of_value)), flaw=flaw)
@@ -225,12 +225,11 @@ def _dual_value(
     square = (column * total) ** 2 if column else 0.0
     gain, ridged = dual_sums(*make_points(terms, np.zeros(len(beta))), beta)
     curvature = norm + square + ridged
-    scale = 1.0 if column is None or curvature <= 0.0 else min(max(gain / curvature, 0.0), 1.0)
+    is_whole = column is None or curvature <= 0.0 or isinstance(terms, LogisticTerms)
+    scale = 1.0 if is_whole else min(max(gain / curvature, 0.0), 1.0)
     of_square = 2.0 * column * abs(column * total) * dot_error(beta) if column else 0.0
     error = reward_error(terms, beta) + U * (float(np.abs(terms.target) @ np.abs(beta)) + 4.0 * abs(gain))
-    error += 0.5 * (of_norm + of_square + dot_error(beta * (beta * ridges(terms, beta)))) + 4.0 * U * (
-        abs(norm) + curvature
-    )
+    error += 0.5 * (of_norm + of_square + phi_error(terms, beta)) + 4.0 * U * (2.0 * abs(norm) + abs(ridged) + square)
     return scale * gain - 0.5 * scale * scale * curvature, error
 
 

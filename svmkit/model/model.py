@@ -32,7 +32,10 @@ ROWS = 16384, 256  # most and fewest rows of X that are predicted at a time
 WIDE = 1 << 20, 8  # columns, and columns for each entry, beyond which those without entries are left out of products
 MOST_WEIGHTS = 64 << 20  # weights that a model may have although its vectors store fewer entries
 PART_BYTES = 32 << 20  # most bytes of these rows, and of their decisions, above the fewest rows
-WITHOUT = "the model has no probabilities: train it with a calibration (svmkit train --calibrate sigmoid)"
+WITHOUT = (
+    "the model has no probabilities: train it with a calibration (svmkit train --calibrate sigmoid), or with the "
+    "logistic loss (--loss logistic)"
+)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The best bias of any piecewise linear-quadratic loss: the exact minimum over b of a sum of losses of residuals."""
+"""The best bias of any loss: the minimum over b of a sum of losses of residuals, exact for piecewise quadratic ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from svmkit.problems.sums import Record
+from svmkit.losses.terms import curvatures, dual_weights
+from svmkit.problems.sums import LogisticRecord, Record
 from svmkit.runtime.compiling import njit
 
 LEVEL = 1e-14  # part of the sizes of its terms that rounding may leave of a derivative
@@ -15,6 +16,7 @@ SAMPLE = 1 << 12  # pieces that suggest where it is
 NEAR = 32  # part of the ends of the sample by which it may be off
 TOGETHER = 1 << 16  # pieces whose weights are summed together
 ROUNDS = 60  # looks at all pieces that a search may take; mostly it takes five
+LOGISTIC_ROUNDS = 200  # of Newton's method for logistic losses, at most
 
 
 def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float:
@@ -23,8 +25,10 @@ def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float
     The residuals (m,) are targets less decision values without the bias, `total` is what the dual weights sum to. The
     derivative of L_i rises from a bound to the other one: it jumps at the kinks where there is no ridge, and is linear
     where there is one. As b grows, a loss of weights above 0 ends at residual - kink_up, and one of weights below 0
-    begins at residual + kink_down.
+    begins at residual + kink_down. Logistic losses take Newton's method.
     """
+    if isinstance(record, LogisticRecord):
+        return _logistic_bias(record, residual)
     if not (np.count_nonzero(record.lower) or np.count_nonzero(record.ridge_up)):
         return float(select_bias(record.signs, residual - record.signs * record.kink_up, record.upper.copy(), total))
     ramps = np.empty((3, 2 * len(residual)))
@@ -52,6 +56,33 @@ def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float
         return _zero_of_slopes(pieces, total)
     level = LEVEL * _size_of(pieces, total)
     return _zero_of_slopes(*_narrow(pieces, total, level), level)
+
+
+def _logistic_bias(record: LogisticRecord, residual: np.ndarray) -> float:
+    """Return the b at which the weights of both signs have equal sums, by Newton's method in an interval that holds it.
+
+    At 0 the weights of one sign are at most exp(b) times as large, beside their bounds, as those of the other one.
+    """
+    terms = record.terms
+    up, down = terms.upper.sum(), -terms.lower.sum()
+    if not (up > 0.0 and down > 0.0):
+        return float(np.median(residual))
+    ratio = float(np.log(up) - np.log(down))
+    low, high = float(residual.min()) + ratio, float(residual.max()) + ratio
+    b = 0.5 * (low + high)
+    for _ in range(ROUNDS):
+        beta = dual_weights(terms, residual - b)
+        value, size = float(beta.sum()), float(np.abs(beta).sum())
+        if abs(value) <= LEVEL * size:
+            break
+        low, high = (b, high) if value > 0.0 else (low, b)
+        rate, before = float(curvatures(terms, residual - b).sum()), b
+        b = b + value / rate if rate > 0.0 else np.inf
+        if not low < b < high:
+            b = 0.5 * (low + high)
+        if b in (before, low, high):
+            break
+    return b
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, total: float) -> float:
@@ -266,7 +297,7 @@ def find_zero(anchors, rates, bounds, total):
     The sum never rises and is piecewise linear, so that Newton's method within the interval that holds the zero ends.
     """
     b, low, high, stride = 0.0, -np.inf, np.inf, 1.0
-    for _ in range(ROUNDS):
+    for _ in range(LOGISTIC_ROUNDS):
         value, rate, size = _sum_ramps(anchors, rates, bounds, b)
         value -= total
         level = LEVEL * (size + abs(total))

@@ -1,4 +1,4 @@
-"""DualQP: the dual of training with any piecewise linear-quadratic loss, which BoxQP, TubeQP and OneClassQP fill."""
+"""DualQP: the dual of training with any loss, which BoxQP, TubeQP and OneClassQP fill."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svmkit.kernels.gram.semidefinite import not_semidefinite
 from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
 from svmkit.losses.by_name import make_loss
-from svmkit.losses.terms import Terms
+from svmkit.losses.terms import LogisticTerms, Terms, entropies
 from svmkit.problems.base import CUT_SHORT, DecisionFunction, Problem, no_weights
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.rounding import exact_sum
@@ -47,6 +47,8 @@ class DualQP(Problem):
         The diagonal, with the ridge; the gradient of the smooth part of the objective, all but width |beta|, at 0.
     width : float or ndarray of shape (m,)
         Factor of |beta| in the objective; what the two kinks of a sample differ by is part of the origin.
+    is_logistic : bool
+        Whether the losses are logistic: the ridges are nan then, and the gradient leaves out the entropies, as width.
     centre : float
         What is subtracted from the targets of regression before any sum, the median; it makes up for itself in the
         bias. 0.0 if the bias is regularised.
@@ -67,8 +69,9 @@ class DualQP(Problem):
         from svmkit.problems.sums import Record  # here: it needs numba
 
         super().__init__(gram, y)
-        self.C, self.total, self.record = C, total, Record.from_terms(terms)
-        record = self.record
+        self.C, self.total = C, total
+        self.record: Any = Record.from_terms(terms)
+        self.is_logistic, record = isinstance(terms, LogisticTerms), self.record
         self.signs, self.lower, self.upper, self.ridge = record.signs, record.lower, record.upper, record.ridge_up
         either = self.lower < 0.0
         symmetric, has_either = record.ridge_up is record.ridge_down, bool(np.count_nonzero(either))
@@ -134,6 +137,8 @@ class DualQP(Problem):
     def value(self, point: np.ndarray, gradient: np.ndarray) -> float:
         """Return the objective at a point (m,) from the gradient (m,) of its smooth part there."""
         smooth = 0.5 * float(point @ (gradient + self.origin))
+        if self.is_logistic:
+            return smooth + float(entropies(self.record.terms, self.signs * point).sum())
         if np.ndim(self.width):
             return smooth + float(np.asarray(self.width) @ np.abs(point))
         return smooth + float(self.width) * float(np.abs(point).sum()) if self.width else smooth
@@ -172,17 +177,23 @@ class DualQP(Problem):
 
     def certify(self, point: np.ndarray, h: np.ndarray) -> Certificate:
         """Return the certificate of a point (m,) whose `decision` h (m,) the caller has computed from scratch."""
-        from svmkit.problems.sums import Values, values_at  # here: it needs numba
-
         own = float(point.sum()) if self.bias else self._best_bias(-h)
         bias, of_bias = exact_sum(self.centre, own)
-        given = self.centre, own, abs(of_bias), self.total, not self.bias, self._bounds()
-        values = Values(*values_at(self.record, h, point, self.gram.diag, *given))
+        values = self._values(h, point, own, abs(of_bias))
         flaw = self.gram.definiteness.flaw
         if values.norm < -2.0 * values.of_primal and flaw is None:
             flaw = not_semidefinite(self.gram.kernel)
         gradient, errors = self._gradient(h, point), (values.of_primal, values.of_dual)
         return Certificate.from_values(values.primal, values.dual, gradient, bias, errors=errors, flaw=flaw)
+
+    def _values(self, h: np.ndarray, point: np.ndarray, bias: float, of_bias: float) -> Any:
+        from svmkit.problems.sums import Values, logistic_values, values_at  # here: it needs numba
+
+        if self.is_logistic:
+            given = h, point, self.gram.diag, bias, of_bias, not self.bias, self._bounds()
+            return logistic_values(self.record, *given)
+        around = self.centre, bias, of_bias, self.total, not self.bias, self._bounds()
+        return Values(*values_at(self.record, h, point, self.gram.diag, *around))
 
     def _bounds(self) -> Any:
         from svmkit.problems.sums import Bounds  # here: it needs numba

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from svmkit.kernels.rounding import TINY, U
+from svmkit.losses.terms import LogisticTerms, Terms, entropies
+
+ROUNDINGS = 8.0  # of an entropy from its weight, or of a logistic loss from its residual, at most
 
 
 def dot_error(terms: np.ndarray, factor: float = 1.0) -> float:
@@ -25,3 +28,23 @@ def exact_sum(a, b):
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
+
+
+def phi_error(terms: Terms, beta: np.ndarray) -> float:
+    """Return a bound on the rounding error of twice the sum of phi without the kinks."""
+    if not isinstance(terms, LogisticTerms):
+        return dot_error(beta * (beta * np.where(beta > 0.0, terms.ridge_up, terms.ridge_down)))
+    phi = entropies(terms, beta)
+    return 2.0 * (dot_error(phi) + ROUNDINGS * U * float(np.abs(phi).sum()))
+
+
+def bias_reach(terms: Terms, away: np.ndarray | float) -> float:
+    """Return a bound on the best free bias of decisions that are 0, for targets that are `away` (m,) from its origin.
+
+    Some residual is within the kinks from above and one from below. Logistic losses have the bias at which the weights
+    of both signs have the same sum, the logarithm of the ratio of their bounds.
+    """
+    farthest = float(np.max(away + np.maximum(terms.kink_up, terms.kink_down)))
+    if isinstance(terms, LogisticTerms):
+        farthest += abs(float(np.log(terms.upper.sum()) - np.log(-terms.lower.sum())))
+    return farthest

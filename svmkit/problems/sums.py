@@ -1,4 +1,4 @@
-"""P, D and their rounding errors for the certificate of any piecewise linear-quadratic loss, in compiled sums.
+"""P, D and their rounding errors for the certificate of any loss: of piecewise linear-quadratic ones in compiled sums.
 
 The sums are over samples, so that those of parts of the samples can be added up, by the members of a cluster say.
 """
@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from svmkit.kernels.rounding import TINY, product_error
-from svmkit.losses.terms import Terms
+from svmkit.losses.terms import LogisticTerms, Terms, dual_weights, entropies, loss_values
+from svmkit.problems.rounding import bias_reach, phi_error
 from svmkit.problems.rounding import exact_sum as _exact_sum
 from svmkit.runtime.compiling import njit
 
@@ -40,11 +41,24 @@ class Record(NamedTuple):
         """Return the record of a loss; it turns weights if each may have one sign only."""
         turned = terms.lower < 0.0
         # `any` takes three times as long, which a fit of a millisecond feels
+        if isinstance(terms, LogisticTerms):
+            cls = LogisticRecord
         if not np.count_nonzero(turned) or np.count_nonzero(turned & (terms.upper > 0.0)):
             return cls(np.ones(len(terms.target)), *terms)
         signs, lower, upper = 1.0 - 2.0 * turned, np.zeros(len(turned)), terms.upper - terms.lower  # one of them is 0
         kinks = _turn(turned, terms.kink_up, terms.kink_down)
         return cls(signs, terms.target, lower, upper, *kinks, *_turn(turned, terms.ridge_up, terms.ridge_down))
+
+
+class LogisticRecord(Record):
+    """`svmkit.losses.LogisticTerms` of m samples, whose weights are turned such that they are >= 0."""
+
+    __slots__ = ()
+
+    @property
+    def terms(self) -> LogisticTerms:
+        """The terms of the weights with their signs."""
+        return LogisticTerms.from_bound(self.signs * (self.upper + self.lower))._replace(target=self.target)
 
 
 def _turn(turned: np.ndarray, up: np.ndarray, down: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -253,3 +267,28 @@ def losses_at(record, h, centre, biases):
                 total += _one_side(-residual, 0.0, record.kink_down[i], record.ridge_down[i], -record.lower[i])[0]
         out[k] = total
     return out
+
+
+def logistic_values(record: LogisticRecord, h, beta, diag, bias, of_bias, is_free, bounds: Bounds) -> Values:
+    """Return the `Values` of a point with logistic losses; arguments as for `values_at`, whose centre is 0 then."""
+    terms, signed = record.terms, record.signs * beta
+    totals = Totals(*totals_of(record, beta, diag, 0.0))._replace(farthest=bias_reach(terms, np.abs(terms.target)))
+    of_h = error_of_h(totals, bounds)
+    e, of_e = _exact_sum(terms.target, -h - bias)
+    error = of_h + of_bias + np.abs(of_e) + bounds.unit * np.abs(h + bias)
+    toward = np.where(terms.bound > 0.0, error, -error)  # where the loss is larger
+    loss, phi = float(loss_values(terms, e).sum()), float(entropies(terms, signed).sum())
+    off = float(np.abs(dual_weights(terms, e + toward)) @ error) + ROUNDINGS * bounds.unit * loss
+    reach = terms.target * signed
+    sums = Sums(
+        norm=float(signed @ h),
+        size=float(np.abs(signed) @ np.abs(h)),
+        reach=float(reach.sum()),
+        reach_size=float(np.abs(reach).sum()),
+        ridged=2.0 * phi,
+        balance=float(signed.sum()),
+        loss=loss,
+        off=off,
+    )
+    values = values_of(totals, sums, bias, of_h, bounds.unit, is_free=is_free)
+    return values._replace(of_dual=values.of_dual + 2.0 * phi_error(terms, signed))  # of terms that are below 0

@@ -49,6 +49,8 @@ def fastest(task: Task, loss: Loss | None = None) -> tuple[str, str]:
         return _fastest_linear(task, loss)
     if issubclass(task.problem, SimplexQP):
         return defaults.SIMPLEX, "fastest at every size"
+    if loss is not None and loss.family is Family.LOGISTIC:
+        return defaults.LOGISTIC_KERNEL, "all samples are support vectors"
     if task.n_outputs > 1 and fits_once(task.m, task.memory):
         return defaults.WHOLE_MATRIX, "the outputs share the kernel matrix"
     small = SMALL_ONE_CLASS if issubclass(task.problem, OneClassQP) else SMALL
@@ -89,7 +91,7 @@ class Auto(Solver):
     problem = BoxQP
     further = (SimplexQP, OneClassQP, NuQP, RankRisk)
     terms = ("loss", "bias")
-    losses = ("hinge", "squared_hinge", *PIECEWISE)
+    losses = ("hinge", "squared_hinge", *PIECEWISE, Family.LOGISTIC)
     paper = "Chang, Lin 2011; Fan et al. 2008"
 
     loss: str | Loss = "auto"
@@ -131,7 +133,7 @@ class Auto(Solver):
             return _made(self._fastest(task)[0], loss, self.bias)
         if self.bias != FREE:
             raise InputError(f"bias={self.bias} is an option of the linear kernel; with others the bias is free")
-        return _made(fastest(task)[0], loss)
+        return _made(self._fastest(task)[0], loss)
 
     def reason_for(self, task: Task) -> str:
         return self._fastest(task)[1]
@@ -143,8 +145,8 @@ class Auto(Solver):
         return "squared_hinge" if task.problem.is_linear and not task.problem.has_targets() else "hinge"
 
     def _fastest(self, task: Task) -> tuple[str, str]:
-        if not task.problem.is_linear or not task.d:  # nothing else is known of a task that is only to be posed
-            return fastest(task)
+        if issubclass(task.problem, SimplexQP | OneClassQP | NuQP) or (task.problem.is_linear and not task.d):
+            return fastest(task)  # the loss does not matter, or no more is known of a task that is only to be posed
         return fastest(task, _loss(self._loss_of(task), task.problem.task))
 
     def crammer_singer(self) -> Solver | None:

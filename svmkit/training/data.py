@@ -14,6 +14,8 @@ from svmkit.errors import InputError
 from svmkit.kernels.engines import with_int32_indices
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Grams, parse_bytes
+from svmkit.losses.by_name import is_likelihood
+from svmkit.model.calibration import OWN, of_odds
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_slices
 from svmkit.problems.base import DecisionFunction
@@ -350,7 +352,11 @@ class TrainingData:
 
 
 def model_of(data: Any, parts: Joined, about: dict[str, Any]) -> SVMModel:
-    """Return the model that training data become, wherever their rows are; its vectors are `parts.weights`."""
+    """Return the model that training data become, wherever their rows are; its vectors are `parts.weights`. It has
+    probabilities if its loss is minus the logarithm of one.
+    """
+    has_odds = is_likelihood(about.get("minimised", {}).get("loss"))
+    about = about | ({"calibration": OWN} if has_odds else {})
     return SVMModel(
         kernel=data.kernel,
         classes=data.classes,
@@ -362,6 +368,7 @@ def model_of(data: Any, parts: Joined, about: dict[str, Any]) -> SVMModel:
         preprocessing=data.preprocessing,
         task=data.task.name,
         multiclass=data.division.scheme,
+        calibration=of_odds(len(parts.intercept)) if has_odds else None,
         about=about | {"n_samples": data.n_samples},
         outputs=tuple(output.name for output in data.division.outputs),
         non_crossing=data.division.non_crossing,

@@ -5,7 +5,7 @@ import pytest
 
 from svmkit import plugins
 from svmkit.errors import InputError
-from svmkit.losses import conjugates, dual_weights, loss_names, loss_values, make_loss
+from svmkit.losses import conjugates, curvatures, dual_weights, loss_names, loss_values, make_loss
 
 NAMES = plugins.names("loss")
 OPTIONS = {
@@ -29,7 +29,8 @@ def posed(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_record_gives_the_values_of_the_definition(name):
     loss, target, h, C = posed(name)
-    values = loss_values(loss.terms(target, C), target - h)
+    terms = loss.terms(target, C)
+    values = loss_values(terms, terms.target - h)
     np.testing.assert_allclose(values, C * loss.value(target, h), rtol=1e-13, atol=1e-15)
 
 
@@ -38,7 +39,8 @@ def test_the_weights_are_minus_the_derivative_by_h(name):
     loss, target, h, C = posed(name)
     step = 1e-6
     slope = C * (loss.value(target, h + step) - loss.value(target, h - step)) / (2.0 * step)
-    weights = dual_weights(loss.terms(target, C), target - h)
+    terms = loss.terms(target, C)
+    weights = dual_weights(terms, terms.target - h)
     bends = (
         np.abs(C * (loss.value(target, h + step) + loss.value(target, h - step) - 2.0 * loss.value(target, h))) / step
     )
@@ -48,9 +50,23 @@ def test_the_weights_are_minus_the_derivative_by_h(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_the_curvature_is_the_derivative_of_the_weights(name):
+    loss, target, h, C = posed(name)
+    terms, step = loss.terms(target, C), 1e-5
+    e = terms.target - h
+    slope = (dual_weights(terms, e + step) - dual_weights(terms, e - step)) / (2.0 * step)
+    bends = np.abs(curvatures(terms, e + step) - curvatures(terms, e - step)) > 1e-3
+    # elsewhere a piece of another curvature begins, or the weight jumps
+    smooth = ~bends & (np.abs(slope) < 1e3) & (e != 0.0)
+    assert smooth.sum() > 300
+    np.testing.assert_allclose(curvatures(terms, e)[smooth], slope[smooth], atol=1e-4)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_conjugate_and_the_loss_meet_at_the_weights_and_nowhere_cross(name):
     loss, target, h, C = posed(name)
-    terms, e = loss.terms(target, C), target - h
+    terms = loss.terms(target, C)
+    e = terms.target - h
     values, best = loss_values(terms, e), dual_weights(terms, e)
     np.testing.assert_allclose(best * e - conjugates(terms, best), values, rtol=1e-12, atol=1e-12)
     rng = np.random.default_rng(1)
@@ -72,6 +88,9 @@ def test_a_loss_is_convex_and_not_negative(name):
 def test_the_family_says_what_the_record_has(name):
     loss, target, _, C = posed(name)
     terms = loss.terms(target, C)
+    if loss.family.name == "LOGISTIC":
+        assert np.isnan([terms.ridge_up, terms.ridge_down]).all()
+        return
     sides = [(terms.upper, terms.ridge_up), (-terms.lower, terms.ridge_down)]
     sides = [(bound[bound > 0.0], ridge[bound > 0.0]) for bound, ridge in sides]
     bounded, ridged = (
@@ -110,7 +129,7 @@ def test_what_cannot_be_used_is_refused_in_one_line(name, values, says):
 
 
 def test_losses_are_found_by_task():
-    assert loss_names("classify") == ["hinge", "smoothed_hinge", "squared_hinge"]
+    assert loss_names("classify") == ["hinge", "logistic", "smoothed_hinge", "squared_hinge"]
     assert "hinge" not in loss_names("regress")
     assert make_loss("hinge", "regress", epsilon=0.5).epsilon == 0.5
     assert make_loss("pinball", "regress", {"tau": "0.9"}).tau == 0.9

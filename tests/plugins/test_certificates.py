@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, LinearSVC
 from support.problems import SUBLINEAR
@@ -76,6 +77,12 @@ def smallest_primal(X, y, kernel: str, loss: str, free: bool) -> float:
         w = np.append(fitted.coef_[0], fitted.intercept_[0])
         return 0.5 * w @ w + total(loss, y, fitted.decision_function(X), C)
     K = rbf_kernel(X, gamma=0.02) if kernel == "rbf" else X @ X.T
+    if loss == "logistic":
+        values, vectors = np.linalg.eigh(K)
+        F = vectors * np.sqrt(np.maximum(values, 0.0))
+        F = F if free else np.column_stack([F, np.ones(len(y))])
+        fitted = LogisticRegression(C=C, fit_intercept=free, solver="newton-cholesky", tol=1e-12).fit(F, y)
+        return 0.5 * float(fitted.coef_[0] @ fitted.coef_[0]) + total(loss, y, fitted.decision_function(F), C)
     if free and loss == "hinge":
         fitted = SVC(C=C, kernel="precomputed", tol=1e-9).fit(K, y)
         beta = np.zeros(len(y))

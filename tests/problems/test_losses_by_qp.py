@@ -6,6 +6,7 @@ from quadprog import solve_qp
 
 from svmkit.kernels.functions import RBF
 from svmkit.kernels.gram import Gram
+from svmkit.losses.base import PIECEWISE
 from svmkit.losses.by_name import loss_names, make_loss
 from svmkit.problems.bias import best_bias
 from svmkit.problems.box import BoxQP
@@ -22,7 +23,7 @@ OPTIONS = {
     "huber": {"delta": DELTA},
     "smoothed_hinge": {"delta": WIDTH},
 }
-CLASSES, REGRESSIONS = loss_names("classify"), loss_names("regress")
+CLASSES, REGRESSIONS = loss_names("classify", PIECEWISE), loss_names("regress", PIECEWISE)
 SOLVERS = ["smo", "smo1", "smol2", "svmlight", "fcsmo"]
 
 

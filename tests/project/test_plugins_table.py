@@ -51,7 +51,7 @@ def test_facts_of_some():
     assert KNOWN["dcd"]["problem"] == ["LinearDual"] and KNOWN["dcd"]["loss"][:3] == [
         "hinge",
         "squared_hinge",
-        "smoothed_hinge",
+        "logistic",
     ]
     assert KNOWN["pegasos"]["problem"] == ["LinearRisk", "KernelRisk"]
     assert KNOWN["dcd"]["regression"] == ["LinearTubeDual"] and KNOWN["auto"]["regression"] == [

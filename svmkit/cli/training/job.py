@@ -45,7 +45,8 @@ def run(options: TrainOptions) -> Outcome:
     data, seconds = prepare(method, sets)
     _advise_bias(method, data)
     name = options.metric or (None if method.task.is_supervised else "accuracy")  # without labels nothing else is
-    weights, calibrates = method.settings.class_weight, bool(options.calibrate)
+    weights = method.settings.class_weight
+    calibrates = bool(options.calibrate) or (method.task.has_classes and method.loss.is_likelihood)
     metric = metric_for(name, data.classes, data.codes, weights, probabilities=calibrates)
     if metric.note and (options.metric or options.curve):
         note(metric.note)

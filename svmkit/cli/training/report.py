@@ -170,7 +170,11 @@ def _probabilities(calibration: dict[str, Any] | None) -> list[tuple[str, str]]:
     if calibration is None:
         return []
     parts = [(part, calibration[part]) for part in ("train", "test") if calibration[part] is not None]
-    said = [("calibration", f"{calibration['kind']} of {calibration['folds']} folds, {calibration['seconds']:.2f} s")]
+    if calibration["folds"]:
+        folds, seconds = calibration["folds"], calibration["seconds"]
+        said = [("calibration", f"{calibration['kind']} of {folds} folds, {seconds:.2f} s")]
+    else:
+        said = [("probabilities", f"those of the {calibration['kind']}")]
     for name, words in (("log_loss", "log loss"), ("brier_score", "Brier score")) if parts else ():
         each = ", ".join(f"{scores[name]:.4f} {part}" for part, scores in parts)
         said.append((words, f"{each} ({base_rate(parts[-1][1], name)})"))

@@ -14,7 +14,7 @@ from svmkit.cli.options import class_weights, flag, key_values, seconds
 from svmkit.data.prepare import imputing, scaling
 from svmkit.errors import InputError
 from svmkit.kernels.gram import parse_bytes
-from svmkit.losses.by_name import LIBLINEAR_NAMES, canonical_name, loss_names, make_loss
+from svmkit.losses.by_name import LIBLINEAR_NAMES, canonical_name, is_likelihood, loss_names, make_loss
 from svmkit.model.calibration import KINDS
 from svmkit.model.one_vs_rest import MODES
 from svmkit.runtime import files, threads
@@ -90,7 +90,7 @@ class TrainOptions(Options):
 
             require_drawable(self.plot)
         if self.metric is not None:
-            self.metric = require_metric(self.metric, probabilities=self.calibrate is not None)
+            self.metric = require_metric(self.metric, probabilities=self._has_probabilities)
         parse_bytes(self.memory)
         with threads.using(self.threads):
             pass
@@ -98,6 +98,12 @@ class TrainOptions(Options):
             raise InputError("--force needs --out FILE, which it replaces")
         for path in filter(None, (self.out, self.checkpoint)):
             files.require_writable(path)
+
+    @property
+    def _has_probabilities(self) -> bool:
+        """Whether the model will have probabilities."""
+        given = self.loss or key_values(self.option, "-o").get("loss")
+        return self.calibrate is not None or is_likelihood(given)
 
     @property
     def is_stream(self) -> bool:

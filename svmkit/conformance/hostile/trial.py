@@ -151,7 +151,7 @@ def _judge_fit(trial: Trial, solver: Solver, kernel: Kernel, data: Data, began: 
     if options.get("multiclass") == "crammer_singer":
         return judge_all_classes(done, X, y, **given, **classes)
     false = list[str]()
-    if "calibration" in options:
+    if done.model.calibration is not None:
         false = false_probabilities(done, X)
         done = replace(done, model=replace(done.model, calibration=None))
     if case.text:

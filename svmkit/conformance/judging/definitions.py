@@ -162,6 +162,10 @@ def _choose_side(x: np.ndarray, below: Any, above: Any) -> np.ndarray:
     return np.where(x < 0, below, above)
 
 
+def _times_log(x: np.ndarray) -> np.ndarray:
+    return x * np.log(np.where(x > 0, x, 1))
+
+
 def _beyond(e: np.ndarray, epsilon: Any) -> np.ndarray:
     return np.sign(e) * _plus(np.abs(e) - epsilon)
 
@@ -175,6 +179,13 @@ FORMULAS: dict[str, Callable[..., Closed]] = {
         lambda s: np.where(s < delta, _plus(s) ** 2 / (2 * delta), s - delta / 2),
         lambda s: np.clip(s / delta, Exact(0), Exact(1)),
         lambda a: delta * a * a / 2,
+        (0, 1),
+        True,
+    ),
+    "logistic": lambda: Closed(
+        lambda s: _plus(s - 1) + np.log1p(np.exp(-np.abs(s - 1))),  # s - 1 = -y h
+        lambda s: 1 / (1 + np.exp(1 - s)),
+        lambda a: a + _times_log(a) + _times_log(1 - a),  # a is the slope by s, for which log(1 + exp(s - 1)) adds a
         (0, 1),
         True,
     ),

@@ -6,8 +6,19 @@ import numpy as np
 
 from svmkit.kernels.rounding import TINY, U
 from svmkit.problems.bias import find_zero, select_bias
-from svmkit.problems.risks.points import dual_sums, side_toward, total_loss, total_loss_error
+from svmkit.problems.risks.points import (
+    dual_sums,
+    log_odds,
+    side_toward,
+    slope_of,
+    total_loss,
+    total_loss_error,
+    twice_phi,
+)
 from svmkit.runtime.compiling import njit
+
+
+ROUNDINGS = 8  # of twice phi from its weight, at most: those of an entropy
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -58,26 +69,31 @@ def dual_error(rows, below, sq, beta, v, most):
         A bound on the optimum where the bias is free; NaN where it is not.
     """
     m, pulls, rewards, bends, curves = beta.size, 0.0, 0.0, 0.0, 0.0
-    balance, total, farthest, widest = 0.0, 0.0, 0.0, 0.0
+    balance, total, farthest, widest, up, down = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(m):
         side = side_toward(rows, below, i, beta[i])
         size = abs(beta[i])
         pulls += size * np.sqrt(sq[i])
         rewards += size * abs(rows[i, 0])
         bends += size * side.epsilon
-        curves += size * size * side.ridge
+        curves += abs(twice_phi(size, side))
         balance += beta[i]
         total += size
-        offset = side_toward(rows, below, i, -beta[i]).epsilon
-        farthest = max(farthest, abs(rows[i, 0]) + max(side.epsilon, offset))
+        other = side_toward(rows, below, i, -beta[i])
+        farthest = max(farthest, abs(rows[i, 0]) + max(side.epsilon, other.epsilon))
+        if side.sign > 0.0:
+            up += side.bound
+        else:
+            down += side.bound
         widest = max(widest, sq[i])
     square = 0.0
     for k in range(v.size):
         square += v[k] * v[k]
     of_v = sum_error(m, pulls)  # bounds the norm of the error
-    sums = sum_error(m, rewards) + sum_error(m, bends) + sum_error(v.size, square) + sum_error(m, curves)
+    sums = sum_error(m, rewards) + sum_error(m, bends) + sum_error(v.size, square)
+    sums += sum_error(m + ROUNDINGS, curves)
     if most == most:
-        largest = farthest + np.sqrt(2.0 * max(most, 0.0) * widest)
+        largest = farthest + log_odds(below, up, down) + np.sqrt(2.0 * max(most, 0.0) * widest)
         sums += (abs(balance) + sum_error(m, total)) * largest + U * rewards
     return np.sqrt(square) * of_v + of_v * of_v + sums
 
@@ -97,7 +113,8 @@ def certify(rows, below, sq, beta, w, h, of_bias, is_free, gradient):
     primal = 0.5 * norm + total_loss(rows, below, h)
     linear, ridged = dual_sums(rows, below, beta)
     for i in range(h.size):
-        gradient[i] = side_toward(rows, below, i, beta[i]).ridge * beta[i] - (rows[i, 0] - h[i])
+        side = side_toward(rows, below, i, beta[i])
+        gradient[i] = side.sign * slope_of(abs(beta[i]), side) - (rows[i, 0] - h[i])
     of_primal = primal_error(rows, below, sq, w, h, of_bias)
     of_dual = dual_error(rows, below, sq, beta, w, primal if is_free else np.nan)
     return primal, linear - 0.5 * (norm + ridged), of_primal, of_dual

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba.extending import overload
 
 from svmkit.problems.risks.design import AHEAD, fetch_row, row_add, row_dot
-from svmkit.problems.risks.points import excess_of, find_side, loss_beyond, opposite_side
+from svmkit.problems.risks.points import (
+    OPTIONS,
+    excess_of,
+    find_side,
+    is_logistic_kind,
+    loss_beyond,
+    opposite_side,
+    weight_beyond,
+)
 from svmkit.runtime.compiling import njit
 
 FINE = 1e-12  # slope, relative to the target, below which a weight stays
+SOLVED, ROUNDS = 1e-14, 100  # relative error of the slack after a step with a logistic loss, and most rounds to it
 
 
 class Pass(NamedTuple):
@@ -51,6 +61,10 @@ def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0, be
         Factor by which v moves further than the steps, for the local problem of one worker among several (sigma' of Ma
         et al. 2015).
     """
+    return _make_pass(X, bias, points, order, n, beta, v, high, low, sigma, below)
+
+
+def _piecewise_pass(X, bias, points, order, n, beta, v, high, low, sigma, below):
     kept, gain, gap, top, bottom, born = 0, 0.0, 0.0, -np.inf, np.inf, 0
     last = np.uintp(v.size - 1)
     for k in range(np.uintp(n)):
@@ -97,3 +111,70 @@ def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0, be
             if bias != 0.0:
                 v[last] += move * bias
     return Pass(kept, gain, gap, top, bottom, born)
+
+
+def _logistic_pass(X, bias, points, order, n, beta, v, high, low, sigma, below):
+    """Make the pass for logistic losses, whose weights lie inside their bounds, so that no point drops out.
+
+    A step solves its problem of one weight a (Yu, Huang, Lin 2011, Algorithm 5) by its slack z after the step, for
+    which a = bound / (1 + exp(-z)): z + q a(z) = slack + q held, where q is the squared norm. The left side rises at
+    least as fast as z, so that Newton's method within an interval that holds the root needs a few rounds.
+    """
+    gain, gap, top, bottom, born = 0.0, 0.0, 0.0, 0.0, 0
+    last = np.uintp(v.size - 1)
+    for k in range(np.uintp(n)):
+        if k + AHEAD < np.uintp(n):
+            fetch_row(X, order[k + AHEAD])
+            fetch_row(points, order[k + AHEAD])
+        i = np.uintp(order[k])
+        h = row_dot(X, i, v)
+        if bias != 0.0:
+            h += bias * v[last]
+        side = find_side(points, below, i, 0.0, 0.0)
+        slack, held, q = side.sign * (points[i, 0] - h), side.sign * beta[i], 1.0 / points[i, 2]
+        gap += excess_of(slack, held, side)
+        z = _solve_logistic(slack, q, held, side)
+        size = weight_beyond(z, side)
+        top, bottom = max(top, slack - z), min(bottom, slack - z)
+        step = size - held
+        if step != 0.0:
+            beta[i] = side.sign * size
+            gain += 0.5 * q * step * step + excess_of(z, held, side)
+            born += (size != 0.0) - (held != 0.0)
+            move = sigma * side.sign * step
+            row_add(X, i, move, v)
+            if bias != 0.0:
+                v[last] += move * bias
+    return Pass(n, gain, gap, top, bottom, born)
+
+
+@njit(cache=True, error_model="numpy")
+def _solve_logistic(slack, q, held, side):
+    """Return the root z of z + q weight_beyond(z) = slack + q held."""
+    right = slack + q * held
+    low, high = right - q * side.bound, right
+    z = min(max(slack, low), high)
+    for _ in range(ROUNDS):
+        size = weight_beyond(z, side)
+        value = z + q * size - right
+        if abs(value) <= SOLVED * (abs(z) + q * size + abs(right)):
+            break
+        if value > 0.0:
+            high = z
+        else:
+            low = z
+        before, z = z, z - value / (1.0 + q * size * (side.bound - size) / side.bound)
+        if not low < z < high:
+            z = 0.5 * (low + high)
+        if z == before:
+            break
+    return z
+
+
+def _make_pass(X, bias, points, order, n, beta, v, high, low, sigma, below) -> Any:
+    raise TypeError("_make_pass is for compiled code")
+
+
+@overload(_make_pass, jit_options=OPTIONS)
+def _select_pass(X, bias, points, order, n, beta, v, high, low, sigma, below):
+    return _logistic_pass if is_logistic_kind(below) else _piecewise_pass

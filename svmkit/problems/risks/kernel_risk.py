@@ -12,8 +12,8 @@ from svmkit.problems.base import CUT_SHORT, DecisionFunction
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.points import dual_sums
 from svmkit.problems.risks.risk import Risk
-from svmkit.problems.rounding import dot_error
-from svmkit.problems.weights import reward_error, ridges
+from svmkit.problems.rounding import dot_error, phi_error
+from svmkit.problems.weights import reward_error
 
 
 class KernelRisk(Risk):
@@ -49,12 +49,10 @@ class KernelRisk(Risk):
         if not np.array_equal(beta, point):
             h = self.decision(beta)
             norm, of_norm = float(beta @ h), self._errors(beta, h)[1]
-        linear, ridged = dual_sums(*self.points, beta)
-        curvature = norm + ridged
-        scale = self.best_scale(linear, curvature)
-        dual = scale * linear - 0.5 * scale**2 * curvature
-        of_ridged = dot_error(beta * (beta * ridges(self.terms, beta)))
-        of_dual = scale * reward_error(self.terms, beta) + scale**2 * (of_norm + of_ridged)
+        scale = self.best_scale(beta, norm)
+        linear, ridged = dual_sums(*self.points, scale * beta)
+        dual = linear - 0.5 * (scale**2 * norm + ridged)
+        of_dual = reward_error(self.terms, scale * beta) + scale**2 * of_norm + phi_error(self.terms, scale * beta)
         return Certificate.from_values(primal, dual, errors=(of_primal, of_dual), flaw=self.gram.definiteness.flaw)
 
     def _errors(self, coef: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, float]:

@@ -15,7 +15,6 @@ import numpy as np
 
 from svmkit.losses.terms import Terms
 from svmkit.problems.risks.linear_problem import LinearProblem
-from svmkit.problems.risks.points import dual_sums
 
 BANDS = (5, 20, 80)  # bands of a fifth of the samples and less: the better the model, the smaller the best band
 BAND_PASSES = 2  # the passes over a band may read as many rows of X as this many passes over all samples do
@@ -30,8 +29,8 @@ def guess_weights(problem: LinearProblem, h: np.ndarray) -> np.ndarray:
     if ((t.upper > 0.0) & (t.ridge_up == 0.0) | (t.lower < 0.0) & (t.ridge_down == 0.0)).any():
         return weights_near_margin(problem, h)  # slopes jump
     beta = problem.suggest(h)
-    v, (linear, ridged) = problem.weights(beta), dual_sums(*problem.points, beta)
-    return beta * problem.best_scale(linear, float(v @ v) + ridged)
+    v = problem.weights(beta)
+    return beta * problem.best_scale(beta, float(v @ v))
 
 
 def weights_near_margin(problem: LinearProblem, h: np.ndarray) -> np.ndarray:

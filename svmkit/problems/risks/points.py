@@ -1,33 +1,39 @@
 """The terms of a loss as compiled loops read them, one row of numbers a sample: values, derivatives, sums over samples.
 
 A sample whose weight may have one sign only, as of every loss of a margin, takes fewer numbers and a shorter path: for
-all others the loops are compiled once more, since numba leaves out what depends on an argument that is None.
+all others the loops are compiled once more, since numba leaves out what depends on an argument that is None. Logistic
+losses have a kind of `Side` of their own, for which the functions of a side are compiled once more.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 
 from svmkit.kernels.rounding import TINY as LEAST_ERROR
-from svmkit.losses.terms import Terms
+from svmkit.losses.terms import LogisticTerms, Terms
 from svmkit.problems.sums import exact_sum
 from svmkit.runtime.compiling import njit
 
 TINY = 1e-200  # curvature of a row of zeros
+LOGISTIC = (True,)  # `Points.below` of logistic losses: a tuple of another type than those of columns
+OPTIONS: Any = {"error_model": "numpy"}
 
 
 class Points(NamedTuple):
-    """The terms of m samples for loops, which are compiled for each of the three kinds of `below`."""
+    """The terms of m samples for loops, which are compiled for each of the four kinds of `below`."""
 
     # float64 (m, 4), (m, 5) or (m, 9). With one sign of a sample's weight and no kinks: target, ridge, 1 / curvature of
     # the dual, and the bound that is not 0, with its sign. With two signs: target, and ridge, 1 / curvature, bound and
     # kink of weights >= 0, then those of weights <= 0 unless they are the same; here bounds are >= 0.
     rows: np.ndarray
     # None where a sample's weight has one sign; else () or (5,), the column at which the numbers of weights <= 0 begin
-    # if they have their own
+    # if they have their own; LOGISTIC, with the rows of one sign, if the losses are logistic
     below: tuple[int, ...] | None
 
 
@@ -41,10 +47,22 @@ class Side(NamedTuple):
     epsilon: float
 
 
+class LogisticSide(NamedTuple):
+    """The terms of a sample with a logistic loss; its `epsilon` is 0."""
+
+    sign: float
+    bound: float
+    epsilon: float
+
+
 def make_points(terms: Terms, sq: np.ndarray, sigma: float = 1.0) -> Points:
     """Return the terms as compiled loops read them, for samples of squared norms sq (m,), bias included, times `sigma`,
     as for `coordinate_pass`.
     """
+    if isinstance(terms, LogisticTerms):
+        rows = np.zeros((len(sq), 4))
+        rows[:, 0], rows[:, 2], rows[:, 3] = terms.target, 1.0 / np.maximum(sigma * sq, TINY), terms.bound
+        return Points(rows, LOGISTIC)
     sides: list[tuple[np.ndarray, ...]]
     below: tuple[int, ...] | None = None
     up = terms.upper > 0.0
@@ -61,7 +79,11 @@ def make_points(terms: Terms, sq: np.ndarray, sigma: float = 1.0) -> Points:
 
 
 def make_two_sided(terms: Terms) -> Points:
-    """Return the terms in the form with the numbers of both sides, whatever the loss, with ridge for the curvature."""
+    """Return the terms in the form with the numbers of both sides, whatever the loss, with ridge for the curvature; a
+    logistic loss has one form.
+    """
+    if isinstance(terms, LogisticTerms):
+        return make_points(terms, np.zeros(len(terms.target)))
     sides = (terms.ridge_up, terms.upper, terms.kink_up), (terms.ridge_down, -terms.lower, terms.kink_down)
     return Points(_fill_rows(np.empty((len(terms.target), 9)), terms, sides, 0.0), (5,))
 
@@ -79,9 +101,6 @@ def _fill_rows(rows: np.ndarray, terms: Terms, sides: Iterable[tuple], sq: np.nd
 @njit(cache=True, error_model="numpy")
 def find_side(rows, below, i, held, e):
     """Return the side on which the weight `held` of sample i lies, or its residual e while the weight is 0."""
-    if below is None:
-        bound = rows[i, 3]
-        return Side(np.copysign(1.0, bound), rows[i, 1], rows[i, 2], abs(bound), 0.0)
     return _side(rows, below, i, (e if held == 0.0 else held) > 0.0)
 
 
@@ -91,22 +110,40 @@ def opposite_side(rows, below, i, side):
     return _side(rows, below, i, side.sign < 0.0)
 
 
-@njit(cache=True, error_model="numpy")
 def _side(rows, below, i, up):
-    """Return a side of sample i, whose weight may have two signs, without a branch: nobody could predict it."""
+    """Return a side of sample i, whose weight may have two signs, without a branch: nobody could predict it. With one
+    sign there is one side.
+    """
     k = np.uintp(1 if up or len(below) == 0 else 5)  # `len` is known when this is compiled
     return Side(1.0 if up else -1.0, rows[i, k], rows[i, k + 1], rows[i, k + 2], rows[i, k + 3])
+
+
+def _only_side(rows, below, i, up):
+    return Side(np.copysign(1.0, rows[i, 3]), rows[i, 1], rows[i, 2], abs(rows[i, 3]), 0.0)
+
+
+def _logistic_side(rows, below, i, up):
+    return LogisticSide(np.copysign(1.0, rows[i, 3]), abs(rows[i, 3]), 0.0)
+
+
+@overload(_side, jit_options=OPTIONS)
+def _select_side(rows, below, i, up):
+    if not isinstance(below, types.BaseTuple):
+        return _only_side
+    return _logistic_side if is_logistic_kind(below) else _side
+
+
+def is_logistic_kind(below: Any) -> bool:
+    """Return whether the type of `Points.below` is that of logistic losses."""
+    return isinstance(below, types.UniTuple) and isinstance(below.dtype, types.Boolean)
 
 
 @njit(cache=True, error_model="numpy")
 def side_toward(rows, below, i, e):
     """Return the side of sample i toward e, without a branch: for signs that nobody could predict."""
-    if below is None:
-        return find_side(rows, below, i, 0.0, e)
     return _side(rows, below, i, e > 0.0)
 
 
-@njit(cache=True, error_model="numpy")
 def loss_beyond(slack, side):
     """Return the loss on a side at a slack of any sign, which is the residual beyond the kink."""
     beyond = max(slack, 0.0)
@@ -116,9 +153,8 @@ def loss_beyond(slack, side):
     return 0.5 * beyond * beyond / side.ridge if beyond <= most else side.bound * (beyond - 0.5 * most)
 
 
-@njit(cache=True, error_model="numpy")
 def excess_of(slack, held, side):
-    """Return loss - held slack + ridge held^2 / 2 >= 0, a sample's part of P - D, for the size `held` of its weight."""
+    """Return loss - held slack + phi(held) >= 0, a sample's part of P - D, for the size `held` of its weight."""
     if side.ridge == 0.0:
         return side.bound * max(slack, 0.0) - held * slack
     beyond, most = min(slack, 0.0), side.ridge * side.bound
@@ -127,14 +163,113 @@ def excess_of(slack, held, side):
     return 0.5 * (side.ridge * held - slack + beyond) ** 2 / side.ridge - held * beyond
 
 
+def weight_beyond(slack, side):
+    """Return the size of the dual weight that a slack suggests, which is the derivative of the loss on its side."""
+    beyond = max(slack, 0.0)
+    if side.ridge > 0.0:
+        return min(beyond / side.ridge, side.bound)
+    return side.bound if beyond > 0.0 else 0.0
+
+
+def curvature_of(held, side):
+    """Return the second derivative of the loss on a side where `weight_beyond` is `held`; 0 where that jumps."""
+    return 1.0 / side.ridge if 0.0 < held < side.bound and side.ridge > 0.0 else 0.0
+
+
+def twice_phi(held, side):
+    """Return 2 phi, without the kink, of a weight of the size `held`."""
+    return side.ridge * held * held
+
+
+def slope_of(held, side):
+    """Return the derivative of phi, without the kink, at a weight of the size `held`; infinite at an entropy's ends."""
+    return side.ridge * held
+
+
+def log_odds(below, up, down):
+    """Return by how much the best bias of decisions of 0 may lie beyond the targets, where bounds of both signs have
+    the sums `up` and `down`: of logistic losses the logarithm of their ratio.
+    """
+    return 0.0
+
+
+def _logistic_loss(slack, side):
+    return side.bound * (max(slack, 0.0) + math.log1p(math.exp(-abs(slack))))
+
+
+def _logistic_excess(slack, held, side):
+    return max(loss_beyond(slack, side) - held * slack + 0.5 * twice_phi(held, side), 0.0)
+
+
+def _logistic_weight(slack, side):
+    small = math.exp(-abs(slack))
+    return side.bound * (1.0 if slack >= 0.0 else small) / (1.0 + small)
+
+
+def _logistic_curvature(held, side):
+    return held * (side.bound - held) / side.bound if side.bound > 0.0 else 0.0
+
+
+def _twice_entropy(held, side):
+    less = min(held, side.bound - held)
+    if less <= 0.0:
+        return 0.0
+    share = less / side.bound
+    return 2.0 * (less * math.log(share) + (side.bound - less) * math.log1p(-share))
+
+
+def _logistic_slope(held, side):
+    return math.log(held / (side.bound - held))
+
+
+def _logistic_odds(below, up, down):
+    return abs(math.log(up / down))
+
+
+def _is_logistic(side: Any) -> bool:
+    return side.instance_class is LogisticSide
+
+
+@overload(loss_beyond, jit_options=OPTIONS)
+def _select_loss(slack, side):
+    return _logistic_loss if _is_logistic(side) else loss_beyond
+
+
+@overload(excess_of, jit_options=OPTIONS)
+def _select_excess(slack, held, side):
+    return _logistic_excess if _is_logistic(side) else excess_of
+
+
+@overload(weight_beyond, jit_options=OPTIONS)
+def _select_weight(slack, side):
+    return _logistic_weight if _is_logistic(side) else weight_beyond
+
+
+@overload(curvature_of, jit_options=OPTIONS)
+def _select_curvature(held, side):
+    return _logistic_curvature if _is_logistic(side) else curvature_of
+
+
+@overload(twice_phi, jit_options=OPTIONS)
+def _select_phi(held, side):
+    return _twice_entropy if _is_logistic(side) else twice_phi
+
+
+@overload(slope_of, jit_options=OPTIONS)
+def _select_slope(held, side):
+    return _logistic_slope if _is_logistic(side) else slope_of
+
+
+@overload(log_odds, jit_options=OPTIONS)
+def _select_odds(below, up, down):
+    return _logistic_odds if is_logistic_kind(below) else log_odds
+
+
 @njit(cache=True, error_model="numpy")
 def derivative(rows, below, i, e):
     """Return the derivative of the loss of sample i at the residual e: the dual weight that e suggests."""
     side = side_toward(rows, below, i, e)
-    beyond = max(side.sign * e - side.epsilon, 0.0)
-    if side.ridge > 0.0:
-        return side.sign * min(beyond / side.ridge, side.bound)
-    return side.sign * (side.bound if beyond > 0.0 else 0.0)
+    return side.sign * weight_beyond(side.sign * e - side.epsilon, side)
 
 
 @njit(cache=True, error_model="numpy")
@@ -181,10 +316,12 @@ def total_loss_error(rows, below, h, error, roundoff):
 
 @njit(cache=True, error_model="numpy")
 def dual_sums(rows, below, beta):
-    """Return the part of D that grows along beta (m,) like a line, target'beta less the kinks, and sum ridge beta^2."""
+    """Return the part of D that grows along beta (m,) like a line, target'beta less the kinks, and twice what is left
+    of phi: sum ridge beta^2, or twice the entropies.
+    """
     linear, ridged = 0.0, 0.0
     for i in range(beta.size):
         side = side_toward(rows, below, i, beta[i])
         linear += (rows[i, 0] - side.sign * side.epsilon) * beta[i]
-        ridged += side.ridge * beta[i] * beta[i]
+        ridged += twice_phi(abs(beta[i]), side)
     return linear, ridged

@@ -15,10 +15,20 @@ from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
 from svmkit.losses.by_name import make_loss
+from svmkit.losses.terms import LogisticTerms
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.risks.points import Points, fill_derivatives, make_points, total_loss, total_loss_error
+from svmkit.problems.risks.points import (
+    Points,
+    dual_sums,
+    fill_derivatives,
+    make_points,
+    total_loss,
+    total_loss_error,
+)
 from svmkit.problems.targets import read_samples
+
+POWERS = 60  # of 1/2 that `Risk.best_scale` tries
 
 
 class Risk(Problem):
@@ -141,10 +151,27 @@ class Risk(Problem):
         """Return dual weights (m,), clipped to their bounds."""
         return np.clip(beta, self.terms.lower, self.terms.upper)
 
-    def best_scale(self, total: float, curvature: float) -> float:
-        """Return the argmax of s total - s^2 curvature / 2 over s >= 0; with bounds also s <= 1, to stay in them."""
+    def best_scale(self, beta: np.ndarray, norm: float) -> float:
+        """Return the s >= 0 at which D of s beta is largest, where |w|^2 = norm at beta (m,); with bounds s <= 1, to
+        stay in them. With logistic losses it is the best power of 1/2.
+        """
+        linear, ridged = dual_sums(*self.points, beta)
+        if isinstance(self.terms, LogisticTerms):
+            return self._best_power(beta, linear, norm)
+        curvature = norm + ridged
         if curvature <= 0.0:
             return 1.0
         bounds = np.abs([self.terms.upper, self.terms.lower])
         is_bounded = ((bounds > 0.0) & (bounds < np.inf)).any()
-        return min(max(total / curvature, 0.0), 1.0 if is_bounded else np.inf)
+        return min(max(linear / curvature, 0.0), 1.0 if is_bounded else np.inf)
+
+    def _best_power(self, beta: np.ndarray, linear: float, norm: float) -> float:
+        best, largest, scale = 0.0, 0.0, 1.0
+        for _ in range(POWERS):
+            value = scale * linear - 0.5 * (scale * scale * norm + dual_sums(*self.points, scale * beta)[1])
+            if value > largest:
+                best, largest = scale, value
+            elif largest > 0.0:
+                break
+            scale *= 0.5
+        return best

@@ -11,7 +11,7 @@ import numpy as np
 from svmkit.data.prepare.features import is_sparse
 from svmkit.kernels.gram import parse_bytes
 from svmkit.kernels.loops.norms import square_norms
-from svmkit.losses.base import Loss
+from svmkit.losses.base import PIECEWISE, Loss
 from svmkit.problems.base import FREE, DecisionFunction
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.many import Answers, Parts, SolvesMany
@@ -62,7 +62,7 @@ def train_many(
         return
     for solver in {trainer.solvers[k] for k in ks}:
         code = solver.batch_code()
-        if code is None:
+        if code is None or _loss_of(solver, trainer).family not in PIECEWISE:
             continue
         width = data.X.shape[1] + (getattr(solver, "bias", 0.0) != 0.0)
         own = [k for k in ks if trainer.solvers[k] is solver and data.pairs[k][0] >= 0]
@@ -87,12 +87,10 @@ class _Many:
         from svmkit.problems.risks.linear_problem import centre_targets  # here: they need numba
         from svmkit.problems.risks.points import make_two_sided
 
-        data, method = self.trainer.data, self.trainer.method
+        data = self.trainer.data
         members, bias = data.grams.members, getattr(solver, "bias", 0.0)
         costs = np.where(data.weights > 0.0, C * data.weights, 1.0)  # samples of weight 0 have no part in any problem
-        given, epsilon = method.settings.loss, method.settings.epsilon if data.task.has_targets else None
-        loss = given if isinstance(given, Loss) else solver.loss_for(data.kernel, data.task.name, epsilon)
-        origin, of_targets, first = 0.0, np.empty(0), 1.0
+        loss, origin, of_targets, first = _loss_of(solver, self.trainer), 0.0, np.empty(0), 1.0
         if data.task.has_targets:
             terms = loss.terms(data.answers.values, costs)
             if bias == FREE:
@@ -155,6 +153,13 @@ class _Many:
             beta, rows = answers.beta[at], answers.rows[at]
             solution = Solution(beta, Status.CONVERGED, steps[p], took, certificate, history)
             parts[k] = Part(solution, DecisionFunction(beta, bias, answers.w[p]).restrict(rows), 0, took)
+
+
+def _loss_of(solver: Solver, trainer: SubproblemTrainer) -> Loss:
+    settings, data = trainer.method.settings, trainer.data
+    if isinstance(settings.loss, Loss):
+        return settings.loss
+    return solver.loss_for(data.kernel, data.task.name, settings.epsilon if data.task.has_targets else None)
 
 
 def _history(trail: np.ndarray, took: float) -> History:

@@ -1,0 +1,65 @@
+"""`loss="logistic"`: probabilities of the loss itself, among two classes and more, in files and in ONNX."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+
+from svmkit import InputError, SVMClassifier
+from svmkit.model.calibration import Sigmoid
+from svmkit.model.model import SVMModel
+
+X, Y = load_iris(return_X_y=True)
+TWO = Y > 0
+
+
+def test_two_classes_have_the_probabilities_of_scikit_learn():
+    ours = SVMClassifier(kernel="linear", loss="logistic", tol=1e-9).fit(X[TWO], Y[TWO])
+    theirs = LogisticRegression(solver="newton-cholesky", tol=1e-10).fit(X[TWO], Y[TWO])
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-5)
+    odds = ours.decision_function(X)
+    np.testing.assert_allclose(ours.predict_proba(X)[:, 1], 1.0 / (1.0 + np.exp(-odds)), atol=1e-12)
+
+
+def test_classes_against_the_rest_have_those_of_scikit_learn():
+    ours = SVMClassifier(kernel="linear", loss="logistic", tol=1e-9, multiclass="ovr").fit(X, Y)
+    theirs = OneVsRestClassifier(LogisticRegression(solver="newton-cholesky", tol=1e-10)).fit(X, Y)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_class_pairs_are_coupled(kernel):
+    machine = SVMClassifier(kernel=kernel, loss="logistic").fit(X, Y)
+    P = machine.predict_proba(X)
+    assert P.shape == (150, 3) and np.abs(P.sum(axis=1) - 1.0).max() < 1e-12
+    assert (P.argmax(axis=1) == machine.predict(X)).all() and machine.score(X, Y) > 0.9
+
+
+def test_a_file_keeps_the_loss_and_the_probabilities(tmp_path):
+    machine = SVMClassifier(loss="logistic").fit(X, Y)
+    machine.model_.save(tmp_path / "m.svmkit")
+    model = SVMModel.load(tmp_path / "m.svmkit")
+    assert model.about["loss"] == "logistic" and model.about["calibration"]["kind"] == "logistic loss"
+    np.testing.assert_array_equal(model.predict_proba(X), machine.predict_proba(X))
+    certificate = SVMClassifier(loss="logistic").fit(X[TWO], Y[TWO]).model_.certify(X[TWO], Y[TWO])[0]
+    assert certificate.gap <= 1e-3
+
+
+def test_a_calibration_wins():
+    machine = SVMClassifier(loss="logistic", calibration="sigmoid").fit(X[TWO], Y[TWO])
+    assert isinstance(machine.model_.calibration, Sigmoid) and machine.model_.calibration.A[0] != -1.0
+    assert machine.model_.about["calibration"]["folds"] == 5
+
+
+def test_probabilities_of_other_losses_are_refused():
+    assert not hasattr(SVMClassifier(), "predict_proba") and hasattr(SVMClassifier(loss="logistic"), "predict_proba")
+    with pytest.raises(InputError, match="logistic"):
+        SVMClassifier().fit(X, Y).model_.predict_proba(X)
+
+
+def test_class_weights_move_the_odds():
+    plain = SVMClassifier(kernel="linear", loss="logistic", C=1e-6, tol=1e-6).fit(X[TWO], Y[TWO])
+    weighted = SVMClassifier(kernel="linear", loss="logistic", C=1e-6, tol=1e-6, class_weight={1: 3.0})
+    assert plain.predict_proba(X[TWO])[:, 1].mean() == pytest.approx(0.5, abs=1e-3)
+    assert weighted.fit(X[TWO], Y[TWO]).predict_proba(X[TWO])[:, 0].mean() == pytest.approx(0.75, abs=1e-3)
