@@ -70,7 +70,7 @@ def _logistic_bias(record: LogisticRecord, residual: np.ndarray) -> float:
     ratio = float(np.log(up) - np.log(down))
     low, high = float(residual.min()) + ratio, float(residual.max()) + ratio
     b = 0.5 * (low + high)
-    for _ in range(ROUNDS):
+    for _ in range(LOGISTIC_ROUNDS):
         beta = dual_weights(terms, residual - b)
         value, size = float(beta.sum()), float(np.abs(beta).sum())
         if abs(value) <= LEVEL * size:
@@ -297,7 +297,7 @@ def find_zero(anchors, rates, bounds, total):
     The sum never rises and is piecewise linear, so that Newton's method within the interval that holds the zero ends.
     """
     b, low, high, stride = 0.0, -np.inf, np.inf, 1.0
-    for _ in range(LOGISTIC_ROUNDS):
+    for _ in range(ROUNDS):
         value, rate, size = _sum_ramps(anchors, rates, bounds, b)
         value -= total
         level = LEVEL * (size + abs(total))

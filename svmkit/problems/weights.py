@@ -1,4 +1,4 @@
-"""Dual weights and the terms of their losses: bounds, slopes of phi, and the rounding error of what D rewards."""
+"""Dual weights and the terms of their losses: bounds, ridges, and the rounding error of what D rewards."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.losses.terms import LogisticTerms, Terms
+from svmkit.losses.terms import Terms
 from svmkit.problems.rounding import dot_error
 
 
@@ -18,16 +18,6 @@ def reward_error(terms: Terms, beta: np.ndarray) -> float:
 def ridges(terms: Terms, beta: np.ndarray) -> np.ndarray:
     """Return the ridges (m,) on the sides on which the weights beta (m,) lie."""
     return np.where(beta > 0.0, terms.ridge_up, terms.ridge_down)
-
-
-def phi_slopes(terms: Terms, beta: np.ndarray) -> np.ndarray:
-    """Return the derivatives of phi without the kinks (m,): ridge beta, or the residuals of logistic losses, which are
-    infinite for a weight at an end.
-    """
-    if not isinstance(terms, LogisticTerms):
-        return ridges(terms, beta) * beta
-    with np.errstate(divide="ignore"):
-        return np.sign(terms.bound) * np.log(np.abs(beta) / np.abs(terms.bound - beta))
 
 
 def outside_bounds(terms: Any, beta: np.ndarray) -> str | None:

@@ -17,7 +17,6 @@ from svmkit.problems.risks.points import (
 )
 from svmkit.runtime.compiling import njit
 
-
 ROUNDINGS = 8  # of twice phi from its weight, at most: those of an entropy
 
 
