@@ -1,4 +1,4 @@
-"""Dual weights and the terms of their losses: bounds, ridges, and the rounding error of what D rewards."""
+"""Dual weights and the terms of their losses: bounds, and the rounding error of what D rewards."""
 
 from __future__ import annotations
 
@@ -13,11 +13,6 @@ from svmkit.problems.rounding import dot_error
 def reward_error(terms: Terms, beta: np.ndarray) -> float:
     """Return a bound on the rounding error of target'beta less what the kinks cost."""
     return dot_error(terms.target * beta) + dot_error(np.where(beta > 0.0, terms.kink_up, terms.kink_down) * beta)
-
-
-def ridges(terms: Terms, beta: np.ndarray) -> np.ndarray:
-    """Return the ridges (m,) on the sides on which the weights beta (m,) lie."""
-    return np.where(beta > 0.0, terms.ridge_up, terms.ridge_down)
 
 
 def outside_bounds(terms: Any, beta: np.ndarray) -> str | None:
