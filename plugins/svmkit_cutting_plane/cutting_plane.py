@@ -96,8 +96,8 @@ class CuttingPlane(Solver):
 
     def check(self, problem: Problem) -> None:
         super().check(problem)
-        if isinstance(problem, LinearRisk) and problem.penalty != "l2":
-            raise InputError(f"solver {self.name} needs the l2 penalty, not {problem.penalty}")
+        if isinstance(problem, LinearRisk) and problem.penalty.l1:
+            raise InputError(f"solver {self.name} needs the l2 penalty, not {problem.penalty.name}")
 
     def patience(self, m: int) -> int:
         return 5000

@@ -72,8 +72,8 @@ class LIBLINEAR(Reference):
 
     def check(self, problem: Problem) -> None:
         super().check(problem)
-        if isinstance(problem, LinearTubeRisk) and problem.penalty != "l2":
-            raise InputError("LIBLINEAR has no regression with penalty=l1: take folos, or penalty=l2")
+        if isinstance(problem, LinearTubeRisk) and problem.penalty.l1:
+            raise InputError("LIBLINEAR has no regression with penalty=l1: take cd, or penalty=l2")
 
     def patience(self, m: int) -> int:
         return self.passes

@@ -100,8 +100,7 @@ def calibrate(solver: Stochastic, state: LinearState) -> None:
         with np.errstate(all="ignore"):
             w = tried.w.point
             loss = total_loss(points, x.below, scores(x, sample, w)) / C.sum()
-            size = np.abs(w).sum() if p.penalty == "l1" else 0.5 * (w @ w)
-        value = float(p.lam * size + loss)
+            value = float(p.lam * p.penalty.value(w) + loss)
         return value if np.isfinite(value) else np.inf
 
     # a step of this size moves no margin by more than 1, and no prediction by more than the mean loss of w = 0

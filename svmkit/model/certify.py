@@ -76,9 +76,9 @@ def certify(
         given = None if samples.dual is None else samples.dual[rows, k]
         if isinstance(kernel, Linear) and (support < 0).any():
             # the vectors are weights of the columns, or no rows at hand: then w is all that is known
-            risk, penalty = LinearTubeRisk if is_regression else LinearRisk, "l1" if objective.l1 else "l2"
+            risk = LinearTubeRisk if is_regression else LinearRisk
             bias = FREE if objective.bias is None else objective.bias
-            problem = risk(Gram(kernel, samples.X[rows]), target, C, loss, bias=bias, penalty=penalty)
+            problem = risk(Gram(kernel, samples.X[rows]), target, C, loss, bias=bias, penalty=objective.penalty)
             point = problem.start_weights(machine.weights[k], float(machine.intercept[k]))
             assert point is not None
             certificate = problem.certificate(point)

@@ -10,6 +10,7 @@ from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.functions import Kernel
 from svmkit.losses.base import Loss
 from svmkit.losses.by_name import canonical_name, make_loss
+from svmkit.problems.risks.penalty import Penalty, make_penalty, penalty_in, read_penalty
 
 FREE = "free bias"
 LIBSVM = ("SVC", "NuSVC", "SVR", "NuSVR")  # estimators of scikit-learn with LIBSVM's problems
@@ -20,13 +21,14 @@ class Objective(NamedTuple):
 
     loss: Loss
     bias: float | None  # the value of its column, which is part of w; 0.0 for no bias, None for a free one
-    l1: bool = False  # whether the penalty is |w|_1, or else 1/2 |w|^2
+    penalty: Penalty = make_penalty()
 
 
 def describe_objective(loss: Loss, words: str) -> dict[str, Any]:
     """Return a loss and the words of a formulation as plain values, which a model keeps in `about["minimised"]`."""
+    penalty = penalty_in(words)
     described = {"loss": loss.name, "options": loss.params, "bias": _column(words)}
-    return described | ({"penalty": "l1"} if words.endswith("l1 penalty") else {})
+    return described | (penalty.params if penalty.l1 else {})
 
 
 def read_objective(
@@ -59,7 +61,7 @@ def read_objective(
         own = plugins.options(plugins.load("loss", named))
         options = {key: value for key, value in known["options"].items() if key in own}
     column = known["bias"] if bias is None else None if bias == "free" else float(bias)
-    return Objective(make_loss(given, task, options), column, known.get("penalty") == "l1")
+    return Objective(make_loss(given, task, options), column, read_penalty(known))
 
 
 def _loss_in(words: str, about: Mapping[str, Any], task: str) -> str | None:

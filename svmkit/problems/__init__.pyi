@@ -6,6 +6,7 @@ from .one_class import OneClassQP
 from .risks.crammer_singer import CrammerSinger
 from .risks.kernel_risk import KernelRisk, KernelTubeRisk
 from .risks.linear_risk import LinearDual, LinearRisk, LinearTubeDual, LinearTubeRisk
+from .risks.penalty import Penalty, make_penalty
 from .risks.rank_risk import RankRisk
 from .risks.risk import Risk
 from .simplex import SimplexQP, SquaredHinge
@@ -27,10 +28,12 @@ __all__ = [
     "NuBoxQP",
     "NuTubeQP",
     "OneClassQP",
+    "Penalty",
     "Problem",
     "RankRisk",
     "Risk",
     "SimplexQP",
     "SquaredHinge",
     "TubeQP",
+    "make_penalty",
 ]

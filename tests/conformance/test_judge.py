@@ -243,6 +243,8 @@ def test_costs_are_those_of_training(class_weight, weighted):
         ("hinge, regularised bias", (1.0, False)),
         ("hinge, regularised bias of 2.5", (2.5, False)),
         ("hinge, no bias, l1 penalty", (0.0, True)),
+        ("hinge, free bias, elasticnet penalty l1_ratio=0.25", (None, 0.25)),
+        ("hinge, free bias, l3 penalty", None),
         ("squared hinge, free bias", None),  # another loss than the solver says
         ("MyProblem, size=3", None),
         ("hinge", None),
@@ -250,7 +252,7 @@ def test_costs_are_those_of_training(class_weight, weighted):
 )
 def test_objectives_in_words(words, objective):
     found = Objective.from_words(words, Hinge())
-    assert objective == (found and (found.bias, found.l1))
+    assert objective == (found and (found.bias, found.ratio))
 
 
 def test_every_formulation_of_a_solver_is_known():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,11 +13,11 @@ from svmkit.losses.base import Loss
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimised: 1/2 |w|^2 + sum_i C_i loss_i, the bias free, part of w, or absent."""
+    """What is minimised: r |w|_1 + (1 - r)/2 |w|^2 + sum_i C_i loss_i, the bias free, part of w, or absent."""
 
     loss: Definition
     bias: float | None  # the value of the column of the bias: 0 for no bias, None for a free one
-    l1: bool = False  # whether the penalty is |w|_1 instead of 1/2 |w|^2
+    ratio: float = 0.0  # r, the share of |w|_1 in the penalty
 
     @classmethod
     def from_words(cls, formulation: str, loss: Loss) -> Objective | None:
@@ -25,9 +26,18 @@ class Objective:
         bias, *more = rest.split(", ")
         column = {"free bias": None, "regularised bias": 1.0, "no bias": 0.0}
         known = bias in column or bias.startswith("regularised bias of ")
-        if words != loss.words or not known or more not in ([], ["l1 penalty"]):
+        last = more[0] if len(more) == 1 else ""
+        if last.startswith("elasticnet penalty l1_ratio="):
+            ratio = float(last.partition("=")[2])
+        else:
+            ratio = 1.0 if last == "l1 penalty" else 0.0
+        if words != loss.words or not known or bool(more) != (ratio > 0.0):
             return None
-        return cls(define(loss), column[bias] if bias in column else float(bias.rpartition(" ")[2]), bool(more))
+        return cls(define(loss), column[bias] if bias in column else float(bias.rpartition(" ")[2]), ratio)
+
+    def penalty(self, w: np.ndarray) -> np.longdouble:
+        """Return the penalty of weights w (n,)."""
+        return Exact(self.ratio) * np.abs(w).sum() + Exact(0.5) * (1 - Exact(self.ratio)) * (w @ w)
 
 
 @dataclass(frozen=True)
@@ -53,14 +63,13 @@ class Subproblem:
     def primal(self, objective: Objective) -> tuple[np.longdouble, np.ndarray, np.ndarray]:
         """Return P at the model, h (m,) with the intercept, and the size (m,) of what is summed for h."""
         if self.w is not None:
-            norm = np.abs(self.w).sum() if objective.l1 else Exact(0.5) * (self.w @ self.w)
+            norm = objective.penalty(self.w)
         else:
             assert self.coef is not None
             norm = Exact(0.5) * self.norm(self.coef)
         h, size = self.decisions(self.rows)
         if objective.bias:
-            b = self.intercept / Exact(objective.bias)
-            norm = norm + (abs(b) if objective.l1 else Exact(0.5) * b * b)
+            norm = norm + objective.penalty(np.array([self.intercept / Exact(objective.bias)]))
         return norm + self.C @ objective.loss.value(self.t, h), h, size
 
     def violation(self, objective: Objective, beta: np.ndarray) -> tuple[float, float]:
@@ -101,15 +110,24 @@ class Subproblem:
             return Exact(0)
         most = (np.where(beta > 0, upper, lower)[used] * C / beta[used]).min()
         shift = Exact(objective.bias or 0.0) * beta.sum()
-        if objective.l1:
-            pulls = np.abs(beta @ self.values.X[self.rows])
-            largest_pull = max(pulls.max(initial=Exact(0)), abs(shift))
-            most, curvature = min(most, 1 / largest_pull if largest_pull > 0 else most), Exact(0)
-        else:
+        pulls = Exact(0)
+        if objective.ratio:
+            pulls = np.abs(np.append(beta @ self.values.X[self.rows], shift))
+            curvature = Exact(0)
+        if objective.ratio == 1.0:
+            most = min(most, 1 / pulls.max() if pulls.max() > 0 else most)
+        elif not objective.ratio:
             curvature = self.norm(beta) + shift * shift
 
         def value(scale: np.longdouble) -> np.longdouble:
-            return scale * gain - Exact(0.5) * scale * scale * curvature - conjugate(scale)
+            return scale * gain - Exact(0.5) * scale * scale * curvature - beyond(scale) - conjugate(scale)
+
+        def beyond(scale: np.longdouble) -> np.longdouble:
+            """Return what the pulls beyond r cost with an elastic net."""
+            if not 0.0 < objective.ratio < 1.0:
+                return Exact(0)
+            over = np.maximum(scale * pulls - Exact(objective.ratio), 0)
+            return Exact(0.5) * (over @ over) / (1 - Exact(objective.ratio))
 
         def conjugate(scale: np.longdouble) -> np.longdouble:
             return C @ loss.conjugate(t[used], scale * beta[used] / C)
@@ -118,8 +136,22 @@ class Subproblem:
         linear, quadratic = 4 * half - whole, 2 * (whole - 2 * half)
         slope, bend = gain - linear, curvature + 2 * quadratic
         best = min(slope / bend if bend > 0 else most, most) if slope > 0 else Exact(0)
+        if 0.0 < objective.ratio < 1.0:
+            best = _largest(value, best if np.isfinite(best) else Exact(1))
         return max(Exact(0), *(value(scale) for scale in (best, min(Exact(1), most)) if np.isfinite(scale)))
 
     def suggest(self, objective: Objective, h: np.ndarray) -> np.ndarray:
         """Return the signed dual weights (m,) that the slopes of the loss suggest."""
         return self.C * objective.loss.slope(self.t, h)
+
+
+def _largest(value: Callable[[np.longdouble], np.longdouble], high: np.longdouble) -> np.longdouble:
+    """Return the argmax over 0 <= s <= high of a concave function of s, by halving its steps."""
+    low = Exact(0)
+    for _ in range(200):
+        third = (high - low) / 3
+        if value(low + third) < value(high - third):
+            low = low + third
+        else:
+            high = high - third
+    return low

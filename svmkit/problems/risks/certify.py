@@ -52,7 +52,7 @@ def primal_error(rows, below, sq, w, h, of_bias):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def dual_error(rows, below, sq, beta, v, most):
+def dual_error(rows, below, sq, beta, v, of_image, length):
     """Return a bound on the rounding error of D.
 
     With a free bias, a sum of weights other than 0 moves D by its product with the bias of the optimum, where some
@@ -63,9 +63,10 @@ def dual_error(rows, below, sq, beta, v, most):
     rows, below
         The `Points` of m samples.
     sq, beta, v : ndarray of float64, shape (m,), (m,) and (width,)
-        Squared norms of the samples, bias included, the dual weights and their weight vector, from scratch.
-    most : float
-        A bound on the optimum where the bias is free; NaN where it is not.
+        Squared norms of the samples, bias included, the dual weights and `Penalty.image` of theirs, from scratch.
+    of_image, length : float
+        How much the image moves with an error of X'beta, and where the bias is free a bound on |w| of the optimum; NaN
+        where it is not.
     """
     m, pulls, rewards, bends, curves = beta.size, 0.0, 0.0, 0.0, 0.0
     balance, total, farthest, widest, up, down = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -88,11 +89,11 @@ def dual_error(rows, below, sq, beta, v, most):
     square = 0.0
     for k in range(v.size):
         square += v[k] * v[k]
-    of_v = sum_error(m, pulls)  # bounds the norm of the error
+    of_v = of_image * sum_error(m, pulls)  # bounds the norm of the error
     sums = sum_error(m, rewards) + sum_error(m, bends) + sum_error(v.size, square)
     sums += sum_error(m + ROUNDINGS, curves)
-    if most == most:
-        largest = farthest + log_odds(below, up, down) + np.sqrt(2.0 * max(most, 0.0) * widest)
+    if length == length:
+        largest = farthest + log_odds(below, up, down) + length * np.sqrt(widest)
         sums += (abs(balance) + sum_error(m, total)) * largest + U * rewards
     return np.sqrt(square) * of_v + of_v * of_v + sums
 
@@ -115,7 +116,7 @@ def certify(rows, below, sq, beta, w, h, of_bias, is_free, gradient):
         side = side_toward(rows, below, i, beta[i])
         gradient[i] = side.sign * slope_of(abs(beta[i]), side) - (rows[i, 0] - h[i])
     of_primal = primal_error(rows, below, sq, w, h, of_bias)
-    of_dual = dual_error(rows, below, sq, beta, w, primal if is_free else np.nan)
+    of_dual = dual_error(rows, below, sq, beta, w, 1.0, np.sqrt(2.0 * max(primal, 0.0)) if is_free else np.nan)
     return primal, linear - 0.5 * (norm + ridged), of_primal, of_dual
 
 

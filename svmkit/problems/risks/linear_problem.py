@@ -21,9 +21,10 @@ from svmkit.problems.dual import BALANCED
 from svmkit.problems.risks.certify import dual_error, primal_error
 from svmkit.problems.risks.coordinate_descent import Pass, coordinate_pass
 from svmkit.problems.risks.design import Design
+from svmkit.problems.risks.penalty import Penalty, make_penalty
 from svmkit.problems.risks.points import dual_sums
 from svmkit.problems.risks.risk import Risk
-from svmkit.problems.rounding import exact_sum
+from svmkit.problems.rounding import dot_error, exact_sum
 from svmkit.problems.weights import outside_bounds
 
 COLUMN = 0.5  # value of the column of a free bias in root mean square norms of the samples
@@ -46,6 +47,7 @@ class LinearProblem(Risk):
     """
 
     is_linear: ClassVar[bool] = True
+    penalty: Penalty = make_penalty()
 
     def __init__(
         self,
@@ -169,11 +171,17 @@ class LinearProblem(Risk):
         return self.total_loss(zeros + self.best_bias(zeros) if self.is_free else zeros)
 
     def _dual_error(self, beta: np.ndarray, v: np.ndarray) -> float:
-        """Return a bound on the rounding error of D at beta (m,), with v (width,) = `weights(beta)` from scratch."""
-        return dual_error(*self.points, self.design.sq, beta, v, self.ceiling if self.is_free else np.nan)
+        """Return a bound on the rounding error of D at beta (m,), with v = `penalty.image(weights(beta))`."""
+        farthest = self.penalty.farthest(max(self.ceiling, 0.0)) if self.is_free else np.nan
+        root = float(np.sqrt(self.penalty.l2))
+        return dual_error(*self.points, self.design.sq, beta, v, 1.0 / root if root else 0.0, farthest)
+
+    def _pull_error(self, beta: np.ndarray) -> float:
+        """Return a bound on the norm of the rounding error of `weights(beta)`."""
+        return dot_error(beta * np.sqrt(self.design.sq))
 
     def dual(self, beta: np.ndarray, w: np.ndarray) -> float:
-        """Return D with the l2 penalty at beta (m,), whose w (width,) the caller has computed."""
+        """Return D at beta (m,), whose w = `penalty.image(weights(beta))` the caller has computed."""
         linear, ridged = dual_sums(*self.points, beta)
         return linear - 0.5 * (float(w @ w) + ridged)
 

@@ -8,16 +8,16 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
+from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.certify import certify
 from svmkit.problems.risks.linear_problem import LinearProblem
 from svmkit.problems.risks.near_margin import guess_weights
+from svmkit.problems.risks.penalty import L1_RATIO, Penalty, make_penalty
 from svmkit.problems.risks.points import dual_sums
-from svmkit.problems.rounding import dot_error
 
 PASSES = 2  # passes of coordinate descent by which a certificate improves the best known lower bound
 
@@ -99,7 +99,7 @@ class LinearDual(LinearProblem):
 
 
 class LinearRisk(LinearProblem):
-    """min 1/2 |w|^2 + sum_i C_i loss(target_i, h(x_i)), or with |w|_1 instead of 1/2 |w|^2.
+    """min 1/2 |w|^2 + sum_i C_i loss(target_i, h(x_i)), or with another `Penalty` instead of 1/2 |w|^2.
 
     A point is w (width,): the weights of the columns, followed by the weight of the bias column if there is one.
 
@@ -113,8 +113,10 @@ class LinearRisk(LinearProblem):
         Cost of a unit of loss, > 0.
     loss : str or Loss, default="hinge"
         The loss.
-    penalty : {"l2", "l1"}, default="l2"
+    penalty : {"l2", "l1", "elasticnet"} or Penalty, default="l2"
         The penalty on w.
+    l1_ratio : float, default=0.5
+        The share of |w|_1 in the elastic net.
     **terms
         `bias`, as for `Risk`.
 
@@ -127,10 +129,10 @@ class LinearRisk(LinearProblem):
     -----
     A certificate has a D although most solvers of this problem have no dual point. It is the best of the lower bound
     that was offered (`raise_bound`, `offer`) and of the dual weights that the decision values suggest
-    (`guess_weights`), improved with the l2 penalty by two passes of coordinate descent. So D costs some passes
-    over X, depends on the point and on what was offered only, and is a lower bound on the optimum whatever the solver
-    does. The samples of the passes are in a random order that changes with each offer: the same order again and again
-    makes no progress.
+    (`guess_weights`), improved by two passes of coordinate descent. With another penalty than l2 the suggested weights
+    are multiplied by what makes D as large as possible. So D costs some passes over X, depends on the point and on
+    what was offered only, and is a lower bound on the optimum whatever the solver does. The samples of the passes are
+    in a random order that changes with each offer: the same order again and again makes no progress.
 
     Examples
     --------
@@ -152,15 +154,12 @@ class LinearRisk(LinearProblem):
         C: float | np.ndarray,
         loss: str | Loss = "hinge",
         *,
-        penalty: str = "l2",
+        penalty: str | Penalty = "l2",
+        l1_ratio: float = L1_RATIO,
         **terms,
     ) -> None:
         super().__init__(gram, target, C, loss, **terms)
-        if penalty not in ("l1", "l2"):
-            raise InputError(f"penalty={penalty!r} is not known; there are: l2, l1")
-        if self.is_free and penalty == "l1":
-            raise InputError("a free bias goes with penalty=l2; with penalty=l1 give bias a number, 100 say")
-        self.penalty = penalty
+        self.penalty = make_penalty(penalty, l1_ratio)
         self._known = Bound(0.0, np.zeros(self.m))  # the best bound that was offered
         self._offers = 0
 
@@ -171,8 +170,7 @@ class LinearRisk(LinearProblem):
     def primal(self, w: np.ndarray, h: np.ndarray) -> float:
         """Return P at w (width,), whose decision values h (m,) the caller has computed."""
         w = w[: self.design.d] if self.is_free else w
-        size = float(np.abs(w).sum()) if self.penalty == "l1" else 0.5 * float(w @ w)
-        return size + self.total_loss(h)
+        return self.penalty.value(w) + self.total_loss(h)
 
     def objective(self, point: np.ndarray) -> float:
         return self.primal(point, self.decision(point))
@@ -194,8 +192,8 @@ class LinearRisk(LinearProblem):
             self._keep(Bound(certificate.dual, certificate.beta))
 
     def offer(self, beta: np.ndarray) -> float:
-        """Let later certificates start from dual weights beta (m,) of a solver, each within its bounds; with the l1
-        penalty they are scaled until they are feasible. Return the best lower bound on the optimum that has been
+        """Let later certificates start from dual weights beta (m,) of a solver, each within its bounds; with the
+        penalty l1 they are scaled until they are feasible. Return the best lower bound on the optimum that has been
         offered so far.
         """
         return self._keep(self._prove(beta))
@@ -206,8 +204,8 @@ class LinearRisk(LinearProblem):
 
     def _bound(self, h: np.ndarray, bias: float | None) -> Bound:
         """Return the best bound: the one offered or the one h (m,) suggests, with l2 improved by some passes."""
-        if self.penalty == "l1":
-            return max(self._known, self._prove(self.suggest(h)), key=_proven)
+        if self.penalty.l1:
+            return max(self._known, self._prove(self.balanced(self.suggest(h))), key=_proven)
         near: LinearProblem = self
         if bias is not None:
             own = bias - self.origin
@@ -220,16 +218,17 @@ class LinearRisk(LinearProblem):
         return max(known, self._prove(self.balanced(beta)), key=_proven)
 
     def _prove(self, beta: np.ndarray) -> Bound:
-        """Return the bound that beta (m,) proves, scaled with l1, whose dual asks for |v| <= 1, v = weights(beta)."""
-        v = self.weights(beta)
-        if self.penalty == "l1":
-            reward, curvature = dual_sums(*self.points, beta)
-            largest = float(np.abs(v).max(initial=0.0))
-            best = min(reward / curvature if curvature > 0.0 else 1.0, 1.0 / largest if largest > 0.0 else np.inf)
-            beta = beta * (best if reward > 0.0 else 0.0)
-            dual, of_pull = self.dual(beta, np.zeros(1)), dot_error(beta * np.sqrt(self.design.sq))
-            return Bound(dual, beta, self._dual_error(beta, np.zeros(1)) + of_pull * abs(dual))  # |v| <= 1
-        return Bound(self.dual(beta, v), beta, self._dual_error(beta, v))
+        """Return the bound that beta (m,) proves, scaled unless the penalty is l2."""
+        v, penalty = self.weights(beta), self.penalty
+        if penalty.l1:
+            linear, ridged = dual_sums(*self.points, beta)
+            scale = penalty.best_scale(linear, ridged, v, self.most_scale)
+            beta, v = scale * beta, scale * v
+        image = penalty.image(v)
+        dual, error = self.dual(beta, image), self._dual_error(beta, image)
+        if not penalty.l2:  # |v| may exceed its limit by rounding: what has to be scaled once more
+            error += (self._pull_error(beta) + 4.0 * U * penalty.l1) / penalty.l1 * abs(dual)
+        return Bound(dual, beta, error)
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         h = certificate.gradient

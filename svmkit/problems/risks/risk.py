@@ -18,6 +18,7 @@ from svmkit.losses.by_name import make_loss
 from svmkit.losses.terms import LogisticTerms
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
+from svmkit.problems.risks.penalty import L1_RATIO, make_penalty
 from svmkit.problems.risks.points import (
     Points,
     dual_sums,
@@ -85,7 +86,7 @@ class Risk(Problem):
         return cls(gram, target, C, loss, **terms)
 
     @classmethod
-    def formulation(cls, *, loss: str | Loss = "hinge", bias: float | str = 1.0, penalty: str = "l2", **terms) -> str:
+    def formulation(cls, *, loss: str | Loss = "hinge", bias: float | str = 1.0, **terms) -> str:
         """Return the objective in words, as `Problem.formulation`.
 
         Parameters
@@ -94,13 +95,14 @@ class Risk(Problem):
             The loss.
         bias : float or "free", default=1.0
             The value of the column of the bias.
-        penalty : {"l2", "l1"}, default="l2"
-            The norm of w that is penalised.
+        **terms
+            `penalty` and `l1_ratio`, as for `make_penalty`.
         """
         words = "free bias"
         if not isinstance(bias, str):
             words = {0.0: "no bias", 1.0: "regularised bias"}.get(float(bias), f"regularised bias of {bias:g}")
-        return f"{make_loss(loss, cls.task).words}, {words}" + ("" if penalty == "l2" else f", {penalty} penalty")
+        penalty = make_penalty(terms.get("penalty", "l2"), terms.get("l1_ratio", L1_RATIO)).words
+        return ", ".join(filter(None, [make_loss(loss, cls.task).words, words, penalty]))
 
     @cached_property
     def points(self) -> Points:
@@ -161,9 +163,7 @@ class Risk(Problem):
         curvature = norm + ridged
         if curvature <= 0.0:
             return 1.0
-        bounds = np.abs([self.terms.upper, self.terms.lower])
-        is_bounded = ((bounds > 0.0) & (bounds < np.inf)).any()
-        return min(max(linear / curvature, 0.0), 1.0 if is_bounded else np.inf)
+        return min(max(linear / curvature, 0.0), self.most_scale)
 
     def _best_power(self, beta: np.ndarray, linear: float, norm: float) -> float:
         best, largest, scale = 0.0, 0.0, 1.0
@@ -175,3 +175,9 @@ class Risk(Problem):
                 break
             scale *= 0.5
         return best
+
+    @cached_property
+    def most_scale(self) -> float:
+        """The largest factor by which all dual weights within bounds can be multiplied: 1.0, or inf without bounds."""
+        bounds = np.abs([self.terms.upper, self.terms.lower])
+        return 1.0 if ((bounds > 0.0) & (bounds < np.inf)).any() else np.inf

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from svmkit import plugins
+from svmkit.errors import InputError
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.risks.linear_problem import LinearProblem
 from svmkit.problems.risks.linear_risk import LinearDual
@@ -47,6 +49,10 @@ class FreeBias(Solver):
         return 10 * self.inner.patience(m)
 
     def init(self, problem: LinearProblem, start: np.ndarray | None, draws: Draws) -> _Search:
+        penalty = getattr(problem, "penalty", None)
+        if penalty is not None and penalty.l1:
+            able = ", ".join(plugins.solvers_where(lambda one: one.frees_bias and "penalty" in one.terms))
+            raise InputError(f"a free bias with penalty={penalty.name} is for {able}; else give bias a number, 100 say")
         return _Search(self.inner, problem, start, draws)
 
     def step(self, state: _Search) -> StepInfo:
