@@ -155,7 +155,9 @@ def evaluate(options: Options) -> None:
     option("proba", bool, False, "Probabilities of the classes, tab-separated, of a model that has them."),
 )
 def predict(options: Options) -> None:
-    """Predict DATA with MODEL: one label or number a line, as CSV, so that a label with a comma is in quotes."""
+    """Predict DATA with MODEL: one label or number a line, or one of each output, as CSV, so that a label with a comma
+    is in quotes.
+    """
     from svmkit.runtime import files
 
     decision, proba, out = options.decision, options.proba, options.out
@@ -171,14 +173,18 @@ def predict(options: Options) -> None:
     values = values.reshape(len(values), -1) if decision else values
     if options.json:
         named = "probabilities" if proba else "decision" if decision else "values" if model.regresses else "labels"
-        classes = {"classes": model.classes} if proba else {}
+        classes = {"classes": model.classes} if proba else {"outputs": model.outputs} if model.outputs else {}
         emit({"model": options.model, "data": rows.name, "n": rows.n_samples, named: values} | classes)
         if out is None:
             return
     if proba and not options.json:
         note(f"probabilities of the classes {', '.join(map(str, model.classes.tolist()))}, in this order")
+    if model.outputs and not options.json:
+        note(f"a column for each of {', '.join(model.outputs)}, in this order")
     if decision or proba:
         lines = ["\t".join(map(repr, row)) for row in values.tolist()]
+    elif model.outputs:
+        lines = [",".join(map(str, row)) for row in values.tolist()]
     else:
         _note_formulas(model.classes)
         steers = out is None and sys.stdout.isatty()

@@ -112,7 +112,8 @@ _WHAT = _panel(
     _row("compare", "cv", int, None, "Hold out each of that many folds, stratified by class.", min=2),
     _row("compare", "metrics", str, None, "Of fit_s, gap, suboptimality, objective, n_iter, kernel_values, n_support, "
          "test_accuracy, test_r2, test_rmse, test_mae, test_log_loss, test_brier_score (--calibrate), test_metric "
-         "(--metric), train_outliers, test_outliers (--task outliers); default all."),
+         "(--metric), test_coverage (of the outermost two of several tau), train_outliers, test_outliers (--task "
+         "outliers); default all."),
 )  # fmt: skip
 _SOLVING = _panel(
     "Solving",
@@ -229,6 +230,8 @@ _MODEL = _panel(
     _row("train tune compare curve", "epsilon", float, None, "Of regression: errors up to it, in units of the target, "
          "cost nothing.", show_default=f"{EPSILON:g}"),
     _row("compare", "nu", list[float], None, "Of nu-SVC, nu-SVR and outliers; several values make several problems."),
+    _row("train tune", "non_crossing", bool, False, "Sort the predictions of several levels, as of --loss quantile "
+         "-o tau=0.1,0.5,0.9, in each row: no quantile lies above a later one."),
     _row("train", "nu", float, None, "nu-SVC and nu-SVR (smo, fcsmo, auto): the fraction of rows with a loss at most, "
          "of support vectors at least."),
     _row("train tune compare curve", "class_weight", str, None, "balanced, or LABEL=WEIGHT,..."),

@@ -32,6 +32,7 @@ BY_NAME = {
     "test_log_loss": Metric("log loss", ".4f", ".4f", decimals=4),
     "test_brier_score": Metric("Brier score", ".4f", ".4f", decimals=4),
     "test_metric": Metric("metric", ".4f", ".4f", decimals=4, higher=True),
+    "test_coverage": Metric("coverage", ".2%", ".2%", decimals=4),  # of the outermost two of several levels
     "train_outliers": Metric("outliers", ".2%", ".2%", decimals=4),
     "test_outliers": Metric("test outliers", ".2%", ".2%", decimals=4),
 }

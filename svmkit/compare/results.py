@@ -50,7 +50,7 @@ COLUMNS = {
     "suboptimality": NUMBER,
     **dict.fromkeys(TESTED, NUMBER),
     "metric": TEXT,
-    **dict.fromkeys(("train_outliers", "test_outliers"), NUMBER),
+    **dict.fromkeys(("train_outliers", "test_outliers", "test_coverage"), NUMBER),
     "key": TEXT,
 }
 """The columns of `results_frame` and their types; missing values are <NA> in counts and texts and NaN in numbers."""
@@ -347,6 +347,8 @@ def results_frame(records: str | Path | Results | Iterable[dict[str, Any]]) -> p
             The name of `test_metric`.
         train_outliers, test_outliers : float64
             The shares of the training rows and of the test rows that a model of outliers calls outliers.
+        test_coverage : float64
+            The share of the test rows between the outermost two of several levels.
         key : string
             The hash of the run's settings.
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from svmkit.data.prepare.labels import as_targets
 from svmkit.errors import InputError
 from svmkit.estimators.base import column_or_1d, features_to_predict, only_where, options_by_name
 from svmkit.estimators.estimator import SVMEstimator, describe, require_stream
@@ -159,6 +160,43 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         return self
 
     def predict(self, X) -> np.ndarray:
-        """Predict the targets (n_samples,), float64, of samples X (n_samples, n_features)."""
+        """Predict the targets of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), with several outputs (n_samples, n_outputs), float64
+            The targets, or the levels.
+        """
         X = features_to_predict(self, X)
         return self.model_.predict(X, n_threads=self.n_threads)
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Return R2, or of several levels minus the mean of their losses: of quantiles the pinball loss.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weight of each sample.
+
+        Returns
+        -------
+        float
+            The larger the better.
+        """
+        predicted = self.predict(X)
+        if not (levels := self.model_.levels):
+            from sklearn.metrics import r2_score
+
+            return float(r2_score(y, predicted, sample_weight=sample_weight))
+        targets = as_targets(y, n_samples=len(predicted), varied=False)
+        losses = [loss.value(targets, h) for loss, h in zip(levels, predicted.T, strict=True)]
+        return -float(np.average(np.mean(losses, axis=0), weights=sample_weight))

@@ -1,7 +1,17 @@
+from .band import draw_band
 from .decision import plot_decision
 from .history import WORDS, plot_history
 from .relevance import plot_relevance
 from .reliability import draw_reliability
 from .style import COLOURS, STYLES
 
-__all__ = ["COLOURS", "STYLES", "WORDS", "draw_reliability", "plot_decision", "plot_history", "plot_relevance"]
+__all__ = [
+    "COLOURS",
+    "STYLES",
+    "WORDS",
+    "draw_band",
+    "draw_reliability",
+    "plot_decision",
+    "plot_history",
+    "plot_relevance",
+]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from svmkit.errors import InputError
+from svmkit.plotting.band import draw_band
 from svmkit.plotting.style import COLOURS, new_axes
 from svmkit.tasks import task_named
 
@@ -46,7 +47,7 @@ def plot_decision(
 
     Regions have the colours of the predicted classes. The boundary is a solid line; margins, at decisions of -1 and +1
     of a classifier of two classes, are dashed. Support vectors among the samples are circled. A regression is a curve
-    with its tube, within which errors cost nothing.
+    with its tube, within which errors cost nothing; several quantiles are the band between them.
 
     Parameters
     ----------
@@ -207,14 +208,18 @@ def _draw_samples(ax: Axes, model: SVMModel, values: np.ndarray, labels: np.ndar
 
 
 def _draw_curve(ax: Axes, subject: _Subject, x: np.ndarray, y: np.ndarray, like: Callable) -> None:
-    """Draw the samples, the curve of a regression, and its tube."""
+    """Draw the samples, and the curve of a regression with its tube, or the band between its levels."""
     across = np.linspace(*_range(x), _CURVE)
     curve = subject.model.predict(subject.before(like(across[:, None])))
-    epsilon = subject.model.about.get("epsilon")
-    if epsilon:
+    epsilon, levels = subject.model.about.get("epsilon"), subject.model.levels
+    if levels:
+        draw_band(ax, across, curve, [loss.params["tau"] for loss in levels])
+    elif epsilon:
         ax.fill_between(across, curve - epsilon, curve + epsilon, color=COLOURS[0], alpha=0.18, linewidth=0, zorder=0)
         ax.plot([], [], color=COLOURS[0], alpha=0.18, linewidth=8, label=f"tube, epsilon = {epsilon:.3g}")
-    ax.plot(across, curve, color=COLOURS[0], linewidth=1.8, zorder=2, label="prediction")
+    for column, name in zip(curve.reshape(len(across), -1).T, subject.model.outputs or ("prediction",), strict=True):
+        if not levels:
+            ax.plot(across, column, color=COLOURS[0], linewidth=1.8, zorder=2, label=name)
     ax.scatter(x, y, s=16, color=COLOURS[1], edgecolors="white", linewidths=0.4, zorder=3, label="samples")
     ax.set_xlim(_range(x))
 

@@ -20,12 +20,13 @@ from svmkit.scoring.scores import balanced_accuracy, places
 COUNTED = ("accuracy", "balanced_accuracy")  # counted with numpy, the others are scikit-learn's
 R2, RMSE, MAE = OF_QUANTITIES = "r2", "neg_root_mean_squared_error", "neg_mean_absolute_error"  # with numpy, too
 OF_PROBABILITIES = "neg_log_loss", "neg_brier_score"
+OF_LEVELS = "neg_mean_pinball_loss", "neg_mean_expectile_loss"  # of quantiles and expectiles, which name them
 RARE = 0.1  # share of the rows below which a class is lost in accuracy
 _UNBOUNDED = (  # begin the names of metrics that are no shares
     *("neg_", "matthews", "positive_likelihood", "mutual_info"),
     *("r2", "explained_variance", "d2_", "max_error"),
 )
-_SHORT = {"rmse": RMSE, "mae": MAE, "mse": "neg_mean_squared_error", "R2": R2}
+_SHORT = {"rmse": RMSE, "mae": MAE, "mse": "neg_mean_squared_error", "R2": R2, "pinball": OF_LEVELS[0]}
 _USUAL = "accuracy, balanced_accuracy, f1, f1_macro, precision, recall, roc_auc, average_precision"
 VALUES = 1 << 22  # decisions of class pairs that are held at a time
 
@@ -37,7 +38,7 @@ def require_metric(name: str, *, probabilities: bool = False) -> str:
     """
     name = name.strip().replace("-", "_")
     name = _SHORT.get(name, name)
-    if name in COUNTED or name in OF_QUANTITIES or (name in OF_PROBABILITIES and probabilities):
+    if name in COUNTED or name in OF_QUANTITIES or name in OF_LEVELS or (name in OF_PROBABILITIES and probabilities):
         return name
     from sklearn.metrics import get_scorer_names
 
@@ -60,8 +61,8 @@ def require_metric(name: str, *, probabilities: bool = False) -> str:
 
 def measures_quantities(name: str) -> bool:
     """Return whether a scorer of scikit-learn measures quantities and not classes."""
-    if name in (*COUNTED, *OF_QUANTITIES, *OF_PROBABILITIES):
-        return name in OF_QUANTITIES
+    if name in (*COUNTED, *OF_QUANTITIES, *OF_PROBABILITIES, *OF_LEVELS):
+        return name in (*OF_QUANTITIES, *OF_LEVELS)
     from sklearn.metrics import get_scorer
 
     return "regression" in getattr(getattr(get_scorer(name), "_score_func", None), "__module__", "")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from svmkit.errors import InputError
+from svmkit.losses.base import Loss
 from svmkit.model.model import SVMModel
-from svmkit.scoring.metric import MAE, OF_QUANTITIES, R2, RMSE, Metric, measures_quantities, require_metric
+from svmkit.scoring.metric import MAE, OF_LEVELS, OF_QUANTITIES, R2, RMSE, Metric, measures_quantities, require_metric
 from svmkit.scoring.scores import Scores
 
 LEAST = 5e-5  # R2 of a model that is better than the mean: less is shown as 0.0000
@@ -44,6 +46,11 @@ class QuantityScores:
     def accuracy(self) -> None:
         """None: quantities are not right or wrong."""
         return None
+
+    @property
+    def baseline(self) -> str:
+        """The prediction that a useful model is better than, in words."""
+        return "the mean of the targets"
 
     @property
     def beats_mean(self) -> bool:
@@ -100,22 +107,42 @@ def metric_for(
     class_weight: Any = None,
     *,
     probabilities: bool = False,
+    levels: Sequence[Loss] = (),
 ) -> Metric:
-    """Return the metric of a name for some labels; None stands for R2, or what suits the classes (`Metric.from_name`).
-    Raises InputError: the metric is not known, or measures something else.
+    """Return the metric of a name for some labels; None stands for R2, for the mean loss of several levels, or what
+    suits the classes (`Metric.from_name`). Raises InputError: the metric is not known, or measures something else.
 
     Parameters
     ----------
     name, classes, class_weight, probabilities : as for `Metric.from_name`; no classes in regression
     codes : ndarray of shape (n_samples,), int, of no use in regression
+    levels : sequence of Loss, those of the loss of a regression
     """
+    name = None if name is None else require_metric(name, probabilities=probabilities)
+    if len(levels) > 1 or (name in OF_LEVELS and levels and "tau" in levels[0].params):
+        from svmkit.scoring.levels import LevelMetric, metric_name
+
+        own = metric_name(levels[0])
+        if name not in (None, own):
+            raise InputError(f"metric {name} does not measure levels of {levels[0].name}: leave it out, or give {own}")
+        return LevelMetric.for_levels(levels)
+    if name in OF_LEVELS:
+        raise InputError(f"metric {name} measures the levels of a loss: give loss quantile or expectile")
     if not len(classes):
         return QuantityMetric.from_scorer(name)
     return Metric.from_name(name, classes, np.bincount(codes), class_weight, probabilities=probabilities)
 
 
-def scores_of(model: SVMModel, predicted: np.ndarray, labels: np.ndarray) -> Scores | QuantityScores:
-    """Return what predictions of a model are worth: `QuantityScores` in regression, else `Scores`."""
+def scores_of(
+    model: SVMModel, predicted: np.ndarray, labels: np.ndarray, decision: np.ndarray | None = None
+) -> Scores | QuantityScores:
+    """Return what predictions of a model are worth: `QuantityScores` in regression, with several levels `LevelScores`
+    for whose crossings the decisions are needed, else `Scores`.
+    """
+    if levels := model.levels:
+        from svmkit.scoring.levels import LevelScores
+
+        return LevelScores.from_levels(levels, predicted, labels, decision)
     if model.regresses:
         return QuantityScores.from_predictions(predicted, labels)
     return Scores.from_predictions(predicted, labels, model.classes)

@@ -56,5 +56,6 @@ class Regression(Task):
         loss = settings.loss or getattr(method.solver, "loss", "auto")
         if isinstance(loss, str) and loss != "auto":
             loss = make_loss(loss, self.name)
+        sorts = {"non_crossing": True} if settings.non_crossing else {}
         has_tube = settings.nu is None and (isinstance(loss, str) or hasattr(loss, "epsilon"))
-        return super().about(method, C) | ({"epsilon": float(settings.epsilon)} if has_tube else {})
+        return super().about(method, C) | sorts | ({"epsilon": float(settings.epsilon)} if has_tube else {})

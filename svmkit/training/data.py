@@ -170,6 +170,8 @@ class TrainingData:
         multiclass = task.division(settings.multiclass, len(answers.classes)) if task.has_classes else "ovo"
         data = cls(raw, X, answers, weights, kernel, preprocessing, settings.memory, task, multiclass)
         outputs = task.outputs(answers, method)
+        if settings.non_crossing and not any(output.loss for output in outputs):
+            raise InputError("non_crossing sorts the predictions of several levels: give loss=quantile and several tau")
         return replace(
             data, own_weights=own, preparation=preparation, outputs=outputs, non_crossing=settings.non_crossing
         )

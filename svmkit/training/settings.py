@@ -121,6 +121,11 @@ class Method:
         return replace(self, settings=replace(self.settings, stop=Stop(rules)))
 
     @property
+    def levels(self) -> tuple[Loss, ...]:
+        """The losses of the outputs of a regression: one, unless the loss has several levels; none for other tasks."""
+        return self.loss.levels if self.task.has_targets else ()
+
+    @property
     def formulation(self) -> str:
         """The objective in words, such as "hinge, free bias"."""
         return self.task.formulation(self)
@@ -136,7 +141,7 @@ class Method:
 
     def require_one_level(self, who: str) -> None:
         """Raise InputError if the loss has several levels, which `who`, in words, does not learn together."""
-        if self.task.has_targets and len(self.loss.levels) > 1:
+        if len(self.levels) > 1:
             raise InputError(f"{who} learns one level, not {self.loss.words}: give one tau")
 
     def problem_type(self, kernel: Kernel | None = None) -> type[Problem]:
@@ -184,14 +189,6 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
             able = plugins.solvers_where(lambda one: one.crammer_singer is not Solver.crammer_singer)
             raise InputError(f"solver {solver.name} has no crammer_singer; those that have: {', '.join(able)}")
         solver = of_all_classes
-    method = _complete(settings, task, solver)
-    if settings.non_crossing and not (task.has_targets and len(method.loss.levels) > 1):
-        raise InputError("non_crossing sorts the predictions of several levels: give loss=quantile and several tau")
-    return method
-
-
-def _complete(settings: Settings, task: Task, solver: Solver) -> Method:
-    """Return the method of a solver, with its kernel and sampler."""
     taker = solver if settings.kernel is None else None  # what it can take is asked below
     kernel = by_name.kernel(settings.kernel or task.kernel, dict(settings.kernel_params or {}), taker)
     if settings.multiclass == "crammer_singer" and kernel.name != "linear":

@@ -212,7 +212,8 @@ def run(
     how = Search(**{name: options.pop(name) for name in _SEARCH if name in options})
     settings, task = Settings(solver=paths[0].solver, kernel=paths[0].kernel, **options), task_named(task)
     # unusable data are refused here once, instead of in each fold
-    data = TrainingData.of(X, y, resolve(settings, task), sample_weight=sample_weight, flags=flags)
+    method = resolve(settings, task)
+    data = TrainingData.of(X, y, method, sample_weight=sample_weight, flags=flags)
     if not task.has_targets and EPSILON in paths[0].settings:
         raise InputError("epsilon is for quantities, and the labels are classes: leave it out of the grid")
     X, truth = data.raw, task.encode_truth(y, data.raw.shape[0])
@@ -223,7 +224,7 @@ def run(
     else:
         _require_folds(int(how.cv), truth.classes, truth.codes)
     if not isinstance(metric, Metric):
-        metric = metric_for(metric, truth.classes, truth.codes, settings.class_weight)
+        metric = metric_for(metric, truth.classes, truth.codes, settings.class_weight, levels=method.levels)
     began, jobs = time.perf_counter(), how.n_workers
     if how.halves:  # if only C is searched, the values of C compete with each other
         paths = _divide(paths, len(paths[0].Cs) if len(paths) == 1 else 1)

@@ -175,10 +175,15 @@ def decisions(fits: Sequence[Fit], X, n_threads: int) -> np.ndarray | None:
     """Return the decisions (n_fits, n) of the models of a path on held-out samples X (n, d), raw, by one product.
 
     The models were trained on the same samples with one kernel and one preprocessing, for different C. None is for a
-    single fit, for linear models, whose predictions are cheap, for more than two classes, whose models share kernel
-    values among their class pairs, and where a decision is not finite: each decides alone.
+    single fit, for linear models, whose predictions are cheap, for several outputs or more than two classes, whose
+    models share kernel values among their functions, and where a decision is not finite: each decides alone.
     """
-    if len(fits) < 2 or len(fits[0].model.classes) > 2 or fits[0].model.kernel.name == "linear":
+    if (
+        len(fits) < 2
+        or len(fits[0].model.classes) > 2
+        or fits[0].model.outputs
+        or fits[0].model.kernel.name == "linear"
+    ):
         return None
     model, every = fits[0].model, np.concatenate([fitted.support for fitted in fits])
     rows, first = np.unique(every, return_index=True)

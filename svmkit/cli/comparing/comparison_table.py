@@ -19,6 +19,7 @@ WIDE = 160  # characters in a line if there is no terminal
 GAP = 2  # characters between columns
 PRIORITY = (
     *("fit_s", "gap", "suboptimality", "test_metric", "test_accuracy", "test_r2", "test_rmse", "test_mae"),
+    "test_coverage",
     *("train_outliers", "test_outliers", "test_log_loss", "test_brier_score", "n_support", "n_iter", "kernel_values"),
     "objective",
 )

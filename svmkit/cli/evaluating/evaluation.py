@@ -9,15 +9,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from svmkit.cli.evaluating import quality
 from svmkit.data import Dataset
 from svmkit.data.classes import targets_of
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
+from svmkit.scoring.levels import LevelScores
 from svmkit.scoring.metric import Metric, predict_with_scores
 from svmkit.scoring.probability_scores import SCORES, ProbabilityScores, Reliability
-from svmkit.scoring.quantities import QuantityScores
+from svmkit.scoring.quantities import QuantityScores, scores_of
 from svmkit.scoring.scores import Scores
 
 OF_CLASSES = (
@@ -26,14 +28,17 @@ OF_CLASSES = (
 )
 """The keys of `svmkit evaluate --json` that are about classes, null for quantities."""
 OF_QUANTITIES = ("test_r2", "test_rmse", "test_mae")
+OF_ONE = ("r2", "rmse", "mae", "mean_rmse")  # measures that results have under names of their own
 
 
 def evaluate(model: SVMModel, test: Dataset, n_threads: int | None) -> Evaluation | QuantityEvaluation:
     """Predict some rows, with probabilities if the model has them; raise InputError if they lack labels to compare."""
     began = time.perf_counter()
     if model.regresses:
-        predicted = model.predict(test.X, n_threads=n_threads)
-        return QuantityEvaluation(model, test.name, targets_of(test), predicted, time.perf_counter() - began)
+        decision = model.decision_function(test.X, n_threads=n_threads)
+        predicted, seconds = model.labels(decision), time.perf_counter() - began
+        column = np.asarray(test.X)[:, 0] if test.n_features == 1 and not sp.issparse(test.X) else None
+        return QuantityEvaluation(model, test.name, targets_of(test), predicted, decision, column, seconds)
     if test.y is None:
         raise InputError(f"{test.name} has no labels to compare predictions with: svmkit predict needs none")
     predicted, decision = predict_with_scores(model, test.X, n_threads)
@@ -186,18 +191,29 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class QuantityEvaluation:
-    """Predicted quantities beside the targets, both float64 arrays of shape (n_samples,)."""
+    """Predicted quantities beside the targets, float64 arrays of shape (n_samples,); of several outputs predictions,
+    and the decisions of which they are made, have a column for each.
+    """
 
     model: SVMModel
     data: str
     targets: np.ndarray
     predicted: np.ndarray
+    decision: np.ndarray
+    column: np.ndarray | None = None  # the only feature, where there is one
     seconds: float = 0.0
 
     @cached_property
     def scores(self) -> QuantityScores:
-        """R2, RMSE and MAE."""
-        return QuantityScores.from_predictions(self.predicted, self.targets)
+        """R2, RMSE and MAE, and what is known of several levels."""
+        scores = scores_of(self.model, self.predicted, self.targets, self.decision)
+        assert isinstance(scores, QuantityScores)
+        return scores
+
+    @property
+    def middle(self) -> int:
+        """The level nearest to the median."""
+        return int(np.argmin([abs(loss.params["tau"] - 0.5) for loss in self.model.levels]))
 
     @cached_property
     def notes(self) -> list[str]:
@@ -207,7 +223,12 @@ class QuantityEvaluation:
 
     def result(self) -> dict[str, Any]:
         """Return the keys and values of `svmkit evaluate --json` that follow the name of the model."""
-        scores, errors = self.scores, self.predicted - self.targets
+        scores = self.scores
+        middle = self.predicted if self.predicted.ndim == 1 else self.predicted[:, self.middle]
+        errors, of_levels = middle - self.targets, dict[str, Any]()
+        if isinstance(scores, LevelScores):
+            of_levels = {key: value for key, value in scores.summary().items() if key not in OF_ONE}
+            of_levels |= {"non_crossing": self.model.non_crossing}
         return {
             "data": self.data,
             "task": self.model.task,
@@ -217,5 +238,6 @@ class QuantityEvaluation:
             "mean_rmse": scores.spread,
             "bias": float(errors.mean()),
             "largest_error": float(np.abs(errors).max()),
+            **of_levels,
             "warning": next(iter(self.notes), None),
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +60,9 @@ def measure(model: SVMModel, data: Dataset, metric: Metric, n_threads: int | Non
             decision = predict_with_scores(wide, data.X, n_threads)[1]
     elif metric.needs_decisions:
         predicted, decision = predict_with_scores(wide, data.X, n_threads)
+    elif model.levels:
+        decision = wide.decision_function(data.X, n_threads=n_threads)
+        predicted = wide.labels(decision)
     else:
         predicted = wide.predict(data.X, n_threads=n_threads)
     seconds = time.perf_counter() - began
@@ -71,7 +75,7 @@ def measure(model: SVMModel, data: Dataset, metric: Metric, n_threads: int | Non
         value = metric.score_probabilities(probabilities)
     else:
         value = metric.score_predictions(predicted, labels_of(data), decision)
-    return Measurement(scores_of(model, predicted, labels_of(data)), value, seconds, probabilities)
+    return Measurement(scores_of(model, predicted, labels_of(data), decision), value, seconds, probabilities)
 
 
 def largest(scores: dict[str, Any]) -> str:
@@ -92,6 +96,32 @@ def in_digits(shown: str, value: float | None) -> str:
 def mean_of_targets(scores: dict[str, Any]) -> str:
     """Return how large the error of predicting the mean of the targets would be, in words."""
     return f"predicting the mean of the targets: {scores['mean_rmse']:.6g}"
+
+
+def level_rows(parts: Mapping[str, Any], sorts: bool) -> list[tuple[str, str]]:
+    """Return rows about the levels of a model: the loss and the coverage of each, and how often they cross.
+
+    Parameters
+    ----------
+    parts : mapping of str to dict, of "train", "test" or "" to what `LevelScores.summary` returns
+    sorts : bool, whether the model sorts its predictions
+    """
+
+    def of(name: str, text: str) -> str:
+        return f"{text} {name}".rstrip()
+
+    first = next(iter(parts.values()))
+    said = [("mean loss", ", ".join(of(name, f"{scores['mean_loss']:.6g}") for name, scores in parts.items()))]
+    for k, level in enumerate(first["levels"]):
+        each = (of(name, f"{scores['levels'][k]['loss']:.6g}") for name, scores in parts.items())
+        below = (of(name, f"{scores['levels'][k]['coverage']:.2%}") for name, scores in parts.items())
+        said.append((f"tau={level['tau']:g}", f"loss {', '.join(each)}; {', '.join(below)} of the targets are below"))
+    for k, interval in enumerate(first["intervals"]):
+        shares = ", ".join(of(name, f"{scores['intervals'][k]['coverage']:.2%}") for name, scores in parts.items())
+        ends = f"{interval['lower']:g} and {interval['upper']:g}"
+        said.append(("" if k else "coverage", f"{shares} between {ends} ({interval['nominal']:.0%} expected)"))
+    crossed = ", ".join(of(name, f"{scores['crossings']:,} rows") for name, scores in parts.items())
+    return [*said, ("crossings", f"{crossed}, sorted in predictions" if sorts else crossed)]
 
 
 def doubt(
@@ -155,13 +185,12 @@ def _doubt_of_quantities(model: SVMModel, train: Any, test: Any, search: str) ->
         half = model.about.get("epsilon")
         width = f" of epsilon={half:g}" if isinstance(half, int | float) else ""
         return f"the tube{width} holds all targets, so that the model is a constant: give a smaller --epsilon"
-    where = next(
-        (name for name, scores in (("test", test), ("training", train)) if scores and not scores.beats_mean), ""
-    )
-    if not where:
+    parts = (("test", test), ("training", train))
+    where, scores = next(((name, of) for name, of in parts if of and not of.beats_mean), ("", None))
+    if scores is None:
         return None
     scale = "--scale standard, " if model.scaling is None and model.kernel.form is not None else ""
-    return f"the mean of the targets predicts the {where} rows as well: what helps is {scale}a larger -C or {search}"
+    return f"{scores.baseline} predicts the {where} rows as well: what helps is {scale}a larger -C or {search}"
 
 
 def _are_alone(model: SVMModel) -> bool:

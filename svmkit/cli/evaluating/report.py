@@ -9,11 +9,12 @@ import numpy as np
 
 from svmkit.cli.common import align, rows
 from svmkit.cli.evaluating.evaluation import Evaluation, QuantityEvaluation
-from svmkit.cli.evaluating.quality import base_rate, in_digits, largest, mean_of_targets
+from svmkit.cli.evaluating.quality import base_rate, in_digits, largest, level_rows, mean_of_targets
 from svmkit.errors import InputError, SvmkitError
-from svmkit.plotting import COLOURS, draw_reliability
+from svmkit.plotting import COLOURS, draw_band, draw_reliability
 from svmkit.runtime import files
 from svmkit.runtime.terminal import say
+from svmkit.scoring.levels import LevelScores
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,6 +37,7 @@ def show(result: dict[str, Any]) -> None:
             ("largest error", f"{result['largest_error']:.6g}"),
             ("bias", f"{result['bias']:.6g} (mean of predicted - true)"),
         ]
+        measures = level_rows({"": result}, result["non_crossing"]) if "levels" in result else measures
     else:
         positive = result["positive"]
         against = " (mean of each class against the rest)" if positive is None else f" (class {positive})"
@@ -105,7 +107,9 @@ def draw(evaluated: Evaluation | QuantityEvaluation, path: str) -> SvmkitError |
 
     figure = Figure(layout="constrained")  # which pyplot does not manage
     FigureCanvasAgg(figure)
-    if isinstance(evaluated, QuantityEvaluation):
+    if isinstance(evaluated, QuantityEvaluation) and evaluated.model.levels:
+        _draw_levels(figure, evaluated)
+    elif isinstance(evaluated, QuantityEvaluation):
         _draw_quantities(figure, evaluated)
     else:
         _draw_classes(figure, evaluated)
@@ -225,3 +229,35 @@ def _draw_quantities(figure: Figure, evaluated: QuantityEvaluation) -> None:
     scores = evaluated.scores
     errors = f"RMSE {scores.rmse:.4g}, MAE {scores.mae:.4g}, {scores.n_samples:,} rows"
     figure.suptitle(f"{evaluated.data}: R2 {in_digits('{:.3f}', scores.r2)}, {errors}", fontsize=11)
+
+
+def _draw_levels(figure: Figure, evaluated: QuantityEvaluation) -> None:
+    """Draw the band between levels, and how much it covers: over the only feature, or over the rows, sorted by the
+    level nearest to the median.
+    """
+    figure.set_size_inches(11.0, 4.8)
+    left, right = figure.subplots(1, 2, width_ratios=(1.5, 1.0))
+    taus, column = [loss.params["tau"] for loss in evaluated.model.levels], evaluated.column
+    order = np.argsort(evaluated.predicted[:, evaluated.middle] if column is None else column, kind="stable")
+    if len(order) > DOTS:
+        order = order[np.linspace(0, len(order) - 1, DOTS).round().astype(int)]
+    across = np.arange(len(order)) if column is None else column[order]
+    draw_band(left, across, evaluated.predicted[order], taus, edges=column is not None)
+    dots: dict[str, Any] = {"s": 10, "alpha": 0.6, "color": COLOURS[1], "edgecolors": "none", "rasterized": True}
+    left.scatter(across, evaluated.targets[order], label="true", zorder=3, **dots)
+    title = f"predictions in ascending order of tau={taus[evaluated.middle]:g}" if column is None else "predictions"
+    left.set(title=title, xlabel="rows" if column is None else "feature", ylabel="target")
+    left.legend(loc="best", fontsize=8)
+    scores = evaluated.scores
+    assert isinstance(scores, LevelScores)
+    right.plot([0, 1], [0, 1], "--", color="0.5", linewidth=1, label="exact")
+    right.plot(taus, [level.coverage for level in scores.levels], "o-", color=COLOURS[0], label="observed")
+    right.set(
+        title="coverage of each level", xlabel="tau", ylabel="share of the targets below", xlim=(0, 1), ylim=(0, 1)
+    )
+    right.legend(loc="best", fontsize=8)
+    for axes in (left, right):
+        axes.title.set_fontsize(10)
+        axes.grid(alpha=0.3)
+    crossed = f"{scores.crossings:,} of {scores.n_samples:,} rows cross" + ", sorted" * evaluated.model.non_crossing
+    figure.suptitle(f"{evaluated.data}: mean loss {scores.mean_loss:.4g}, {crossed}", fontsize=11)

@@ -47,7 +47,7 @@ def run(options: TrainOptions) -> Outcome:
     name = options.metric or (None if method.task.is_supervised else "accuracy")  # without labels nothing else is
     weights = method.settings.class_weight
     calibrates = bool(options.calibrate) or (method.task.has_classes and method.loss.is_likelihood)
-    metric = metric_for(name, data.classes, data.codes, weights, probabilities=calibrates)
+    metric = metric_for(name, data.classes, data.codes, weights, probabilities=calibrates, levels=method.levels)
     if metric.note and (options.metric or options.curve):
         note(metric.note)
     job = Job(options, method, sets, metric, start=start, seconds=seconds)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from svmkit.cli.common import emit, rows
-from svmkit.cli.evaluating.quality import base_rate, in_digits, largest, mean_of_targets
+from svmkit.cli.evaluating.quality import base_rate, in_digits, largest, level_rows, mean_of_targets
 from svmkit.cli.training.finish import Outcome
+from svmkit.losses.base import format_option
 from svmkit.problems.certificate import is_rounding
 from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, format_value, title
 from svmkit.tasks import task_named
@@ -64,7 +65,7 @@ def _solver(result: dict[str, Any]) -> str:
     kernel, settings = result["kernel"], result["params"]
     params = ", ".join(f"{k}={v:.6g}" if isinstance(v, float) else f"{k}={v}" for k, v in kernel["params"].items())
     chosen = f" ({', '.join(choice['solver'] for choice in result['choice'])})" if result["choice"] else ""
-    values = "".join(f", {name}={settings[name]:g}" for name in _SETTINGS if name in settings)
+    values = "".join(f", {name}={format_option(settings[name])}" for name in _SETTINGS if name in settings)
     of_kernel = f"{kernel['name']} kernel" + (f" ({params})" if params else "")
     return f"{result['solver']}{chosen} on {result['problem']}, {of_kernel}{values}"
 
@@ -140,6 +141,10 @@ def _errors(result: dict[str, Any]) -> list[tuple[str, str]]:
     parts = [name for name in ("train", "test") if result[f"{name}_scores"] is not None]
     if not parts:
         return []
+    if "levels" in result[f"{parts[-1]}_scores"]:
+        return level_rows(
+            {name: result[f"{name}_scores"] for name in parts}, bool(result["params"].get("non_crossing"))
+        )
     last, tested = parts[-1], f" ({result['n_test']:,} rows)"
     shown = []
     for key, words in (("r2", "R2"), ("rmse", "RMSE"), ("mae", "MAE")):

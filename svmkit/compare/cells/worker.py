@@ -29,6 +29,7 @@ from svmkit.model.calibration import FOLDS
 from svmkit.model.model import SVMModel
 from svmkit.plugins import PluginFile, load_files
 from svmkit.runtime.jsonable import plain
+from svmkit.scoring.levels import LevelScores
 from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, Metric
 from svmkit.scoring.probability_scores import ProbabilityScores
 from svmkit.scoring.quantities import QuantityScores, metric_for, scores_of
@@ -132,7 +133,7 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
 def _metric(method: Method, sets: Sets, name: str | None) -> Metric | None:
     """Return what is measured on the test rows besides accuracy; None where there are no labels to compare with."""
     if method.task.is_supervised:
-        return metric_for(name, *answers(sets.train), method.settings.class_weight)
+        return metric_for(name, *answers(sets.train), method.settings.class_weight, levels=method.levels)
     if sets.test is None:
         return None
     if sets.test.y is not None:
@@ -153,16 +154,19 @@ def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dic
     if sets.test is not None:
         began = time.perf_counter()
         model = model.widened(sets.test.n_features)
-        predicted = model.predict(sets.test.X)
+        decision = model.decision_function(sets.test.X) if model.levels else None
+        predicted = model.predict(sets.test.X) if decision is None else model.labels(decision)
         record["predict_s"] = time.perf_counter() - began
         if model.finds_outliers:
             record["test_outliers"] = float(np.mean(predicted < 0))
         scores = None
         if sets.test.y is not None:
-            scores = scores_of(model, predicted, sets.test.y)
+            scores = scores_of(model, predicted, sets.test.y, decision)
             known: dict[str, Any] = {"test_accuracy": scores.accuracy, "test_scores": scores.summary()}
             if isinstance(scores, QuantityScores):
                 known |= {"test_r2": scores.r2, "test_rmse": scores.rmse, "test_mae": scores.mae}
+            if isinstance(scores, LevelScores) and scores.intervals:
+                known["test_coverage"] = scores.intervals[0].coverage
             known |= _probabilities(model, sets)
             metric = _bench.metric
             if metric is not None and metric.name not in ("accuracy", *OF_QUANTITIES):
@@ -209,6 +213,7 @@ def _result(trained: RunRecord, sets: Sets, method: Method) -> dict[str, Any]:
         **dict.fromkeys((*SCORES, *BASE, "test_reliability")),
         "metric": None if _bench.metric is None else _bench.metric.about(),
         "test_metric": None,
+        "test_coverage": None,
         "n_test": 0 if sets.test is None else sets.test.n_samples,
         "history": _thin(History(trained.history())),
         "details": trained.details,

@@ -21,8 +21,9 @@ _HEADS = {
     "test_r2": r"$R^2$",
     "train_outliers": r"outliers (\%)",
     "test_outliers": r"test outliers (\%)",
+    "test_coverage": r"coverage (\%)",
 }
-_PERCENT = ("test_accuracy", "train_outliers", "test_outliers")
+_PERCENT = ("test_accuracy", "train_outliers", "test_outliers", "test_coverage")
 _METRICS = ("fit_s", "gap", "suboptimality", "n_support", *TESTED, *_PERCENT[1:])  # in the order of the columns
 _SPECIAL = {
     "\\": r"\textbackslash{}",

@@ -16,6 +16,7 @@ from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import Extent
 from svmkit.problems.base import ClassDecisions, DecisionFunction
 from svmkit.scoring.accuracy import accuracy, comparable
+from svmkit.scoring.levels import LevelMetric
 from svmkit.scoring.metric import Metric
 from svmkit.scoring.quantities import QuantityMetric
 from svmkit.scoring.ranks import RankMetric
@@ -92,7 +93,8 @@ class Validation:
         metric = self._metric
         if self._data.task.has_targets:
             default = RankMetric.from_words if self._data.task.has_groups else QuantityMetric.from_scorer
-            targets, of_quantities = self._answers.values, metric or default()
+            targets = self._data.division.target(self._answers, rows, pair.k)
+            of_quantities = LevelMetric.for_levels([pair.loss]) if pair.loss else metric or default()
             return lambda decision: Measured(None, _none_if_nan(of_quantities.value(targets, decision)))
         positive = self._data.division.is_positive(self._answers.codes[rows], pair.k)
 

@@ -1,0 +1,134 @@
+"""What predictions of several levels are worth: the loss and the coverage of each level, and how often levels cross."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from svmkit.losses.base import Loss
+from svmkit.scoring.quantities import LEAST, QuantityMetric, QuantityScores
+
+
+class LevelScore(NamedTuple):
+    """What the predictions of one level are worth."""
+
+    tau: float
+    loss: float  # the mean over the rows: of quantiles the pinball loss
+    constant: float  # the same of the best constant for these targets
+    coverage: float  # the share of the rows whose target is at most the prediction
+
+
+class Interval(NamedTuple):
+    """How many targets lie between two levels."""
+
+    lower: float  # the two tau, and the share of the rows that would lie between exact quantiles
+    upper: float
+    nominal: float
+    coverage: float
+
+
+@dataclass(frozen=True)
+class LevelScores(QuantityScores):
+    """The scores of several levels; R2, RMSE and MAE are those of the level nearest to the median."""
+
+    levels: tuple[LevelScore, ...] = ()
+    intervals: tuple[Interval, ...] = ()  # from the outer ones to the inner ones
+    crossings: int = 0  # rows in which a level lies above a later one before predictions are sorted
+
+    @classmethod
+    def from_levels(
+        cls, losses: Sequence[Loss], predicted: np.ndarray, targets: np.ndarray, decision: np.ndarray | None = None
+    ) -> LevelScores:
+        """Compare predictions with targets.
+
+        Parameters
+        ----------
+        losses : sequence of Loss, ascending levels, such as `SVMModel.levels`
+        predicted : ndarray of shape (n_samples, n_levels)
+        targets : ndarray of shape (n_samples,)
+        decision : ndarray of shape (n_samples, n_levels), the predictions before they are sorted; None is `predicted`
+        """
+        targets = np.asarray(targets, dtype=np.float64)
+        taus = np.array([loss.params["tau"] for loss in losses])
+        middle = QuantityScores.from_predictions(predicted[:, int(np.argmin(np.abs(taus - 0.5)))], targets)
+        levels = tuple(
+            LevelScore(float(tau), _mean(loss, targets, h), least_constant(loss, targets), float((targets <= h).mean()))
+            for tau, loss, h in zip(taus, losses, predicted.T, strict=True)
+        )
+        pairs = [(low, len(taus) - 1 - low) for low in range(len(taus) // 2)]
+        inside = [(targets > predicted[:, low]) & (targets <= predicted[:, high]) for low, high in pairs]
+        intervals = tuple(
+            Interval(float(taus[low]), float(taus[high]), float(taus[high] - taus[low]), float(within.mean()))
+            for (low, high), within in zip(pairs, inside, strict=True)
+        )
+        crossings = int((np.diff(predicted if decision is None else decision, axis=1) < 0.0).any(axis=1).sum())
+        return cls(**vars(middle), levels=levels, intervals=intervals, crossings=crossings)
+
+    @property
+    def mean_loss(self) -> float:
+        """The mean of the losses of all levels."""
+        return float(np.mean([level.loss for level in self.levels]))
+
+    @property
+    def beats_mean(self) -> bool:
+        constant = float(np.mean([level.constant for level in self.levels]))
+        return self.mean_loss < (1.0 - LEAST) * constant or constant == 0.0
+
+    @property
+    def baseline(self) -> str:
+        return "a constant for each level"
+
+    def summary(self) -> dict[str, Any]:
+        return super().summary() | {
+            "mean_loss": self.mean_loss,
+            "levels": [level._asdict() for level in self.levels],
+            "intervals": [interval._asdict() for interval in self.intervals],
+            "crossings": self.crossings,
+        }
+
+
+class LevelMetric(QuantityMetric):
+    """Minus the mean loss of some levels, of quantiles the pinball loss; made by `for_levels`."""
+
+    losses: tuple[Loss, ...] = ()
+
+    @classmethod
+    def for_levels(cls, losses: Sequence[Loss]) -> LevelMetric:
+        """Return the metric of the losses of some levels."""
+        metric = cls(metric_name(losses[0]), np.empty(0))
+        object.__setattr__(metric, "losses", tuple(losses))
+        return metric
+
+    def score_counts(self, scores: QuantityScores) -> float | None:
+        return -scores.mean_loss if isinstance(scores, LevelScores) else None
+
+    def value(
+        self, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None
+    ) -> float:
+        columns = predicted.reshape(len(truth), -1).T
+        return -float(np.mean([_mean(loss, truth, h) for loss, h in zip(self.losses, columns, strict=True)]))
+
+
+def metric_name(loss: Loss) -> str:
+    """Return the name of the metric of a loss of levels, in the manner of scikit-learn's."""
+    return f"neg_mean_{'pinball' if loss.name == 'quantile' else loss.name}_loss"
+
+
+def least_constant(loss: Loss, targets: np.ndarray) -> float:
+    """Return the mean loss of the best constant prediction, which lies between the targets."""
+    from scipy.optimize import minimize_scalar
+
+    low, high = float(targets.min()), float(targets.max())
+    if low == high:
+        return 0.0
+    found = minimize_scalar(
+        lambda h: _mean(loss, targets, h), bounds=(low, high), method="bounded", options={"xatol": 1e-6 * (high - low)}
+    )
+    return float(found.fun)
+
+
+def _mean(loss: Loss, targets: np.ndarray, h: np.ndarray | float) -> float:
+    return float(loss.value(targets, np.broadcast_to(h, targets.shape)).mean())
