@@ -122,7 +122,8 @@ def warmup(options: Options) -> None:
 def evaluate(options: Options) -> None:
     """Accuracy, precision, recall, F1, ROC AUC and the confusion matrix of MODEL on DATA; R2, RMSE and MAE.
 
-    Of a model with a calibration the log loss and the Brier score, too.
+    Of a model with a calibration the log loss and the Brier score, too; of a ranker the concordance, AUC, Kendall's tau
+    and NDCG within groups.
     """
     from svmkit.cli.evaluating import evaluation, report
 
@@ -131,6 +132,7 @@ def evaluate(options: Options) -> None:
         report.require_drawable(plot)
     model = load_model(options.model, options.tracking_uri)
     test = load_for(model, options)
+    test = evaluation.with_truth(test, model, options)
     model = model.widened(test.n_features)
     evaluated = evaluation.evaluate(model, test, options.threads)
     for line in evaluated.notes:

@@ -18,8 +18,6 @@ from svmkit.runtime import interrupt
 from svmkit.runtime.terminal import console, say, visible
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from svmkit.data import Dataset
     from svmkit.model.model import SVMModel
     from svmkit.tracking import Tracker
@@ -120,10 +118,10 @@ def load_for(model: SVMModel, options: Any, *, labelled: bool = True) -> Dataset
     )
 
 
-def labels_of(data: Dataset) -> np.ndarray:
-    """Return the labels of a data set that was loaded with labels."""
+def labels_of(data: Dataset) -> Any:
+    """Return what a data set that was loaded with labels is to teach."""
     assert data.y is not None
-    return data.y
+    return data.truth
 
 
 def open_tracker(options: Any) -> Tracker:

@@ -147,7 +147,6 @@ _SEARCH = _panel(
     _row("train", "tune", bool, False, "Choose C, gamma and, of regression, epsilon first, if they are not given, by "
          "cross-validation over values that the data suggest. --time-limit is that of both."),
     _row("train", "cv", int, None, "Folds of --tune, shuffled, and stratified by class; default 5.", min=2),
-    _row("train", "plot", str, None, "Picture of the metric of --tune: .png, .svg or .pdf."),
     _row("tune", "search", str, "grid", "grid, random, halving, or zoom: values come from the data, in rounds around "
          "the best, without --grid (as train --tune); --time-limit is then that of all."),
     _row("tune", "n_iter", int, None, "Points of --search random; default 20.", min=1),
@@ -155,7 +154,7 @@ _SEARCH = _panel(
     _row("tune", "cv", int, 5, "Folds, shuffled, and stratified by class.", min=2),
     _row("tune", "jobs", int, 1, "Fits at a time, which share threads and memory.", min=1),
     _row("tune", "backend", str, "loky", "loky, threading, dask or ray (joblib)."),
-    _row("train", "plot", str, None, "Picture of the weights of --relevance: .png, .svg or .pdf."),
+    _row("train", "plot", str, None, "Picture of the metric of --tune, or of the weights of --relevance: .png, .svg or .pdf."),
     _row("tune", "plot", str, None, "Picture of the metric: .png, .svg or .pdf."),
 )  # fmt: skip
 _RUN = _panel(
@@ -179,10 +178,13 @@ _RUN = _panel(
     _row("train tune compare curve info", "only", list[str], [], "COL,...: columns of a table to take as features."),
     _row("train tune compare curve info", "categorical", list[str], [], "COL,...: columns of which each value is a "
          "category."),
+    _row("train evaluate", "groups", str, None, "Column whose rows belong together."),
+    _row("train evaluate", "event", str, None, "Column of a table of --task rank: 1 where the label is the time of an "
+         "event, 0 where it is censored."),
     _row("train tune compare curve", "task", str, None, "classify: each value of the label is a class, however many; "
          "regress: the label is a quantity. Default: numbers with fractions or of many values are a quantity, other "
          "labels are classes. train and compare: outliers, a model of normal rows without labels, of which --nu (0.1) "
-         "is the fraction of outliers at most."),
+         "is the fraction of outliers at most. train: rank, an order within groups (qid: of svmlight, --groups)."),
     _row("compare", "metric", str, None, METRIC),
     _row("compare", "repeat", int, None, "Seeds 0 to N-1; default 1.", min=1),
     _row("compare", "jobs", int, 1, "Cells side by side, which then disturb each other's times.", min=1),

@@ -60,13 +60,26 @@ NOT_OF_OUTLIERS = {
     }.items()
 }
 
+NOT_OF_RANKS = {
+    name: f"--{name.replace('_', '-')} {reason}: leave it out with --task rank"
+    for name, reason in {
+        "epsilon": "is for quantities",
+        "class_weight": "is for classes",
+        "multiclass": "is for classes",
+        "calibrate": "is for classes",
+        "nu": "is for classes, quantities and outliers",
+        "scheduler": "has no solver that ranks",
+    }.items()
+}
+OF_RANKS = {"event": "--event says which times are censored: give --task rank"}
+
 
 class Options(SimpleNamespace):
     """The options of a command by name; one that was not given has its default, which is None for most."""
 
     def has(self, name: str) -> bool:
-        """Return whether an option was given whose default is None, False or an empty list."""
-        value = getattr(self, name)
+        """Return whether an option of the command was given whose default is None, False or an empty list."""
+        value = getattr(self, name, None)
         return value is not False and value not in (None, [], ())
 
     @property
@@ -182,11 +195,26 @@ def require_known(options: Options, **known: Iterable[str]) -> None:
             raise InputError(f"{flag(name)} {value!r} is not known; there are: {', '.join(values)}")
 
 
+def refuse_ranks(options: Options, command: str) -> None:
+    """Raise InputError for a ranking, in a command whose folds and splits do not keep groups together."""
+    from svmkit.tasks import task_named
+
+    if options.task is not None and task_named(options.task).has_groups:
+        raise InputError(
+            f"svmkit {command} does not keep groups together, as --task rank needs it: take svmkit train, or "
+            "scikit-learn's searches with SVMRanker"
+        )
+
+
 def require_of_task(options: Any, task: str | None) -> None:
     """Raise InputError for an option of another task; of an unknown task, None, only values are checked."""
     from svmkit.tasks import task_named
 
     epsilon, of = options.epsilon, None if task is None else task_named(task)
+    if task_named(options.task).has_groups:
+        refuse(options, NOT_OF_RANKS)
+    else:
+        refuse(options, OF_RANKS)
     if epsilon is not None and not 0.0 <= epsilon < float("inf"):
         raise InputError(f"--epsilon must be a finite number >= 0, not {epsilon}")
     if of is None:

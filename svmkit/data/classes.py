@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.dataset import CLASSIFY, REGRESS, Dataset
+from svmkit.data.dataset import CLASSIFY, RANK, REGRESS, Dataset
 from svmkit.data.prepare.encoding import LAST
 from svmkit.data.prepare.labels import encode_labels
 from svmkit.errors import InputError
@@ -21,10 +21,10 @@ def with_task(data: Dataset, task: str | None) -> Dataset:
     """Return a data set whose labels are classes, or float64 targets of regression; it has a `task`.
 
     "classify" makes each value of the label a class, however many there are, so that numbers with a fraction become
-    text. "regress" takes the labels for quantities. None takes numbers that look like a quantity (see `quantity`) for
-    one, with a note about it, and all other labels for classes. Raises InputError: the labels are missing, are text
-    where numbers are needed, differ in nearly all rows though they are text, or are the same number in all rows of a
-    regression.
+    text. "regress" takes the labels for quantities, and "rank" for values to be ordered. None takes numbers that look
+    like a quantity (see `quantity`) for one, with a note about it, and all other labels for classes. Raises InputError:
+    the labels are missing, are text where numbers are needed, differ in nearly all rows though they are text, or are
+    the same number in all rows of a regression.
     """
     if data.y is None:
         raise InputError(f"{data.name}: has no labels: there is nothing to learn from")
@@ -41,6 +41,8 @@ def with_task(data: Dataset, task: str | None) -> Dataset:
         other = "--label COL takes another column, " if data.encoding and data.encoding.label_chosen == LAST else ""
         notes = (*notes, f"{taken}{other}--task classify makes each value a class")
     targets = targets_of(data)
+    if task == RANK:
+        return replace(data, y=targets, task=RANK)
     if len(targets) > 1 and targets.min() == targets.max():
         raise InputError(f"{_label_of(data)} is {targets[0]:g} in all {len(targets):,} rows: there is nothing to learn")
     return replace(data, y=targets, task=REGRESS, notes=notes)

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from svmkit.data.prepare.encoding import Encoding
+from svmkit.data.prepare.ranks import Ranks
 
-CLASSIFY, REGRESS = "classify", "regress"
+CLASSIFY, REGRESS, RANK = "classify", "regress", "rank"
 
 _CHUNK = 1 << 20
 
@@ -37,8 +38,12 @@ class Dataset:
     notes : tuple of str
         Lines that tell a user how a training table was read: columns taken for dates, columns that look like an ID, a
         label taken for a quantity.
-    task : {"classify", "regress"} or None
+    task : {"classify", "regress", "rank"} or None
         What the labels are for; None as long as nobody has decided it (`svmkit.data.classes.with_task`).
+    groups : ndarray of shape (n_samples,) or None
+        The group of each sample, numbers or text, if they were asked for (`svmkit.data.groups.with_groups`).
+    observed : bool ndarray of shape (n_samples,) or None
+        Whether the event of each sample was observed, so that its label is no censored time.
 
     Examples
     --------
@@ -56,6 +61,13 @@ class Dataset:
     flags: np.ndarray | None = None
     notes: tuple[str, ...] = ()
     task: str | None = None
+    groups: np.ndarray | None = None
+    observed: np.ndarray | None = None
+
+    @property
+    def truth(self) -> Any:
+        """What is to be learnt: the labels, for a ranking with groups and what was observed."""
+        return Ranks(self.y, self.groups, self.observed) if self.task == RANK else self.y
 
     @property
     def n_samples(self) -> int:
@@ -75,7 +87,7 @@ class Dataset:
     @property
     def has_targets(self) -> bool:
         """Whether the labels are known to be quantities."""
-        return self.task == REGRESS
+        return self.task in (REGRESS, RANK)
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the contents as 64 hex digits, which depends neither on process nor on index width."""
@@ -98,6 +110,9 @@ class Dataset:
                 for label in self.y.tolist():
                     text = str(label).encode()
                     digest.update(len(text).to_bytes(8, "little") + text)
+        for part in (self.groups, self.observed):
+            if part is not None:
+                digest.update(b"groups" + "\n".join(map(str, part.tolist())).encode())
         return digest.hexdigest()
 
     def describe(self) -> dict[str, Any]:

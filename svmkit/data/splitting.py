@@ -89,4 +89,5 @@ def _labels(data: Dataset) -> np.ndarray:
 def part(data: Dataset, rows: np.ndarray | slice) -> Dataset:
     """Return some rows of a data set as a data set of the same name."""
     X = take(data.X, rows) if isinstance(rows, np.ndarray) else data.X[rows]
-    return replace(data, X=X, y=None if data.y is None else data.y[rows])
+    y, groups, observed = (None if of is None else of[rows] for of in (data.y, data.groups, data.observed))
+    return replace(data, X=X, y=y, groups=groups, observed=observed)

@@ -13,7 +13,9 @@ from svmkit.errors import InputError
 from svmkit.losses.base import Loss
 from svmkit.model.model import SVMModel
 from svmkit.scoring.metric import MAE, OF_LEVELS, OF_QUANTITIES, R2, RMSE, Metric, measures_quantities, require_metric
+from svmkit.scoring.ranks import RankMetric, RankScores
 from svmkit.scoring.scores import Scores
+from svmkit.tasks import task_named
 
 LEAST = 5e-5  # R2 of a model that is better than the mean: less is shown as 0.0000
 
@@ -108,6 +110,7 @@ def metric_for(
     *,
     probabilities: bool = False,
     levels: Sequence[Loss] = (),
+    has_groups: bool = False,
 ) -> Metric:
     """Return the metric of a name for some labels; None stands for R2, for the mean loss of several levels, or what
     suits the classes (`Metric.from_name`). Raises InputError: the metric is not known, or measures something else.
@@ -117,7 +120,10 @@ def metric_for(
     name, classes, class_weight, probabilities : as for `Metric.from_name`; no classes in regression
     codes : ndarray of shape (n_samples,), int, of no use in regression
     levels : sequence of Loss, those of the loss of a regression
+    has_groups : bool, whether an order within groups is learnt
     """
+    if has_groups:
+        return RankMetric.from_words(name)
     name = None if name is None else require_metric(name, probabilities=probabilities)
     if len(levels) > 1 or (name in OF_LEVELS and levels and "tau" in levels[0].params):
         from svmkit.scoring.levels import LevelMetric, metric_name
@@ -134,11 +140,13 @@ def metric_for(
 
 
 def scores_of(
-    model: SVMModel, predicted: np.ndarray, labels: np.ndarray, decision: np.ndarray | None = None
-) -> Scores | QuantityScores:
+    model: SVMModel, predicted: np.ndarray, labels: Any, decision: np.ndarray | None = None
+) -> Scores | QuantityScores | RankScores:
     """Return what predictions of a model are worth: `QuantityScores` in regression, with several levels `LevelScores`
-    for whose crossings the decisions are needed, else `Scores`.
+    for whose crossings the decisions are needed, `RankScores` of orders, else `Scores`.
     """
+    if task_named(model.task).has_groups:
+        return RankScores.from_predictions(predicted, labels)
     if levels := model.levels:
         from svmkit.scoring.levels import LevelScores
 

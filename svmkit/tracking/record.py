@@ -13,6 +13,7 @@ from svmkit.kernels.functions import Kernel
 from svmkit.model.model import SVMModel
 from svmkit.runtime.jsonable import plain
 from svmkit.scoring.quantities import QuantityScores
+from svmkit.scoring.ranks import NAMES, RankScores
 from svmkit.scoring.scores import Scores
 from svmkit.solver.base import Solver
 from svmkit.solver.history import HistoryPoint
@@ -184,8 +185,8 @@ class RunRecord:
     data: str
     n_samples: int
     n_features: int
-    train_scores: Scores | QuantityScores | None = None
-    test_scores: Scores | QuantityScores | None = None
+    train_scores: Scores | QuantityScores | RankScores | None = None
+    test_scores: Scores | QuantityScores | RankScores | None = None
     predict_s: float | None = None
 
     @property
@@ -251,6 +252,8 @@ class RunRecord:
         for part, of in (("train", self.train_scores), ("test", self.test_scores)):
             if isinstance(of, Scores):
                 values |= _score_metrics(part, of)
+            elif isinstance(of, RankScores):
+                values |= {f"{part}/{name}": value for name, value in of.summary().items() if name in NAMES}
             elif of is not None:
                 values[f"{part}/mean_rmse"] = of.spread
         values |= self.quantity_scores

@@ -13,7 +13,15 @@ from typing import Any
 
 from svmkit.cli.common import cells_shown, closing, emit, note, open_tracker, where
 from svmkit.cli.option_table import Options, defaults
-from svmkit.cli.options import class_weights, flag, key_values, label_column, require_known, require_of_task
+from svmkit.cli.options import (
+    class_weights,
+    flag,
+    key_values,
+    label_column,
+    refuse_ranks,
+    require_known,
+    require_of_task,
+)
 from svmkit.cluster import ClusterLost, connect, scheme_of
 from svmkit.compare.cells import runner
 from svmkit.compare.cells.store import FAILED, Store
@@ -72,6 +80,7 @@ class CompareOptions(Options):
             if self.jobs != 1 or self.threads is not None:
                 raise InputError("--scheduler runs a cell a worker, with its threads: leave --jobs and --threads out")
         require_known(self, task=TASKS, calibrate=KINDS)
+        refuse_ranks(self, "compare")
         require_of_task(self, self.task)
         if self.time_limit is not None and not self.time_limit > 0:
             raise InputError(f"--time-limit must be > 0, not {self.time_limit}")

@@ -13,14 +13,18 @@ import scipy.sparse as sp
 
 from svmkit.cli.evaluating import quality
 from svmkit.data import Dataset
-from svmkit.data.classes import targets_of
+from svmkit.data.classes import targets_of, with_task
+from svmkit.data.groups import with_groups
+from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
 from svmkit.scoring.levels import LevelScores
 from svmkit.scoring.metric import Metric, predict_with_scores
 from svmkit.scoring.probability_scores import SCORES, ProbabilityScores, Reliability
 from svmkit.scoring.quantities import QuantityScores, scores_of
+from svmkit.scoring.ranks import RankScores
 from svmkit.scoring.scores import Scores
+from svmkit.tasks import task_named
 
 OF_CLASSES = (
     *("test_accuracy", "majority", "majority_share", "balanced_accuracy", "recall", "precision", "f1", "rows"),
@@ -31,9 +35,30 @@ OF_QUANTITIES = ("test_r2", "test_rmse", "test_mae")
 OF_ONE = ("r2", "rmse", "mae", "mean_rmse")  # measures that results have under names of their own
 
 
-def evaluate(model: SVMModel, test: Dataset, n_threads: int | None) -> Evaluation | QuantityEvaluation:
+def with_truth(test: Dataset, model: SVMModel, options: Any) -> Dataset:
+    """Return the data for a ranker with their groups and events, whose columns the model knows unless they are given.
+
+    Raises InputError: the data have no such column, or the options are not of such a model.
+    """
+    given = {"groups": options.groups, "event": options.event}
+    if not task_named(model.task).has_groups:
+        for name, column in given.items():
+            if column is not None:
+                raise InputError(f"--{name} is for a ranker, and {options.model} is none: leave it out")
+        return test
+    trained = model.about.get("params", {})
+    columns = {name: trained.get(name) if column is None else column for name, column in given.items()}
+    encoding = model.encoding
+    reading = None if encoding is None else Reading(decimal=encoding.decimal, charset=encoding.charset)
+    return with_task(with_groups(test, options.data, **columns, reading=reading), model.task)
+
+
+def evaluate(model: SVMModel, test: Dataset, n_threads: int | None) -> Evaluation | QuantityEvaluation | RankEvaluation:
     """Predict some rows, with probabilities if the model has them; raise InputError if they lack labels to compare."""
     began = time.perf_counter()
+    if task_named(model.task).has_groups:
+        predicted = model.predict(test.X, n_threads=n_threads)
+        return RankEvaluation(model, test, predicted, time.perf_counter() - began)
     if model.regresses:
         decision = model.decision_function(test.X, n_threads=n_threads)
         predicted, seconds = model.labels(decision), time.perf_counter() - began
@@ -239,5 +264,37 @@ class QuantityEvaluation:
             "bias": float(errors.mean()),
             "largest_error": float(np.abs(errors).max()),
             **of_levels,
+            "warning": next(iter(self.notes), None),
+        }
+
+
+@dataclass(frozen=True)
+class RankEvaluation:
+    """The predictions of a ranker (n_samples,) beside the values of a data set, within its groups."""
+
+    model: SVMModel
+    test: Dataset
+    predicted: np.ndarray
+    seconds: float = 0.0
+
+    @cached_property
+    def scores(self) -> RankScores:
+        """Concordance, AUC, Kendall's tau and NDCG."""
+        return RankScores.from_predictions(self.predicted, self.test.truth)
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What has to be said: why the model may be no use."""
+        doubt = quality.doubt(self.model, train=None, test=self.scores, status=str(self.model.about.get("status", "")))
+        return [doubt] if doubt else []
+
+    def result(self) -> dict[str, Any]:
+        """Return the keys and values of `svmkit evaluate --json` that follow the name of the model."""
+        return {
+            "data": self.test.name,
+            "task": self.model.task,
+            "n_test": self.scores.n_samples,
+            **dict.fromkeys((*OF_CLASSES, *OF_QUANTITIES)),
+            **self.scores.summary(),
             "warning": next(iter(self.notes), None),
         }

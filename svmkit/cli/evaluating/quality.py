@@ -17,6 +17,7 @@ from svmkit.model.model import SVMModel
 from svmkit.scoring.metric import OF_PROBABILITIES, Metric, predict_with_scores
 from svmkit.scoring.probability_scores import ProbabilityScores
 from svmkit.scoring.quantities import QuantityScores, scores_of
+from svmkit.scoring.ranks import RankScores
 from svmkit.scoring.scores import Scores
 from svmkit.solver.solution import Status
 from svmkit.tasks import task_named
@@ -26,6 +27,7 @@ FEWEST = 100  # training rows from which on it matters that nearly all of them a
 NEARLY = 0.9  # share of the rows
 SAMPLE = 200  # vectors whose kernel values are looked at
 ALONE = 0.01  # kernel value below which two vectors hardly know of each other
+CHANCE = 0.5  # concordance of predictions that are all the same
 UNFINISHED = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.MAX_ITER)  # what such a model lacks may still come
 
 
@@ -33,7 +35,8 @@ UNFINISHED = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.MAX_ITER)  # what su
 class Measurement:
     """What the predictions of a model are worth on some rows."""
 
-    scores: Scores | QuantityScores | None = None  # None where the rows have no labels that the model knows
+    # None where the rows have no labels that the model knows
+    scores: Scores | QuantityScores | RankScores | None = None
     value: float | None = None  # of the metric, None where it is not defined
     seconds: float | None = None  # None where predicting was not timed
     probabilities: ProbabilityScores | None = None  # None without a calibration
@@ -127,8 +130,8 @@ def level_rows(parts: Mapping[str, Any], sorts: bool) -> list[tuple[str, str]]:
 def doubt(
     model: SVMModel,
     *,
-    train: Scores | QuantityScores | None,
-    test: Scores | QuantityScores | None,
+    train: Scores | QuantityScores | RankScores | None,
+    test: Scores | QuantityScores | RankScores | None,
     status: Status | str,
     share: float | None = None,
     n_samples: int = 0,
@@ -156,7 +159,11 @@ def doubt(
     """
     if status in UNFINISHED and not (streamed and status == Status.MAX_ITER):
         return None
-    if isinstance(test or train, QuantityScores):
+    tested = test or train
+    if isinstance(tested, RankScores):
+        is_order = tested.concordance > CHANCE
+        return None if is_order else "the order is no better than chance: other features help, or another -C"
+    if isinstance(tested, QuantityScores):
         return _doubt_of_quantities(model, train, test, search)
     counted = [s for s in (test, train) if isinstance(s, Scores)]
     never = next((lacking for s in counted if (lacking := s.never_predicted(ROWS))), [])

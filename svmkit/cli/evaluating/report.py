@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from svmkit.cli.common import align, rows
-from svmkit.cli.evaluating.evaluation import Evaluation, QuantityEvaluation
+from svmkit.cli.evaluating.evaluation import Evaluation, QuantityEvaluation, RankEvaluation
 from svmkit.cli.evaluating.quality import base_rate, in_digits, largest, level_rows, mean_of_targets
 from svmkit.errors import InputError, SvmkitError
 from svmkit.plotting import COLOURS, draw_band, draw_reliability
 from svmkit.runtime import files
 from svmkit.runtime.terminal import say
 from svmkit.scoring.levels import LevelScores
+from svmkit.scoring.metric import title as in_words
+from svmkit.scoring.ranks import NAMES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,8 +30,13 @@ DOTS = 20_000  # predicted quantities of which a picture shows each; of more, a 
 
 def show(result: dict[str, Any]) -> None:
     """Print the result of `svmkit evaluate`."""
-    of_quantities = "mean_rmse" in result
-    if of_quantities:
+    of_quantities, of_orders = "mean_rmse" in result, "concordance" in result
+    if of_orders:
+        measures = [("pairs", f"{result['pairs']:,} in {result['groups']:,} groups")]
+        for key in NAMES:
+            words = in_words(key) + (f"@{result['ndcg_at']}" if key == "ndcg" else "")
+            measures.append((words, in_digits("{:.4f}", result[key])))
+    elif of_quantities:
         measures = [
             ("R2", in_digits("{:.4f}", result["test_r2"])),
             ("RMSE", f"{result['test_rmse']:.6g} ({mean_of_targets(result)})"),
@@ -54,7 +61,7 @@ def show(result: dict[str, Any]) -> None:
     ending = (f"{result['n_support']:,} vectors", f"{result['predict_s']:.2f} s", result["plot"])
     data = ("data", f"{result['data']}: {result['n_test']:,} rows")
     rows([data, *measures, *zip(("support", "time", "picture"), ending, strict=True)])
-    if not of_quantities:
+    if not (of_quantities or of_orders):
         say("", *by_class(result), "", *confusion(**result["confusion"]))
 
 
@@ -100,11 +107,13 @@ def require_drawable(path: str) -> None:
     files.require_writable(path)
 
 
-def draw(evaluated: Evaluation | QuantityEvaluation, path: str) -> SvmkitError | None:
+def draw(evaluated: Evaluation | QuantityEvaluation | RankEvaluation, path: str) -> SvmkitError | None:
     """Write the picture; return the error if that fails, since the numbers are to be shown all the same."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    if isinstance(evaluated, RankEvaluation):
+        raise InputError("there is no picture of orders: leave --plot out")
     figure = Figure(layout="constrained")  # which pyplot does not manage
     FigureCanvasAgg(figure)
     if isinstance(evaluated, QuantityEvaluation) and evaluated.model.levels:

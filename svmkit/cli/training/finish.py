@@ -18,6 +18,7 @@ from svmkit.model.model import SVMModel
 from svmkit.runtime.jsonable import plain
 from svmkit.scoring.metric import COUNTED, R2, Metric
 from svmkit.scoring.quantities import QuantityScores
+from svmkit.scoring.ranks import RankScores
 from svmkit.solver.history import HistoryPoint
 from svmkit.solver.solution import Status
 from svmkit.tasks import OneClass
@@ -143,7 +144,9 @@ def _test_facts(job: Job, part: Measurement) -> dict[str, Any]:
     about = {"test_data": data.name, "test_sha256": data.fingerprint(), "n_test": data.n_samples}
     if scores is None:
         return about
-    if isinstance(scores, QuantityScores):
+    if isinstance(scores, RankScores):
+        measured = {f"test_{key}": value for key, value in scores.summary().items() if value is not None}
+    elif isinstance(scores, QuantityScores):
         measured = {"test_r2": scores.r2, "test_rmse": scores.rmse, "test_mae": scores.mae}
         measured = {key: value for key, value in measured.items() if not math.isnan(value)}
     else:

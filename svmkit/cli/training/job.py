@@ -45,9 +45,10 @@ def run(options: TrainOptions) -> Outcome:
     data, seconds = prepare(method, sets)
     _advise_bias(method, data)
     name = options.metric or (None if method.task.is_supervised else "accuracy")  # without labels nothing else is
-    weights = method.settings.class_weight
-    calibrates = bool(options.calibrate) or (method.task.has_classes and method.loss.is_likelihood)
-    metric = metric_for(name, data.classes, data.codes, weights, probabilities=calibrates, levels=method.levels)
+    weights, task = method.settings.class_weight, method.task
+    calibrates = bool(options.calibrate) or (task.has_classes and method.loss.is_likelihood)
+    given = {"probabilities": calibrates, "levels": method.levels, "has_groups": task.has_groups}
+    metric = metric_for(name, data.classes, data.codes, weights, **given)
     if metric.note and (options.metric or options.curve):
         note(metric.note)
     job = Job(options, method, sets, metric, start=start, seconds=seconds)
@@ -77,7 +78,7 @@ def _advise_bias(method: Method, data: TrainingData) -> None:
 def prepare(method: Method, sets: Sets) -> tuple[TrainingData, float]:
     """Return the training data, checked, preprocessed and with a number for gamma, and the seconds that this took."""
     began = time.perf_counter()
-    data = TrainingData.of(sets.train.X, sets.train.y, method, flags=sets.train.flags)
+    data = TrainingData.of(sets.train.X, sets.train.truth, method, flags=sets.train.flags)
     if not method.task.is_supervised:  # the problem of one row tells before a run is opened
         method.solver.check(method.pose(method.solver, Gram(data.kernel, data.X[:1]), np.zeros(1), np.ones(1)))
     return data, time.perf_counter() - began

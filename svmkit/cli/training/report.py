@@ -10,6 +10,7 @@ from svmkit.cli.training.finish import Outcome
 from svmkit.losses.base import format_option
 from svmkit.problems.certificate import is_rounding
 from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, format_value, title
+from svmkit.scoring.ranks import NAMES
 from svmkit.tasks import task_named
 
 _SETTINGS = ("C", "epsilon", "tau", "delta", "nu")
@@ -28,10 +29,14 @@ def report(outcome: Outcome, as_json: bool) -> None:
     about = f"{result['data']}: {result['n_samples']:,} rows, {result['n_features']:,} features, "
     about += f"{len(result['classes'])} classes" if task.has_classes else "a quantity" if task.has_targets else ""
     about += "" if task.is_supervised else "no labels used"
+    if task.has_groups and (scores := result["train_scores"]):
+        about = about.removesuffix("a quantity") + f"{scores['pairs']:,} pairs in {scores['groups']:,} groups"
     if label := result.get("label"):  # of a table
         name = repr(label["column"]) if label["column"] is not None else f"{label['position'] + 1}, counted from 1"
         about += f", label column {name} ({label['chosen']})"
     quality = _outliers if not task.is_supervised else _errors if task.has_targets else _accuracies
+    if task.has_groups:
+        quality = _orders
     compiling = f", of which {result['compile_s']:.2f} s compiling" if result["compile_s"] >= 0.005 else ""
     values = "" if outcome.is_linear else f", {result['kernel_values']:,} kernel values"
     run = result["run_id"] and f"{result['run_id']}  ({outcome.where})"
@@ -158,6 +163,23 @@ def _errors(result: dict[str, Any]) -> list[tuple[str, str]]:
     if metric["name"] not in OF_QUANTITIES:
         values = [f"{in_digits('{:.6g}', metric[name])} {name}" for name in parts]
         shown.append((title(metric["name"]), ", ".join(values)))
+    return shown
+
+
+def _orders(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return rows with the concordance and the other measures of orders that are defined."""
+    parts = [name for name in ("train", "test") if result[f"{name}_scores"] is not None]
+    shown = []
+    for key in NAMES:
+        values = [(name, result[f"{name}_scores"][key]) for name in parts]
+        words = title(key) + (f"@{result[f'{parts[0]}_scores']['ndcg_at']}" if key == "ndcg" else "")
+        said = [f"{value:.4f} {name}" for name, value in values if value is not None]
+        said[-1:] = [f"{part} ({result['n_test']:,} rows)" if part.endswith("test") else part for part in said[-1:]]
+        shown += [(words, ", ".join(said))] if said else []
+    metric = result["metric"]
+    if metric["name"] not in NAMES:
+        values = [(name, metric[name]) for name in parts]
+        shown.append((metric["name"], ", ".join(f"{in_digits('{:.4f}', value)} {name}" for name, value in values)))
     return shown
 
 

@@ -31,6 +31,7 @@ def run_params(options: TrainOptions, method: Method, data: Dataset) -> dict[str
     task, C = method.task, method.settings.C
     given = {key: getattr(options, key) for key in LOGGED[:6]} | {"sampler": str(method.sampler)}
     given |= {key: getattr(options, key) for key in LOGGED[6:]}
+    given |= {key: getattr(options, key) for key in ("groups", "event") if getattr(options, key)}
     given["task"] = task.name if task.has_targets else options.task
     given |= {key: ",".join(getattr(options, key)) or None for key in ("drop", "only", "categorical")} | tube(method)
     if task.is_supervised:

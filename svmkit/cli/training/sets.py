@@ -12,10 +12,12 @@ from svmkit.cli.options import require_of_task
 from svmkit.cli.training.train_options import TrainOptions
 from svmkit.data import Dataset, Gathered, Storage, load
 from svmkit.data.classes import with_labels_like, with_task
+from svmkit.data.groups import require_columns, split_groups, with_groups
 from svmkit.data.prepare import scaling
 from svmkit.data.prepare.encoding import LAST
 from svmkit.data.prepare.imputing import require_values
-from svmkit.data.splitting import split
+from svmkit.data.prepare.reading import Reading
+from svmkit.data.splitting import part, split
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.runtime.mapping import is_mapped, size_of
@@ -42,8 +44,12 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
     """
     storage = _storage(options, is_linear)
     holes, supervised = options.impute is not None, task_named(options.task).is_supervised
-    reading = {"reading": options.reading, "n_features": options.n_features, "storage": storage}
+    if task_named(options.task).has_groups:
+        require_columns(options.data, options.groups, options.event, options.reading)
+    reading = {"reading": read_without_groups(options), "n_features": options.n_features, "storage": storage}
     train = load(options.data, **reading, labelled=supervised, holes=holes)
+    if task_named(options.task).has_groups:
+        train = with_groups(train, options.data, options.groups, options.event, options.reading)
     train = with_task(train, options.task) if supervised else replace(train, task=options.task)
     require_of_task(options, train.task)
     if is_mapped(train.X):
@@ -55,7 +61,10 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
             note(f"--test {options.test} has the rows of {options.data}: the test says nothing about new rows")
     elif options.test_size:
         is_stratified = not task_named(train.task).has_targets
-        train, test = split(train, options.test_size, options.seed, stratify=is_stratified)
+        if task_named(train.task).has_groups:
+            train, test = (part(train, rows) for rows in split_groups(train, options.test_size, options.seed))
+        else:
+            train, test = split(train, options.test_size, options.seed, stratify=is_stratified)
     if holes:
         require_values(train.X, train.encoding.feature_names if train.encoding else None)
     encoding = train.encoding  # a label that nobody named is told of, once
@@ -65,6 +74,12 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
         note(f"{train.name}: {line}")
     sha256 = train.fingerprint() if options.is_kept else None
     return Sets(train, test, train.n_samples, train.n_features, sha256)
+
+
+def read_without_groups(options: TrainOptions) -> Reading:
+    """Return how a table is read, whose columns of groups and events are no features."""
+    reading, taken = options.reading, [column for column in (options.groups, options.event) if column is not None]
+    return replace(reading, drop=(*reading.drop, *taken)) if taken and not reading.only else reading
 
 
 def _storage(options: TrainOptions, is_linear: bool) -> Storage:
@@ -100,6 +115,8 @@ def load_test(options: TrainOptions, train: Dataset, *, holes: bool = False, sto
         holes=holes,
         storage=storage,
     )
+    if task_named(train.task).has_groups:
+        test = with_groups(test, options.test, options.groups, options.event, options.reading)
     return with_labels_like(test, train)
 
 

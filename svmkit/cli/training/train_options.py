@@ -19,6 +19,7 @@ from svmkit.model.calibration import KINDS
 from svmkit.model.one_vs_rest import MODES
 from svmkit.runtime import files, threads
 from svmkit.scoring.metric import require_metric
+from svmkit.scoring.ranks import RankMetric
 from svmkit.solver.stopping import stop_rules
 from svmkit.tasks import TASKS, task_named
 from svmkit.training.checkpoint import EVERY, Checkpoint
@@ -89,7 +90,9 @@ class TrainOptions(Options):
             from svmkit.cli.evaluating.report import require_drawable  # which needs matplotlib
 
             require_drawable(self.plot)
-        if self.metric is not None:
+        if self.metric is not None and task_named(self.task).has_groups:
+            self.metric = RankMetric.from_words(self.metric).name
+        elif self.metric is not None:
             self.metric = require_metric(self.metric, probabilities=self._has_probabilities)
         parse_bytes(self.memory)
         with threads.using(self.threads):

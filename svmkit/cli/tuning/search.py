@@ -15,7 +15,7 @@ from svmkit import plugins, tracking, tune
 from svmkit.choice.one_call import NAMES, Choice, Chosen, choosable_names, choose
 from svmkit.cli.common import align, closing, emit, labels_of, note, open_tracker
 from svmkit.cli.option_table import LOGGED, OF_MODEL, Options, defaults
-from svmkit.cli.options import flag
+from svmkit.cli.options import flag, refuse_ranks
 from svmkit.cli.training.finish import Job, Outcome
 from svmkit.cli.training.job import fit_and_finish, prepare
 from svmkit.cli.training.report import report
@@ -56,6 +56,7 @@ class TuneJob:
         C, search, self.given, self.cv, self.plot = options.C, options.search, options, options.cv, options.plot
         own = {"C": 1.0 if C is None else C, "scheduler": None, "plot": None, "tune": True}
         self.options = TrainOptions(**vars(options) | own)
+        refuse_ranks(self.options, "tune")
         self.method = self.options.method()
         for name, its_search in (("n_iter", "random"), ("factor", "halving")):
             if options.has(name) and search != its_search:

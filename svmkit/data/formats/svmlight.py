@@ -103,6 +103,27 @@ def _refusal(path: Path, problem: str) -> InputError:
     return InputError(f"{path}: not svmlight ({problem}): {_EXPECTED}")
 
 
+def read_groups(path: Path) -> np.ndarray | None:
+    """Return the numbers after ``qid:`` of the samples of an svmlight file, (n_samples,), int64; None if no line has
+    one. Raises InputError if only some lines do, or what follows is no whole number.
+    """
+    groups: list[int] = []
+    lacking: int | None = None  # the first line without one
+    with open_data(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            tokens = line.partition(b"#")[0].split(None, 2)
+            if len(tokens) > 1 and tokens[1].startswith(b"qid:"):
+                name = tokens[1][4:]
+                if not _WHOLE.fullmatch(name) or abs(int(name)) >= 2**63:
+                    raise InputError(f"{path}:{number}: {cite(tokens[1])} names no group: give a whole number (qid:7)")
+                groups.append(int(name))
+            elif tokens:
+                lacking = lacking or number
+            if groups and lacking:
+                raise InputError(f"{path}:{lacking}: has no qid:, which other lines have: name the group of each line")
+    return np.array(groups, dtype=np.int64) if groups else None
+
+
 def has_underscore(block: bytes) -> bool:
     """Whether there is an underscore in a number, which Python reads and nobody else does."""
     if b"_" not in block:

@@ -161,6 +161,24 @@ def learn_pieces(path: Path, kind: str, *, reading: Reading, cells: int, text_la
         first += len(piece.frame)
 
 
+def read_column(path: Path, kind: str, column: str | int, reading: Reading) -> np.ndarray:
+    """Return a column of a table as text, (n_samples,); raise InputError for no such one, or a cell without a value.
+
+    Parameters
+    ----------
+    path, kind, reading : as for `read_table`
+    column : str or int, its name or position
+    """
+    outline = _outline(path, kind, reading, None)
+    at = label_column.position_of(outline, column)
+    table = _fill(outline, None, [at], reading.decimal)
+    series = table.frame[at]
+    empty = series.isna().to_numpy() | (series.astype(str).to_numpy() == "")
+    if empty.any():
+        raise table.refusal(int(np.argmax(empty)), at, "has no value", "fill it in, or drop that row")
+    return series.astype(str).to_numpy().astype(np.str_)
+
+
 class _Choice(NamedTuple):
     """The columns of a training table that are features, those that become categories, and the label."""
 

@@ -1,0 +1,147 @@
+"""Ranking at the command line: qid of svmlight, columns of groups and events, metrics, and refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from svmkit import SVMModel
+from svmkit.cli.app import app
+from svmkit.data import Ranks
+from svmkit.errors import InputError
+from svmkit.scoring.ranks import RankScores
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch) -> None:
+    """Write rows of 40 queries to an svmlight file and to a table, and survival times to a table."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), 5)
+    X = rng.normal(size=(200, 3)).round(3)
+    y = np.round(X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=200)).clip(-2, 2).astype(int) + 2
+    lines = [
+        f"{label} qid:{g + 7} " + " ".join(f"{k + 1}:{v}" for k, v in enumerate(x)) + f" # row of {g}\n"
+        for x, label, g in zip(X, y, groups, strict=True)
+    ]
+    Path("q.svm").write_text("# a comment\n\n" + "".join(lines))
+    rows = [f"q{g},{','.join(map(str, x))},{label}\n" for x, label, g in zip(X, y, groups, strict=True)]
+    Path("q.csv").write_text("query,a,b,c,label\n" + "".join(rows))
+    days, died = np.exp(X[:, 0] + rng.gumbel(size=200)).round(2), rng.random(200) < 0.6
+    rows = [f"{','.join(map(str, x))},{int(d)},{t}\n" for x, d, t in zip(X, died, days, strict=True)]
+    Path("life.csv").write_text("a,b,c,died,days\n" + "".join(rows))
+    np.savez("arrays.npz", X=X, y=y, groups=groups, days=days, died=died)
+
+
+def run(*args: str) -> dict:
+    """Call svmkit with --json and return its object; InputError passes through."""
+    result = CliRunner().invoke(app, [*args, "--json"], catch_exceptions=True)
+    if result.exception is not None:
+        raise result.exception
+    return json.loads(result.stdout)
+
+
+def train(data: str, *args: str) -> dict:
+    return run("train", data, "--task", "rank", "--no-track", *args)
+
+
+def test_qid_and_a_column_of_groups_are_the_same_problem_as_in_python():
+    arrays = np.load("arrays.npz")
+    found = [train("q.svm", "--out", "a.model"), train("q.csv", "--groups", "query", "--out", "b.model")]
+    from svmkit import SVMRanker
+
+    ranker = SVMRanker().fit(arrays["X"], arrays["y"], arrays["groups"])
+    for name, result in zip("ab", found, strict=True):
+        assert (result["problem"], result["formulation"]) == ("RankRisk", "pairwise squared hinge, no bias")
+        assert (result["n_features"], result["status"]) == (3, "converged")
+        assert result["objective"] == pytest.approx(ranker.certificate_[0].primal, rel=1e-3)
+        assert result["metric"]["name"] == "concordance"
+        model = SVMModel.load(f"{name}.model")
+        scores = RankScores.from_predictions(model.predict(arrays["X"]), Ranks(arrays["y"], arrays["groups"]))
+        assert result["train_scores"]["concordance"] == pytest.approx(scores.concordance)
+        assert result["train_scores"]["ndcg"] == pytest.approx(scores.ndcg)
+
+
+def test_evaluate_knows_the_columns_of_training():
+    trained = train("q.csv", "--groups", "query", "--out", "q.model")
+    evaluated = run("evaluate", "q.model", "q.csv")
+    for key in ("concordance", "auc", "kendall_tau", "ndcg", "pairs", "groups"):
+        assert evaluated[key] == pytest.approx(trained["train_scores"][key])
+    assert run("evaluate", "q.model", "q.csv", "--groups", "a")["groups"] > 40
+    with pytest.raises(InputError, match="no picture of orders"):
+        run("evaluate", "q.model", "q.csv", "--plot", "q.png")
+
+
+def test_test_rows_are_whole_groups():
+    result = train("q.csv", "--groups", "query", "--test-size", "0.25", "--metric", "ndcg@3")
+    assert (result["n_test"], result["test_scores"]["groups"], result["train_scores"]["groups"]) == (50, 10, 30)
+    assert 0.5 < result["metric"]["test"] <= 1.0
+    report = CliRunner().invoke(app, ["train", "q.csv", "--task", "rank", "--groups", "query", "--no-track"])
+    assert "pairs in 40 groups" in report.stdout
+    assert "concordance  0." in report.stdout
+
+
+def test_censored_times_of_two_columns():
+    arrays = np.load("arrays.npz")
+    result = train("life.csv", "--label", "days", "--event", "died", "--out", "life.model")
+    assert result["n_features"] == 3
+    model = SVMModel.load("life.model")
+    truth = Ranks(arrays["days"], observed=arrays["died"])
+    expected = RankScores.from_predictions(model.predict(arrays["X"]), truth).concordance
+    assert result["train_scores"]["concordance"] == pytest.approx(expected)
+    assert result["train_scores"]["kendall_tau"] is None
+    assert run("evaluate", "life.model", "life.csv")["concordance"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "args, words",
+    [
+        (("q.csv", "--groups", "nobody"), "has no column 'nobody'"),
+        (("q.svm", "--groups", "query"), "says its groups by qid:"),
+        (("life.csv", "--label", "days", "--event", "a"), "no flag: give 1 where the event was observed"),
+        (("q.csv", "--groups", "query", "--kernel", "rbf"), "needs the linear kernel, not rbf"),
+        (("q.csv", "--groups", "query", "--solver", "smo"), "cannot rank; those that can: auto, bmrm, ocas, svmperf"),
+        (("q.csv", "--groups", "query", "--metric", "r2"), "give one of concordance, auc, kendall_tau, ndcg"),
+        (("q.csv", "--groups", "query", "--calibrate", "sigmoid"), "--calibrate is for classes"),
+        (("q.csv", "--groups", "query", "--epsilon", "0.1"), "--epsilon is for quantities"),
+        (("-",), "needs a file"),
+    ],
+)
+def test_what_cannot_be_ranked_is_said_in_one_line(args, words):
+    with pytest.raises(InputError, match=words) as told:
+        train(*args)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("command", ["tune", "compare"])
+def test_commands_that_would_part_groups_refuse(command):
+    with pytest.raises(InputError, match=f"svmkit {command} does not keep groups together"):
+        run(command, "q.svm", "--task", "rank", *(["--solvers", "ocas"] if command == "compare" else []))
+
+
+def test_options_of_ranks_are_refused_without_them():
+    with pytest.raises(InputError, match="give --task rank"):
+        run("train", "life.csv", "--label", "days", "--event", "died", "--no-track")
+    run("train", "breast_cancer", "--no-track", "--out", "c.model")
+    with pytest.raises(InputError, match="--groups is for a ranker"):
+        run("evaluate", "c.model", "breast_cancer", "--groups", "a")
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("1 qid:1 1:1\n2 1:2\n", "f.svm:2: has no qid:"),
+        ("1 1:1\n2 qid:1 1:2\n", "f.svm:1: has no qid:"),
+        ("1 qid:one 1:1\n2 qid:1 1:2\n", "f.svm:1"),
+        ("1 qid:1 1:1\n2 qid:2 1:2\n", "each group has one row"),
+        ("1 qid:1 1:1\n1 qid:1 1:2\n", "all values are equal"),
+    ],
+)
+def test_files_without_groups_or_pairs(text, words):
+    Path("f.svm").write_text(text)
+    with pytest.raises(InputError, match=words):
+        train("f.svm")
