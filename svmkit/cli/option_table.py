@@ -154,7 +154,7 @@ _SEARCH = _panel(
     _row("tune", "cv", int, 5, "Folds, shuffled, and stratified by class.", min=2),
     _row("tune", "jobs", int, 1, "Fits at a time, which share threads and memory.", min=1),
     _row("tune", "backend", str, "loky", "loky, threading, dask or ray (joblib)."),
-    _row("train", "plot", str, None, "Picture of the metric of --tune, or of the weights of --relevance: .png, .svg or .pdf."),
+    _row("train", "plot", str, None, "Picture of what --tune or --relevance found: .png, .svg or .pdf."),
     _row("tune", "plot", str, None, "Picture of the metric: .png, .svg or .pdf."),
 )  # fmt: skip
 _RUN = _panel(

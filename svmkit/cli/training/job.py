@@ -47,7 +47,7 @@ def run(options: TrainOptions) -> Outcome:
     name = options.metric or (None if method.task.is_supervised else "accuracy")  # without labels nothing else is
     weights, task = method.settings.class_weight, method.task
     calibrates = bool(options.calibrate) or (task.has_classes and method.loss.is_likelihood)
-    given = {"probabilities": calibrates, "levels": method.levels, "has_groups": task.has_groups}
+    given: dict[str, Any] = {"probabilities": calibrates, "levels": method.levels, "has_groups": task.has_groups}
     metric = metric_for(name, data.classes, data.codes, weights, **given)
     if metric.note and (options.metric or options.curve):
         note(metric.note)

@@ -32,7 +32,6 @@ from svmkit.scoring.quantities import metric_for
 from svmkit.solver.stopping import Seconds
 from svmkit.tasks import task_named
 from svmkit.tracking import Tracker
-from svmkit.training.calibration.folds import limit_seconds
 from svmkit.tune import backends, grids, picture
 from svmkit.tune.ranking import with_gap
 from svmkit.tune.records import progress_line
@@ -171,7 +170,7 @@ class TuneJob:
             self.chosen = choose(data.X, labels_of(data), self.method, how, flags=data.flags)
         self.result, best = self.chosen.result, self.chosen.method
         limit = best.settings.rules.least(Seconds)
-        self.method = limit_seconds(best, limit - (time.perf_counter() - began))
+        self.method = best.limit(limit - (time.perf_counter() - began))
         self.cv = self.chosen.facts["cv"]
         if self.result is not None:
             self._note_flaws(self.result)
