@@ -1,21 +1,19 @@
-"""What predictions of quantities are worth: R2, RMSE and MAE, and the other scorers of regression of scikit-learn."""
+"""What predictions of quantities are worth: R2, RMSE and MAE, and the other scorers of regression of scikit-learn; of
+several levels, such as quantiles, the loss and the coverage of each, and how often they cross.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.losses.base import Loss
-from svmkit.model.model import SVMModel
-from svmkit.scoring.metric import MAE, OF_LEVELS, OF_QUANTITIES, R2, RMSE, Metric, measures_quantities, require_metric
-from svmkit.scoring.ranks import RankMetric, RankScores
-from svmkit.scoring.scores import Scores
-from svmkit.tasks import task_named
+from svmkit.scoring.metric import MAE, OF_QUANTITIES, R2, RMSE, Metric, measures_quantities, require_metric
 
 LEAST = 5e-5  # R2 of a model that is better than the mean: less is shown as 0.0000
 
@@ -102,55 +100,123 @@ class QuantityMetric(Metric):
             return math.nan
 
 
-def metric_for(
-    name: str | None,
-    classes: np.ndarray,
-    codes: np.ndarray,
-    class_weight: Any = None,
-    *,
-    probabilities: bool = False,
-    levels: Sequence[Loss] = (),
-    has_groups: bool = False,
-) -> Metric:
-    """Return the metric of a name for some labels; None stands for R2, for the mean loss of several levels, or what
-    suits the classes (`Metric.from_name`). Raises InputError: the metric is not known, or measures something else.
+class LevelScore(NamedTuple):
+    """What the predictions of one level are worth."""
 
-    Parameters
-    ----------
-    name, classes, class_weight, probabilities : as for `Metric.from_name`; no classes in regression
-    codes : ndarray of shape (n_samples,), int, of no use in regression
-    levels : sequence of Loss, those of the loss of a regression
-    has_groups : bool, whether an order within groups is learnt
-    """
-    if has_groups:
-        return RankMetric.from_words(name)
-    name = None if name is None else require_metric(name, probabilities=probabilities)
-    if len(levels) > 1 or (name in OF_LEVELS and levels and "tau" in levels[0].params):
-        from svmkit.scoring.levels import LevelMetric, metric_name
-
-        own = metric_name(levels[0])
-        if name not in (None, own):
-            raise InputError(f"metric {name} does not measure levels of {levels[0].name}: leave it out, or give {own}")
-        return LevelMetric.for_levels(levels)
-    if name in OF_LEVELS:
-        raise InputError(f"metric {name} measures the levels of a loss: give loss quantile or expectile")
-    if not len(classes):
-        return QuantityMetric.from_scorer(name)
-    return Metric.from_name(name, classes, np.bincount(codes), class_weight, probabilities=probabilities)
+    tau: float
+    loss: float  # the mean over the rows: of quantiles the pinball loss
+    constant: float  # the same of the best constant for these targets
+    coverage: float  # the share of the rows whose target is at most the prediction
 
 
-def scores_of(
-    model: SVMModel, predicted: np.ndarray, labels: Any, decision: np.ndarray | None = None
-) -> Scores | QuantityScores | RankScores:
-    """Return what predictions of a model are worth: `QuantityScores` in regression, with several levels `LevelScores`
-    for whose crossings the decisions are needed, `RankScores` of orders, else `Scores`.
-    """
-    if task_named(model.task).has_groups:
-        return RankScores.from_predictions(predicted, labels)
-    if levels := model.levels:
-        from svmkit.scoring.levels import LevelScores
+class Interval(NamedTuple):
+    """How many targets lie between two levels."""
 
-        return LevelScores.from_levels(levels, predicted, labels, decision)
-    if model.regresses:
-        return QuantityScores.from_predictions(predicted, labels)
-    return Scores.from_predictions(predicted, labels, model.classes)
+    lower: float  # the two tau, and the share of the rows that would lie between exact quantiles
+    upper: float
+    nominal: float
+    coverage: float
+
+
+@dataclass(frozen=True)
+class LevelScores(QuantityScores):
+    """The scores of several levels; R2, RMSE and MAE are those of the level nearest to the median."""
+
+    levels: tuple[LevelScore, ...] = ()
+    intervals: tuple[Interval, ...] = ()  # from the outer ones to the inner ones
+    crossings: int = 0  # rows in which a level lies above a later one before predictions are sorted
+
+    @classmethod
+    def from_levels(
+        cls, losses: Sequence[Loss], predicted: np.ndarray, targets: np.ndarray, decision: np.ndarray | None = None
+    ) -> LevelScores:
+        """Compare predictions with targets.
+
+        Parameters
+        ----------
+        losses : sequence of Loss, ascending levels, such as `SVMModel.levels`
+        predicted : ndarray of shape (n_samples, n_levels)
+        targets : ndarray of shape (n_samples,)
+        decision : ndarray of shape (n_samples, n_levels), the predictions before they are sorted; None is `predicted`
+        """
+        targets = np.asarray(targets, dtype=np.float64)
+        taus = np.array([loss.params["tau"] for loss in losses])
+        middle = QuantityScores.from_predictions(predicted[:, int(np.argmin(np.abs(taus - 0.5)))], targets)
+        levels = tuple(
+            LevelScore(float(tau), _mean(loss, targets, h), least_constant(loss, targets), float((targets <= h).mean()))
+            for tau, loss, h in zip(taus, losses, predicted.T, strict=True)
+        )
+        pairs = [(low, len(taus) - 1 - low) for low in range(len(taus) // 2)]
+        inside = [(targets > predicted[:, low]) & (targets <= predicted[:, high]) for low, high in pairs]
+        intervals = tuple(
+            Interval(float(taus[low]), float(taus[high]), float(taus[high] - taus[low]), float(within.mean()))
+            for (low, high), within in zip(pairs, inside, strict=True)
+        )
+        crossings = int((np.diff(predicted if decision is None else decision, axis=1) < 0.0).any(axis=1).sum())
+        return cls(**vars(middle), levels=levels, intervals=intervals, crossings=crossings)
+
+    @property
+    def mean_loss(self) -> float:
+        """The mean of the losses of all levels."""
+        return float(np.mean([level.loss for level in self.levels]))
+
+    @property
+    def beats_mean(self) -> bool:
+        constant = float(np.mean([level.constant for level in self.levels]))
+        return self.mean_loss < (1.0 - LEAST) * constant or constant == 0.0
+
+    @property
+    def baseline(self) -> str:
+        return "a constant for each level"
+
+    def summary(self) -> dict[str, Any]:
+        return super().summary() | {
+            "mean_loss": self.mean_loss,
+            "levels": [level._asdict() for level in self.levels],
+            "intervals": [interval._asdict() for interval in self.intervals],
+            "crossings": self.crossings,
+        }
+
+
+class LevelMetric(QuantityMetric):
+    """Minus the mean loss of some levels, of quantiles the pinball loss; made by `from_losses`."""
+
+    losses: tuple[Loss, ...] = ()
+
+    @classmethod
+    def from_losses(cls, losses: Sequence[Loss]) -> LevelMetric:
+        """Return the metric of the losses of some levels."""
+        metric = cls(metric_name(losses[0]), np.empty(0))
+        object.__setattr__(metric, "losses", tuple(losses))
+        return metric
+
+    def score_counts(self, scores: QuantityScores) -> float | None:
+        return -scores.mean_loss if isinstance(scores, LevelScores) else None
+
+    def value(
+        self, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None
+    ) -> float:
+        columns = predicted.reshape(len(truth), -1).T
+        return -float(np.mean([_mean(loss, truth, h) for loss, h in zip(self.losses, columns, strict=True)]))
+
+
+def metric_name(loss: Loss) -> str:
+    """Return the name of the metric of a loss of levels, in the manner of scikit-learn's."""
+    return f"neg_mean_{'pinball' if loss.name == 'quantile' else loss.name}_loss"
+
+
+def least_constant(loss: Loss, targets: np.ndarray) -> float:
+    """Return the mean loss of the best constant prediction, which lies between the targets."""
+    from scipy.optimize import minimize_scalar
+
+    low, high = float(targets.min()), float(targets.max())
+    if low == high:
+        return 0.0
+    found = minimize_scalar(
+        lambda h: _mean(loss, targets, h), bounds=(low, high), method="bounded", options={"xatol": 1e-6 * (high - low)}
+    )
+    return float(found.fun)
+
+
+def _mean(loss: Loss, targets: np.ndarray, h: np.ndarray | float) -> float:
+    return float(loss.value(targets, np.broadcast_to(h, targets.shape)).mean())

@@ -20,8 +20,8 @@ from svmkit.cluster import Cluster
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.gram import parse_bytes
 from svmkit.runtime import threads
+from svmkit.scoring.choice import metric_for
 from svmkit.scoring.metric import Metric
-from svmkit.scoring.quantities import metric_for
 from svmkit.solver.base import Solver
 from svmkit.solver.selection import by_name
 from svmkit.tasks import Answers, Task, task_named

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from svmkit import SVMModel
 from svmkit.losses import Quantile
-from svmkit.scoring.levels import LevelScores, least_constant
+from svmkit.scoring.quantities import LevelScores, least_constant
 
 pytestmark = pytest.mark.usefixtures("alone")
 

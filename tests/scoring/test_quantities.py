@@ -8,8 +8,9 @@ from sklearn import metrics
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from svmkit.errors import InputError
+from svmkit.scoring.choice import metric_for
 from svmkit.scoring.metric import Metric, require_metric
-from svmkit.scoring.quantities import QuantityMetric, QuantityScores, metric_for
+from svmkit.scoring.quantities import QuantityMetric, QuantityScores
 
 RNG = np.random.default_rng(0)
 TARGETS = RNG.gamma(2.0, 3.0, 50)

@@ -18,10 +18,10 @@ from svmkit.data.groups import with_groups
 from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
-from svmkit.scoring.levels import LevelScores
+from svmkit.scoring.choice import scores_of
 from svmkit.scoring.metric import Metric, predict_with_scores
 from svmkit.scoring.probability_scores import SCORES, ProbabilityScores, Reliability
-from svmkit.scoring.quantities import QuantityScores, scores_of
+from svmkit.scoring.quantities import LevelScores, QuantityScores
 from svmkit.scoring.ranks import RankScores
 from svmkit.scoring.scores import Scores
 from svmkit.tasks import task_named

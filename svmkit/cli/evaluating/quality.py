@@ -14,9 +14,10 @@ from svmkit.cli.common import labels_of
 from svmkit.data import Dataset
 from svmkit.kernels.engines import engine_for
 from svmkit.model.model import SVMModel
+from svmkit.scoring.choice import scores_of
 from svmkit.scoring.metric import OF_PROBABILITIES, Metric, predict_with_scores
 from svmkit.scoring.probability_scores import ProbabilityScores
-from svmkit.scoring.quantities import QuantityScores, scores_of
+from svmkit.scoring.quantities import QuantityScores
 from svmkit.scoring.ranks import RankScores
 from svmkit.scoring.scores import Scores
 from svmkit.solver.solution import Status
@@ -110,20 +111,20 @@ def level_rows(parts: Mapping[str, Any], sorts: bool) -> list[tuple[str, str]]:
     sorts : bool, whether the model sorts its predictions
     """
 
-    def of(name: str, text: str) -> str:
+    def label(name: str, text: str) -> str:
         return f"{text} {name}".rstrip()
 
     first = next(iter(parts.values()))
-    said = [("mean loss", ", ".join(of(name, f"{scores['mean_loss']:.6g}") for name, scores in parts.items()))]
+    said = [("mean loss", ", ".join(label(name, f"{scores['mean_loss']:.6g}") for name, scores in parts.items()))]
     for k, level in enumerate(first["levels"]):
-        each = (of(name, f"{scores['levels'][k]['loss']:.6g}") for name, scores in parts.items())
-        below = (of(name, f"{scores['levels'][k]['coverage']:.2%}") for name, scores in parts.items())
+        each = (label(name, f"{scores['levels'][k]['loss']:.6g}") for name, scores in parts.items())
+        below = (label(name, f"{scores['levels'][k]['coverage']:.2%}") for name, scores in parts.items())
         said.append((f"tau={level['tau']:g}", f"loss {', '.join(each)}; {', '.join(below)} of the targets are below"))
     for k, interval in enumerate(first["intervals"]):
-        shares = ", ".join(of(name, f"{scores['intervals'][k]['coverage']:.2%}") for name, scores in parts.items())
+        shares = ", ".join(label(name, f"{scores['intervals'][k]['coverage']:.2%}") for name, scores in parts.items())
         ends = f"{interval['lower']:g} and {interval['upper']:g}"
         said.append(("" if k else "coverage", f"{shares} between {ends} ({interval['nominal']:.0%} expected)"))
-    crossed = ", ".join(of(name, f"{scores['crossings']:,} rows") for name, scores in parts.items())
+    crossed = ", ".join(label(name, f"{scores['crossings']:,} rows") for name, scores in parts.items())
     return [*said, ("crossings", f"{crossed}, sorted in predictions" if sorts else crossed)]
 
 

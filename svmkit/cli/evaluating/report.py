@@ -14,8 +14,8 @@ from svmkit.errors import InputError, SvmkitError
 from svmkit.plotting import COLOURS, draw_band, draw_reliability
 from svmkit.runtime import files
 from svmkit.runtime.terminal import say
-from svmkit.scoring.levels import LevelScores
 from svmkit.scoring.metric import title as in_words
+from svmkit.scoring.quantities import LevelScores
 from svmkit.scoring.ranks import NAMES
 
 if TYPE_CHECKING:

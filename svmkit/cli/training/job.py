@@ -18,7 +18,7 @@ from svmkit.cli.training.train_options import TrainOptions
 from svmkit.kernels.gram import Gram
 from svmkit.model.model import SVMModel
 from svmkit.runtime import compiling
-from svmkit.scoring.quantities import metric_for
+from svmkit.scoring.choice import metric_for
 from svmkit.tasks import task_named
 from svmkit.tracking import Tracker
 from svmkit.training.data import TrainingData, solver_tasks

@@ -27,8 +27,8 @@ from svmkit.errors import InputError, SvmkitError, one_line
 from svmkit.runtime import files
 from svmkit.runtime.progress import live
 from svmkit.runtime.terminal import say
+from svmkit.scoring.choice import metric_for
 from svmkit.scoring.metric import Metric
-from svmkit.scoring.quantities import metric_for
 from svmkit.solver.stopping import Seconds
 from svmkit.tasks import task_named
 from svmkit.tracking import Tracker

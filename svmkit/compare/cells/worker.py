@@ -29,10 +29,10 @@ from svmkit.model.calibration import FOLDS
 from svmkit.model.model import SVMModel
 from svmkit.plugins import PluginFile, load_files
 from svmkit.runtime.jsonable import plain
-from svmkit.scoring.levels import LevelScores
+from svmkit.scoring.choice import metric_for, scores_of
 from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, Metric
 from svmkit.scoring.probability_scores import ProbabilityScores
-from svmkit.scoring.quantities import QuantityScores, metric_for, scores_of
+from svmkit.scoring.quantities import LevelScores, QuantityScores
 from svmkit.solver.history import History
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Iterations, Seconds, Stop, Support

@@ -233,7 +233,7 @@ class SubproblemTrainer:
 
     def _start(self, pair: Subproblem, C: float, problem: Problem) -> np.ndarray | None:
         if self.start is None:
-            return self._near(pair, C, problem)
+            return self._find_near(pair, C, problem)
         if isinstance(self.start, ModelStart):
             return self.start.point(pair, problem)
         k, m = pair.k, len(pair.rows)
@@ -244,7 +244,7 @@ class SubproblemTrainer:
             raise InputError(f"start for problem {k} is infeasible: {reason}")
         return self.start[k]
 
-    def _near(self, pair: Subproblem, C: float, problem: Problem) -> np.ndarray | None:
+    def _find_near(self, pair: Subproblem, C: float, problem: Problem) -> np.ndarray | None:
         """Return the point of a neighbour that has been trained; None without one, or if the problem takes none."""
         near = self.data.division.neighbour(pair.k)
         if near is None or near >= len(self.parts) or (part := self.parts[near]) is None:

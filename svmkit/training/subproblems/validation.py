@@ -16,9 +16,8 @@ from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import Extent
 from svmkit.problems.base import ClassDecisions, DecisionFunction
 from svmkit.scoring.accuracy import accuracy, comparable
-from svmkit.scoring.levels import LevelMetric
 from svmkit.scoring.metric import Metric
-from svmkit.scoring.quantities import QuantityMetric
+from svmkit.scoring.quantities import LevelMetric, QuantityMetric
 from svmkit.scoring.ranks import RankMetric
 from svmkit.solver.history import Measured
 from svmkit.tasks import Answers
@@ -94,7 +93,7 @@ class Validation:
         if self._data.task.has_targets:
             default = RankMetric.from_words if self._data.task.has_groups else QuantityMetric.from_scorer
             targets = self._data.division.target(self._answers, rows, pair.k)
-            of_quantities = LevelMetric.for_levels([pair.loss]) if pair.loss else metric or default()
+            of_quantities = LevelMetric.from_losses([pair.loss]) if pair.loss else metric or default()
             return lambda decision: Measured(None, _none_if_nan(of_quantities.value(targets, decision)))
         positive = self._data.division.is_positive(self._answers.codes[rows], pair.k)
 
