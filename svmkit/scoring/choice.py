@@ -55,8 +55,14 @@ def metric_for(
 def scores_of(
     model: SVMModel, predicted: np.ndarray, labels: Any, decision: np.ndarray | None = None
 ) -> Scores | QuantityScores | RankScores:
-    """Return what predictions of a model are worth: `QuantityScores` in regression, with several levels `LevelScores`
-    for whose crossings the decisions are needed, `RankScores` of orders, else `Scores`.
+    """Return what predictions of a model are worth: `QuantityScores` in regression, with several levels `LevelScores`,
+    `RankScores` of orders, else `Scores`.
+
+    Parameters
+    ----------
+    model : SVMModel
+    predicted, labels : ndarray, the predictions of the rows, and their labels, targets or `Ranks`
+    decision : ndarray of shape (n_samples, n_levels), of which levels are made, to count how often they cross
     """
     if task_named(model.task).has_groups:
         return RankScores.from_predictions(predicted, labels)

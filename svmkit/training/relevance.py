@@ -19,8 +19,8 @@ from svmkit.errors import InputError
 from svmkit.kernels.forms import Argument
 from svmkit.kernels.gradient import square_gradients
 from svmkit.runtime import interrupt, threads
+from svmkit.scoring.choice import metric_for
 from svmkit.scoring.metric import OF_PROBABILITIES, Metric
-from svmkit.scoring.quantities import metric_for
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Seconds
 from svmkit.training.checkpoint import Checkpoint
@@ -107,7 +107,7 @@ class Learner:
 
     def __init__(self, train: Train, data: TrainingData, method: Method, metric: Metric | None, end: float) -> None:
         if metric is None or metric.name in OF_PROBABILITIES:
-            metric = metric_for(None, data.classes, data.codes, method.settings.class_weight)
+            metric = metric_for(None, data.classes, data.codes, method.settings.class_weight, levels=method.levels)
         self.train, self.data, self.method, self.metric, self.end = train, data, method, metric, end
         self.rng = np.random.default_rng(method.settings.seed)
         self.fold = draw_folds(data, self.rng)
