@@ -11,6 +11,8 @@ from svmkit.kernels.loops.norms import square_norms
 
 VALUES = 1 << 22  # kernel values, or entries of gradients, that are held at a time
 
+SIGNS = 64.0  # multiplications in a matrix product for which a sign of a difference can be summed
+
 
 def square_gradients(kernel: Kernel, X, vectors, coef: np.ndarray) -> np.ndarray:
     """Return the mean over rows x of (dh/dx_j)^2, summed over decision functions h(x) = sum_i coef_i k(x_i, x) + b.
@@ -64,6 +66,13 @@ def square_gradients(kernel: Kernel, X, vectors, coef: np.ndarray) -> np.ndarray
             gradient = _gradients(form.argument, slopes[:, at] * coef[at, k], x, vectors[at])
             total += np.einsum("ij,ij->j", gradient, gradient)
     return total / max(n, 1)
+
+
+def point_cost(kernel: Kernel, vectors, coef: np.ndarray) -> float:
+    """Return about how many multiplications of a matrix product `square_gradients` costs for each row of X."""
+    assert kernel.form is not None
+    each = SIGNS if kernel.form.argument is Argument.L1 else 1.0
+    return each * np.count_nonzero(coef) * vectors.shape[1]
 
 
 def _arguments(argument: Argument, x, vectors) -> np.ndarray:

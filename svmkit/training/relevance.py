@@ -17,7 +17,7 @@ import numpy as np
 from svmkit.data.prepare.features import is_sparse
 from svmkit.errors import InputError
 from svmkit.kernels.forms import Argument
-from svmkit.kernels.gradient import square_gradients
+from svmkit.kernels.gradient import point_cost, square_gradients
 from svmkit.runtime import interrupt, threads
 from svmkit.scoring.choice import metric_for
 from svmkit.scoring.metric import OF_PROBABILITIES, Metric
@@ -30,7 +30,8 @@ from svmkit.training.settings import Method
 
 ROUNDS, FOLDS = 3, 3
 MOST = 10_000  # samples of which weights are learnt
-POINTS = 2_000  # samples at which gradients are taken
+POINTS = 300, 2_000  # fewest and most samples at which gradients are taken
+WORK = 1e9  # multiplications that gradients may take beyond the fewest
 LEAST = 1e-6  # of the largest weight, below which a column plays no part
 SHARE = 0.5  # of a limit in seconds that learning the weights may take
 
@@ -171,13 +172,14 @@ class Learner:
         """Return the weights that follow from the gradients of a model; None if they are all 0, or not finite."""
         model, form = fitted.model, part.kernel.form
         assert form is not None
-        rows = np.flatnonzero(part.weights > 0.0)
-        if len(rows) > POINTS:
-            rows = np.sort(self.rng.choice(rows, POINTS, replace=False))
+        coef, rows = model.machine.coefficients, np.flatnonzero(part.weights > 0.0)
+        most = int(np.clip(WORK / max(point_cost(part.kernel, model.vectors, coef), 1.0), *POINTS))
+        if len(rows) > most:
+            rows = np.sort(self.rng.choice(rows, most, replace=False))
         X, old = part.X[rows], np.ones(part.X.shape[1]) if weights is None else weights
         points = model.preprocessing.apply(part.raw[rows])
         with np.errstate(all="ignore"):
-            steep = np.sqrt(square_gradients(part.kernel, points, model.vectors, model.machine.coefficients))
+            steep = np.sqrt(square_gradients(part.kernel, points, model.vectors, coef))
             new = old * np.sqrt(steep)  # steep is by the weighted column: half-way to old * steep
             new = np.maximum(new, LEAST * new.max(initial=0.0))
             power = 1 if form.argument is Argument.L1 else 2
