@@ -128,7 +128,7 @@ KINDS: dict[str, type[Calibration]] = {kind.kind: kind for kind in (Sigmoid, Iso
 """The kinds of calibration by name."""
 
 
-def of_odds(n_columns: int) -> Sigmoid:
+def odds_calibration(n_columns: int) -> Sigmoid:
     """Return the calibration of decisions that are logarithms of odds, as logistic regression has them."""
     return Sigmoid(np.full(n_columns, -1.0), np.zeros(n_columns))
 

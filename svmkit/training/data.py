@@ -15,7 +15,7 @@ from svmkit.kernels.engines import with_int32_indices
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Grams, parse_bytes
 from svmkit.losses.by_name import is_likelihood
-from svmkit.model.calibration import OWN, of_odds
+from svmkit.model.calibration import OWN, odds_calibration
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_slices
 from svmkit.problems.base import DecisionFunction
@@ -370,7 +370,7 @@ def model_of(data: Any, parts: Joined, about: dict[str, Any]) -> SVMModel:
         preprocessing=data.preprocessing,
         task=data.task.name,
         multiclass=data.division.scheme,
-        calibration=of_odds(len(parts.intercept)) if has_odds else None,
+        calibration=odds_calibration(len(parts.intercept)) if has_odds else None,
         about=about | {"n_samples": data.n_samples},
         outputs=tuple(output.name for output in data.division.outputs),
         non_crossing=data.division.non_crossing,

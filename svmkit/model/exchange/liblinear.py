@@ -10,7 +10,7 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
-from svmkit.model.calibration import of_odds
+from svmkit.model.calibration import odds_calibration
 from svmkit.model.exchange.plain import (
     require_numbers,
     type_of,
@@ -71,7 +71,7 @@ def read(path: Path, stream: IO[bytes], n_features: int | None) -> SVMModel:
         w, intercept = w[order], intercept[order]
     mode = "crammer_singer" if solver_type == CRAMMER_SINGER else "ovr"
     if solver_type in LOGISTIC:  # a decision is the logarithm of the odds
-        parts["calibration"] = of_odds(len(w))
+        parts["calibration"] = odds_calibration(len(w))
     return SVMModel(**parts, **linear_machine(labels[order], w, intercept, mode))
 
 
