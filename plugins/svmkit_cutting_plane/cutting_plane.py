@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.losses.base import PIECEWISE, Loss
+from svmkit.losses.base import PIECEWISE, Family, Loss
 from svmkit.problems.base import NUMBER_OR_FREE, Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
@@ -60,7 +60,7 @@ class CuttingPlane(Solver):
     Parameters
     ----------
     loss : str or Loss, default="hinge"
-        Any piecewise linear-quadratic loss.
+        Any piecewise linear-quadratic loss; svmperf and bmrm take the logistic one, too.
     bias : float or "free", default=1.0
         Value of the column added for the bias, which is regularised; 0 for no bias. "free" for a bias that is not
         regularised, for which the solver works around a centre that moves.
@@ -79,7 +79,7 @@ class CuttingPlane(Solver):
     regression: ClassVar[type[Problem] | None] = LinearTubeRisk
     further: ClassVar[tuple[type[Problem], ...]] = (RankRisk,)
     terms = ("loss", "bias")
-    losses = ("hinge", "squared_hinge", *PIECEWISE)
+    losses: ClassVar[tuple[str | Family, ...]] = ("hinge", "squared_hinge", *PIECEWISE, Family.LOGISTIC)
     requires = (Requires.LINEAR_KERNEL,)
     monotone: ClassVar[bool] = True
     recheck: ClassVar[int] = 1

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from svmkit.errors import InputError
+from svmkit.losses.base import PIECEWISE, Family
 from svmkit.problems.risks.rank_risk import RankRisk
 from svmkit_cutting_plane.cutting_plane import CuttingPlane, Point, State
 from svmkit_cutting_plane.search import line_search, make_ramps, search_by_slopes
@@ -29,6 +31,7 @@ class OCAS(CuttingPlane):
     """
 
     name = "ocas"
+    losses: ClassVar[tuple[str | Family, ...]] = ("hinge", "squared_hinge", *PIECEWISE)  # whose slopes are ramps
     paper = "Franc, Sonnenburg 2008"
 
     mu: float = 0.1

@@ -9,6 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from svmkit.losses.base import Family
+from svmkit.losses.terms import LogisticTerms
 from svmkit.problems.base import Problem
 from svmkit.problems.risks.design import AHEAD, fetch_row, row_add, row_dot
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
@@ -22,6 +24,7 @@ from svmkit_stochastic.stochastic import State, Stochastic
 SOON = int(AHEAD)  # signed, like the places that it is added to
 SAMPLE = 10_000  # rows of X on which the first step is calibrated
 TRIALS = 50  # step sizes that the calibration tries in each direction
+STEEPEST = 0.25  # the largest curvature of the logistic loss
 TINIEST = 1e-300  # step sizes below it, and above its inverse, are not tried
 
 
@@ -31,6 +34,7 @@ class LinearStochastic(Stochastic):
 
     problem: ClassVar[type[Problem]] = LinearRisk
     regression: ClassVar[type[Problem] | None] = LinearTubeRisk
+    losses: ClassVar[tuple[str | Family, ...]] = (*Stochastic.losses, Family.LOGISTIC)
     requires: ClassVar[tuple[Requires, ...]] = (Requires.LINEAR_KERNEL,)
 
     def details(self, state: LinearState) -> dict[str, float]:
@@ -112,6 +116,8 @@ def calibrate(solver: Stochastic, state: LinearState) -> None:
 def _curvature(p: LinearRisk) -> float:
     """Return the largest curvature of a loss of C = 1, or, if that is less, its slope over the mean loss of w = 0."""
     t = p.terms
+    if isinstance(t, LogisticTerms):
+        return STEEPEST
     with np.errstate(divide="ignore"):
         sides = (
             np.minimum(1.0 / (ridge * p.C), bound / (p.C * p.unit))

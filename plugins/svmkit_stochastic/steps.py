@@ -15,8 +15,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba.extending import overload
 
-from svmkit.problems.risks.points import find_side
+from svmkit.problems.risks.points import OPTIONS, LogisticSide, find_side, weight_beyond
 from svmkit.runtime.compiling import njit
 
 LATE = 3.0  # polynomial-decay averaging: weights of the iterates grow like k^3 (Shamir, Zhang 2013, section 4)
@@ -91,13 +92,25 @@ def toward(points, below, i, h, rate, square):
     """
     e = points[i, 0] - h
     side = find_side(points, below, i, 0.0, e)
-    slack = side.sign * e - side.epsilon
+    return side.sign * _push_beyond(side.sign * e - side.epsilon, rate, square, side)
+
+
+def _push_beyond(slack, rate, square, side):
     if slack <= 0.0:
         return 0.0
     most = rate * side.bound
     if side.ridge == 0.0:
-        return side.sign * most
-    return side.sign * min(slack * (rate / side.ridge) if rate * square < side.ridge else slack / square, most)
+        return most
+    return min(slack * (rate / side.ridge) if rate * square < side.ridge else slack / square, most)
+
+
+def _push_logistic(slack, rate, square, side):
+    return rate * weight_beyond(slack, side)
+
+
+@overload(_push_beyond, jit_options=OPTIONS)
+def _select_push(slack, rate, square, side):
+    return _push_logistic if side.instance_class is LogisticSide else _push_beyond
 
 
 @njit(cache=True)

@@ -29,7 +29,7 @@ class Stochastic(Solver):
     Parameters
     ----------
     loss : str or Loss, default="hinge"
-        Any piecewise linear-quadratic loss.
+        Any piecewise linear-quadratic loss; solvers of linear problems only take the logistic one, too.
     bias : float or "free", default=1.0
         Value of the column added for the bias, which is regularised; 0 for no bias. "free" for a bias that is not
         regularised, with the linear kernel, for which the solver works around a centre that moves.

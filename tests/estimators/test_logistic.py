@@ -58,6 +58,13 @@ def test_probabilities_of_other_losses_are_refused():
         SVMClassifier().fit(X, Y).model_.predict_proba(X)
 
 
+def test_a_stream_has_probabilities():
+    machine = SVMClassifier("sgd", kernel="linear", loss="logistic")
+    for rows in np.array_split(np.random.default_rng(0).permutation(100), 4):
+        machine.partial_fit(X[TWO][rows], Y[TWO][rows], classes=[1, 2])
+    assert machine.model_.calibration is not None and machine.predict_proba(X[TWO]).max() < 1.0
+
+
 def test_class_weights_move_the_odds():
     plain = SVMClassifier(kernel="linear", loss="logistic", C=1e-6, tol=1e-6).fit(X[TWO], Y[TWO])
     weighted = SVMClassifier(kernel="linear", loss="logistic", C=1e-6, tol=1e-6, class_weight={1: 3.0})
