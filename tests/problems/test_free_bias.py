@@ -123,6 +123,26 @@ def test_what_is_no_point_is_said():
         LinearRisk(Gram(Linear(), X), y, 1.0, penalty="l1", bias="free")
 
 
+@pytest.mark.parametrize("bias", ["free", 1.0])
+def test_the_model_of_a_certified_point_takes_no_further_pass(bias, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)), np.where(np.arange(30) % 2, 1.0, -1.0)
+    problem = LinearDual(Gram(Linear(), X), y, 1.0, "squared_hinge", bias=bias)
+    points = [problem.balanced(rng.uniform(0.0, 1.0, 30) * y) for _ in range(2)]
+    want = [problem.decision_function(point, problem.certificate(point)) for point in points]
+    passes, weights = [], problem.weights
+    monkeypatch.setattr(problem, "weights", lambda beta: passes.append(beta) or weights(beta))
+    last = problem.decision_function(points[1].copy(), problem.certificate(points[1]))
+    assert len(passes) == 1
+    first = problem.decision_function(points[0], problem.certificate(points[0]))
+    again = problem.decision_function(points[1], problem.certificate(points[0]))  # not the point of the certificate
+    assert len(passes) == 4
+    for found, known in ((first, want[0]), (last, want[1])):
+        np.testing.assert_array_equal(found.w, known.w)
+        assert found.intercept == known.intercept
+    np.testing.assert_array_equal(again.w, last.w)
+
+
 def many_terms(kind, m, rng):
     """Terms of m samples of each form that a piecewise linear-quadratic loss has."""
     one, zero, C, y = np.ones(m), np.zeros(m), rng.choice([0.1, 1.0, 5.0], m), rng.choice([-1.0, 1.0], m, p=[0.9, 0.1])

@@ -79,7 +79,7 @@ class LinearProblem(Risk):
         Its bias counts from there. With the best bias as the centre it has the optimum of the problem of a free bias.
         """
         other = copy.copy(self)
-        for known in ("points", "record", "ceiling"):
+        for known in ("points", "record", "ceiling", "_certified"):
             other.__dict__.pop(known, None)
         other.is_free, other.terms = False, self.terms._replace(target=self.terms.target - centre)
         return other

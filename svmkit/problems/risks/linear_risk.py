@@ -56,6 +56,7 @@ class LinearDual(LinearProblem):
     """
 
     name: ClassVar[str] = "LinearDual"
+    _certified: tuple[np.ndarray, np.ndarray] | None = None  # the last point (m,) that was certified, and its weights
 
     def objective(self, point: np.ndarray) -> float:
         return -self.dual(point, self.weights(point))
@@ -69,7 +70,8 @@ class LinearDual(LinearProblem):
         return point
 
     def certificate(self, point: np.ndarray) -> Certificate:
-        w, h, bias, of_bias = self.with_best_bias(self.weights(point))
+        self._certified = point, self.weights(point)
+        w, h, bias, of_bias = self.with_best_bias(self._certified[1])
         gradient = np.empty(self.m)
         given = self.design.sq, point, w, h, of_bias, self.is_free, gradient
         primal, dual, of_primal, of_dual = certify(*self.points, *given)
@@ -79,7 +81,8 @@ class LinearDual(LinearProblem):
         return Certificate(float("inf"), -objective, None)
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
-        w = self.weights(point)
+        known = self._certified  # a pass over X less, which on disk takes as long as reading it
+        w = known[1] if known is not None and np.array_equal(known[0], point) else self.weights(point)
         return DecisionFunction(point.copy(), *self.split(w, certificate.bias))
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
