@@ -36,6 +36,7 @@ class FCSMO(Corrective):
     regression = TubeQP
     terms = ("loss",)
     losses = ("hinge", "squared_hinge", *PIECEWISE)
+    shares_folds = True
     paper = "Fan, Chen, Lin 2005"
 
     loss: str | Loss = "hinge"

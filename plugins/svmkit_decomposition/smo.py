@@ -21,6 +21,7 @@ class SMO(Pairwise):
     """
 
     name = "smo"
+    shares_folds = True
     paper = "Fan, Chen, Lin 2005"
 
     loss: str | Loss = "hinge"

@@ -108,9 +108,16 @@ class DualQP(Problem):
 
     def gradient(self, point: np.ndarray, at: np.ndarray = ALL) -> np.ndarray:
         """Return the gradient of the smooth part from scratch in float64, of all samples or of the samples `at`."""
-        return self._gradient(self.decision(point, at), point, at if at.size else slice(None))
+        return self.gradient_from(self.decision(point, at), point, at if at.size else slice(None))
 
-    def _gradient(self, h: np.ndarray, point: np.ndarray, here: Any = slice(None)) -> np.ndarray:
+    def gradient_from(self, h: np.ndarray, point: np.ndarray, here: Any = slice(None)) -> np.ndarray:
+        """Return the gradient of the smooth part from decision values that are known.
+
+        Parameters
+        ----------
+        h, point, here
+            What `decision` returns for the point, the point, both of the same samples, and which these are.
+        """
         h = h + self.bias * point.sum() if self.bias else h
         return self.signs[here] * h + self.ridge_terms(point[here], here) + self.origin[here]
 
@@ -183,7 +190,7 @@ class DualQP(Problem):
         flaw = self.gram.definiteness.flaw
         if values.norm < -2.0 * values.of_primal and flaw is None:
             flaw = not_semidefinite(self.gram.kernel)
-        gradient, errors = self._gradient(h, point), (values.of_primal, values.of_dual)
+        gradient, errors = self.gradient_from(h, point), (values.of_primal, values.of_dual)
         return Certificate.from_values(values.primal, values.dual, gradient, bias, errors=errors, flaw=flaw)
 
     def _values(self, h: np.ndarray, point: np.ndarray, bias: float, of_bias: float) -> Any:

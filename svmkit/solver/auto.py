@@ -92,6 +92,7 @@ class Auto(Solver):
     further = (SimplexQP, OneClassQP, NuQP, RankRisk)
     terms = ("loss", "bias")
     losses = ("hinge", "squared_hinge", *PIECEWISE, Family.LOGISTIC)
+    shares_folds = True
     paper = "Chang, Lin 2011; Fan et al. 2008"
 
     loss: str | Loss = "auto"

@@ -81,6 +81,8 @@ class Solver(ABC):
     by_slices : bool, default=False
         On a `CompleteGram` the solver takes many steps at a time in compiled code, so that class pairs are trained side
         by side in threads.
+    shares_folds : bool, default=False
+        A search may solve this solver's dual problems by SMO on kernel values that all folds share, in its place.
     frees_bias : bool, default=False
         The solver minimises linear problems with a free bias itself, so that no centre has to be moved for it.
     external : bool, default=False
@@ -109,6 +111,7 @@ class Solver(ABC):
     reads: ClassVar[Reads | None] = None
     certified: ClassVar[bool] = True
     by_slices: ClassVar[bool] = False
+    shares_folds: ClassVar[bool] = False
     frees_bias: ClassVar[bool] = False
     external: ClassVar[bool] = False
     paper: ClassVar[str] = ""

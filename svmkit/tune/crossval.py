@@ -32,10 +32,14 @@ from svmkit.tune.estimator import PathClassifier, PathRegressor, Training, score
 from svmkit.tune.grids import Values
 from svmkit.tune.records import Progress, Records, Report, scratch
 from svmkit.tune.result import Result, Tried, from_records, from_results, rank, reasons
+from svmkit.tune.shared import sharing
+from svmkit.tune.shared.engine import SharedSearch
 from svmkit.tune.space import EPSILON, Path, plan
 from svmkit.tune.splits import Pair, make_splits
 
 REPORT = 0.3  # seconds between two reports of progress
+SHARED = "loky"  # the backend in whose place threads of this process fit what shares kernel values
+PREPARATIONS = ("each", "once")
 FEWEST = 5  # samples of the rarest class in the first round of halving, on average over its training folds
 
 
@@ -62,6 +66,7 @@ class Search:
     seconds: float = math.inf  # the most of the whole search; the candidates that were tried until then count
     jobs: int = 1  # fits that run at a time on the backend
     backend: str = "loky"
+    preparation: str = "each"  # whether imputing, scaling and rules of gamma are learnt in "each" fold or "once" of all
     cluster: Cluster | None = None  # a fit at a time on each worker, with its threads and a row cache of `memory`
     report: Report | None = None  # called now and then with the `Progress`, in a thread of its own
 
@@ -69,6 +74,9 @@ class Search:
         backends.require(self.backend)
         if self.jobs < 1:
             raise InputError(f"jobs must be at least 1, not {self.jobs}")
+        if self.preparation not in PREPARATIONS:
+            known = ", ".join(PREPARATIONS)
+            raise InputError(f"preparation={self.preparation!r} is not known; there are: {known}")
         if self.halves and (self.groups is not None or not isinstance(self.cv, int | np.integer)):
             raise InputError("search=halving draws its own rows: give cv a number of folds, and no groups")
         if self.halves and self.factor < 2:
@@ -78,6 +86,11 @@ class Search:
     def halves(self) -> bool:
         """Whether candidates compete for the samples."""
         return self.search == "halving"
+
+    @property
+    def n_folds(self) -> int:
+        """The number of folds."""
+        return int(self.cv) if isinstance(self.cv, int | np.integer) else len(self.cv)
 
     @property
     def n_workers(self) -> int:
@@ -188,7 +201,9 @@ def run(
         The weight of each sample in training, >= 0; held-out samples count alike, but those of weight 0 do not.
     **options
         The fields of `Search`, and settings as for `svmkit.fit`, of which memory and n_threads are those of all jobs
-        together. Imputing, scaling and weights are determined in each fold anew.
+        together. Weights are determined in each fold anew, and with preparation="each", the default, so are imputing,
+        scaling and a rule such as gamma="scale". With "once" they are learnt, without labels, from all rows, so that
+        all folds share kernel values; the scores may differ a little from those of fresh fits then.
 
     Raises
     ------
@@ -217,89 +232,144 @@ def run(
     if not task.has_targets and EPSILON in paths[0].settings:
         raise InputError("epsilon is for quantities, and the labels are classes: leave it out of the grid")
     X, truth = data.raw, task.encode_truth(y, data.raw.shape[0])
-    folds = None
-    if how.groups is not None or not isinstance(how.cv, int | np.integer) or (data.weights == 0.0).any():
-        folds = make_splits(how.cv, truth, task, settings.seed, groups=how.groups, used=data.weights > 0.0, X=X).pairs
-        how = replace(how, cv=len(folds))
+    counts = data.weights > 0.0
+    if how.groups is not None or not isinstance(how.cv, int | np.integer) or not (counts.all() or how.halves):
+        splits = make_splits(how.cv, truth, task, settings.seed, groups=how.groups, used=counts, X=X)
+        how = replace(how, cv=splits.pairs, groups=None)
     else:
         _require_folds(int(how.cv), truth.classes, truth.codes)
     if not isinstance(metric, Metric):
         metric = metric_for(metric, truth.classes, truth.codes, settings.class_weight, levels=method.levels)
     began, jobs = time.perf_counter(), how.n_workers
+    ready, learnt = list(paths), settings
+    if how.preparation == "once":
+        X, flags, learnt = data.X, None, replace(settings, impute=None, scale=None)
+        ready = [replace(path, kernel=path.kernel.resolve(X)) for path in paths]
+    n_shared = 0
     if how.halves:  # if only C is searched, the values of C compete with each other
-        paths = _divide(paths, len(paths[0].Cs) if len(paths) == 1 else 1)
+        paths, ready = (_divide(some, len(paths[0].Cs) if len(paths) == 1 else 1) for some in (paths, ready))
     else:
-        paths = _divide(paths, math.ceil(jobs / how.cv / len(paths)))
+        shares = [sample_weight is None and _shares(path, learnt, task, metric, how, X) for path in ready]
+        n_shared = sum(len(path.Cs) for path, its in zip(paths, shares, strict=True) if its)
+        paths, ready = (_cut(some, shares, jobs, how.n_folds) for some in (paths, ready))
     with threads.using(settings.n_threads) as all_threads, scratch() as folder:
         share = 1 if how.cluster is not None else jobs  # of the memory, which workers of a cluster have of their own
-        each = replace(settings, memory=parse_bytes(settings.memory) // share, n_threads=max(1, all_threads // jobs))
+        each = replace(learnt, memory=parse_bytes(settings.memory) // share, n_threads=max(1, all_threads // jobs))
         training = Training(max(len(path.Cs) for path in paths), folder, metric, each, task, flags)
         weights = None if sample_weight is None else data.own_weights
-        tried, why, interrupted = _try_all(paths, X, truth, how, training, folds, weights)
+        tried, why, interrupted = _try_all(ready, n_shared, X, truth, how, training, weights)
     candidates = rank(paths, tried, why, data.X)
     if not candidates:
         raise Interrupted("interrupted before a candidate was tried in all folds")
     if candidates[0].failed:
         raise SvmkitError(f"every candidate failed; the first one: {candidates[0].reason}")
-    n_fits = how.cv * sum(len(paths[t.path].Cs) for t in tried)
+    n_fits = how.n_folds * sum(len(paths[t.path].Cs) for t in tried)
     return Result(candidates, metric, n_fits, time.perf_counter() - began, interrupted)
+
+
+def _shares(path: Path, settings: Settings, task: Task, metric: Metric, how: Search, X: Any) -> bool:
+    """Return whether the fits of a path share the kernel values of all rows, in threads of this process."""
+    if how.cluster is not None or how.backend != SHARED:
+        return False
+    if not sharing.can_share(path, settings, task, metric, how.preparation == "each"):
+        return False
+    return sharing.most_of_a_round(X.shape[0], settings, how.jobs) > 0
+
+
+def _cut(paths: Sequence[Path], shares: Sequence[bool], jobs: int, cv: int) -> list[Path]:
+    """Return the paths that share kernel values, cut into single Cs, and the others, cut into pieces for all jobs."""
+    together = [path for path, its in zip(paths, shares, strict=True) if its]
+    others = [path for path, its in zip(paths, shares, strict=True) if not its]
+    cut = _divide(together, max((len(path.Cs) for path in together), default=1))
+    if others:
+        cut += _divide(others, math.ceil(jobs / cv / len(others)))
+    return [replace(path, number=k) for k, path in enumerate(cut)]
 
 
 def _try_all(
     paths: Sequence[Path],
+    n_shared: int,
     X: Any,
     truth: Answers,
     how: Search,
     training: Training,
-    folds: Sequence[Pair] | None = None,
-    weights: np.ndarray | None = None,
+    weights: np.ndarray | None,
 ) -> tuple[list[Tried], dict[tuple[int, int], str], bool]:
-    """Fit all paths in all folds; return their scores, the reasons of failures, and whether a signal ended it."""
-    y = truth.values
-    estimator = (PathRegressor if training.task.has_targets else PathClassifier)(training=training)
-    searches = _searcher(estimator, list(paths), truth.codes, how, folds)
-    more = {} if weights is None else {"sample_weight": weights}
+    """Fit all paths, of which the first `n_shared` share kernel values, in all folds; return their scores, the reasons
+    of failures, and whether a signal ended it.
+    """
     records = Records(training.folder)
-    n_fits = None if how.halves else how.cv * sum(len(path.Cs) for path in paths)
+    together, others = paths[:n_shared], paths[n_shared:]
+    searches = _searcher(training, list(others), truth.codes, how) if others else None
+    n_fits = None if how.halves else how.n_folds * sum(len(path.Cs) for path in paths)
 
     def work() -> list[Tried]:
-        if how.cluster is None:
-            where = backends.running(how.backend, how.n_workers, training.settings.n_threads or 1)
-        else:
-            where = backends.running_on(how.cluster, records, X, y)
-        quiet = np.errstate(invalid="ignore")  # a tolerance may be infinite
-        with _watch(records, how, n_fits), where, quiet, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="One or more of the .* scores are non-finite")
-            try:
-                searches.fit(X, y, **more)
-            except BrokenProcessPool:
-                raise SvmkitError(
-                    "a worker process was ended from outside (out of memory?): give fewer --jobs or a smaller --memory"
-                ) from None
-        return from_results(searches.cv_results_, how.cv, X.shape[0])
+        tried: list[Tried] = []
+        with _watch(records, how, n_fits):
+            if together:
+                folds = _pairs(training, how, X, truth)
+                SharedSearch(X, truth, folds, training, records, how.jobs).run(together)
+                tried += from_records(records.all(), how.n_folds)
+            if searches is not None:
+                tried += _search_on_backend(searches, records, X, truth.values, how, training, weights)
+        return tried
 
-    kill = how.cluster.cancel if how.cluster is not None else backends.end_workers if how.n_workers > 1 else None
+    ends = searches is not None and how.n_workers > 1
+    kill = how.cluster.cancel if how.cluster is not None else backends.end_workers if ends else None
     tried = backends.supervise(work, stop=records.stop, kill=kill, seconds=how.seconds)
     every = records.all()
     return tried or from_records(every, how.cv), reasons(every), tried is None
+
+
+def _search_on_backend(
+    searches: Any,
+    records: Records,
+    X: Any,
+    y: np.ndarray,
+    how: Search,
+    training: Training,
+    weights: np.ndarray | None,
+) -> list[Tried]:
+    """Run a search of scikit-learn where the fits are to run, and return the scores of its paths."""
+    if how.cluster is None:
+        where = backends.running(how.backend, how.n_workers, training.settings.n_threads or 1)
+    else:
+        where = backends.running_on(how.cluster, records, X, y)
+    more = {} if weights is None else {"sample_weight": weights}
+    quiet = np.errstate(invalid="ignore")  # a tolerance may be infinite
+    with where, quiet, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="One or more of the .* scores are non-finite")
+        try:
+            searches.fit(X, y, **more)
+        except BrokenProcessPool:
+            raise SvmkitError(
+                "a worker process was ended from outside (out of memory?): give fewer --jobs or a smaller --memory"
+            ) from None
+    return from_results(searches.cv_results_, how.n_folds, X.shape[0])
 
 
 class _Halving(HalvingGridSearchCV):
     best_index_ = 0  # with several scores and no refit it is not set, but `fit` reads it
 
 
-def _searcher(
-    estimator: PathClassifier | PathRegressor,
-    paths: list[Path],
-    codes: np.ndarray,
-    how: Search,
-    folds: Sequence[Pair] | None,
-) -> GridSearchCV | _Halving:
-    """Return the search of scikit-learn over some paths, on these folds, or shuffled ones; classes are stratified."""
-    assert estimator.training is not None
-    kind, seed = StratifiedKFold if isinstance(estimator, PathClassifier) else KFold, estimator.training.settings.seed
-    cv = kind(how.cv, shuffle=True, random_state=seed) if folds is None else folds
-    shared: dict[str, Any] = {"param_grid": {"path": paths}, "scoring": score, "cv": cv, "refit": False}
+def _folds(training: Training, how: Search) -> StratifiedKFold | KFold | tuple[Pair, ...]:
+    """Return the folds, or what makes them: shuffled, and of classes stratified."""
+    if not isinstance(how.cv, int | np.integer):
+        return how.cv
+    kind = KFold if training.task.has_targets else StratifiedKFold
+    return kind(how.cv, shuffle=True, random_state=training.settings.seed)
+
+
+def _pairs(training: Training, how: Search, X: Any, truth: Answers) -> list[Pair]:
+    folds = _folds(training, how)
+    return list(folds) if isinstance(folds, tuple) else list(folds.split(X, truth.values))
+
+
+def _searcher(training: Training, paths: list[Path], codes: np.ndarray, how: Search) -> GridSearchCV | _Halving:
+    """Return the search of scikit-learn over some paths, on shuffled folds; classes are stratified."""
+    estimator = (PathRegressor if training.task.has_targets else PathClassifier)(training=training)
+    folds, seed = _folds(training, how), training.settings.seed
+    shared: dict[str, Any] = {"param_grid": {"path": paths}, "scoring": score, "cv": folds, "refit": False}
     if not how.halves:
         return GridSearchCV(estimator, **shared)
     # the samples of the first round, such that the last one has all; unlike by scikit-learn's "exhaust", some of them
@@ -345,7 +415,9 @@ def _watch(records: Records, how: Search, n_fits: int | None) -> Iterator[None]:
     def look() -> None:
         while not over.wait(REPORT):
             done = records.all()
-            means = [fact.mean() for t in from_records(done, how.cv) for k, fact in t.scores.items() if k == "score"]
+            means = [
+                fact.mean() for t in from_records(done, how.n_folds) for k, fact in t.scores.items() if k == "score"
+            ]
             known = [mean for mean in means if not math.isnan(mean)]
             fits, seconds = sum(record["n_fits"] for record in done), time.perf_counter() - began
             report(Progress(fits, n_fits, seconds, max(known, default=math.nan)))

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,7 @@ class Records:
         self._at = here()
         self._here = os.path.isdir(folder)
         self._read: dict[str, dict[str, Any]] = {}
+        self._numbers = count()
         self._next_look, self._stopped = -math.inf, False
 
     def add(self, record: dict[str, Any]) -> None:
@@ -67,6 +69,10 @@ class Records:
             with os.fdopen(handle, "w") as out:
                 json.dump(record, out)
             os.replace(part, Path(part).with_suffix(".json"))
+
+    def keep(self, record: dict[str, Any]) -> None:
+        """Keep a record of the process of the search itself, which needs no file."""
+        self._read[f"kept {next(self._numbers)}"] = record
 
     def all(self) -> list[dict[str, Any]]:
         """Return all records so far, in no particular order."""

@@ -177,7 +177,7 @@ def from_results(results: dict[str, Any], cv: int, n_rows: int) -> list[Tried]:
 def from_records(records: Sequence[dict[str, Any]], cv: int) -> list[Tried]:
     """Return the paths that a search under way or interrupted has tried in all folds, from `Records`, in any order."""
     tried, rounds = [], list[list[dict[str, Any]]]()
-    for record in sorted(records, key=lambda record: (record["path"], record["n_rows"])):
+    for record in sorted(records, key=lambda record: (record["path"], record["n_rows"], record.get("fold", 0))):
         first = rounds[-1][0] if rounds else None
         if first is None or first["path"] != record["path"] or record["n_rows"] > NEXT * first["n_rows"]:
             rounds.append([])

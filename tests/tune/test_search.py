@@ -174,7 +174,7 @@ def test_a_candidate_that_fails_in_one_fold_ends_nothing(monkeypatch):
     firsts = [X[train[0], 0] > 0 for train, _ in FOLDS.split(X, y)]
     assert any(firsts) and not all(firsts)  # or the test says nothing
     monkeypatch.setattr(tune.estimator, "path_prepared", sometimes)
-    found = tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3)
+    found = tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3, backend="threading")
     last = found.candidates[-1]
     assert (last.C, last.gamma, last.failed) == (10.0, 0.1, True)
     assert last.reason == "FloatingPointError: an overflow somewhere"
@@ -252,12 +252,12 @@ def test_an_interrupt_leaves_what_is_whole(monkeypatch):
         return path_prepared(*args, **options)
 
     monkeypatch.setattr(estimator, "path_prepared", interrupted)
-    found = tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3)
+    found = tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3, backend="threading")
     assert found.interrupted and len(calls) == 5
     assert {c.gamma for c in found.candidates} == {0.1} and len(found.candidates) == 3
     calls[:] = [1, 1, 1]  # the second fit
     with pytest.raises(SvmkitError, match="interrupted before a candidate"):
-        tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3)
+        tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3, backend="threading")
     assert signal.getsignal(signal.SIGINT) is before
 
 

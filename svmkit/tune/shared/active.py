@@ -1,0 +1,247 @@
+"""Solves of problems that differ in C, on some rows of a matrix of kernel values that are all at hand.
+
+A solve is a sequence of rounds. Each gathers the kernel values among the samples whose weights may move into a square
+that the processor's cache holds, and takes steps of SMO on it, with Newton's steps on the weights between their bounds
+where SMO would need many; then the decision values of all rows follow. Each C begins at the better of two points: the
+last solution, which stays optimal once no weight is at C, and the last solution times C over the last C, which stays
+optimal as long as the solution is linear in C. So both ends of a path cost no step at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from svmkit.kernels.extent import fits_float32_rows
+from svmkit.kernels.loops.row_table import RowTable
+from svmkit.problems.certificate import Certificate
+from svmkit.problems.dual import DualQP
+from svmkit.solver.smo.box import Box, extremes, gap, l1_among, l1_part, slopes, take_sides
+from svmkit.tune.shared import loops
+from svmkit.tune.shared.matrix import PartGram, SharedMatrix
+
+MARGIN = 0.3  # half the largest violation, by which the slope of a sample may be off that takes part without violating
+SHARE = 0.9  # of the gap that is asked for, down to which the samples of a round are solved
+NEWTON = 400  # steps of SMO cost as much as a step of Newton with this root of their number of samples
+MOST_NEWTON = 20  # steps of Newton in a round
+ROUNDS, TRIES = 1000, 4  # of a solve, and certificates that are asked for a smaller gap each
+JITTER = 3e-6  # part of the largest value that is added to a diagonal before it is factorised in float32
+AGAIN = 0.5  # of the weights that are not 0 have moved: decision values are computed anew instead of changed
+IDLE, SPARE = 1.5, 5  # samples of a square for each that may move, at most, and one in so many for which there is room
+SLICE = 20_000_000  # samples times steps between two looks at whether the search goes on
+
+
+class Solved(NamedTuple):
+    """The solution of a problem: a point (n,) of the problem, h (m,) without the bias, its certificate, the steps."""
+
+    point: np.ndarray
+    h: np.ndarray
+    certificate: Certificate
+    steps: int
+
+
+class _Iterate(NamedTuple):
+    """A point (n,), h (m,) without the bias there, and whether h was computed from scratch."""
+
+    point: np.ndarray
+    h: np.ndarray
+    is_fresh: bool
+
+
+class Stopped(Exception):
+    """The search has ended."""
+
+
+class Square:
+    """Kernel values among some of the rows `at` (n,) of a matrix, float32 if they can be, which change a few at a time.
+
+    `values` (size, size) has them; `size` is at least the number of samples, and `most` at most.
+    """
+
+    def __init__(self, shared: SharedMatrix, at: np.ndarray, most: int) -> None:
+        self.shared, self.at, self.most = shared, at, most
+        self.values = np.empty((0, 0), np.float32 if fits_float32_rows(shared.largest) else np.float64)
+        self.members = np.empty(0, np.int64)
+        self._is_member = np.zeros(len(at), np.bool_)
+
+    def bring(self, wanted: np.ndarray) -> np.ndarray:
+        """Return the samples whose kernel values the square has now, at most `most`: those that are wanted, and others.
+
+        Where the others are many they are given up. The order is that of the rows and columns of `values`.
+        """
+        new = wanted[~self._is_member[wanted]]
+        n = len(self.members) + len(new)
+        if n > min(len(self.values), IDLE * len(wanted)):
+            if len(self.values) < len(wanted) or len(self.values) > IDLE * len(wanted):
+                side = min(self.most, len(wanted) + len(wanted) // SPARE)
+                self.values = np.empty((side, side), self.values.dtype)
+            self._is_member[self.members] = False
+            self.members, new = np.empty(0, np.int64), np.sort(wanted)
+        first = len(self.members)
+        self.members = np.concatenate([self.members, new])
+        self._is_member[new] = True
+        loops.gather(self.shared.K, self.at[self.members], first, self.values)
+        return self.members
+
+
+class ActiveSets:
+    """Solves problems on rows `at` (n,) of a matrix, one for each C, ascending.
+
+    Parameters
+    ----------
+    shared, at : SharedMatrix, ndarray of int
+        The kernel values, and the rows that take part.
+    most : int
+        The samples of a round, at most.
+    stopped : callable
+        Says whether the search has ended; `Stopped` is raised then.
+    """
+
+    def __init__(self, shared: SharedMatrix, at: np.ndarray, most: int, stopped: Callable[[], bool]) -> None:
+        self.shared, self.at, self.most, self.stopped = shared, at, min(most, len(at)), stopped
+        self.gram: PartGram = shared.gram(at)
+        n = len(at)
+        self._picked, self._slack, self._side = np.empty(n, np.int64), np.empty(n), np.empty(n, np.uint8)
+        self._square = Square(shared, at, self.most)
+        self._unused = np.zeros(n, np.int64), np.zeros(n, np.bool_), np.zeros(1, np.int64), np.zeros(1)
+        self._base: tuple[_Iterate, float] | None = None  # the last one that steps have led to, and its C
+
+    def solve(self, problem: DualQP, C: float, target: float, patience: float) -> Solved:
+        """Solve a problem of these rows to a certified relative gap.
+
+        Parameters
+        ----------
+        problem, C : DualQP, float
+            The problem and the C that it was posed for, above those of all problems before.
+        target, patience : float
+            The gap that is asked for, and the most steps.
+        """
+        now = self._start(problem, C)
+        goal, steps, began = target, 0, now
+        for _ in range(TRIES):
+            now, taken = self._descend(problem, now, goal, patience - steps)
+            steps += taken
+            if not now.is_fresh:
+                now = self._from_scratch(problem, now.point)
+            certificate = problem.certify(now.point, now.h[self.at])
+            if certificate.gap is None or certificate.gap <= target or certificate.is_exhausted or steps >= patience:
+                break
+            goal *= 0.5
+        if now is not began:  # what is scaled from a solution is off by one rounding, however often
+            self._base = now, C
+        return Solved(now.point, now.h, certificate, steps)
+
+    def _from_scratch(self, problem: DualQP, point: np.ndarray) -> _Iterate:
+        """Return a point with its h (m,) from scratch, in float64."""
+        idx, h = np.flatnonzero(point), np.zeros(self.shared.m)
+        loops.add_rows(self.shared.K, self.at[idx], point[idx] * problem.signs[idx], h)
+        return _Iterate(point, h, True)
+
+    def _start(self, problem: DualQP, C: float) -> _Iterate:
+        """Return the best of some points."""
+        if self._base is None:
+            return self._vertex(problem) or _Iterate(problem.first_point(), np.zeros(self.shared.m), True)
+        (point, h, _), before = self._base
+        points = [
+            _Iterate(np.clip(point * ratio, problem.lower, problem.upper), h * ratio, True)
+            for ratio in (1.0, C / before)
+        ]
+        values = [problem.value(one.point, problem.gradient_from(one.h[self.at], one.point)) for one in points]
+        return points[int(np.argmin(values))]
+
+    def _vertex(self, problem: DualQP) -> _Iterate | None:
+        """Return the vertex of the box that the solution tends to as C falls; None where it is no better than 0.
+
+        All weights of the smaller class are at their bounds then, and those of the others that are farthest behind.
+        """
+        upper, signs = problem.upper, problem.signs
+        if not np.isfinite(upper).all() or problem.lower.any() or not (signs < 0.0).any():
+            return None
+        sums = float(upper[signs > 0.0].sum()), float(upper[signs < 0.0].sum())
+        larger = signs > 0.0 if sums[0] > sums[1] else signs < 0.0
+        point = np.where(larger, upper * (min(sums) / max(sums)), upper)
+        h = self._from_scratch(problem, point).h
+        if problem.value(point, problem.gradient_from(h[self.at], point)) >= 0.0:
+            return None
+        order = np.flatnonzero(larger)[np.argsort((signs * h[self.at])[larger], kind="stable")]
+        filled = np.cumsum(upper[order])
+        point[order] = np.clip(min(sums) - (filled - upper[order]), 0.0, upper[order])
+        return self._from_scratch(problem, point)
+
+    def _descend(self, problem: DualQP, now: _Iterate, target: float, most: float) -> tuple[_Iterate, int]:
+        """Lower the objective until the relative gap is at most `target`, and return where that is, and the steps."""
+        kinks, steps = l1_part(problem), 0
+        for _ in range(ROUNDS):
+            point, h, _ = now
+            gradient = problem.gradient_from(h[self.at], point)
+            given = problem.signs, problem.lower, problem.upper, problem.ridge, problem.diag
+            box = Box(*given, point, problem.signs * gradient, self._side)
+            take_sides(box, kinks)
+            i, k = extremes(box.v, box.side, kinks)
+            if i < 0 or k < 0:
+                break
+            low, high = slopes(box, i, k, kinks)
+            bias, value = -0.5 * (low + high), problem.value(point, gradient)
+            difference = gap(box, problem.is_ridged, bias, kinks)
+            size = max(abs(value), abs(difference - value))
+            if not high > low or difference <= target * size or steps >= most:
+                break
+            picked = self._pick(box, bias, MARGIN * 0.5 * (high - low), kinks)
+            taken, moved = self._round(box, picked, problem.is_ridged, SHARE * target * size, most - steps, kinks)
+            steps += taken
+            idx = np.flatnonzero(moved)
+            if not len(idx):
+                break
+            point = point.copy()
+            point[picked[idx]] += moved[idx]
+            point = np.clip(point, problem.lower, problem.upper)
+            if len(idx) > AGAIN * np.count_nonzero(point):
+                now = self._from_scratch(problem, point)
+            else:
+                h = h.copy()
+                loops.add_rows(self.shared.K, self.at[picked[idx]], moved[idx] * problem.signs[picked[idx]], h)
+                now = _Iterate(point, h, False)
+        return now, steps
+
+    def _pick(self, box: Box, bias: float, margin: float, kinks) -> np.ndarray:
+        """Return the samples of a round: those that may move, and those that are in the square anyway."""
+        n = loops.pick_active(box, bias, margin, self._picked, self._slack, kinks)
+        picked = self._picked[:n]
+        if n > self.most:  # those that violate the conditions most
+            picked = picked[np.argpartition(-self._slack[:n], self.most - 1)[: self.most]]
+        return self._square.bring(picked)
+
+    def _round(
+        self, box: Box, picked: np.ndarray, is_ridged: bool, goal: float, most: float, kinks
+    ) -> tuple[int, np.ndarray]:
+        """Solve the problem of some samples while others stay; return the steps, and by what their weights moved."""
+        n, K = len(picked), self._square.values
+        part, kinks = Box(*(array[picked] for array in box)), l1_among(kinks, picked)
+        rows = RowTable(K, np.arange(n), *self._unused, quantum=0.0)
+        steps, patience, newton = 0, max(2 * n, n * n // NEWTON), 0
+        while steps < most:
+            if self.stopped():
+                raise Stopped
+            wanted = patience if newton < MOST_NEWTON else most
+            taken, more = loops.work(part, rows, is_ridged, goal, int(min(wanted, most - steps, SLICE // n)), kinks)
+            steps += taken
+            if not more:
+                break
+            patience -= taken
+            if patience <= 0 and newton < MOST_NEWTON:
+                newton += 1
+                patience = max(2 * n, n * n // NEWTON) * (1 if self._newton(part, K, kinks) else 4)
+        return steps, part.beta - box.beta[picked]
+
+    def _newton(self, box: Box, K: np.ndarray, kinks) -> bool:
+        """Take a step of Newton on the samples between their bounds; return whether it helped."""
+        n = loops.pick_free(box, self._picked, kinks)
+        if n < 2:
+            return False
+        try:
+            jitter = JITTER * self.shared.largest
+            return loops.newton_step(box, K, self._picked[:n].copy(), K.dtype.type(jitter), kinks) > 0.0
+        except np.linalg.LinAlgError:
+            return False

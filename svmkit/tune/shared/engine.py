@@ -1,0 +1,226 @@
+"""The fits of a search on kernel values that all folds share: folds side by side in threads, C by C."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from svmkit.kernels.gram import parse_bytes
+from svmkit.model.one_vs_one import scores
+from svmkit.problems.dual import DualQP
+from svmkit.runtime import threads
+from svmkit.tasks import Answers
+from svmkit.training.division import DIVISIONS, Division
+from svmkit.training.settings import Method
+from svmkit.training.weights import training_weights
+from svmkit.tune.estimator import QUIET, Training, reason
+from svmkit.tune.records import Records
+from svmkit.tune.result import FACTS
+from svmkit.tune.shared.active import ActiveSets, Solved, Stopped
+from svmkit.tune.shared.matrix import SharedMatrix
+from svmkit.tune.shared.sharing import gap_of, groups_of, method_of, most_of_a_round
+from svmkit.tune.space import Path
+
+Folds = Sequence[tuple[np.ndarray, np.ndarray]]
+"""The training rows and the held-out rows of each fold."""
+
+
+class Part(NamedTuple):
+    """One subproblem of a fold: its training rows, what is learnt of them, their weights, and what solves it."""
+
+    rows: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    sets: ActiveSets
+
+
+@dataclass
+class Fold:
+    """A fold, the next position among the Cs of a group, and its subproblems; none are made before they are needed."""
+
+    number: int
+    train: np.ndarray
+    held: np.ndarray
+    next: int = 0
+    parts: list[Part] | None = None
+
+
+class SharedSearch:
+    """Fits paths of a single C each, in all folds, and keeps a record of each fit.
+
+    Parameters
+    ----------
+    X, answers, folds : ndarray or CSR of shape (n, d), Answers, Folds
+        The rows as the kernel takes them, what is learnt of them, and the folds.
+    training, records, jobs : Training, Records, int
+        The settings of all fits, whose memory is that of one of the jobs, where results go, and the fits at a time.
+    """
+
+    def __init__(self, X: Any, answers: Answers, folds: Folds, training: Training, records: Records, jobs: int) -> None:
+        settings = training.settings
+        training = replace(training, settings=replace(settings, memory=jobs * parse_bytes(settings.memory)))
+        self.X, self.answers, self.training, self.records, self.jobs = X, answers, training, records, jobs
+        self.folds, self.m = folds, X.shape[0]
+        self.truth = training.metric.codes(answers.values)
+        scheme = training.task.division("ovo", len(answers.classes))
+        self.division: Division = DIVISIONS[scheme](answers.classes, training.task.noun)
+
+    @QUIET
+    def run(self, paths: Sequence[Path]) -> None:
+        """Fit all paths; the search may end in between (`Records.stop`)."""
+        shared: SharedMatrix | None = None
+        for group in groups_of(paths):
+            if self.records.stopped:
+                return
+            kernel = group[0].kernel.resolve(self.X)
+            began = time.perf_counter()
+            if shared is None or repr(shared.kernel) != repr(kernel):
+                shared = None  # its memory is free before that of the next one is taken
+                try:
+                    shared = SharedMatrix(kernel, self.X, self._memory)
+                except Exception as error:
+                    self._fail(group, error)
+                    continue
+            _Group(self, group, shared, time.perf_counter() - began).run()
+
+    @property
+    def _memory(self) -> int:
+        return int(self.training.settings.memory)
+
+    def _fail(self, group: Iterable[Path], error: Exception) -> None:
+        for path in group:
+            for k in range(len(self.folds)):
+                self.keep(path, k, {}, reason(error))
+
+    def keep(self, path: Path, fold: int, facts: dict[str, float], why: str | None = None) -> None:
+        """Keep the record of a fit.
+
+        Parameters
+        ----------
+        path, fold, facts, why : Path, int, dict, str or None
+            The path of one C, the number of the fold, and the `FACTS`, or none and the reason why it failed.
+        """
+        found = {f"{fact}_{i}": math.nan for fact in FACTS for i in range(self.training.width)}
+        found |= {f"{fact}_0": float(value) for fact, value in facts.items()}
+        found["score"] = found["metric_0"]
+        record = {"path": path.number, "fold": fold, "n_rows": self.m, "n_fits": 1, "scores": found}
+        self.records.keep(record | {"reasons": {} if why is None else {"0": why}})
+
+
+class _Group:
+    """The fits of the paths of one group, which differ in C alone."""
+
+    def __init__(self, search: SharedSearch, group: list[Path], shared: SharedMatrix, seconds: float) -> None:
+        self.search, self.group, self.shared = search, group, shared
+        self.method: Method = method_of(group[0], search.training.settings, search.training.task)
+        settings = self.method.settings
+        self.target = gap_of(settings) or 0.0
+        self.most = most_of_a_round(search.m, settings, search.jobs)
+        fits = len(group) * len(search.folds)
+        self.around = seconds / fits, shared.computed / fits  # what the matrix has taken, for each fit
+        shared.computed = 0
+        self.waiting = deque(Fold(k, train, held) for k, (train, held) in enumerate(search.folds))
+        self.failed: BaseException | None = None
+
+    def run(self) -> None:
+        jobs = min(self.search.jobs, len(self.waiting))
+        if jobs == 1:
+            self._work()
+        else:
+            with ThreadPoolExecutor(jobs, "svmkit-fold") as pool:
+                for _ in range(jobs):
+                    pool.submit(self._work)
+        if self.failed is not None:
+            raise self.failed
+
+    @QUIET
+    def _work(self) -> None:
+        """Take the fold that is farthest behind and fit its next C, until none is left."""
+        try:
+            with threads.using(1):
+                while not (self.search.records.stopped or self.failed):
+                    try:
+                        fold = self.waiting.popleft()
+                    except IndexError:
+                        return
+                    self._fit(fold)
+                    fold.next += 1
+                    if fold.next < len(self.group):
+                        self.waiting.append(fold)
+        except Stopped:
+            return
+        except BaseException as error:
+            self.failed = error
+
+    def _fit(self, fold: Fold) -> None:
+        """Fit the next C of a fold, judge the fit on the held-out rows, and keep the record."""
+        path, began = self.group[fold.next], time.perf_counter()
+        try:
+            if fold.parts is None:
+                fold.parts = self._parts(fold)
+            C = path.Cs[0]
+            solved = [self._solve(part, C) for part in fold.parts]
+            facts = self._facts(fold, solved)
+        except Stopped:
+            raise
+        except Exception as error:
+            fold.parts = None  # the next C begins anew
+            self.search.keep(path, fold.number, {}, reason(error))
+            return
+        facts["fit_s"] = time.perf_counter() - began + self.around[0]
+        self.search.keep(path, fold.number, facts)
+
+    def _solve(self, part: Part, C: float) -> Solved:
+        solver = self.method.solver
+        problem = self.method.pose(solver, part.sets.gram, part.y, C * part.weights)
+        assert isinstance(problem, DualQP)
+        return part.sets.solve(problem, C, self.target, solver.patience(len(part.rows)))
+
+    def _parts(self, fold: Fold) -> list[Part]:
+        """Return the subproblems of a fold, with the weights that its training rows give to the classes."""
+        search, weights = self.search, np.zeros(self.search.m)
+        answers, train = search.answers, np.sort(fold.train)
+        given = self.method.settings.class_weight
+        weights[train] = training_weights(answers.codes[train], answers.classes, given, None)
+        parts = []
+        for k in range(len(search.division.parts)):
+            rows = train[search.division.takes_part(answers.codes[train], k)]
+            y = search.division.target(answers, rows, k)
+            sets = ActiveSets(self.shared, rows, self.most, lambda: search.records.stopped)
+            parts.append(Part(rows, y, weights[rows], sets))
+        return parts
+
+    def _facts(self, fold: Fold, solved: list[Solved]) -> dict[str, Any]:
+        """Return the `FACTS` of a fit but its seconds."""
+        metric, held = self.search.training.metric, fold.held
+        truth = self.search.truth[held]
+        decision = np.stack([one.h[held] + (one.certificate.bias or 0.0) for one in solved], axis=1)
+        n_classes = len(self.search.answers.classes)
+        needed: np.ndarray | None = None
+        if not n_classes:
+            predicted = decision[:, 0]
+        elif n_classes == 2:
+            predicted = (decision[:, 0] > 0.0).astype(np.int64)
+        else:
+            needed = scores(decision, n_classes)
+            predicted = needed.argmax(axis=1)
+        rows = np.bincount(truth, minlength=n_classes) if n_classes else None
+        support = [part.rows[np.flatnonzero(one.point)] for part, one in zip(fold.parts or [], solved, strict=True)]
+        gaps = [math.inf if one.certificate.gap is None else one.certificate.gap for one in solved]
+        return {
+            "accuracy": float((predicted == truth).mean()) if n_classes else math.nan,
+            "metric": metric.value(truth, predicted, needed if metric.needs_decisions else None, rows),
+            "n_iter": sum(one.steps for one in solved),
+            "kernel_values": self.around[1],
+            "n_support": len(np.unique(np.concatenate(support))),
+            "converged": max(gaps) <= self.target,
+            "determined": True,
+            "tol": math.inf,
+        }

@@ -1,0 +1,92 @@
+"""Which paths of a search share the kernel values of all rows, and with how much memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from svmkit.errors import InputError
+from svmkit.kernels.functions import Kernel, Precomputed
+from svmkit.kernels.gram import parse_bytes
+from svmkit.losses.base import PIECEWISE
+from svmkit.problems.dual import DualQP
+from svmkit.scoring.metric import Metric
+from svmkit.solver.stopping import Gap, Stop
+from svmkit.tasks import Task
+from svmkit.training.settings import Method, Settings, resolve
+from svmkit.tune.space import Path
+
+COPIES = 3 * 4  # bytes a kernel value of the samples of a round, of a square, of Newton's equations and of their factor
+FEWEST = 1000  # samples of a round for which there has to be room, unless there are fewer
+VALUE = 8  # bytes of a kernel value of all rows
+
+
+def can_share(path: Path, settings: Settings, task: Task, metric: Metric, each: bool) -> bool:
+    """Return whether the fits of a path may take their kernel values from a matrix of all rows.
+
+    They may if the solver takes part (`Solver.shares_folds`), its problem is a dual whose bias is free, one for all
+    rows, of one piecewise loss, or one for each two classes, and nothing but a gap is asked of a fit. If preprocessing is learnt in `each`
+    fold, there must be none, and gamma must be a number.
+
+    Parameters
+    ----------
+    path, settings, task, metric, each : Path, Settings, Task, Metric, bool
+        The path, the settings of all paths, what is learnt, by what fits are compared, and whether preprocessing is
+        learnt in each fold.
+    """
+    if not path.solver.shares_folds or settings.nu is not None or settings.sampler is not None:
+        return False
+    if not (task.has_targets or (task.has_classes and settings.multiclass == "ovo")):
+        return False
+    if metric.needs_decisions and len(metric.classes) == 2:  # its fits are carried on: `svmkit.tune.ranking`
+        return False
+    if gap_of(settings) is None or (each and not is_prepared(path.kernel, settings)):
+        return False
+    if settings.relevance is not None:  # whose weights of the columns are those of a fold
+        return False
+    try:
+        method = method_of(path, settings, task)
+        problem = method.problem_type()
+    except InputError:
+        return False
+    if len(method.levels) > 1 or method.loss.family not in PIECEWISE:
+        return False
+    return not problem.is_linear and issubclass(problem, DualQP) and not problem.bias
+
+
+def gap_of(settings: Settings) -> float | None:
+    """Return the relative gap that is asked for; None if there is another stop rule."""
+    rules = (Stop(()) | (settings.stop or Gap(1e-3))).criteria
+    return max(rule.limit for rule in rules) if rules and all(type(rule) is Gap for rule in rules) else None
+
+
+def is_prepared(kernel: Kernel, settings: Settings) -> bool:
+    """Return whether all folds see the same rows and the same kernel."""
+    if isinstance(kernel, Precomputed):
+        return True
+    rules = [value for value in kernel.params.values() if isinstance(value, str)]
+    return not (settings.impute or settings.scale or rules) and kernel.form is not None
+
+
+def method_of(path: Path, settings: Settings, task: Task) -> Method:
+    """Return the method of the fits of a path."""
+    return resolve(replace(settings, solver=path.solver, kernel=path.kernel, **path.settings), task)
+
+
+def most_of_a_round(m: int, settings: Settings, jobs: int) -> int:
+    """Return how many samples a round of a fit may have beside the kernel values of m rows; 0 if there is no room."""
+    left = parse_bytes(settings.memory) - VALUE * m * m
+    most = math.isqrt(left // (COPIES * jobs)) if left > 0 else 0
+    return min(most, m) if most >= min(m, FEWEST) else 0
+
+
+def groups_of(paths: Sequence[Path]) -> list[list[Path]]:
+    """Return paths of a single C in groups that differ in C alone, ascending; those of one kernel are neighbours."""
+    groups: dict[Any, list[Path]] = {}
+    for path in paths:
+        key = repr(path.kernel), repr(path.solver), repr(sorted(path.settings.items()))
+        groups.setdefault(key, []).append(path)
+    ordered = sorted(groups.items(), key=lambda item: item[0][0])
+    return [sorted(group, key=lambda path: path.Cs[0]) for _, group in ordered]

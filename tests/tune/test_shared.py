@@ -1,0 +1,236 @@
+"""Searches whose folds share kernel values: the winners and scores of refits, certificates, memory, interrupts."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from sklearn import datasets
+from sklearn.metrics import pairwise
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.svm import SVC, SVR
+from support.problems import blobs, overlapping, zeros_and_ones
+
+import svmkit
+from svmkit import tune
+from svmkit.errors import InputError
+from svmkit.kernels.functions import RBF, Precomputed
+from svmkit.solver.stopping import Gap
+from svmkit.tune.shared import sharing
+from svmkit.tune.shared.active import ActiveSets, Square
+
+CS, GAMMAS, FOLDS = [0.03, 1.0, 30.0], [0.05, 0.5], 3
+
+
+def scaled(load, rows=200, seed=0):
+    X, y = load(return_X_y=True)
+    at = np.random.default_rng(seed).permutation(len(y))[:rows]
+    return (X[at] - X.mean(axis=0)) / (X.std(axis=0) + 1e-9), y[at]
+
+
+SETS = {
+    "iris": lambda seed: scaled(datasets.load_iris, 150, seed),
+    "wine": lambda seed: scaled(datasets.load_wine, 178, seed),
+    "cancer": lambda seed: scaled(datasets.load_breast_cancer, 200, seed),
+    "digits": lambda seed: scaled(datasets.load_digits, 200, seed),
+    "overlapping": lambda seed: overlapping(150, seed=seed, names=("no", "yes")),
+    "rare": lambda seed: blobs(150, share=0.1, seed=seed),
+    "wide": lambda seed: tuple(a / b for a, b in zip(blobs(80, 60, seed=seed, shift=0.2), (4.0, 1.0), strict=True)),
+    "repeated": lambda seed: zeros_and_ones(seed, n=200),
+    "three": lambda seed: zeros_and_ones(seed, k=3, n=150),
+    "moons": lambda seed: datasets.make_moons(150, noise=0.3, random_state=seed),
+}
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """The solves of shared searches, as (problem, solved, target)."""
+    seen, solve = [], ActiveSets.solve
+
+    def watched(self, problem, C, target, patience):
+        seen.append((problem, solve(self, problem, C, target, patience), target))
+        return seen[-1][1]
+
+    monkeypatch.setattr(ActiveSets, "solve", watched)
+    return seen
+
+
+def refits(make, X, y, folds):
+    """The mean score of each point of the grid by an estimator of scikit-learn, fitted anew each time."""
+    found = {}
+    for gamma in GAMMAS:
+        for C in CS:
+            scores = [make(C, gamma).fit(X[train], y[train]).score(X[held], y[held]) for train, held in folds]
+            found[C, gamma] = float(np.mean(scores))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", SETS)
+def test_the_winner_and_the_scores_are_those_of_refits(name, seed, shared):
+    X, y = SETS[name](seed)
+    found = tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=FOLDS, seed=seed, stop=Gap(1e-7), metric="accuracy")
+    folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(X, y))
+    own = refits(lambda C, gamma: svmkit.SVMClassifier(C=C, gamma=gamma, tol=1e-7), X, y, folds)
+    truth = refits(lambda C, gamma: SVC(C=C, gamma=gamma, tol=1e-7), X, y, folds)
+    row = 1.01 / len(y)  # a decision near 0 has either sign, and votes of classes may be equal
+    assert shared and all(c.converged for c in found.candidates)
+    for c in found.candidates:
+        point = c.C, c.params["gamma"]
+        assert c.mean_score == pytest.approx(own[point], abs=row)
+        assert c.mean_score == pytest.approx(truth[point], abs=3 * row)
+    assert own[found.best.C, found.best.params["gamma"]] >= max(own.values()) - row
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_every_fit_is_certified(loss, shared):
+    """P and D of each fit, from a kernel matrix of scikit-learn's."""
+    X, y = overlapping(120)
+    solver = svmkit.plugins.build("solver", "smo", {"loss": loss})
+    tune.search(X, y, solver=solver, kernel=RBF(0.5), grid={"C": [1e-3, 0.1, 10.0, 1e4]}, cv=3)
+    assert len(shared) == 12
+    for problem, solved, target in shared:
+        rows, beta = problem.gram.engine.rows, solved.point
+        K, signs = pairwise.rbf_kernel(X[rows], gamma=0.5), np.where(y[rows] > 0, 1.0, -1.0)
+        assert abs(signs @ beta) <= 1e-9 * beta.sum() and beta.min() >= 0.0
+        slack = np.maximum(0.0, 1.0 - signs * (K @ (signs * beta) + solved.certificate.bias))
+        norm = (signs * beta) @ K @ (signs * beta)
+        if loss == "hinge":
+            assert (beta <= problem.C).all()
+            primal, dual = 0.5 * norm + problem.C @ slack, beta.sum() - 0.5 * norm
+        else:
+            primal = 0.5 * norm + problem.C @ slack**2
+            dual = beta.sum() - 0.5 * norm - 0.25 * (beta**2 / problem.C).sum()
+        assert primal - dual <= target * max(abs(primal), abs(dual)) * (1.0 + 1e-9)
+        assert solved.certificate.primal == pytest.approx(primal) and solved.certificate.dual == pytest.approx(dual)
+
+
+def test_both_ends_of_a_path_take_hardly_a_step():
+    """Below, the solution is linear in C; above, no weight is at C, and the solution stays but for its last digits."""
+    X, y = blobs(90, shift=2.0)
+    found = tune.search(X, y, kernel=RBF(0.2), grid={"C": np.logspace(-6, 6, 25).tolist()}, cv=3, stop=Gap(1e-9))
+    steps = [c.n_iter for c in sorted(found.candidates, key=lambda c: c.C)]
+    assert steps[1:9] == [0.0] * 8 and sum(steps[-8:]) < max(steps)
+
+
+@pytest.mark.slow
+def test_quantities_and_their_tube(shared):
+    X, t = datasets.make_regression(90, 4, noise=20.0, random_state=0)
+    t = t / t.std()
+    grid = {"C": CS, "gamma": GAMMAS, "epsilon": [0.1]}
+    found = tune.search(X, t, task="regress", grid=grid, cv=FOLDS, stop=Gap(1e-7))
+    folds = list(KFold(FOLDS, shuffle=True, random_state=0).split(X))
+    truth = refits(lambda C, gamma: SVR(C=C, gamma=gamma, epsilon=0.1, tol=1e-7), X, t, folds)
+    assert len(shared) == 18
+    for c in found.candidates:
+        assert c.mean_score == pytest.approx(truth[c.C, c.params["gamma"]], abs=1e-3)
+
+
+def test_weights_of_classes_are_those_of_each_fold(shared):
+    X, y = blobs(150, share=0.2)
+    found = tune.search(X, y, kernel=RBF(0.5), grid={"C": CS}, cv=FOLDS, class_weight="balanced", stop=Gap(1e-7))
+    folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y))
+    assert len(shared) == 9 and found.metric.name == "balanced_accuracy"
+    for c in found.candidates:
+        fits = [
+            svmkit.fit(X[a], y[a], kernel=RBF(0.5), C=c.C, class_weight="balanced", stop=Gap(1e-7)) for a, _ in folds
+        ]
+        right = [(fitted.model.predict(X[b]) == y[b]).mean() for fitted, (_, b) in zip(fits, folds, strict=True)]
+        assert c.mean_accuracy == pytest.approx(np.mean(right), abs=0.007)
+
+
+def test_a_given_matrix_is_shared_and_one_that_is_not_semidefinite_is_told(shared):
+    X, y = overlapping(120)
+    K = pairwise.rbf_kernel(X, gamma=0.5)
+    given = tune.search(K, y, kernel=Precomputed(), grid={"C": CS}, cv=3, stop=Gap(1e-7))
+    computed = tune.search(X, y, kernel=RBF(0.5), grid={"C": CS}, cv=3, stop=Gap(1e-7))
+    assert len(shared) == 18
+    assert [c.mean_accuracy for c in given.candidates] == [c.mean_accuracy for c in computed.candidates]
+    bad = tune.search(K - np.eye(len(y)), y, kernel=Precomputed(), grid={"C": CS}, cv=3)
+    assert not any(c.converged for c in bad.candidates)
+
+
+def test_memory_is_kept_to(shared, monkeypatch):
+    """A square never has more samples than there is room for, and without room for the matrix nothing is shared."""
+    X, y = overlapping(150)
+    how = {"kernel": RBF(0.5), "grid": {"C": CS}, "cv": 3, "stop": Gap(1e-5)}
+    expected = tune.search(X, y, **how)
+    assert len(shared) == 9
+    sizes, bring = [], Square.bring
+
+    def watched(self, wanted):
+        samples = bring(self, wanted)
+        sizes.append(self.values.nbytes)
+        return samples
+
+    monkeypatch.setattr(Square, "bring", watched)
+    monkeypatch.setattr(sharing, "FEWEST", 20)
+    memory = 8 * 150**2 + 12 * 40**2
+    found = tune.search(X, y, **how, memory=memory)
+    assert len(shared) == 18 and max(sizes) <= 4 * 40**2
+    for one, other in zip(found.candidates, expected.candidates, strict=True):
+        assert one.converged and one.C == other.C and one.mean_accuracy == pytest.approx(other.mean_accuracy, abs=0.02)
+    tune.search(X, y, **how, memory=8 * 150**2)
+    assert len(shared) == 18
+
+
+def test_an_interrupt_keeps_the_candidates_that_are_whole(shared):
+    X, y = blobs(600, shift=0.2)
+    sent = []  # a second signal would raise KeyboardInterrupt
+
+    def report(at):
+        if at.fits >= 6 and not sent:
+            sent.append(at)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    grid = {"C": np.logspace(-2, 7, 60).tolist()}
+    found = tune.search(X, y, kernel=RBF(0.01), grid=grid, cv=3, stop=Gap(1e-8), report=report, jobs=2)
+    assert shared and found.interrupted and 1 <= len(found.candidates) < 60
+    assert [c.C for c in sorted(found.candidates, key=lambda c: c.C)] == grid["C"][: len(found.candidates)]
+    assert sent[0].of == 180 and sent[0].best > 0.4
+
+
+def test_jobs_change_nothing():
+    X, y = scaled(datasets.load_iris, 150)
+    one, two = (tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3, jobs=jobs) for jobs in (1, 2))
+    assert [(c.params, c.mean_score, c.n_iter) for c in one.candidates] == [
+        (c.params, c.mean_score, c.n_iter) for c in two.candidates
+    ]
+
+
+def test_what_is_learnt_once_is_shared(shared, monkeypatch):
+    X, y = overlapping(150)
+    X[:, 0] *= 100.0
+    how = {"grid": {"C": CS, "gamma": ["scale", 0.5]}, "cv": 3, "scale": "standard", "stop": Gap(1e-6)}
+    each = tune.search(X, y, **how)
+    assert not shared
+    once = tune.search(X, y, **how, preparation="once")
+    assert len(shared) == 18
+    scores = [{(c.C, c.params["gamma"]): c.mean_accuracy for c in found.candidates} for found in (each, once)]
+    assert scores[0].keys() == scores[1].keys() and all(abs(scores[0][k] - scores[1][k]) < 0.03 for k in scores[0])
+    with pytest.raises(InputError, match="there are: each, once"):
+        tune.search(X, y, **how, preparation="twice")
+
+
+def test_paths_that_cannot_share_are_fitted_as_before(shared):
+    X, y = overlapping(90)
+    found = tune.search(X, y, grid={"C": CS, "gamma": ["scale", 0.5]}, cv=3)
+    assert len(shared) == 9 and len(found.candidates) == 6 and found.n_fits == 18
+    for other in ({"solver": "swap2o"}, {"metric": "roc_auc"}, {"kernel": "linear"}, {"backend": "threading"}):
+        tune.search(X, y, **{"grid": {"C": CS}, "kernel": RBF(0.5), "cv": 3} | other)
+    assert len(shared) == 9
+
+
+def test_a_fit_that_fails_says_why(monkeypatch):
+    X, y = overlapping(90)
+
+    def broken(self, problem, C, target, patience):
+        raise InputError("no")
+
+    before = ActiveSets.solve
+    monkeypatch.setattr(
+        ActiveSets, "solve", lambda self, problem, C, *given: (broken if C == 1.0 else before)(self, problem, C, *given)
+    )
+    found = tune.search(X, y, kernel=RBF(0.5), grid={"C": CS}, cv=3)
+    assert [c.reason for c in found.candidates] == [None, None, "no"] and found.candidates[-1].failed
