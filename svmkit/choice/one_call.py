@@ -230,7 +230,8 @@ def choose(
         how.report,
         began + SHARE * settings.rules.least(Seconds),
     )
-    result = rounds.search(Zoom(plain, how.names, Ranges(data, settings.seed)))
+    zoom = Zoom(plain, how.names, Ranges(data, settings.seed))
+    result = rounds.search(zoom)
     fold, facts = splits.numbers(data.n_samples), {"names": list(how.names), "cv": len(splits.pairs)}
     facts |= {"metric": metric.name, "ended": rounds.ended, "n_candidates": len(result.candidates) if result else 0}
     if rounds.ended is not None:
@@ -241,7 +242,9 @@ def choose(
         warnings.warn(f"{what} {when} {tried} tried in all folds: {rest}", SvmkitWarning, stacklevel=2)
     if result is None:
         return Chosen(method, None, fold, facts)
+    highest, result = result.best, replace(result, candidates=zoom.choose(result.candidates))
     best = result.best
+    facts["keeps_default"] = best is not highest
     facts |= {"params": dict(best.params), "score": best.mean_score, "std": best.std_score}
     return Chosen(
         _method_of(result, method), result, fold, facts | {"n_fits": result.n_fits, "seconds": result.seconds}

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from svmkit.choice.ranges import STEP, Ranges, round_number
 from svmkit.kernels.functions import Kernel
 from svmkit.training.settings import Method
@@ -15,6 +17,7 @@ from svmkit.tune.space import EPSILON, Path
 C_STEPS = (0.1, 1.0, 10.0, 100.0)  # of the first round, in units of the data
 MOST_C, LEAST_C = 1e4, 1e-3  # in units of the data: no candidate lies beyond
 ROUNDS = 3
+DOUBT = 2.0  # standard errors by which the best candidate has to be better than the default
 LEAST_GAIN = 1e-3  # of the metric that a larger C has to bring
 FINER = math.sqrt(10.0)  # between values of C of the second round
 
@@ -60,15 +63,15 @@ class Zoom:
 
     def __init__(self, method: Method, names: tuple[str, ...], ranges: Ranges) -> None:
         self.method, self.names, self.ranges = method, names, ranges
+        self.default = self._default()
         self.tried: dict[Point, None] = {}
         self.rounds = 0
 
     def first_paths(self) -> list[Path]:
         """Return the paths of the first round."""
         gammas: list[float | None] = [*self.ranges.gammas()] if "gamma" in self.names else [None]
-        default = self._default()
-        epsilon = self.ranges.epsilon(self._kernel(default.gamma)) if EPSILON in self.names else None
-        return self._new([default, *(Point(C, gamma, epsilon) for gamma in gammas for C in self._Cs(gamma))])
+        epsilon = self.ranges.epsilon(self._kernel(self.default.gamma)) if EPSILON in self.names else None
+        return self._new([self.default, *(Point(C, gamma, epsilon) for gamma in gammas for C in self._Cs(gamma))])
 
     def next_paths(self, candidates: list[Candidate]) -> list[Path]:
         """Return the paths of the next round, given all candidates so far, best first; none where nothing is left."""
@@ -96,6 +99,19 @@ class Zoom:
         """Return whether the best candidate is worth more than that of the next smaller C, where there is one."""
         beside = [c for c in candidates if c.C < at.C and replace(_point(c), C=at.C) == at]
         return not beside or candidates[0].mean_score - max(beside, key=lambda c: c.C).mean_score > LEAST_GAIN
+
+    def choose(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Return the candidates with the one to take first: the default, unless the best is better beyond doubt.
+
+        The mean of the differences of both over the folds has to be more than `DOUBT` of its standard errors.
+        """
+        best = candidates[0]
+        default = next((c for c in candidates if _point(c) == self.default and not c.failed and c.determined), best)
+        gains = np.array(best.scores) - np.array(default.scores)
+        error = float(gains.std(ddof=1)) / math.sqrt(len(gains)) if len(gains) > 1 else 0.0
+        if default is best or gains.mean() > DOUBT * error:
+            return candidates
+        return [default, *(c for c in candidates if c is not default)]
 
     def _around(self, value: float, tried: Iterable[float], step: float) -> list[float]:
         """Return the values beside one; those further on if it is at an end; none of others after the second round."""

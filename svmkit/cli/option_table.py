@@ -176,9 +176,11 @@ _RUN = _panel(
     _row("train tune compare curve info", "encoding", str, None, "Character encoding of a table; default utf-8."),
     _row("train tune compare curve info", "drop", list[str], [], "COL,...: columns of a table to leave out."),
     _row("train tune compare curve info", "only", list[str], [], "COL,...: columns of a table to take as features."),
+    _row("train tune", "groups", str, None, "Column of a table whose rows of the same value stay together, in folds "
+         "and --test-size, and are ranked among themselves; it is no feature."),
     _row("train tune compare curve info", "categorical", list[str], [], "COL,...: columns of which each value is a "
          "category."),
-    _row("train evaluate", "groups", str, None, "Column whose rows belong together."),
+    _row("evaluate", "groups", str, None, "Column whose rows belong together, for a ranker."),
     _row("train evaluate", "event", str, None, "Column of a table of --task rank: 1 where the label is the time of an "
          "event, 0 where it is censored."),
     _row("train tune compare curve", "task", str, None, "classify: each value of the label is a class, however many; "

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 OF_A_STREAM = {
     name: f"--{name.replace('_', '-')} belongs to a stream: svmkit train -" for name in ("classes", "on_error", "block")
 }
-_OF_A_TABLE = ("decimal", "encoding", "drop", "only", "categorical")
+_OF_A_TABLE = ("decimal", "encoding", "drop", "only", "categorical", "groups")
 NOT_OF_A_STREAM = {
     "test_size": "rows cannot be held out of a stream: give --test FILE",
     "checkpoint": "a stream cannot be taken up again: leave --checkpoint out",
@@ -88,7 +88,8 @@ class Options(SimpleNamespace):
         from svmkit.data.prepare.reading import Reading
 
         columns = (self.drop, self.only, self.categorical)
-        return Reading(label_column(self.label), self.decimal, self.encoding, *columns)
+        groups = label_column(getattr(self, "groups", None))
+        return Reading(label_column(self.label), self.decimal, self.encoding, *columns, groups)
 
 
 def merge_file(context: Any, given: dict[str, Any]) -> dict[str, Any]:

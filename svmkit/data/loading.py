@@ -179,12 +179,13 @@ def _load_whole(
     flags: np.ndarray | None = None
     notes: tuple[str, ...] = ()
     y: Any = None
+    groups: np.ndarray | None = None
     if kind in ("table", "parquet"):
         if kind == "parquet" and reading.charset is not None:
             raise InputError(f"{place}: --encoding is for CSV and TSV: Parquet says itself how its texts are encoded")
         from svmkit.data.tables.readers import read_table
 
-        X, y, learnt, flags, notes = read_table(
+        X, y, learnt, flags, notes, groups = read_table(
             place, kind, n_features=n_features, encoding=encoding, reading=reading, labelled=labelled, holes=holes
         )
     else:
@@ -208,7 +209,7 @@ def _load_whole(
         X = _without_empty(X, n_features, str(place))
     elif encoding is None or learnt is None:
         X = _fit_columns(X, n_features, place)
-    return Dataset(X, y, split_endings(place.name)[0], learnt, flags, notes)
+    return Dataset(X, y, split_endings(place.name)[0], learnt, flags, notes, groups=groups)
 
 
 def _fit_columns(X: Any, n_features: int | None, source: str | Path) -> Any:

@@ -19,10 +19,13 @@ def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -
     ----------
     data, seed : Dataset, int
     fraction : float, the share of the samples to hold out
-    stratify : bool, whether it is the share of each class, at least one sample of which is kept
+    stratify : bool, whether it is the share of each class, at least one sample of which is kept; data with groups are
+        divided between groups, whatever their classes
     """
     rng = np.random.default_rng(seed)
-    if stratify:
+    if data.groups is not None:
+        test = _whole_groups(data.groups, fraction, rng)
+    elif stratify:
         y = _labels(data)
         held: list[np.ndarray] = []
         for label in np.unique(y):
@@ -36,6 +39,15 @@ def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -
         raise InputError(f"a test size of {fraction} holds no row of {data.name} out: give a larger one")
     train = np.setdiff1d(np.arange(data.n_samples), test)
     return part(data, train), part(data, test)
+
+
+def _whole_groups(groups: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:
+    """Return the rows of some groups, at least one and not all, that are about this share of the rows."""
+    _, number, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    order = rng.permutation(len(counts))
+    held = np.cumsum(counts[order]) <= fraction * len(groups) + counts.mean() / 2
+    held[0], held[-1] = len(counts) > 1, False
+    return np.flatnonzero(np.isin(number, order[held]))
 
 
 def fold(data: Dataset, number: int, n_folds: int, seed: int, *, stratify: bool = True) -> tuple[Dataset, Dataset]:

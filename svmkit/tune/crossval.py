@@ -249,7 +249,9 @@ def run(
     if how.halves:  # if only C is searched, the values of C compete with each other
         paths, ready = (_divide(some, len(paths[0].Cs) if len(paths) == 1 else 1) for some in (paths, ready))
     else:
-        shares = [sample_weight is None and _shares(path, learnt, task, metric, how, X) for path in ready]
+        shares = [
+            sample_weight is None and not data.outputs and _shares(path, learnt, task, metric, how, X) for path in ready
+        ]
         n_shared = sum(len(path.Cs) for path, its in zip(paths, shares, strict=True) if its)
         paths, ready = (_cut(some, shares, jobs, how.n_folds) for some in (paths, ready))
     with threads.using(settings.n_threads) as all_threads, scratch() as folder:

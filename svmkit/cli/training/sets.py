@@ -18,6 +18,7 @@ from svmkit.data.prepare.encoding import LAST
 from svmkit.data.prepare.imputing import require_values
 from svmkit.data.prepare.reading import Reading
 from svmkit.data.splitting import part, split
+from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.runtime.mapping import is_mapped, size_of
@@ -44,12 +45,16 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
     """
     storage = _storage(options, is_linear)
     holes, supervised = options.impute is not None, task_named(options.task).is_supervised
+    how = options.reading
     if task_named(options.task).has_groups:
-        require_columns(options.data, options.groups, options.event, options.reading)
-    reading = {"reading": read_without_groups(options), "n_features": options.n_features, "storage": storage}
+        require_columns(options.data, options.groups, options.event, how)
+        how = read_without_groups(options)
+    reading = {"reading": how, "n_features": options.n_features, "storage": storage}
     train = load(options.data, **reading, labelled=supervised, holes=holes)
     if task_named(options.task).has_groups:
         train = with_groups(train, options.data, options.groups, options.event, options.reading)
+    elif options.groups is not None and train.groups is None:
+        raise InputError(f"--groups {options.groups}: for one CSV, TSV or Parquet file only: leave it out")
     train = with_task(train, options.task) if supervised else replace(train, task=options.task)
     require_of_task(options, train.task)
     if is_mapped(train.X):
@@ -78,7 +83,10 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
 
 def read_without_groups(options: TrainOptions) -> Reading:
     """Return how a table is read, whose columns of groups and events are no features."""
-    reading, taken = options.reading, [column for column in (options.groups, options.event) if column is not None]
+    reading, taken = (
+        replace(options.reading, groups=None),
+        [column for column in (options.groups, options.event) if column is not None],
+    )
     return replace(reading, drop=(*reading.drop, *taken)) if taken and not reading.only else reading
 
 

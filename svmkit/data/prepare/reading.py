@@ -29,6 +29,8 @@ class Reading:
         Columns to leave out, or the only columns to take as features. A text may join several by commas.
     categorical : sequence of str or int, default=()
         Columns of which each value becomes a category: numbers, dates and texts of any number of values.
+    groups : str or int, default=None
+        A column whose rows of the same value belong together (`Dataset.groups`); it is no feature.
 
     Raises
     ------
@@ -50,6 +52,7 @@ class Reading:
     drop: Sequence[str | int] = ()
     only: Sequence[str | int] = ()
     categorical: Sequence[str | int] = ()
+    groups: str | int | None = None
 
     def __post_init__(self) -> None:
         for name in ("drop", "only", "categorical"):

@@ -61,6 +61,19 @@ class Learnt:
         )
 
     @property
+    def groups(self) -> np.ndarray | None:
+        """The group of each row as text, shape (n_samples,); None where no column has groups."""
+        for at in _groups_position(self.table, self.reading):
+            assert self.table.frame is not None
+            cells = self.table.frame.iloc[:, at]
+            missing = cells.isna().to_numpy() | (cells.astype(str).str.strip() == "").to_numpy()
+            if missing.any():
+                remedy = "give that row a group, or drop it"
+                raise self.table.refusal(int(np.argmax(missing)), at, "has no group", remedy)
+            return cells.astype(str).to_numpy(dtype=str)
+        return None
+
+    @property
     def flags(self) -> np.ndarray:
         """Which features are 0/1 indicators: bool, shape (n_features,)."""
         return np.concatenate([np.full(column.width, column.is_flag) for column in self.columns])
@@ -82,8 +95,8 @@ def read_table(
     reading: Reading,
     labelled: bool,
     holes: bool,
-) -> tuple[Any, np.ndarray | None, Encoding, np.ndarray | None, tuple[str, ...]]:
-    """Read a CSV file (kind "table") or a Parquet file: X, y, encoding, flags and notes, as `Dataset` has them.
+) -> tuple[Any, np.ndarray | None, Encoding, np.ndarray | None, tuple[str, ...], np.ndarray | None]:
+    """Read a CSV file (kind "table") or a Parquet file: X, y, encoding, flags, notes, groups, as `Dataset` has them.
 
     Without `encoding` one is learnt: a text column becomes a 0/1 feature for each category (sorted), a column of
     numbers or booleans one feature, and so does a column of dates (days since 1970-01-01). A text column with numbers
@@ -105,7 +118,7 @@ def read_table(
         y = None if at is None else label_column.labels(learnt.table, at, None, labelled, reading.decimal)
         learnt_encoding = learnt.encoding(y is not None and y.dtype.kind == "U")
         X = onehot.assemble(learnt.columns, len(learnt.table.frame))
-        return X, y, learnt_encoding, learnt.flags, learnt.notes
+        return X, y, learnt_encoding, learnt.flags, learnt.notes, learnt.groups
     table = _outline(path, kind, replace(reading, decimal=encoding.decimal, charset=encoding.charset), encoding)
     positions, at = label_column.match(table, encoding, reading.label)
     if at is None and labelled:
@@ -114,7 +127,7 @@ def read_table(
     texts = [i for i, numeric in zip(positions, encoding.numeric, strict=True) if not numeric]
     table = _fill(table, at, [*texts, at] if at is not None and encoding.label_text else texts, encoding.decimal)
     y = None if at is None else label_column.labels(table, at, encoding, labelled, encoding.decimal)
-    return onehot.apply(table, positions, encoding, holes=holes, stacklevel=5), y, encoding, None, ()
+    return onehot.apply(table, positions, encoding, holes=holes, stacklevel=5), y, encoding, None, (), None
 
 
 def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Reading, labelled: bool = True) -> Learnt:
@@ -128,7 +141,8 @@ def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Read
     """
     table = _outline(path, kind, reading, None)
     choice = _choice(table, reading, labelled, n_features)
-    return _learn(_fill(table, choice.label, choice.as_categories, reading.decimal), choice, reading)
+    texts = [*choice.as_categories, *_groups_position(table, reading)]
+    return _learn(_fill(table, choice.label, texts, reading.decimal), choice, reading)
 
 
 def learn_pieces(path: Path, kind: str, *, reading: Reading, cells: int, text_labels: bool = False) -> Iterator[Learnt]:
@@ -161,6 +175,11 @@ def learn_pieces(path: Path, kind: str, *, reading: Reading, cells: int, text_la
         first += len(piece.frame)
 
 
+def _groups_position(table: Table, reading: Reading) -> list[int]:
+    """Return the position of the column of groups, if there is one."""
+    return [] if reading.groups is None else [label_column.position_of(table, reading.groups)]
+
+
 def read_column(path: Path, kind: str, column: str | int, reading: Reading) -> np.ndarray:
     """Return a column of a table as text, (n_samples,); raise InputError for no such one, or a cell without a value.
 
@@ -189,7 +208,7 @@ class _Choice(NamedTuple):
 
 
 def _choice(table: Table, reading: Reading, labelled: bool, n_features: int | None) -> _Choice:
-    dropped = label_column.positions_of(table, reading.drop)
+    dropped = label_column.positions_of(table, reading.drop) + _groups_position(table, reading)
     at, chosen = label_column.choose(table, reading, dropped, labelled, n_features)
     taken = set(label_column.positions_of(table, reading.only) if reading.only else range(len(table.names)))
     positions = [i for i in range(len(table.names)) if i in taken and i not in dropped and i != at]

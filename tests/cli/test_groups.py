@@ -1,0 +1,69 @@
+"""--groups COL: rows of the same value stay together, in folds and in what is held out, and are no feature."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from svmkit import load
+from svmkit.data import Reading
+from svmkit.data.splitting import split
+
+pytestmark = pytest.mark.usefixtures("alone")
+
+
+def patients(name="p.csv", n=60, gap=None):
+    """A table of visits, three for each patient, whose label belongs to the patient; a row may lack its patient."""
+    rng = np.random.default_rng(0)
+    lines = ["age,patient,dose,ill"]
+    for k in range(n):
+        x = rng.normal(size=2) + 2 * (k % 2)
+        for visit in range(3):
+            who = "" if gap == 3 * k + visit else f"no{k}"
+            lines.append(f"{x[0]:.4f},{who},{x[1] + 0.01 * visit:.4f},{'yes' if k % 2 else 'no'}")
+    Path(name).write_text("\n".join(lines) + "\n")
+    return name
+
+
+def test_the_column_is_read_and_is_no_feature():
+    data = load(patients(), reading=Reading(groups="patient"))
+    assert data.X.shape == (180, 2) and data.groups.tolist()[:4] == ["no0", "no0", "no0", "no1"]
+    assert data.encoding.columns == ("age", "dose") and load(patients(), reading=Reading(drop="patient")).groups is None
+    for seed in range(5):
+        train, test = split(data, 0.25, seed)
+        assert not set(train.groups) & set(test.groups) and len(train.groups) == train.n_samples
+        assert 0.15 < test.n_samples / 180 < 0.35
+
+
+def test_folds_keep_groups_together(svmkit, monkeypatch):
+    from svmkit.tune import crossval
+
+    seen = []
+    searcher = crossval._searcher
+    monkeypatch.setattr(crossval, "_searcher", lambda *args: seen.append(args) or searcher(*args))
+    rows = load(patients(), reading=Reading(groups="patient")).groups
+    given = ("--groups", "patient", "--no-track", "--json", "--cv", 3)
+    done = svmkit("train", patients(), "--tune", *given, "--calibrate", "sigmoid")
+    assert done.code == 0 and done.json["n_features"] == 2 and "are equal to one in another fold" not in done.err
+    assert svmkit("tune", patients(), *given, "--grid", "C=1,10").code == 0
+    folds = [args[-1] for args in seen]
+    assert len(folds) >= 2 and all(len(pairs) == 3 for pairs in folds)
+    for pairs in folds:
+        for train, held in pairs:
+            assert not set(rows[train]) & set(rows[held])
+    held_out = svmkit("train", patients(), "--groups", "patient", "--test-size", 0.3, "--no-track", "--json").json
+    assert held_out["n_test"] % 3 == 0 and held_out["n_features"] == 2
+
+
+@pytest.mark.parametrize(
+    ("make", "column", "message"),
+    [
+        (patients, "who", "who"),
+        (lambda: patients(gap=7), "patient", "has no group"),
+        (lambda: "iris", "patient", "--groups"),
+    ],
+    ids=["unknown", "missing", "no table"],
+)
+def test_what_cannot_be_used_is_one_line(svmkit, make, column, message):
+    done = svmkit("train", make(), "--tune", "--groups", column, "--no-track")
+    assert done.code == 2 and message in done.err and done.err.count("\n") == 1
