@@ -54,6 +54,9 @@ class Choice:
         As for `svmkit.tune.run`.
     groups : array-like of shape (n_samples,), default=None
         Rows of the same group are in the same fold.
+    preparation : {"once", "each"}, default="once"
+        Whether imputing and scaling are learnt once from all rows, without labels, so that folds share kernel values,
+        or in each fold anew.
     jobs, backend : int, str, default=1, "loky"
         The fits at a time, and where they run, as for `svmkit.tune.run`.
     report : callable, default=None
@@ -70,6 +73,7 @@ class Choice:
     cv: Any = 5
     metric: str | Metric | None = None
     groups: Any = None
+    preparation: str = "once"
     jobs: int = 1
     backend: str = "loky"
     report: Report | None = None
@@ -222,6 +226,7 @@ def choose(
             flags=flags,
             sample_weight=sample_weight,
             cv=splits.pairs,
+            preparation=how.preparation,
             jobs=how.jobs,
             backend=how.backend,
             **_shared_settings(plain, how.names),

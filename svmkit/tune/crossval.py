@@ -320,7 +320,7 @@ def _try_all(
     kill = how.cluster.cancel if how.cluster is not None else backends.end_workers if ends else None
     tried = backends.supervise(work, stop=records.stop, kill=kill, seconds=how.seconds)
     every = records.all()
-    return tried or from_records(every, how.cv), reasons(every), tried is None
+    return tried or from_records(every, how.n_folds), reasons(every), tried is None
 
 
 def _search_on_backend(
@@ -417,9 +417,8 @@ def _watch(records: Records, how: Search, n_fits: int | None) -> Iterator[None]:
     def look() -> None:
         while not over.wait(REPORT):
             done = records.all()
-            means = [
-                fact.mean() for t in from_records(done, how.n_folds) for k, fact in t.scores.items() if k == "score"
-            ]
+            tried = from_records(done, how.n_folds)
+            means = [fact.mean() for t in tried for k, fact in t.scores.items() if k == "score"]
             known = [mean for mean in means if not math.isnan(mean)]
             fits, seconds = sum(record["n_fits"] for record in done), time.perf_counter() - began
             report(Progress(fits, n_fits, seconds, max(known, default=math.nan)))

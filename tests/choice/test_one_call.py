@@ -39,17 +39,18 @@ def plain_search(model, X, y, cv, **given):
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 def test_scores_and_the_winner_are_those_of_a_plain_grid_search(storage):
-    X, y = CANCER
-    X = storage(X)
-    model = SVMClassifier(C="cv", gamma="cv", scale="maxabs", tol=1e-6, cv=3).fit(X, y)
+    X, y = storage(StandardScaler().fit_transform(CANCER[0])), CANCER[1]
+    model = SVMClassifier(C="cv", gamma="cv", tol=1e-6, cv=3).fit(X, y)
     plain = plain_search(model, X, y, StratifiedKFold(3, shuffle=True, random_state=0))
     ours, theirs = model.cv_results_, plain.cv_results_
     assert theirs["params"] == ours["params"] and len(theirs["params"]) > 15
     for key in ("mean_test_score", *(f"split{k}_test_score" for k in range(3))):
         np.testing.assert_allclose(ours[key], theirs[key], atol=0.016)  # one row of a fold
-    assert theirs["mean_test_score"][theirs["params"].index(model.best_params_)] >= plain.best_score_ - 0.006
-    assert model.best_score_ == ours["mean_test_score"].max()
-    assert ours["params"][0] == model.best_params_ and ours["rank_test_score"][0] == 1
+    taken = theirs["params"].index(model.best_params_)
+    splits = np.array([theirs[f"split{k}_test_score"] for k in range(3)])
+    gains = splits[:, plain.best_index_] - splits[:, taken]  # the default stays unless the best is better beyond doubt
+    assert gains.mean() <= 2 * gains.std(ddof=1) / np.sqrt(3) + 0.006
+    assert ours["params"][0] == model.best_params_ and ours["mean_test_score"][0] == model.best_score_
 
 
 def test_the_model_is_that_of_a_fit_with_what_was_chosen():
