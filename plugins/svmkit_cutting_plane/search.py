@@ -10,7 +10,7 @@ import numpy as np
 from svmkit.problems.risks.points import Points, find_side, opposite_side
 from svmkit.runtime.compiling import njit
 
-DOUBLINGS, HALVINGS, NARROW = 4, 10, 1e-2  # of an interval by slopes, and its length at the end
+DOUBLINGS, HALVINGS, NARROW = 2, 4, 0.3  # of an interval by slopes, and its length at the end: more did not pay
 NEAR = (0.125, 1.0)  # the minimum is mostly before one of these: later turns need not be sorted
 
 

@@ -13,6 +13,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel, Linear, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
+from svmkit.losses.base import Loss
 from svmkit.losses.residual import EpsilonInsensitive
 from svmkit.losses.terms import LogisticTerms, Terms
 from svmkit.model.machines import ClassFunctions, Machine, OneFunction
@@ -25,6 +26,7 @@ from svmkit.problems.certificate import Certificate
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
 from svmkit.problems.risks.points import dual_sums, make_points, total_loss_error
+from svmkit.problems.risks.rank_risk import RankRisk
 from svmkit.problems.rounding import bias_reach, dot_error, phi_error
 from svmkit.problems.simplex import SimplexQP
 from svmkit.problems.weights import reward_error
@@ -266,6 +268,18 @@ def certify_all_classes(machine: Machine, samples: Samples, h: np.ndarray, bias:
     dual = scale * total - 0.5 * scale * scale * curvature
     of_dual = scale * dot_error(weights) + 2.0 * scale * scale * (len(C) + 4) * U * curvature
     return Certificate.from_values(primal, dual, errors=(of_primal, of_dual))
+
+
+def certify_ranking(kernel: Kernel, machine: Machine, samples: Samples, loss: Loss) -> Certificate:
+    """Return the certificate of a ranker, with D from the plane that touches the losses at its decisions.
+
+    Parameters
+    ----------
+    kernel, machine, samples, loss : Kernel, Machine, Samples, Loss
+        As for `certify`; the targets of the samples have three columns (`svmkit.tasks.Ranking`).
+    """
+    problem = RankRisk(Gram(kernel, samples.X), samples.targets, samples.C, loss)
+    return problem.certificate(machine.weights[0].astype(np.float64))
 
 
 def certify_one_class(kernel: Kernel, machine: Machine, samples: Samples, nu: float, loss: str) -> Certificate:

@@ -407,7 +407,7 @@ class SVMModel:
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows, as for `decision_function`. With a precomputed kernel the training rows.
         y : array-like of shape (n_samples,), default=None
-            Their labels, each of `classes`, or targets; None for outliers.
+            Their labels, each of `classes`, or targets; None for outliers. Of a ranker `svmkit.data.Ranks`, too.
         C : float, default=None
             The cost of a unit of loss; None takes that of the training, which `about` tells.
         loss : str or Loss, default=None
@@ -469,6 +469,8 @@ class SVMModel:
             known = self.about.get("minimised", {}).get("bias", 1.0) if bias is None else float(bias)
             return [certify.certify_all_classes(self.machine, samples, decision, known)]
         objective = read_objective(self.about, self.kernel, self.task, loss, bias)
+        if task_named(self.task).has_groups:
+            return [certify.certify_ranking(self.kernel, self.machine, samples, objective.loss)]
         settled = self.about if "nu" in self.about and C is None else None
         return certify.certify(self.kernel, self.machine, samples, objective, settled)
 
@@ -476,6 +478,8 @@ class SVMModel:
         """Return the class of each used row, and the targets of regression, else none."""
         if self.finds_outliers:
             return np.ones(len(used), dtype=np.int64), np.empty(0)
+        if task_named(self.task).has_groups:
+            return np.zeros(len(used), dtype=np.int64), task_named(self.task).encode_truth(y, n_samples).values[used]
         y, columns = np.asarray(y), len(self.outputs)
         if y.shape != (n_samples,) and not (y.shape == (n_samples, columns) and columns > 1 and not self.levels):
             raise InputError(f"y must hold an answer for each of the {n_samples} rows, not shape {y.shape}")

@@ -156,3 +156,13 @@ def test_other_kernels_and_probabilities_are_refused(queries):
         fit(X, y, task="rank", kernel=RBF(1.0))
     with pytest.raises(InputError, match="no probabilities"):
         fit(X, y, task="rank", kernel=Linear(), calibration="sigmoid")
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_model_certifies_itself(queries, loss):
+    X, y, groups = queries
+    ranker = SVMRanker(loss=loss, C=0.1, tol=1e-8).fit(X, y, groups)
+    (own,), (certificate,) = ranker.certificate_, ranker.model_.certify(X, Ranks(y, groups))
+    assert certificate.primal == pytest.approx(own.primal, rel=1e-12)
+    assert certificate.dual <= own.primal
+    assert certificate.gap <= (1e-2 if loss == "squared_hinge" else 1.0)

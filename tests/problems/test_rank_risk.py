@@ -177,3 +177,24 @@ def test_other_losses_and_weights_of_samples_are_refused():
         RankRisk(gram, y, np.array([1.0, 2.0, 1.0]))
     with pytest.raises(InputError, match="RankRisk: auto, bmrm, ocas, svmperf"):
         solve(RankRisk(gram, y, 1.0), plugins.build("solver", "dcd"))
+
+
+def test_memory_grows_with_the_rows_and_not_with_their_pairs():
+    import tracemalloc
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 4))
+    y = X[:, 0] + rng.normal(size=20_000)  # 200 million pairs
+    tracemalloc.start()
+    fitted = fit(X, y, task="rank", kernel=Linear(), C=1e-7)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert str(fitted.status) == "converged"
+    assert peak < 40e6  # 2 kB a row
+
+
+def test_holes_and_infinite_values_are_refused():
+    X, y, groups, _ = draw(1)
+    X[3, 2] = np.nan
+    with pytest.raises(InputError, match="NaN"):
+        fit(X, Ranks(y, groups), task="rank", kernel=Linear())

@@ -26,9 +26,9 @@ VALUE = 8  # bytes of a kernel value of all rows
 def can_share(path: Path, settings: Settings, task: Task, metric: Metric, each: bool) -> bool:
     """Return whether the fits of a path may take their kernel values from a matrix of all rows.
 
-    They may if the solver takes part (`Solver.shares_folds`), its problem is a dual whose bias is free, one for all
-    rows, of one piecewise loss, or one for each two classes, and nothing but a gap is asked of a fit. If preprocessing is learnt in `each`
-    fold, there must be none, and gamma must be a number.
+    They may if the solver takes part (`Solver.shares_folds`), its problem is a dual of a piecewise loss whose bias is
+    free, one for all rows or one for each two classes, and nothing but a gap is asked of a fit. If preprocessing is
+    learnt in `each` fold, there must be none, and gamma must be a number.
 
     Parameters
     ----------
