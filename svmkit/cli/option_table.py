@@ -180,13 +180,13 @@ _RUN = _panel(
          "and --test-size, and are ranked among themselves; it is no feature."),
     _row("train tune compare curve info", "categorical", list[str], [], "COL,...: columns of which each value is a "
          "category."),
-    _row("evaluate", "groups", str, None, "Column whose rows belong together, for a ranker."),
-    _row("train evaluate", "event", str, None, "Column of a table of --task rank: 1 where the label is the time of an "
-         "event, 0 where it is censored."),
+    _row("compare evaluate", "groups", str, None, "Column of a table whose rows are ranked among themselves."),
+    _row("train compare evaluate", "event", str, None, "Column of a table of --task rank: 1 where the label is the "
+         "time of an event, 0 where it is censored."),
     _row("train tune compare curve", "task", str, None, "classify: each value of the label is a class, however many; "
          "regress: the label is a quantity. Default: numbers with fractions or of many values are a quantity, other "
          "labels are classes. train and compare: outliers, a model of normal rows without labels, of which --nu (0.1) "
-         "is the fraction of outliers at most. train: rank, an order within groups (qid: of svmlight, --groups)."),
+         "is the fraction of outliers at most; rank, an order within groups (qid: of svmlight, --groups)."),
     _row("compare", "metric", str, None, METRIC),
     _row("compare", "repeat", int, None, "Seeds 0 to N-1; default 1.", min=1),
     _row("compare", "jobs", int, 1, "Cells side by side, which then disturb each other's times.", min=1),

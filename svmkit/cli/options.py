@@ -202,8 +202,8 @@ def refuse_ranks(options: Options, command: str) -> None:
 
     if options.task is not None and task_named(options.task).has_groups:
         raise InputError(
-            f"svmkit {command} does not keep groups together, as --task rank needs it: take svmkit train, or "
-            "scikit-learn's searches with SVMRanker"
+            f"svmkit {command} does not keep groups together, as --task rank needs it: take svmkit train or compare, "
+            "or scikit-learn's searches with SVMRanker"
         )
 
 

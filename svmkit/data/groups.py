@@ -81,6 +81,37 @@ def require_columns(
     return kind
 
 
+def without_columns(reading: Reading, groups: str | None, event: str | None) -> Reading:
+    """Return how a table is read, of which columns of groups and events are no features.
+
+    Parameters
+    ----------
+    reading, groups, event
+        As for `with_groups`.
+    """
+    taken = [column for column in (groups, event) if column is not None]
+    return replace(reading, drop=(*reading.drop, *taken)) if taken and not reading.only else reading
+
+
+def fold_groups(data: Dataset, number: int, n_folds: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows for training and for the test, in order, of one of several folds of whole groups.
+
+    Parameters
+    ----------
+    data : Dataset
+        The data set; without groups each row is one.
+    number, n_folds, seed : int
+        The number of the fold, from 0, that of all folds, and the seed that they share.
+    """
+    codes = _codes(data)
+    n_groups = int(codes.max()) + 1
+    if n_groups < n_folds:
+        raise InputError(f"{data.name} has {n_groups} groups, too few for {n_folds} folds: give fewer folds")
+    of_group = np.random.default_rng(seed).permutation(n_groups) % n_folds
+    held = of_group[codes] == number
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
 def split_groups(data: Dataset, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows for training and for the test, in order, such that each group is in one of the two.
 
@@ -91,14 +122,18 @@ def split_groups(data: Dataset, fraction: float, seed: int) -> tuple[np.ndarray,
     fraction, seed : float, int
         The share of the groups to hold out, at least one and not all, and the seed of the choice.
     """
-    names = np.arange(data.n_samples) if data.groups is None else data.groups
-    codes = np.unique(names, return_inverse=True)[1]
+    codes = _codes(data)
     n_groups = int(codes.max()) + 1
     if n_groups < 2:
         raise InputError(f"{data.name} has one group, which cannot be divided: give --test FILE")
     order = np.random.default_rng(seed).permutation(n_groups)
     held = np.isin(codes, order[: min(max(round(fraction * n_groups), 1), n_groups - 1)])
     return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def _codes(data: Dataset) -> np.ndarray:
+    """Return the group of each row as a number from 0."""
+    return np.arange(data.n_samples) if data.groups is None else np.unique(data.groups, return_inverse=True)[1]
 
 
 def _flags(path: Path, column: str, values: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from svmkit.data.prepare.ranks import encode_ranks
 from svmkit.errors import InputError
 from svmkit.problems.risks.comparable import Order, make_order
-from svmkit.scoring.metric import Metric
+from svmkit.scoring.metric import Metric, require_metric
 
 FIRST = 10  # places of a group that NDCG looks at unless another number is given
 NAMES = "concordance", "auc", "kendall_tau", "ndcg"
@@ -91,7 +91,7 @@ class RankMetric(Metric):
             There is no such metric.
         """
         name = NAMES[0] if name is None else name.strip().replace("-", "_")
-        if name not in NAMES and not re.fullmatch(r"ndcg@[1-9]\d*", name):
+        if not _measures_orders(name):
             raise InputError(f"metric {name} does not measure orders: give one of {', '.join(NAMES)}, or ndcg@5")
         return cls(name, np.empty(0))
 
@@ -111,6 +111,16 @@ class RankMetric(Metric):
     def value(self, truth: Any, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None) -> float:
         name, _, first = self.name.partition("@")
         return getattr(RankScores.from_predictions(predicted, truth, int(first) if first else FIRST), name)
+
+
+def require_any_metric(name: str) -> str:
+    """Return the name of a metric of orders, classes or quantities; raise InputError as `require_metric` does."""
+    given = name.strip().replace("-", "_")
+    return given if _measures_orders(given) else require_metric(name)
+
+
+def _measures_orders(name: str) -> bool:
+    return name in NAMES or bool(re.fullmatch(r"ndcg@[1-9]\d*", name))
 
 
 def _mean(values: np.ndarray, used: np.ndarray) -> float:

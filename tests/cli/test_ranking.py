@@ -117,10 +117,27 @@ def test_what_cannot_be_ranked_is_said_in_one_line(args, words):
     assert "\n" not in str(told.value)
 
 
-@pytest.mark.parametrize("command", ["tune", "compare"])
+@pytest.mark.parametrize("command", ["tune", "curve"])
 def test_commands_that_would_part_groups_refuse(command):
     with pytest.raises(InputError, match=f"svmkit {command} does not keep groups together"):
-        run(command, "q.svm", "--task", "rank", *(["--solvers", "ocas"] if command == "compare" else []))
+        run(command, "q.svm", "--task", "rank")
+
+
+@pytest.mark.slow
+def test_compare_measures_orders_of_whole_groups():
+    own = ("--task", "rank", "--solvers", "ocas,svmperf", "--no-track", "--no-curve", "-C", "0.1", "--scale", "none")
+    given = ["compare", "q.csv", "--groups", "query", "--cv", "4", "--metric", "ndcg@3", *own, "--json"]
+    records = [json.loads(line) for line in CliRunner().invoke(app, given).stdout.splitlines()]
+    assert len(records) == 8
+    for record in records:
+        assert (record["status"], record["problem"], record["n_test"]) == ("converged", "RankRisk", 50)
+        assert record["test_scores"]["groups"] == 10
+        assert 0.5 < record["test_metric"] <= 1.0
+
+
+def test_curve_of_a_model_measures_within_groups():
+    result = train("q.csv", "--groups", "query", "--test-size", "0.25", "--curve")
+    assert result["curve"][-1]["score"] == pytest.approx(result["test_scores"]["concordance"])
 
 
 def test_options_of_ranks_are_refused_without_them():

@@ -18,7 +18,6 @@ from svmkit.cli.options import (
     flag,
     key_values,
     label_column,
-    refuse_ranks,
     require_known,
     require_of_task,
 )
@@ -35,8 +34,9 @@ from svmkit.errors import InputError, SvmkitError, SvmkitWarning, one_line
 from svmkit.model.calibration import KINDS
 from svmkit.runtime import files
 from svmkit.runtime.terminal import say
-from svmkit.scoring.metric import require_metric, title
-from svmkit.tasks import TASKS
+from svmkit.scoring.metric import title
+from svmkit.scoring.ranks import require_any_metric
+from svmkit.tasks import TASKS, task_named
 from svmkit.tracking import Tracker
 from svmkit.training.settings import resolve
 
@@ -80,7 +80,6 @@ class CompareOptions(Options):
             if self.jobs != 1 or self.threads is not None:
                 raise InputError("--scheduler runs a cell a worker, with its threads: leave --jobs and --threads out")
         require_known(self, task=TASKS, calibrate=KINDS)
-        refuse_ranks(self, "compare")
         require_of_task(self, self.task)
         if self.time_limit is not None and not self.time_limit > 0:
             raise InputError(f"--time-limit must be > 0, not {self.time_limit}")
@@ -119,10 +118,11 @@ class CompareOptions(Options):
             "stop": self.stop or f"gap:{self.tol or 1e-3:g}",
             "seeds": self.repeat or 1,
         }
-        shared = {name: getattr(self, name) for name in SHARED} | {
-            "kernel": {"name": self.kernel or "rbf", **of_kernel} if of_kernel else self.kernel,
+        kernel = self.kernel or task_named(self.task).kernel
+        shared = {name: getattr(self, name, None) for name in SHARED} | {
+            "kernel": {"name": kernel or "rbf", **of_kernel} if of_kernel else kernel,
             "loss": {"name": self.loss, **of_loss} if of_loss else self.loss,
-            "metric": None if self.metric is None else require_metric(self.metric),
+            "metric": None if self.metric is None else require_any_metric(self.metric),
             "class_weight": class_weights(self.class_weight),
             "test": self.test if self.test_size is None else self.test_size,
             "label": label_column(self.label),

@@ -9,6 +9,7 @@ from svmkit.cli.common import cells_shown, emit, note
 from svmkit.cli.comparing.comparison import CellsJob, CompareOptions
 from svmkit.cli.comparing.comparison_table import format_mean, make_console
 from svmkit.cli.option_table import Options
+from svmkit.cli.options import refuse_ranks
 from svmkit.compare.cells import runner
 from svmkit.compare.learning import growth, learning_cells, plot_learning_curve, with_test
 from svmkit.compare.report.plots import numbers
@@ -31,6 +32,7 @@ class Learning(CellsJob):
     noun = "fits"
 
     def __init__(self, options: Options) -> None:
+        refuse_ranks(options, "curve")
         self.options, self.plot, self.out = options, options.plot, options.out
         plot, out = options.plot, options.out
         if plot and Path(plot).suffix.lower() not in PICTURES:

@@ -12,11 +12,10 @@ from svmkit.cli.options import require_of_task
 from svmkit.cli.training.train_options import TrainOptions
 from svmkit.data import Dataset, Gathered, Storage, load
 from svmkit.data.classes import with_labels_like, with_task
-from svmkit.data.groups import require_columns, split_groups, with_groups
+from svmkit.data.groups import require_columns, split_groups, with_groups, without_columns
 from svmkit.data.prepare import scaling
 from svmkit.data.prepare.encoding import LAST
 from svmkit.data.prepare.imputing import require_values
-from svmkit.data.prepare.reading import Reading
 from svmkit.data.splitting import part, split
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
@@ -48,7 +47,7 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
     how = options.reading
     if task_named(options.task).has_groups:
         require_columns(options.data, options.groups, options.event, how)
-        how = read_without_groups(options)
+        how = without_columns(replace(how, groups=None), options.groups, options.event)
     reading = {"reading": how, "n_features": options.n_features, "storage": storage}
     train = load(options.data, **reading, labelled=supervised, holes=holes)
     if task_named(options.task).has_groups:
@@ -79,15 +78,6 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
         note(f"{train.name}: {line}")
     sha256 = train.fingerprint() if options.is_kept else None
     return Sets(train, test, train.n_samples, train.n_features, sha256)
-
-
-def read_without_groups(options: TrainOptions) -> Reading:
-    """Return how a table is read, whose columns of groups and events are no features."""
-    reading, taken = (
-        replace(options.reading, groups=None),
-        [column for column in (options.groups, options.event) if column is not None],
-    )
-    return replace(reading, drop=(*reading.drop, *taken)) if taken and not reading.only else reading
 
 
 def _storage(options: TrainOptions, is_linear: bool) -> Storage:

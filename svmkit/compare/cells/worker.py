@@ -24,6 +24,7 @@ from svmkit.compare.plan.sets import Sets, prepare
 from svmkit.compare.plan.spec import Cell
 from svmkit.data.classes import answers
 from svmkit.data.prepare.scaling import standard_note
+from svmkit.data.splitting import part
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning
 from svmkit.model.calibration import FOLDS
 from svmkit.model.model import SVMModel
@@ -120,7 +121,7 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
         _bench.metric = _metric(method, sets, data.get("metric"))
         validation = sets.test if curve and method.task.is_supervised else None
         with _collect_notes() as notes:
-            fitted = train(rows.X, rows.y, method, flags=rows.flags, validation=validation)
+            fitted = train(rows.X, rows.truth, method, flags=rows.flags, validation=validation)
     except Exception as error:  # a third party's solver may raise anything
         return failure(record, error)
     _bench.trained = RunRecord(method.solver, method.kernel, fitted, rows.name, rows.n_samples, rows.n_features)
@@ -133,7 +134,8 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
 def _metric(method: Method, sets: Sets, name: str | None) -> Metric | None:
     """Return what is measured on the test rows besides accuracy; None where there are no labels to compare with."""
     if method.task.is_supervised:
-        return metric_for(name, *answers(sets.train), method.settings.class_weight, levels=method.levels)
+        given: dict[str, Any] = {"levels": method.levels, "has_groups": method.task.has_groups}
+        return metric_for(name, *answers(sets.train), method.settings.class_weight, **given)
     if sets.test is None:
         return None
     if sets.test.y is not None:
@@ -161,7 +163,7 @@ def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dic
             record["test_outliers"] = float(np.mean(predicted < 0))
         scores = None
         if sets.test.y is not None:
-            scores = scores_of(model, predicted, sets.test.y, decision)
+            scores = scores_of(model, predicted, sets.test.truth, decision)
             known: dict[str, Any] = {"test_accuracy": scores.accuracy, "test_scores": scores.summary()}
             if isinstance(scores, QuantityScores):
                 known |= {"test_r2": scores.r2, "test_rmse": scores.rmse, "test_mae": scores.mae}
@@ -170,7 +172,7 @@ def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dic
             known |= _probabilities(model, sets)
             metric = _bench.metric
             if metric is not None and metric.name not in ("accuracy", *OF_QUANTITIES):
-                known["test_metric"] = metric.score_model(model, sets.test.X, sets.test.y)
+                known["test_metric"] = metric.score_model(model, sets.test.X, sets.test.truth)
             record |= plain(known)
         trained = replace(trained, test_scores=scores, predict_s=record["predict_s"])
     if tracking is not None and record["status"] != Status.INTERRUPTED:
@@ -236,7 +238,7 @@ def _warm(sets: Sets, cell: Cell) -> None:
             return  # the fit itself reports it
         few = [np.flatnonzero(codes == c)[: max(FOLDS, WARM_ROWS // len(classes))] for c in range(min(len(classes), 3))]
         rows = np.sort(np.concatenate(few))
-    y = None if train_rows.y is None else train_rows.y[rows]
+    y = None if train_rows.y is None else part(train_rows, rows).truth
     # limits on support vectors, which a solver applies in compiled code of its own
     limits = Stop(tuple(rule for rule in cell.training.rules.criteria if isinstance(rule, Support)))
     stop = limits | Iterations(WARM_STEPS) | Seconds(WARM_SECONDS)

@@ -16,7 +16,7 @@ from svmkit.kernels.functions import Kernel
 from svmkit.losses.base import Loss
 from svmkit.losses.by_name import canonical_name, loss_names, make_loss
 from svmkit.model.calibration import require_kind
-from svmkit.scoring.metric import require_metric
+from svmkit.scoring.ranks import require_any_metric
 from svmkit.solver.selection import by_name
 from svmkit.tasks import TASKS, task_named
 from svmkit.training.settings import Settings, resolve
@@ -26,7 +26,7 @@ OPTIONS = (*OBJECTIVE, "multiclass", "class_weight", "impute", "scale", "memory"
 """The options of training that a set has, by their names in `Settings`."""
 OF_SOLVERS = ("sampler", "calibrate", "loss")
 """The options that a solver has, or else its set."""
-OF_A_TABLE = ("label", "decimal", "encoding", "drop", "only", "categorical", "task")
+OF_A_TABLE = ("label", "decimal", "encoding", "drop", "only", "categorical", "groups", "event", "task")
 SHARED = ("test", "splits", "cv", "strict", "metric", "kernel", "gamma", *OPTIONS, "calibrate", "loss", *OF_A_TABLE)
 """The keys that a set has, or else the spec for all sets."""
 _DATA = {"source", "rows", "n_features", "positive", "solvers", "sampler", *SHARED}
@@ -187,7 +187,7 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
         raise InputError(f"{where}.strict should be true or false, not {entry['strict']!r}")
     if "metric" in entry:
         with fields.located(f"{where}.metric"):
-            entry["metric"] = require_metric(str(entry["metric"]))
+            entry["metric"] = require_any_metric(str(entry["metric"]))
     by_name.sampler(entry.get("sampler"))
     if "solvers" in entry:
         entry["solvers"] = [str(name) for name in fields.as_list(entry["solvers"])]

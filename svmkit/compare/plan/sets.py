@@ -13,6 +13,7 @@ import numpy as np
 from svmkit.compare.plan.entries import build_kernel, first_rows
 from svmkit.data import Dataset, load
 from svmkit.data.classes import CLASSIFY, with_labels_like, with_task
+from svmkit.data.groups import fold_groups, require_columns, split_groups, with_groups, without_columns
 from svmkit.data.places.sources import find
 from svmkit.data.prepare.imputing import require_values
 from svmkit.data.prepare.preprocessing import Preprocessing
@@ -37,7 +38,14 @@ def prepare(settings: dict[str, Any]) -> Sets:
     where = f"data.{settings['source']}"
     task, reading = settings.get("task"), Reading.from_options(settings)
     how: dict[str, Any] = {"holes": "impute" in settings, "labelled": task_named(task).is_supervised}
-    train = load(settings["source"], n_features=settings.get("n_features"), reading=reading, **how)
+    columns = {name: settings.get(name) for name in ("groups", "event")}
+    has_groups = task_named(task).has_groups
+    if has_groups:
+        require_columns(settings["source"], **columns, reading=reading)
+    of_features = without_columns(reading, **columns)
+    train = load(settings["source"], n_features=settings.get("n_features"), reading=of_features, **how)
+    if has_groups:
+        train = with_groups(train, settings["source"], **columns, reading=reading)
     if how["labelled"]:
         train = with_task(train, CLASSIFY if "positive" in settings else task)
     else:
@@ -45,13 +53,16 @@ def prepare(settings: dict[str, Any]) -> Sets:
     train = part(train, first_rows(where, settings))
     test, stratify = settings["test"], train.y is not None and not task_named(train.task).has_targets
     held: Dataset | None = None
-    if isinstance(test, dict) and "cv" in test:
+    if isinstance(test, dict) and has_groups:
+        train, held = (part(train, rows) for rows in _whole_groups(train, test))
+    elif isinstance(test, dict) and "cv" in test:
         train, held = fold(train, test["fold"], test["cv"], test["seed"], stratify=stratify)
     elif isinstance(test, dict):
         train, held = split(train, float(test["hold_out"]), test["seed"], stratify=test.get("stratify", stratify))
     elif test is not None:
         wider = not (settings.get("strict", False) or how["holes"] or train.encoding)
         held = load(test, n_features=train.n_features, wider=wider, encoding=train.encoding, **how)
+        held = with_groups(held, test, **columns, reading=reading) if has_groups else held
         held = with_labels_like(held, train)
     if "sample" in settings:  # of a learning curve: the test rows stay the same
         train = sample(train, *settings["sample"])
@@ -63,6 +74,13 @@ def prepare(settings: dict[str, Any]) -> Sets:
     if how["holes"]:
         require_values(train.X, train.encoding.feature_names if train.encoding else None)
     return Sets(train, held, _kernel(where, settings, train))
+
+
+def _whole_groups(data: Dataset, test: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows for training and those for the test, which are whole groups."""
+    if "cv" in test:
+        return fold_groups(data, test["fold"], test["cv"], test["seed"])
+    return split_groups(data, float(test["hold_out"]), test["seed"])
 
 
 def digests(settings: dict[str, Any]) -> dict[str, str]:

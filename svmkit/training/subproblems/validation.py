@@ -42,7 +42,7 @@ class Validation:
     """
 
     def __init__(self, held: Held, data: TrainingData, metric: Metric | None = None) -> None:
-        X, y = (held.X, held.y) if isinstance(held, Dataset) else held
+        X, y = (held.X, held.truth) if isinstance(held, Dataset) else held
         X, n_features = as_features(X, what="the validation X"), data.raw.shape[1]
         self._width = max(n_features, X.shape[1]) if isinstance(held, Dataset) else n_features
         X = pad_or_refuse_columns(X, self._width, what="the validation X", name="fit")
