@@ -147,6 +147,15 @@ def column_or_1d(y):
     return np.asarray(y).ravel()
 
 
+def has_columns(y: Any) -> bool:
+    """Return whether y has several columns: an array, a table, or a list of lists."""
+    shape = getattr(y, "shape", None)
+    if shape is not None:
+        return len(shape) == 2 and shape[1] > 1
+    first = y[0] if isinstance(y, list | tuple) and len(y) else None
+    return isinstance(first, list | tuple | np.ndarray) and len(first) > 1
+
+
 class Lacking(InputError, AttributeError):
     """The solver or the calibration of an estimator does not allow a method."""
 

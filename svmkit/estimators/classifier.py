@@ -10,12 +10,12 @@ from typing import Any, Literal
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.estimators.base import Lacking, column_or_1d, features_to_predict, only_where, options_by_name
+from svmkit.estimators.base import Lacking, column_or_1d, features_to_predict, has_columns, only_where, options_by_name
 from svmkit.estimators.estimator import SVMEstimator, describe, require_stream
 from svmkit.estimators.sklearn_bases import ClassifierMixin
 from svmkit.losses.by_name import is_likelihood
 from svmkit.model.model import SVMModel
-from svmkit.tasks import Classification
+from svmkit.tasks import Classification, MultiLabel
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method
 from svmkit.training.stream.online import Online
@@ -123,8 +123,9 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), float32 or float64
             The training samples. For a precomputed kernel, the kernel values (n_samples, n_samples).
-        y : array-like of shape (n_samples,)
-            The labels, numbers or text.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            The labels, numbers or text; or a 0/1 matrix with a column for each of several labels, which a row may have
+            or not: one model learns all, on the same kernel rows, and predicts such a matrix.
         sample_weight : array-like of shape (n_samples,), default=None
             The weight of each sample, >= 0.
         validation : tuple (X, y), default=None
@@ -142,7 +143,9 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         InputError
             The data or parameters cannot be used. It is a ValueError.
         """
-        self._train(X, column_or_1d(y), sample_weight=sample_weight, validation=validation, groups=groups)
+        y = column_or_1d(y)
+        task = MultiLabel() if has_columns(y) else None
+        self._train(X, y, task=task, sample_weight=sample_weight, validation=validation, groups=groups)
         return self
 
     @only_where(require_stream)
@@ -197,7 +200,8 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
 
     def _take(self, trained: Fit, method: Method) -> None:
         super()._take(trained, method)
-        self.classes_ = trained.model.classes
+        outputs = trained.model.outputs
+        self.classes_ = np.arange(len(outputs)) if outputs else trained.model.classes
 
     def decision_function(self, X) -> np.ndarray:
         """Compute the decisions, at margins of -1 and +1.
@@ -220,12 +224,12 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         decision = self.model_.decision_function(X, n_threads=self.n_threads)
         if self.model_.calibration is not None and (len(self.classes_) == 2 or self.decision_function_shape == "ovr"):
             return self.model_.log_odds(decision)
-        if len(self.classes_) == 2 or self.decision_function_shape == "ovo":
+        if len(self.classes_) == 2 or self.decision_function_shape == "ovo" or self.model_.outputs:
             return decision
         return self.model_.scores(decision)
 
     def predict(self, X) -> np.ndarray:
-        """Predict the labels (n_samples,) of samples X (n_samples, n_features)."""
+        """Predict the labels of samples X (n_samples, n_features): (n_samples,), or a 0/1 matrix of several labels."""
         X = self._ready(X)
         return self.model_.predict(X, n_threads=self.n_threads)
 
@@ -267,3 +271,8 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         """Predict the logarithms of `predict_proba` (n_samples, n_classes)."""
         X = features_to_predict(self, X)
         return self.model_.predict_log_proba(X, n_threads=self.n_threads)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags

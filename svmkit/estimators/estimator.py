@@ -211,15 +211,17 @@ class SVMEstimator(BaseEstimator):
         self.cv_results_ = {} if result is None else result.cv_results_
         return trained
 
-    def _train(self, X: Any, y: Any, *, groups: Any = None, **options: Any) -> None:
-        """Train on samples, with further options of `svmkit.training.train.train`, and set the fitted attributes."""
+    def _train(self, X: Any, y: Any, *, task: Task | None = None, groups: Any = None, **options: Any) -> None:
+        """Train on samples, with further options of `svmkit.training.train.train`, and set the fitted attributes; None
+        is the task of the estimator.
+        """
         names, settings = self._names_to_choose(), self._settings()
         for name in OF_SEARCH:
             vars(self).pop(name, None)  # of an earlier fit
         if groups is not None and not names:
             raise InputError("groups are for parameters that are 'cv': nothing else is divided into folds")
         check_names(self, X, reset=True)
-        method = resolve(settings, self.task)
+        method = resolve(settings, task or self.task)
         if getattr(self, "warm_start", False):
             options["start"] = getattr(self, "model_", None)
         trained: Fit

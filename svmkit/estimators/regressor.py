@@ -104,8 +104,8 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), float32 or float64
             The training samples. For a precomputed kernel, the kernel values (n_samples, n_samples).
-        y : array-like of shape (n_samples,)
-            The targets, finite numbers.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            The targets, finite numbers; of several columns one model learns all, on the same kernel rows.
         sample_weight : array-like of shape (n_samples,), default=None
             The weight of each sample, >= 0.
         validation : tuple (X, y), default=None
@@ -182,8 +182,8 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The samples.
-        y : array-like of shape (n_samples,)
-            Their targets.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Their targets; of several columns R2 is the mean over them.
         sample_weight : array-like of shape (n_samples,), default=None
             The weight of each sample.
 
@@ -200,3 +200,8 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         targets = as_targets(y, n_samples=len(predicted), varied=False)
         losses = [loss.value(targets, h) for loss, h in zip(levels, predicted.T, strict=True)]
         return -float(np.average(np.mean(losses, axis=0), weights=sample_weight))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

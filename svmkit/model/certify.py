@@ -72,7 +72,8 @@ def certify(
     levels = objective.loss.levels
     if is_regression and len(levels) not in (1, len(machine.intercept)):
         raise InputError(f"loss={objective.loss.words} has {len(levels)} levels, the model {len(machine.intercept)}")
-    subproblems = _outputs(machine, samples.targets) if is_regression else _subproblems(machine, samples.codes)
+    has_targets = is_regression or samples.targets.ndim == 2
+    subproblems = _outputs(machine, samples.targets) if has_targets else _subproblems(machine, samples.codes)
     for k, rows, target in subproblems:
         C, loss = samples.C[rows], levels[k if len(levels) > 1 else 0]
         given = None if samples.dual is None else samples.dual[rows, k]
@@ -117,9 +118,11 @@ def _read_settled(settled: Mapping[str, Any], name: str, k: int, least: float) -
 
 
 def _outputs(machine: Machine, targets: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Yield the number, the rows and the targets of each output of a regression."""
+    """Yield the number, the rows and the targets of each output whose targets are not all the same."""
     for k in range(len(machine.intercept)):
-        yield k, np.arange(len(targets)), targets if targets.ndim == 1 else targets[:, k]
+        target = targets if targets.ndim == 1 else targets[:, k]
+        if targets.ndim == 1 or (target != target[0]).any():
+            yield k, np.arange(len(targets)), target
 
 
 def _subproblems(machine: Machine, codes: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:

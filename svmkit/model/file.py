@@ -200,9 +200,10 @@ def _require_valid(parts: dict[str, Any]) -> None:
     outputs, sorts = parts["outputs"], parts["non_crossing"]
     if not all(isinstance(name, str) for name in outputs) or len(outputs) == 1 or not isinstance(sorts, bool):
         raise ValueError("its outputs are not known")
-    if (outputs and not TASKS[parts["task"]].has_targets) or (sorts and not outputs):
-        raise ValueError("only a regression has several outputs")
-    if TASKS[parts["task"]].has_targets:
+    of = TASKS[parts["task"]]
+    if (outputs and (of.has_classes or not of.is_supervised)) or (sorts and not outputs):
+        raise ValueError("its task has one output")
+    if of.has_targets or outputs:
         n_outputs = len(parts["outputs"]) or 1
         owners, shapes, fits = 1, ((n_outputs, n_sv), (n_outputs,)), k == 0
     elif parts["multiclass"] != "ovo" and k > 2:

@@ -71,8 +71,9 @@ class SVMModel:
         `width` columns as their result: `n_features`, and one more for each column whose holes are told apart.
     about : dict, default={}
         Plain values that are saved with the model, such as the solver, C and the certified gap.
-    task : {"classify", "regress", "outliers"}, default="classify"
-        What the model predicts: classes, quantities, or -1 for outliers and 1 for all others.
+    task : {"classify", "regress", "outliers", "multilabel"}, default="classify"
+        What the model predicts: classes, quantities, -1 for outliers and 1 for all others, or 1 for each label that a
+        row has and 0 for the others.
     multiclass : {"ovo", "ovr", "crammer_singer"}, default="ovo"
         The decisions of more than two classes: one for each class pair, for each class against the rest, or for each
         class in the machine of Crammer and Singer.
@@ -288,7 +289,7 @@ class SVMModel:
         InputError
             X has another number of columns, values that are missing or infinite, or too large for the kernel.
         """
-        if self.regresses:
+        if self.regresses or self.outputs:
             return self.labels(self.decision_function(X, n_threads=n_threads))
         X = self._check(X)
         codes = np.empty(X.shape[0], dtype=np.int64)
@@ -304,6 +305,8 @@ class SVMModel:
         """
         if self.regresses:
             return np.sort(decision, axis=1) if self.non_crossing else decision
+        if self.outputs:
+            return (decision > 0.0).astype(np.int64)
         return self.classes[self._codes(self._select_trained(decision))]
 
     def scores(self, decision: np.ndarray) -> np.ndarray:
@@ -423,7 +426,8 @@ class SVMModel:
         Returns
         -------
         list of Certificate
-            One for each decision, or one for the machine of Crammer and Singer. Without dual weights `dual` and `gap`
+            One for each decision, or one for the machine of Crammer and Singer; a label that all rows have, or none,
+            has none. Without dual weights `dual` and `gap`
             are None, and `rounding` bounds the relative rounding error of P.
 
         Raises
@@ -468,7 +472,7 @@ class SVMModel:
             decision = self.decision_function(given).reshape(len(codes), -1)
             known = self.about.get("minimised", {}).get("bias", 1.0) if bias is None else float(bias)
             return [certify.certify_all_classes(self.machine, samples, decision, known)]
-        objective = read_objective(self.about, self.kernel, self.task, loss, bias)
+        objective = read_objective(self.about, self.kernel, task_named(self.task).loss_task, loss, bias)
         if task_named(self.task).has_groups:
             return [certify.certify_ranking(self.kernel, self.machine, samples, objective.loss)]
         settled = self.about if "nu" in self.about and C is None else None
@@ -485,6 +489,8 @@ class SVMModel:
             raise InputError(f"y must hold an answer for each of the {n_samples} rows, not shape {y.shape}")
         if self.regresses:
             return np.zeros(len(used), dtype=np.int64), y.astype(np.float64)[used]
+        if self.outputs:
+            return np.zeros(len(used), dtype=np.int64), np.where(y[used] > 0, 1.0, -1.0)
         place = {label: code for code, label in enumerate(self.classes.tolist())}
         codes = np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
         if (codes < 0).any():

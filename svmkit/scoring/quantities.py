@@ -32,8 +32,14 @@ class QuantityScores:
 
     @classmethod
     def from_predictions(cls, predicted: np.ndarray, targets: np.ndarray) -> QuantityScores:
-        """Compare predictions with targets, both (n_samples,) numbers."""
+        """Compare predictions with targets, both (n_samples,) numbers; of several columns the means over them."""
         targets = np.asarray(targets, dtype=np.float64)
+        if targets.ndim == 2:
+            each = [cls.from_predictions(*columns) for columns in zip(predicted.T, targets.T, strict=True)]
+            means = {
+                name: float(np.mean([vars(one)[name] for one in each])) for name in ("r2", "rmse", "mae", "spread")
+            }
+            return cls(len(targets), **means)
         errors = targets - predicted
         with np.errstate(over="ignore", invalid="ignore"):
             squares, variance = float(np.mean(errors * errors)), float(targets.var())

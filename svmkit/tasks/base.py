@@ -25,8 +25,10 @@ class Answers(NamedTuple):
         The labels in ascending order; none in regression.
     codes : ndarray of shape (n,), int
         The class of each sample; 0 in regression.
-    targets : ndarray of shape (n,), float64, or None, default=None
+    targets : ndarray of shape (n,) or (n, n_outputs), float64, or None, default=None
         The targets; None for classes.
+    names : tuple of str, default=()
+        The names of the columns of the targets, where there are several.
 
     Examples
     --------
@@ -39,10 +41,11 @@ class Answers(NamedTuple):
     classes: np.ndarray
     codes: np.ndarray
     targets: np.ndarray | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def values(self) -> np.ndarray:
-        """The labels of the samples, or the targets where there are any: (n,)."""
+        """The labels of the samples, or the targets where there are any: (n,), or a column for each output."""
         return self.classes[self.codes] if self.targets is None else self.targets
 
 
@@ -57,6 +60,8 @@ class Output(NamedTuple):
         Its column of the targets; None where there is one column for all outputs.
     loss : Loss or None
         Its loss; None where all outputs have that of the method.
+    constant : float or None, default=None
+        The decision for every row where there is nothing to learn, since all samples have the same answer.
 
     Examples
     --------
@@ -69,6 +74,7 @@ class Output(NamedTuple):
     name: str
     column: int | None = None
     loss: Any = None
+    constant: float | None = None
 
 
 class Task(ABC):
@@ -80,6 +86,8 @@ class Task(ABC):
     ----------
     name : str
         The name, as files and the option `task` have it.
+    loss_task : str
+        The task that losses and problems of it are of.
     noun : str
         What is trained, in words, such as "regression".
     machine : str
@@ -110,6 +118,7 @@ class Task(ABC):
     """
 
     name: ClassVar[str]
+    loss_task: ClassVar[str]
     noun: ClassVar[str]
     machine: ClassVar[str]
     has_classes: ClassVar[bool] = False
@@ -212,7 +221,7 @@ class Task(ABC):
 
     def formulation(self, method: Any) -> str:
         """Return the objective in words, such as "hinge, free bias"; equal words mean equal objectives."""
-        return method.solver.formulation(method.kernel, self.name)
+        return method.solver.formulation(method.kernel, self.loss_task)
 
     def limits_support(self, settings: Any) -> bool:
         """Return whether a solver may hand over to one that improves within a limit on support vectors."""

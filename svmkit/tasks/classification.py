@@ -24,6 +24,7 @@ class Classification(Task):
     """
 
     name: ClassVar[str] = "classify"
+    loss_task: ClassVar[str] = "classify"
     noun: ClassVar[str] = "classification"
     machine: ClassVar[str] = "a classifier"
     has_classes: ClassVar[bool] = True

@@ -5,11 +5,14 @@ from __future__ import annotations
 from svmkit.errors import InputError
 from svmkit.tasks.base import Task
 from svmkit.tasks.classification import Classification
+from svmkit.tasks.multi_label import MultiLabel
 from svmkit.tasks.one_class import OneClass
 from svmkit.tasks.ranking import Ranking
 from svmkit.tasks.regression import Regression
 
-TASKS: dict[str, Task] = {task.name: task for task in (Classification(), Regression(), OneClass(), Ranking())}
+TASKS: dict[str, Task] = {
+    task.name: task for task in (Classification(), Regression(), OneClass(), Ranking(), MultiLabel())
+}
 """Each task by its name."""
 
 

@@ -31,6 +31,7 @@ class OneClass(Task):
     """
 
     name: ClassVar[str] = "outliers"
+    loss_task: ClassVar[str] = "outliers"
     noun: ClassVar[str] = "outliers"
     machine: ClassVar[str] = "a detector of outliers"
     is_supervised: ClassVar[bool] = False

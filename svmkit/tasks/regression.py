@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from svmkit.data.prepare.labels import as_targets
+from svmkit.data.prepare.labels import as_targets, names_of_columns
+from svmkit.errors import InputError
 from svmkit.losses.by_name import make_loss
 from svmkit.tasks.base import Answers, Output, Task
 
@@ -23,6 +24,7 @@ class Regression(Task):
     """
 
     name: ClassVar[str] = "regress"
+    loss_task: ClassVar[str] = "regress"
     noun: ClassVar[str] = "regression"
     machine: ClassVar[str] = "a regression"
     has_targets: ClassVar[bool] = True
@@ -34,11 +36,16 @@ class Regression(Task):
     }
 
     def encode(self, y: Any, n_samples: int) -> Answers:
-        targets = as_targets(y, n_samples=n_samples)
-        return Answers(np.empty(0), np.zeros(n_samples, dtype=np.int64), targets)
+        targets = as_targets(y, n_samples=n_samples, several=True)
+        names = names_of_columns(y, targets.shape[1]) if targets.ndim == 2 else ()
+        return Answers(np.empty(0), np.zeros(n_samples, dtype=np.int64), targets, names)
 
     def outputs(self, answers: Answers, method: Any) -> tuple[Output, ...]:
         levels = method.loss.levels
+        if answers.names and len(levels) > 1:
+            raise InputError(f"y has {len(answers.names)} columns, and the loss {len(levels)} levels: give one of both")
+        if answers.names:
+            return tuple(Output(name, column) for column, name in enumerate(answers.names))
         return tuple(Output(f"tau={loss.level:g}", None, loss) for loss in levels) if len(levels) > 1 else ()
 
     def identity(self, answers: Answers, settings: Any) -> np.ndarray:

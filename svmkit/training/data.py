@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from svmkit.data.prepare.features import as_features, require_finite
 from svmkit.data.prepare.preprocessing import Preprocessing
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.engines import with_int32_indices
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Grams, parse_bytes
@@ -172,9 +173,14 @@ class TrainingData:
         outputs = task.outputs(answers, method)
         if settings.non_crossing and not any(output.loss for output in outputs):
             raise InputError("non_crossing sorts the predictions of several levels: give loss=quantile and several tau")
-        return replace(
+        data = replace(
             data, own_weights=own, preparation=preparation, outputs=outputs, non_crossing=settings.non_crossing
         )
+        for output in data.division.outputs:
+            if output.constant is not None:
+                what = "all samples have label" if output.constant > 0.0 else "no sample has label"
+                warnings.warn(f"{what} {output.name}: so it is predicted for every row", SvmkitWarning, stacklevel=4)
+        return data
 
     @property
     def classes(self) -> np.ndarray:
@@ -195,7 +201,20 @@ class TrainingData:
     def division(self) -> Division:
         """How the data fall into subproblems."""
         name = "outputs" if self.outputs else self.task.division(self.multiclass, len(self.classes))
-        return DIVISIONS[name](self.classes, self.task.noun, self.outputs, self.non_crossing)
+        return DIVISIONS[name](self.classes, self.task.noun, self._divided_outputs, self.non_crossing)
+
+    @property
+    def _divided_outputs(self) -> tuple[Output, ...]:
+        """The outputs, those without anything to learn from the samples of weight > 0 as constants."""
+        if self.task.has_targets or not self.outputs:
+            return self.outputs
+        used = self.answers.values[self.weights > 0]
+        same = (used == used[:1]).all(axis=0)
+        if not len(used) or same.all():
+            raise InputError("each label is the same in all samples of weight > 0: there is nothing to learn")
+        return tuple(
+            output._replace(constant=float(used[0, j])) if same[j] else output for j, output in enumerate(self.outputs)
+        )
 
     @property
     def has_class_pairs(self) -> bool:

@@ -250,29 +250,48 @@ class SeveralOutputs(Division):
 
     many: ClassVar[str] = "outputs"
 
+    @cached_property
+    def learnt(self) -> list[Output]:
+        """The outputs of the subproblems: those whose answer is not the same in all samples."""
+        return [output for output in self.outputs if output.constant is None]
+
     @property
     def parts(self) -> list[tuple[int, int]]:
-        return [(0, 0)] * len(self.outputs)
+        return [(0, 0)] * len(self.learnt)
 
     def name(self, k: int) -> str:
-        return self.outputs[k].name
+        return self.learnt[k].name
 
     def target(self, answers: Answers, rows: np.ndarray, k: int) -> np.ndarray:
-        values, column = answers.values[rows], self.outputs[k].column
+        values, column = answers.values[rows], self.learnt[k].column
         return values if column is None else np.ascontiguousarray(values[:, column])
 
     def loss(self, k: int) -> Loss | None:
-        return self.outputs[k].loss
+        return self.learnt[k].loss
 
     def neighbour(self, k: int) -> int | None:
-        return k - 1 if k and self.outputs[k].column == self.outputs[k - 1].column else None
+        return k - 1 if k and self.learnt[k].column == self.learnt[k - 1].column else None
+
+    def join(self, decisions: Sequence[DecisionFunction], codes: np.ndarray, width: int) -> Joined:
+        """Join decision functions, and the answers of outputs that are constant.
+
+        Parameters
+        ----------
+        decisions, codes, width : as for `Division.join`
+        """
+        joined = super().join(decisions, codes, width)
+        is_learnt = np.array([output.constant is None for output in self.outputs])
+        coef = np.zeros((len(self.outputs), joined.coef.shape[1]))
+        intercept = np.array([output.constant or 0.0 for output in self.outputs])
+        coef[is_learnt], intercept[is_learnt] = joined.coef, joined.intercept
+        return joined._replace(coef=coef, intercept=intercept)
 
     def _merge(self, rows, values, codes):
-        support, _, coef = merge_rest(rows, values, np.zeros_like(codes), len(self.outputs))
+        support, _, coef = merge_rest(rows, values, np.zeros_like(codes), len(self.learnt))
         return support, np.array([len(support)]), coef
 
     def _own_weights(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.array([len(self.outputs)]), np.eye(len(self.outputs))
+        return np.array([len(self.learnt)]), np.eye(len(self.learnt))
 
 
 DIVISIONS: dict[str, type[Division]] = {

@@ -110,7 +110,7 @@ class Method:
     def loss(self) -> Loss:
         """The loss of a supervised task."""
         given, epsilon = self.settings.loss, self.settings.epsilon
-        return given if isinstance(given, Loss) else self.solver.loss_for(self.kernel, self.task.name, epsilon)
+        return given if isinstance(given, Loss) else self.solver.loss_for(self.kernel, self.task.loss_task, epsilon)
 
     def limit(self, seconds: float) -> Method:
         """Return the method with another limit in seconds, if its stop rules have one."""
@@ -136,7 +136,7 @@ class Method:
 
     def objective(self, kernel: Kernel) -> dict[str, Any]:
         """Return what the solver minimises with a resolved kernel, as plain values that a model keeps."""
-        loss = self.solver.loss_for(kernel, self.task.name, self.settings.epsilon)
+        loss = self.solver.loss_for(kernel, self.task.loss_task, self.settings.epsilon)
         return describe_objective(loss, self.task.formulation(replace(self, kernel=kernel)))
 
     def require_one_level(self, who: str) -> None:
@@ -173,10 +173,10 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
     if settings.multiclass != "ovo" and not task.has_classes:
         raise InputError(f"multiclass={settings.multiclass} is for classes: leave it out")
     if task.is_supervised and settings.loss is not None:
-        loss = make_loss(settings.loss, task.name, settings.loss_options, epsilon=settings.epsilon)
+        loss = make_loss(settings.loss, task.loss_task, settings.loss_options, epsilon=settings.epsilon)
         settings = replace(settings, loss=loss)
     elif task.is_supervised and settings.loss_options:
-        names, known = ", ".join(settings.loss_options), ", ".join(loss_names(task.name))
+        names, known = ", ".join(settings.loss_options), ", ".join(loss_names(task.loss_task))
         raise InputError(f"{names} is an option of a loss: give the loss as well; there are: {known}")
     solver = by_name.solver(settings.solver, _solver_options(settings))
     if is_limited(settings.stop) and task.limits_support(settings):

@@ -168,7 +168,7 @@ def test_only_streaming_solvers_have_partial_fit():
         ({}, np.array(list("abcdefghij")), "needs numbers as targets, y holds 'a'"),
         ({}, np.arange(9), "9 targets, but X has 10"),
         ({}, None, "requires y to be passed"),
-        ({}, np.ones((10, 2)), "MultiOutputRegressor"),
+        ({}, np.ones((10, 2)), "target 0 of y is 1 in all 10 samples"),
         ({"epsilon": -0.1}, np.arange(10), "epsilon must be a finite number >= 0, not -0.1"),
         ({"epsilon": np.nan}, np.arange(10), "epsilon"),
         ({"C": 0.0}, np.arange(10), "C must be"),

@@ -128,27 +128,73 @@ def _require_discrete(labels: np.ndarray) -> None:
         )
 
 
-def as_targets(y: Any, *, n_samples: int, varied: bool = True) -> np.ndarray:
-    """Return the targets of regression as float64, one for each of `n_samples`. Raises InputError: y is missing, no
-    list of numbers, of another length, not finite, or (`varied`) the same number everywhere.
+def as_targets(y: Any, *, n_samples: int, varied: bool = True, several: bool = False) -> np.ndarray:
+    """Return the targets of regression as float64, one for each of `n_samples`, or with `several` columns (n, k).
+    Raises InputError: y is missing, no list of numbers, of another length, not finite, or (`varied`) the same number
+    everywhere.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,), (n_samples, 1) or, with `several`, (n_samples, k)
+    n_samples : int
+    varied, several : bool
     """
     if y is None:
         raise InputError("regression requires y to be passed, but the target y is None: pass one number a sample")
     if is_sparse(y):
         raise InputError("y is sparse: y should be a 1d array, e.g. y.toarray().ravel()")
-    several = "(MultiOutputRegressor trains a model for each of several targets)"
-    given = _column(y, f"pass one number a sample {several}")
+    given = dense_array(y, "y")
+    if not (several and given.ndim == 2 and given.shape[1] > 1):
+        words = "(MultiOutputRegressor trains a model for each of several targets)"
+        given = _column(y, f"pass one number a sample {words}")
     if len(given) != n_samples:
         raise InputError(f"y has {len(given)} targets, but X has {n_samples} samples: they must be equally many")
     targets = _as_numbers(given)
-    sound = np.isfinite(targets)
-    if not sound.all():
-        i = int(np.argmin(sound))
-        kind = "NaN (a missing target)" if np.isnan(targets[i]) else "infinity (inf)"
-        raise InputError(f"y contains {kind} at row {i + 1} (counted from 1): drop that row or give it a number")
-    if varied and n_samples > 1 and targets.min() == targets.max():
-        raise InputError(f"y is {targets[0]:g} in all {n_samples} samples: there is nothing to learn from it")
+    names = names_of_columns(y, given.shape[1]) if given.ndim == 2 else ("y",)
+    for name, column in zip(names, targets.reshape(n_samples, -1).T, strict=True):
+        what = "y" if given.ndim == 1 else f"target {name} of y"
+        sound = np.isfinite(column)
+        if not sound.all():
+            i = int(np.argmin(sound))
+            kind = "NaN (a missing target)" if np.isnan(column[i]) else "infinity (inf)"
+            raise InputError(
+                f"{what} contains {kind} at row {i + 1} (counted from 1): drop that row or give it a number"
+            )
+        if varied and n_samples > 1 and column.min() == column.max():
+            raise InputError(f"{what} is {column[0]:g} in all {n_samples} samples: there is nothing to learn from it")
     return targets
+
+
+def as_label_matrix(y: Any, *, n_samples: int) -> np.ndarray:
+    """Return labels that a row may have or not as int64 0 and 1, (n_samples, n_labels). Raises InputError: y is no
+    matrix of 0 and 1, of another length, or no label tells rows apart.
+
+    Parameters
+    ----------
+    y : array-like or sparse matrix of shape (n_samples, n_labels), of 0 and 1
+    n_samples : int
+    """
+    given = y.toarray() if is_sparse(y) else dense_array(y, "y")
+    if given.ndim != 2 or given.shape[1] < 2:
+        raise InputError(f"labels of several columns should be a 0/1 matrix (n_samples, n_labels), not {given.shape}")
+    if len(given) != n_samples:
+        raise InputError(f"y has {len(given)} rows of labels, but X has {n_samples} samples: they must be equally many")
+    numbers = given.astype(np.float64) if given.dtype.kind in "biuf" else np.full((1, 1), np.nan)
+    wrong = ~np.isin(numbers, (0.0, 1.0))
+    if wrong.any():
+        row, column = (int(at[0]) for at in np.nonzero(wrong))
+        name, value = names_of_columns(y, given.shape[1])[column], given[row, column]
+        value = "NaN (a missing label)" if value != value else repr(value.item() if hasattr(value, "item") else value)
+        raise InputError(f"label {name} of y is {value} at row {row + 1} (counted from 1): several labels are 0 or 1")
+    labels = numbers.astype(np.int64)
+    if n_samples and (labels.min(axis=0) == labels.max(axis=0)).all():
+        raise InputError(f"each label of y is the same in all {n_samples} samples: there is nothing to learn from them")
+    return labels
+
+
+def names_of_columns(y: Any, n: int) -> tuple[str, ...]:
+    """Return the names of the n columns of y: those of a table, else their numbers from 0."""
+    return tuple(str(name) for name in getattr(y, "columns", range(n)))
 
 
 def _as_numbers(given: np.ndarray) -> np.ndarray:
@@ -157,10 +203,11 @@ def _as_numbers(given: np.ndarray) -> np.ndarray:
         return given.astype(np.float64)
     if given.dtype.kind == "c":
         raise InputError("Complex data not supported: y should hold real numbers")
-    if given.dtype.kind == "O" and not any(isinstance(value, str) for value in given):
+    if given.dtype.kind == "O" and not any(isinstance(value, str) for value in given.ravel()):
         try:
             return given.astype(np.float64)  # None becomes NaN
         except (TypeError, ValueError):
             pass
-    example = next((value for value in given if isinstance(value, str)), given[0] if len(given) else "")
+    every = given.ravel()
+    example = next((value for value in every if isinstance(value, str)), every[0] if len(every) else "")
     raise InputError(f"regression needs numbers as targets, y holds {str(example)!r}: for classes use task classify")

@@ -95,7 +95,10 @@ class Validation:
             targets = self._data.division.target(self._answers, rows, pair.k)
             of_quantities = LevelMetric.from_losses([pair.loss]) if pair.loss else metric or default()
             return lambda decision: Measured(None, _none_if_nan(of_quantities.value(targets, decision)))
-        positive = self._data.division.is_positive(self._answers.codes[rows], pair.k)
+        if self._data.outputs:
+            positive = self._data.division.target(self._answers, rows, pair.k) > 0.0
+        else:
+            positive = self._data.division.is_positive(self._answers.codes[rows], pair.k)
 
         def scored(decision: np.ndarray) -> float | Measured:
             right = accuracy(decision > 0.0, positive)
@@ -115,6 +118,11 @@ def _none_if_nan(value: float) -> float | None:
 def _answers(y: np.ndarray, data: TrainingData, n_rows: int) -> Answers:
     """Return held-out labels, with the code -1 for an unknown one, or targets; text and numbers compare as text."""
     codes = np.zeros(n_rows, dtype=np.int64)
+    if data.answers.names:
+        if y.shape != (n_rows, len(data.answers.names)) or y.dtype.kind not in "biuf":
+            raise InputError(f"the validation y should have {len(data.answers.names)} numbers in each of {n_rows} rows")
+        numbers = y.astype(np.float64)
+        return Answers(data.classes, codes, numbers if data.task.has_targets else np.where(numbers > 0, 1.0, -1.0))
     if data.task.has_targets:
         if y.shape not in ((n_rows,), (n_rows, 1)) or y.dtype.kind not in "biuf":
             raise InputError(f"the validation y should be one number for each of its {n_rows} rows")
