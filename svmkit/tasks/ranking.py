@@ -27,6 +27,7 @@ class Ranking(Task):
     """
 
     name: ClassVar[str] = "rank"
+    loss_task: ClassVar[str] = "rank"
     noun: ClassVar[str] = "ranking"
     machine: ClassVar[str] = "a ranker"
     has_targets: ClassVar[bool] = True
