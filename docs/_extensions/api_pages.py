@@ -21,6 +21,7 @@ PACKAGES = [
     "svmkit.kernels",
     "svmkit.model",
     "svmkit.tune",
+    "svmkit.choice",
     "svmkit.compare",
     "svmkit.plotting",
     "svmkit.solver",

@@ -17,7 +17,7 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401  enables
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, KFold, StratifiedKFold
 
 from svmkit.cluster import Cluster
-from svmkit.errors import InputError, SvmkitError
+from svmkit.errors import InputError, SvmkitError, SvmkitWarning
 from svmkit.kernels.gram import parse_bytes
 from svmkit.runtime import threads
 from svmkit.scoring.choice import metric_for
@@ -234,7 +234,9 @@ def run(
     X, truth = data.raw, task.encode_truth(y, data.raw.shape[0])
     counts = data.weights > 0.0
     if how.groups is not None or not isinstance(how.cv, int | np.integer) or not (counts.all() or how.halves):
-        splits = make_splits(how.cv, truth, task, settings.seed, groups=how.groups, used=counts, X=X)
+        splits = make_splits(how.cv, truth, task, settings.seed, groups=how.groups, used=counts)
+        for line in splits.notes:
+            warnings.warn(line, SvmkitWarning, stacklevel=2)
         how = replace(how, cv=splits.pairs, groups=None)
     else:
         _require_folds(int(how.cv), truth.classes, truth.codes)

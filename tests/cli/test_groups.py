@@ -38,15 +38,14 @@ def test_the_column_is_read_and_is_no_feature():
 def test_folds_keep_groups_together(svmkit, monkeypatch):
     from svmkit.tune import crossval
 
-    seen = []
-    searcher = crossval._searcher
-    monkeypatch.setattr(crossval, "_searcher", lambda *args: seen.append(args) or searcher(*args))
+    seen, make = [], crossval.make_splits
+    monkeypatch.setattr(crossval, "make_splits", lambda *args, **given: seen.append(make(*args, **given)) or seen[-1])
     rows = load(patients(), reading=Reading(groups="patient")).groups
     given = ("--groups", "patient", "--no-track", "--json", "--cv", 3)
     done = svmkit("train", patients(), "--tune", *given, "--calibrate", "sigmoid")
     assert done.code == 0 and done.json["n_features"] == 2 and "are equal to one in another fold" not in done.err
     assert svmkit("tune", patients(), *given, "--grid", "C=1,10").code == 0
-    folds = [args[-1] for args in seen]
+    folds = [splits.pairs for splits in seen]
     assert len(folds) >= 2 and all(len(pairs) == 3 for pairs in folds)
     for pairs in folds:
         for train, held in pairs:
