@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -22,7 +22,8 @@ from svmkit_newton.samples import line_search
 
 FLOAT64 = 8  # bytes of a kernel value
 SHARE = 4  # the matrix, and the factor beside it, may each take this part of the memory
-FACTORED = 4_000  # samples up to which a factor of the matrix costs less than conjugate gradients
+FACTORED = 10_000  # samples up to which a factor of the matrix is computed where conjugate gradients take long:
+SLOW = 60  # more than a step for so many samples, since a factor costs as much as a product for each hundred or so
 LOOSE, TIGHT = 0.1, 1e-10  # relative residuals at which conjugate gradients end: in the first step, and at least
 MOST = 500  # steps of conjugate gradients
 
@@ -34,7 +35,7 @@ class State:
     (m,) of the losses sum to 0; `curvature` (m,) are the second derivatives. What slopes are more than c has the image
     `toward`, from which gradient and gap follow: P at c less D at the slopes is half their product. beta (m,) are the
     slopes with the largest `dual` so far, and `gap` is their relative gap. `K` is None where the matrix takes too much
-    memory.
+    memory. `is_slow` says that conjugate gradients have taken longer than a factor.
     """
 
     def __init__(self, problem: BoxQP, start: np.ndarray | None) -> None:
@@ -46,7 +47,7 @@ class State:
         self.c = np.zeros(m) if start is None else problem.signs * start
         self.b, self.dual, self.gap, self.primal = 0.0, -np.inf, np.inf, np.inf
         self.beta, self.loose, self.before = self.c.copy(), LOOSE, np.inf
-        self.passes = 0.0
+        self.passes, self.is_slow = 0.0, False
         self.anew()
 
     def anew(self) -> None:
@@ -84,11 +85,11 @@ class State:
         root, difference = np.sqrt(self.curvature), self.slopes - self.c
         size = float(np.linalg.norm(root))
         unit = root / size if size > 0.0 else root  # the best bias takes this direction out of all
-        if len(self.c) <= FACTORED and self.K is not None:
-            u = self._factorise(root, unit, project(root * self.toward, unit))
+        right = project(root * self.toward, unit)
+        u, image = (None, None) if self.is_slow else self._iterate(root, unit, right)
+        if u is None:
+            u = self._factorise(root, unit, right)
             image = self.times(root * project(u, unit))
-        else:
-            u, image = self._iterate(root, unit, project(root * self.toward, unit))
         step, change = difference - root * project(u, unit), self.toward - image
         shift = -float(self.curvature @ change) / size**2 if size > 0.0 else 0.0
         along, square = float(self.c @ change), max(float(step @ change), 0.0)
@@ -114,8 +115,8 @@ class State:
                 return scipy.linalg.lapack.dpotrs(factor, right, lower=1)[0]
             ridge *= 10.0  # of a kernel that is not positive semidefinite
 
-    def _iterate(self, root: np.ndarray, unit: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return about the same u by conjugate gradients, and K R u."""
+    def _iterate(self, root: np.ndarray, unit: np.ndarray, right: np.ndarray) -> tuple[Any, Any]:
+        """Return about the same u by conjugate gradients, and K R u; None and None where that takes too long."""
         size = float(np.linalg.norm(right))
         most = max(min(self.loose, size / self.before), TIGHT) * size
         self.before, self.loose = size, 0.5 * self.loose
@@ -123,9 +124,13 @@ class State:
         u, image, r = np.zeros(len(right)), np.zeros(len(right)), right.copy()
         z = project(inverse * r, unit)
         p, rz = z, float(r @ z)
-        for _ in range(MOST):
+        may_factorise = self.K is not None and len(u) <= FACTORED
+        for k in range(MOST):
             if not np.linalg.norm(r) > most:
                 break
+            if may_factorise and k * SLOW >= len(u):
+                self.is_slow = True
+                return None, None
             of_p = self.times(root * p)
             curved = p + project(root * of_p, unit)
             bend = float(p @ curved)
@@ -148,9 +153,9 @@ def project(x: np.ndarray, unit: np.ndarray) -> np.ndarray:
 class KLR(Solver):
     """Kernel logistic regression by Newton's method with an exact line search (Zhu, Hastie 2005; Keerthi et al. 2005).
 
-    A step solves a linear system of the kernel matrix, weighted by the second derivatives of the losses: by a Cholesky
-    factor up to 4,000 samples, beyond by conjugate gradients. It ends after 5 to 15 steps. The derivatives of the
-    losses are the dual point. All weights differ from 0, so that all samples are support vectors.
+    A step solves a linear system of the kernel matrix, weighted by the second derivatives of the losses: by conjugate
+    gradients, or where they take longer, up to 10,000 samples, by a Cholesky factor. It ends after 5 to 15 steps. The
+    derivatives of the losses are the dual point. All weights differ from 0, so that all samples are support vectors.
 
     Parameters
     ----------
@@ -195,8 +200,8 @@ class KLR(Solver):
         point = np.clip(p.signs * state.beta, 0.0, p.upper)
         plus = p.signs > 0.0
         up, down = float(point[plus].sum()), float(point[~plus].sum())
-        point[plus] *= min(up, down) / up
-        point[~plus] *= min(up, down) / down
+        point[plus] *= min(up, down) / (up or 1.0)
+        point[~plus] *= min(up, down) / (down or 1.0)
         return point
 
     def resync(self, state: State, certificate: Certificate) -> None:

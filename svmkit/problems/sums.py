@@ -270,7 +270,13 @@ def losses_at(record, h, centre, biases):
 
 
 def logistic_values(record: LogisticRecord, h, beta, diag, bias, of_bias, is_free, bounds: Bounds) -> Values:
-    """Return the `Values` of a point with logistic losses; arguments as for `values_at`, whose centre is 0 then."""
+    """Return the `Values` of a point with logistic losses.
+
+    Parameters
+    ----------
+    record, h, beta, diag, bias, of_bias, is_free, bounds
+        As for `values_at`; targets do not count from a centre.
+    """
     terms, signed = record.terms, record.signs * beta
     totals = Totals(*totals_of(record, beta, diag, 0.0))._replace(farthest=bias_reach(terms, np.abs(terms.target)))
     of_h = error_of_h(totals, bounds)

@@ -88,12 +88,13 @@ def test_a_tiny_dual_has_the_optimum_of_scipy(bias):
     assert found.gap <= 1e-9 and found.primal == pytest.approx(best, rel=1e-8)
 
 
-def test_few_samples_beside_the_memory_take_conjugate_gradients(monkeypatch):
+def test_factor_and_conjugate_gradients_lead_to_one_optimum(monkeypatch):
     from svmkit_newton import klr
 
     X, y, C = small(300)
     problem = BoxQP(Gram(RBF(0.5), X), y, C, loss="logistic")
     solver = plugins.build("solver", "klr")
+    monkeypatch.setattr(klr, "SLOW", 10**9)
     whole = solve(problem, solver, stop=Gap(1e-8)).certificate
     monkeypatch.setattr(klr, "FACTORED", 10)
     kept = solve(problem, solver, stop=Gap(1e-8)).certificate

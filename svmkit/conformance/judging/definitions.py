@@ -185,7 +185,9 @@ FORMULAS: dict[str, Callable[..., Closed]] = {
     "logistic": lambda: Closed(
         lambda s: _plus(s - 1) + np.log1p(np.exp(-np.abs(s - 1))),  # s - 1 = -y h
         lambda s: 1 / (1 + np.exp(1 - s)),
-        lambda a: a + _times_log(a) + _times_log(1 - a),  # a is the slope by s, for which log(1 + exp(s - 1)) adds a
+        lambda a: (
+            a + _times_log(a) + (1 - a) * np.log1p(-np.where(a < 1, a, 0))
+        ),  # a is the slope by s, for which log(1 + exp(s - 1)) adds a
         (0, 1),
         True,
     ),
