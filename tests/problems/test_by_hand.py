@@ -17,6 +17,7 @@ from svmkit.problems.base import DecisionFunction
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.risks.kernel_risk import KernelRisk
+from svmkit.problems.risks.points import dual_sums
 from svmkit.problems.simplex import SimplexQP, SquaredHinge
 
 M = 6
@@ -261,13 +262,22 @@ def test_what_a_risk_refuses():
         assert "it should be finite float64 of shape (6,)" in problem.infeasible(point)
 
 
-def test_the_best_factor_within_the_box():
-    within, free = (KernelRisk(gram(), Y, C, loss=loss).best_scale for loss in (HINGE, SQUARED))
-    assert free(3.0, 2.0) == 1.5 and within(3.0, 2.0) == 1.0
-    assert within(1.0, 2.0) == free(1.0, 2.0) == 0.5
-    assert within(-1.0, 2.0) == free(0.0, 2.0) == 0.0
-    assert within(1.0, 0.0) == free(0.0, 0.0) == within(1.0, -2.0) == 1.0
-    assert within(1.0, 4.0) == 0.25 and free(8.0, 0.5) == 16.0
+@pytest.mark.parametrize("loss", [HINGE, SQUARED, "logistic"])
+@pytest.mark.parametrize("size", [-0.2, 0.05, 0.5])
+@pytest.mark.parametrize("norm", [0.0, 0.02, 0.5, 40.0])
+def test_the_best_factor_within_the_box(loss, size, norm):
+    problem = KernelRisk(gram(), Y, C, loss=loss)
+    beta = problem.clip(size * Y * C.min())
+
+    def dual(scale):
+        linear, ridged = dual_sums(*problem.points, scale * beta)
+        return linear - 0.5 * (scale**2 * norm + ridged)
+
+    scale, most = problem.best_scale(beta, norm), problem.most_scale
+    assert 0.0 <= scale <= most
+    others = [dual(s) for s in 2.0 ** np.arange(-60.0, 1.0)] + [dual(0.0)]  # logistic losses take a power of 1/2
+    others += [dual(s) for s in np.linspace(0.0, min(most, 50.0), 501)] if loss != "logistic" else []
+    assert dual(scale) >= max(others) - 1e-12
 
 
 def test_objectives_in_words():

@@ -215,7 +215,7 @@ def test_sgds_lambda_is_one_over_the_sum_of_costs(loss):
     [
         ({"bias": -1.0}, "bias must be a finite number >= 0"),
         ({"bias": float("inf")}, "bias must be a finite number >= 0"),
-        ({"loss": "log"}, "there are: hinge, smoothed_hinge, squared_hinge"),
+        ({"loss": "log"}, "there are: hinge, logistic, smoothed_hinge, squared_hinge"),
         ({"penalty": "l0"}, "there are: l2, l1"),
     ],
 )
