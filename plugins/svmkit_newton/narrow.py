@@ -19,6 +19,7 @@ from svmkit_newton.samples import part_toward, search, sum_derivatives
 
 WORK = 20_000_000  # products in a Hessian up to which calls of Python would take longer
 VALUES = 500_000  # values of X that are copied at most
+HEIGHT = 256  # rows that are added to a Hessian at a time: they stay in the cache
 FAST = {"contract", "nsz", "reassoc"}
 
 
@@ -174,15 +175,18 @@ def _direction(X, penalty, it):
         it.H[:] = 0.0
         it.held[:] = 0.0
         changed = active
-    some, moved = np.empty((changed, X.shape[1])), np.empty((changed, X.shape[1]))
-    k = 0
+    height = min(changed, HEIGHT)
+    some, moved, k = np.empty((height, X.shape[1])), np.empty((height, X.shape[1])), 0
     for i in range(it.held.size):
         difference = it.curvature[i] - it.held[i]
         if difference != 0.0:
             some[k] = X[i]
             moved[k] = difference * X[i]
             k += 1
-    it.H[:] += np.dot(some.T, moved)
+            if k == height:
+                it.H[:] += np.dot(some.T, moved)
+                k = 0
+    it.H[:] += np.dot(some[:k].T, moved[:k])
     it.held[:] = it.curvature
     ridge = 0.0
     while True:
