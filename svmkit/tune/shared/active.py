@@ -27,6 +27,7 @@ SHARE = 0.9  # of the gap that is asked for, down to which the samples of a roun
 NEWTON = 400  # steps of SMO cost as much as a step of Newton with this root of their number of samples
 MOST_NEWTON = 20  # steps of Newton in a round
 ROUNDS, TRIES = 1000, 4  # of a solve, and certificates that are asked for a smaller gap each
+LEAST = 1e-10  # part of the least k(x, x), below which a value is none of float32's digits beside it
 JITTER = 3e-6  # part of the largest value that is added to a diagonal before it is factorised in float32
 AGAIN = 0.5  # of the weights that are not 0 have moved: decision values are computed anew instead of changed
 IDLE, SPARE = 1.5, 5  # samples of a square for each that may move, at most, and one in so many for which there is room
@@ -63,7 +64,7 @@ class Square:
     def __init__(self, shared: SharedMatrix, at: np.ndarray, most: int) -> None:
         self.shared, self.at, self.most = shared, at, most
         self.values = np.empty((0, 0), np.float32 if fits_float32_rows(shared.largest) else np.float64)
-        self.members = np.empty(0, np.int64)
+        self.members, self._least = np.empty(0, np.int64), LEAST * float(np.abs(shared.diag).min())
         self._is_member = np.zeros(len(at), np.bool_)
 
     def bring(self, wanted: np.ndarray) -> np.ndarray:
@@ -82,7 +83,7 @@ class Square:
         first = len(self.members)
         self.members = np.concatenate([self.members, new])
         self._is_member[new] = True
-        loops.gather(self.shared.K, self.at[self.members], first, self.values)
+        loops.gather(self.shared.K, self.at[self.members], first, self._least, self.values)
         return self.members
 
 
@@ -220,19 +221,20 @@ class ActiveSets:
         n, K = len(picked), self._square.values
         part, kinks = Box(*(array[picked] for array in box)), l1_among(kinks, picked)
         rows = RowTable(K, np.arange(n), *self._unused, quantum=0.0)
-        steps, patience, newton = 0, max(2 * n, n * n // NEWTON), 0
+        steps, newton, long = 0, 0, max(2 * n, n * n // NEWTON)
+        patience = long
         while steps < most:
             if self.stopped():
                 raise Stopped
+            if patience <= 0 and newton < MOST_NEWTON:
+                newton += 1
+                patience = 2 * n if self._newton(part, K, kinks) else 4 * long
             wanted = patience if newton < MOST_NEWTON else most
             taken, more = loops.work(part, rows, is_ridged, goal, int(min(wanted, most - steps, SLICE // n)), kinks)
             steps += taken
+            patience -= taken
             if not more:
                 break
-            patience -= taken
-            if patience <= 0 and newton < MOST_NEWTON:
-                newton += 1
-                patience = max(2 * n, n * n // NEWTON) * (1 if self._newton(part, K, kinks) else 4)
         return steps, part.beta - box.beta[picked]
 
     def _newton(self, box: Box, K: np.ndarray, kinks) -> bool:

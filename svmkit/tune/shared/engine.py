@@ -16,6 +16,7 @@ from svmkit.kernels.gram import parse_bytes
 from svmkit.model.one_vs_one import scores
 from svmkit.problems.dual import DualQP
 from svmkit.runtime import threads
+from svmkit.solver.base import libsvm_patience
 from svmkit.tasks import Answers
 from svmkit.training.division import DIVISIONS, Division
 from svmkit.training.settings import Method
@@ -84,7 +85,8 @@ class SharedSearch:
             if shared is None or repr(shared.kernel) != repr(kernel):
                 shared = None  # its memory is free before that of the next one is taken
                 try:
-                    shared = SharedMatrix(kernel, self.X, self._memory)
+                    with threads.using(min(threads.most(), self.jobs * (self.training.settings.n_threads or 1))):
+                        shared = SharedMatrix(kernel, self.X, self._memory)
                 except Exception as error:
                     self._fail(group, error)
                     continue
@@ -181,7 +183,7 @@ class _Group:
         solver = self.method.solver
         problem = self.method.pose(solver, part.sets.gram, part.y, C * part.weights)
         assert isinstance(problem, DualQP)
-        return part.sets.solve(problem, C, self.target, solver.patience(len(part.rows)))
+        return part.sets.solve(problem, C, self.target, libsvm_patience(len(part.rows)))
 
     def _parts(self, fold: Fold) -> list[Part]:
         """Return the subproblems of a fold, with the weights that its training rows give to the classes."""

@@ -33,12 +33,16 @@ def pick_active(box, b, margin, out, slack, kinks=None):
 
 
 @njit(nogil=True, cache=True)
-def gather(K, at, first, out):
-    """Set the entries of out (size, size) for the rows `at` (n,) of K from number `first` on, above and to the left."""
+def gather(K, at, first, least, out):
+    """Set the entries of out (size, size) for the rows `at` (n,) of K from number `first` on, above and to the left.
+
+    Values below `least` become 0: a factorisation would make denormal numbers of them, which take ten times as long.
+    """
     for a in range(at.size):
         row, line = K[at[a]], out[a]
         for c in range(first if a < first else 0, at.size):
-            line[c] = row[at[c]]
+            value = row[at[c]]
+            line[c] = value if abs(value) > least else 0.0
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
