@@ -28,7 +28,7 @@ from svmkit.tasks import Answers, Task, task_named
 from svmkit.training.data import TrainingData
 from svmkit.training.settings import Settings, resolve
 from svmkit.tune import backends
-from svmkit.tune.estimator import PathClassifier, PathRegressor, Training, score
+from svmkit.tune.estimator import MANY, PathClassifier, PathRegressor, Training, score
 from svmkit.tune.grids import Values
 from svmkit.tune.records import Progress, Records, Report, scratch
 from svmkit.tune.result import Result, Tried, from_records, from_results, rank, reasons
@@ -251,9 +251,8 @@ def run(
     if how.halves:  # if only C is searched, the values of C compete with each other
         paths, ready = (_divide(some, len(paths[0].Cs) if len(paths) == 1 else 1) for some in (paths, ready))
     else:
-        shares = [
-            sample_weight is None and not data.outputs and _shares(path, learnt, task, metric, how, X) for path in ready
-        ]
+        alone = sample_weight is not None or bool(data.outputs) or len(data.pairs) > MANY
+        shares = [not alone and _shares(path, learnt, task, metric, how, X) for path in ready]
         n_shared = sum(len(path.Cs) for path, its in zip(paths, shares, strict=True) if its)
         paths, ready = (_cut(some, shares, jobs, how.n_folds) for some in (paths, ready))
     with threads.using(settings.n_threads) as all_threads, scratch() as folder:

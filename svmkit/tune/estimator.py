@@ -23,12 +23,14 @@ from svmkit.training.callbacks import as_callbacks
 from svmkit.training.data import TrainingData
 from svmkit.training.path import path_prepared
 from svmkit.training.result import Fit
-from svmkit.training.settings import Settings, resolve
+from svmkit.training.settings import Method, Settings, resolve
+from svmkit.training.train import fit_prepared
 from svmkit.tune.ranking import Carried, carry_on, is_ranked
 from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS
 from svmkit.tune.space import Path
 
+MANY = 100  # class pairs from which on their solves one by one take longer than all at once
 QUIET = np.errstate(all="ignore")  # an overflow is refused with a reason; a warning of each worker adds nothing
 
 
@@ -89,7 +91,10 @@ class PathEstimator(BaseEstimator):
         method = resolve(settings, t.task)
         data = TrainingData.of(X, y, method, sample_weight=weights, flags=t.flags)
         watch = as_callbacks(lambda k, n_problems, name: [lambda point: records.stopped])
-        fits = path_prepared(data, Cs, method, callbacks=watch)
+        if len(data.pairs) > MANY and all(data.is_complete):  # compiled code trains many small problems at once
+            fits = [_fit_at_once(data, replace(method, settings=replace(settings, C=C)), records) for C in Cs]
+        else:
+            fits = path_prepared(data, Cs, method, callbacks=watch)
         ranked = is_ranked(data, t.metric, method)
         with threads.using(t.threads):
             carried = [
@@ -213,6 +218,13 @@ def _predict(
         predict_with_scores(model, X, training.threads) if decision is None else (model.labels(decision), decision)
     )
     return labels, training.metric.by_class(model, decision) if needed else None
+
+
+def _fit_at_once(data: TrainingData, method: Method, records: Records) -> Fit:
+    """Train without callbacks, which compiled code for many problems does not call, unless the search has ended."""
+    if records.stopped:
+        raise KeyboardInterrupt
+    return fit_prepared(data, method)
 
 
 def reason(error: BaseException) -> str:

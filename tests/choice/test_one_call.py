@@ -352,3 +352,13 @@ def test_scales_of_the_data():
     assert kernel.gamma in one.gammas()  # that of gamma="scale"
     far = Ranges(TrainingData.of(X + 1e6, y, method), 0)
     np.testing.assert_allclose(far.gammas()[:1], one.gammas()[:1], rtol=1e-2)
+
+
+def test_many_classes_are_trained_at_once_in_the_folds():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(16), 12)  # 120 class pairs
+    X = rng.normal(size=(192, 3)) + 4.0 * np.stack([y % 4, y // 4, y % 2], axis=1)
+    model = SVMClassifier(C="cv", gamma=0.1, cv=3, tol=1e-6).fit(X, y)
+    plain = plain_search(model, X, y, StratifiedKFold(3, shuffle=True, random_state=0)).cv_results_
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], plain["mean_test_score"], atol=0.011)
+    assert model.best_score_ > 0.8
