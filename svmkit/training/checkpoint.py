@@ -70,7 +70,8 @@ class Checkpoint:
         self.notes: dict[str, Any] = {}  # what training found out before its problems began, in JSON types
         if resume and self.path.exists():
             self._contents = file.read(self.path, "checkpoint")
-            self.notes = dict(self._contents[1].get("notes", {}))
+            kept = self._contents[1].get("notes")
+            self.notes = dict(kept) if isinstance(kept, dict) else {}
         elif not self.path.parent.is_dir():
             raise InputError(f"cannot write {self.path}: its folder is not there; create it or give another path")
 

@@ -66,6 +66,8 @@ class Preparation:
         kernel = self.kernel.resolve(X)
         if self.weights is None:
             return preprocessing, X, kernel
+        if preprocessing.width(raw.shape[1]) != len(self.weights):
+            raise InputError("imputing these rows gives other columns than those that have weights")
         preprocessing = preprocessing.weigh(self.weights)
         return preprocessing, preprocessing.apply(raw), kernel
 

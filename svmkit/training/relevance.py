@@ -79,7 +79,7 @@ def with_relevance(
     began, settings = time.perf_counter(), method.settings
     limit = settings.rules.least(Seconds)
     plain = replace(method, settings=replace(settings, relevance=None))
-    kept = None if checkpoint is None else checkpoint.notes.get("relevance")
+    kept = None if checkpoint is None else _kept(checkpoint, data)
     if kept is None:
         alone = replace(plain, settings=replace(plain.settings, calibration=None))
         learner = Learner(train, data, alone, metric, began + SHARE * limit)
@@ -90,9 +90,8 @@ def with_relevance(
         interrupted, values = False, 0
     if checkpoint is not None:
         checkpoint.notes["relevance"] = kept
-    weights = kept["weights"]
-    if weights is not None:
-        data = data.weigh(np.array(weights, dtype=np.float64))
+    if kept["weights"] is not None:
+        data = data.weigh(np.array(kept["weights"]))
     seconds = time.perf_counter() - began
     fitted = train(data, plain.limit(limit - seconds), metric=metric, checkpoint=checkpoint, **given)
     facts = {key: value for key, value in kept.items() if key != "weights"} | {"seconds": seconds}
@@ -101,6 +100,23 @@ def with_relevance(
         ended = [replace(solution, status=Status.INTERRUPTED) for solution in fitted.solutions]
         fitted = replace(fitted, solutions=ended)
     return replace(fitted, model=model, seconds=fitted.seconds + seconds, kernel_values=fitted.kernel_values + values)
+
+
+def _kept(checkpoint: Checkpoint, data: TrainingData) -> dict[str, Any] | None:
+    """Return what `Learner.learn` had found out before the checkpoint was written; None if nothing is kept."""
+    kept = checkpoint.notes.get("relevance")
+    if kept is None:
+        return None
+    try:
+        weights = np.array([1.0] if kept["weights"] is None else kept["weights"], dtype=np.float64)
+        usable = bool((weights > 0.0).all() and np.isfinite(weights).all())
+    except (KeyError, TypeError, ValueError):
+        usable = False
+    if not usable or (kept["weights"] is not None and weights.shape != data.X.shape[1:]):
+        raise InputError(
+            f"checkpoint {checkpoint.path} keeps weights of other columns, or is damaged: train without --resume"
+        )
+    return kept
 
 
 class Learner:

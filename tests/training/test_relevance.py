@@ -148,6 +148,24 @@ def test_a_checkpoint_keeps_the_weights(tmp_path, monkeypatch):
     assert again.model.about["relevance"]["scores"] == first.model.about["relevance"]["scores"]
 
 
+@pytest.mark.parametrize("weights", ["none", [1.0], [0.0] * 10, [[1.0]] * 10, [float("nan")] * 10])
+def test_a_checkpoint_of_other_columns_is_refused(weights, tmp_path):
+    X, y, *_ = friedman(n=60)
+    checkpoint = Checkpoint(tmp_path / "c")
+    checkpoint.notes["relevance"] = {"weights": weights, "round": 1}
+    with pytest.raises(InputError, match="weights of other columns, or is damaged"):
+        fit(X, y, task="regress", kernel=RBF("scale"), relevance="learned", checkpoint=checkpoint)
+
+
+def test_a_fold_without_the_only_hole_keeps_the_columns_of_all():
+    X, y = noisy_moons()
+    X[0, 7] = np.nan  # a fold of the calibration without this row has no column for holes
+    options = {"impute": "indicator", "calibration": "sigmoid", "relevance": "learned"}
+    model = fit(X, y, kernel=RBF("scale"), C=10.0, **options).model
+    assert model.about["relevance"]["round"] > 0 and model.relevance.shape == (15,)
+    assert model.about["calibration"]["folds"] == 5
+
+
 def test_a_limit_in_seconds_ends_the_rounds():
     X, y, *_ = friedman(n=150)
     with warnings.catch_warnings():
