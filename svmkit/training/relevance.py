@@ -39,7 +39,7 @@ Train = Callable[..., Fit]
 """`svmkit.training.train.fit_prepared`."""
 
 
-def with_relevance(
+def train_with_relevance(
     train: Train,
     data: TrainingData,
     method: Method,
@@ -79,7 +79,7 @@ def with_relevance(
     began, settings = time.perf_counter(), method.settings
     limit = settings.rules.least(Seconds)
     plain = replace(method, settings=replace(settings, relevance=None))
-    kept = None if checkpoint is None else _kept(checkpoint, data)
+    kept = None if checkpoint is None else _read_notes(checkpoint, data)
     if kept is None:
         alone = replace(plain, settings=replace(plain.settings, calibration=None))
         learner = Learner(train, data, alone, metric, began + SHARE * limit)
@@ -102,7 +102,7 @@ def with_relevance(
     return replace(fitted, model=model, seconds=fitted.seconds + seconds, kernel_values=fitted.kernel_values + values)
 
 
-def _kept(checkpoint: Checkpoint, data: TrainingData) -> dict[str, Any] | None:
+def _read_notes(checkpoint: Checkpoint, data: TrainingData) -> dict[str, Any] | None:
     """Return what `Learner.learn` had found out before the checkpoint was written; None if nothing is kept."""
     kept = checkpoint.notes.get("relevance")
     if kept is None:

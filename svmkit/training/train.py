@@ -20,7 +20,7 @@ from svmkit.training.calibration.folds import calibrated
 from svmkit.training.callbacks import BeforeSolve, Callbacks, as_callbacks, displayed, write_end
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.data import TrainingData
-from svmkit.training.relevance import with_relevance
+from svmkit.training.relevance import train_with_relevance
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method, Settings, resolve
 from svmkit.training.subproblems.one import Start
@@ -251,7 +251,7 @@ def fit_prepared(
     settings, callbacks = method.settings, as_callbacks(callbacks)
     given: dict[str, Any] = {"validation": validation, "metric": metric, "callbacks": callbacks}
     if settings.relevance is not None:
-        return with_relevance(fit_prepared, data, method, start=start, checkpoint=checkpoint, **given)
+        return train_with_relevance(fit_prepared, data, method, start=start, checkpoint=checkpoint, **given)
     if settings.calibration is not None:
         plain = replace(method, settings=replace(settings, calibration=None))
         whole = partial(fit_prepared, data, start=start, checkpoint=checkpoint, **given)
