@@ -237,6 +237,14 @@ class TrainingData:
         X = with_int32_indices(preprocessing.apply(self.raw))
         return replace(self, weights=weights, X=X, kernel=kernel, preprocessing=preprocessing, known=None)
 
+    def take(self, rows: np.ndarray) -> TrainingData:
+        """Return the data of some rows, int (n,), with the preprocessing and the kernel of all."""
+        classes, codes, targets = self.answers
+        answers = Answers(classes, codes[rows], None if targets is None else targets[rows])
+        own = None if self.own_weights is None else self.own_weights[rows]
+        parts = {"raw": self.raw[rows], "X": self.X[rows], "weights": self.weights[rows], "own_weights": own}
+        return replace(self, answers=answers, known=None, **parts)
+
     def weigh(self, weights: np.ndarray) -> TrainingData:
         """Return the data whose scaled columns are multiplied by weights (width,) > 0; the kernel keeps its numbers."""
         assert self.preparation is not None

@@ -125,9 +125,11 @@ class Learner:
     def __init__(self, train: Train, data: TrainingData, method: Method, metric: Metric | None, end: float) -> None:
         if metric is None or metric.name in OF_PROBABILITIES:
             metric = metric_for(None, data.classes, data.codes, method.settings.class_weight, levels=method.levels)
-        self.train, self.data, self.method, self.metric, self.end = train, data, method, metric, end
+        self.train, self.method, self.metric, self.end = train, method, metric, end
         self.rng = np.random.default_rng(method.settings.seed)
-        self.fold = draw_folds(data, self.rng)
+        fold = draw_folds(data, self.rng)
+        rows = np.flatnonzero(fold >= 0)
+        self.data, self.fold = data if len(rows) == len(fold) else data.take(rows), fold[rows]
         self.kernel_values, self.interrupted = 0, False
 
     def learn(self, flag: interrupt.Flag) -> dict[str, Any]:
@@ -136,9 +138,8 @@ class Learner:
         best = choose(scores)
         self.interrupted |= bool(flag)
         weights, done = None, 0
-        part = self.data.without(self.fold < 0) if best and (self.fold < 0).any() else self.data
         while done < best and not self.interrupted:
-            following = self._round(part, weights)[1]
+            following = self._round(self.data, weights)[1]
             if following is None:
                 break
             weights, done = following, done + 1
@@ -148,7 +149,7 @@ class Learner:
 
     def compare(self, flag: interrupt.Flag) -> np.ndarray:
         """Return the scores of the finished rounds in all folds (n_rounds, n_folds), of which the first is round 0."""
-        parts = [self.data.without((self.fold == k) | (self.fold < 0)) for k in range(FOLDS)]
+        parts = [self.data.without(self.fold == k) for k in range(FOLDS)]
         weights: list[np.ndarray | None] = [None] * FOLDS
         scores: list[list[float]] = []
         for _ in range(ROUNDS + 1):
@@ -205,12 +206,12 @@ class Learner:
 
 
 def draw_folds(data: TrainingData, rng: np.random.Generator) -> np.ndarray:
-    """Return the fold of each sample, (n,), stratified by class; -1 for those of weight 0 and beyond `MOST`."""
+    """Return the fold of each sample, (n,), stratified by class; -1 for those of weight 0, and beyond about `MOST`."""
     used, fold, first = np.flatnonzero(data.weights > 0.0), np.full(data.X.shape[0], -1), 0
-    if len(used) > MOST:
-        used = rng.choice(used, MOST, replace=False)
+    share = MOST / max(len(used), MOST)
     for code in range(max(len(data.classes), 1)):
         members = rng.permutation(used[data.codes[used] == code])
+        members = members[: max(10 * FOLDS, int(share * len(members)))]
         if len(members) < FOLDS:
             name = f"class {data.classes[code]} has" if len(data.classes) else "there are"
             raise InputError(

@@ -131,6 +131,19 @@ def test_classes_weights_holes_and_a_calibration_go_with_it():
     assert np.allclose(model.predict_proba(X).sum(axis=1), 1.0) and fitted.gap <= 1e-3
 
 
+def test_of_many_samples_a_part_is_learnt_from(monkeypatch):
+    monkeypatch.setattr(relevance, "MOST", 150)
+    sizes, compute = [], relevance.square_gradients
+    monkeypatch.setattr(relevance, "square_gradients", lambda k, X, *args: sizes.append(len(X)) or compute(k, X, *args))
+    X, y = noisy_moons(n=1200)
+    y[:12] = 2  # rare, and not lost in the sample
+    weights = np.where(np.arange(1200) % 5 == 4, 0.0, 1.0)
+    fitted = fit(X, y, kernel=RBF("scale"), C=10.0, relevance="learned", sample_weight=weights)
+    assert fitted.model.about["relevance"]["round"] > 0 and max(sizes) < 200
+    assert fitted.model.about["n_samples"] == 1200 and fitted.support.max() > 1000
+    assert np.sort(np.argsort(fitted.model.relevance)[-2:]).tolist() == [0, 1]
+
+
 def test_a_trivial_model_keeps_round_0():
     X = np.random.default_rng(0).normal(size=(30, 3))
     y = np.linspace(0.0, 0.1, 30)  # within the tube: no vectors, and no gradients
