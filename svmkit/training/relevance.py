@@ -50,7 +50,8 @@ def train_with_relevance(
 ) -> Fit:
     """Train with weights of the columns, which are 1 unless cross-validation finds that learnt ones are better.
 
-    A limit in seconds is shared: learning may take half of it. After Ctrl-C the model is that of the best round so far.
+    A limit in seconds is shared: learning may take half of it. Ctrl-C ends the learning, and the model of the best
+    round so far is trained; a second one ends this training, with the best model so far.
     A checkpoint keeps the weights, and training that goes on from it does not learn them again.
 
     Parameters
@@ -85,7 +86,8 @@ def train_with_relevance(
         learner = Learner(train, data, alone, metric, began + SHARE * limit)
         with threads.using(settings.n_threads), interrupt.catching() as flag:
             kept = learner.learn(flag)
-        interrupted, values = bool(flag) or learner.interrupted, learner.kernel_values
+            interrupted, values = bool(flag) or learner.interrupted, learner.kernel_values
+            flag.raised = False  # the signal is answered: a further one ends the training of the model
     else:
         interrupted, values = False, 0
     if checkpoint is not None:
