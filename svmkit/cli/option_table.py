@@ -244,7 +244,8 @@ _MODEL = _panel(
     _row("train tune compare", "calibrate", str, None, "Probabilities: sigmoid, or isotonic for many rows; fitted to "
          "decisions of five folds, and kept in the model."),
     _row("train tune", "relevance", str, None, "learned: weights of the columns from the gradients of the model, where "
-         "three folds find them better; tune learns them for its best candidate. Scales by standard without --scale."),
+         "three folds find them better; tune learns them for its best candidate. Without --scale: standard, "
+         "of sparse data maxabs."),
     _row("compare", "multiclass", list[str], None, "ovo (default), ovr or crammer_singer; several make several "
          "problems."),
     _row("train tune", "impute", str, None, IMPUTE),

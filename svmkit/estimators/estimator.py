@@ -103,8 +103,8 @@ class SVMEstimator(BaseEstimator):
         deviation and does not centre, and "minmax" is refused.
     relevance : {"learned"}, default=None
         Weights of the columns, learnt from the gradients of the decision functions and kept with the scaling of the
-        model, which is "standard" if `scale` is None. They are 1 unless three folds find others better. The
-        certificate is that of the problem with these weights.
+        model, which is "standard", or "maxabs" on CSR, if `scale` is None. They are 1 unless three folds find others
+        better. The certificate is that of the problem with these weights.
     memory : str or int, default="1GB"
         The most memory for kernel rows, in bytes or as text.
     n_threads : int, default=None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from svmkit.data.prepare.features import as_features, require_finite
+from svmkit.data.prepare.features import as_features, is_sparse, require_finite
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.engines import with_int32_indices
@@ -167,7 +167,7 @@ class TrainingData:
         require_finite(raw, holes=bool(settings.impute))
         own = sample_weights(sample_weight, raw.shape[0])
         weights = training_weights(answers.codes, answers.classes, settings.class_weight, own)
-        preparation = Preparation(kernel, settings.impute, settings.scaling, flags)
+        preparation = Preparation(kernel, settings.impute, settings.scaling(sparse=is_sparse(raw)), flags)
         preprocessing, features, kernel = preparation.learn(raw)
         X = with_int32_indices(features)
         multiclass = task.division(settings.multiclass, len(answers.classes)) if task.has_classes else "ovo"

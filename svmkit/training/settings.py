@@ -80,10 +80,11 @@ class Settings:
             known = ", ".join(RELEVANCES)
             raise InputError(f"relevance={self.relevance!r} is not known; there are: {known}, and None for none")
 
-    @property
-    def scaling(self) -> str | None:
-        """The kind of scaling; weights of columns are learnt on standard scaled ones unless another kind is given."""
-        return "standard" if self.relevance and self.scale in (None, "none") else self.scale
+    def scaling(self, *, sparse: bool) -> str | None:
+        """Return the kind of scaling of dense or sparse data; weights of columns are learnt on scaled ones."""
+        if self.relevance is None or self.scale not in (None, "none"):
+            return self.scale
+        return "maxabs" if sparse else "standard"  # standard deviations of rare 0/1 columns say little
 
     @property
     def rules(self) -> Stop:

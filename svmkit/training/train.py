@@ -108,8 +108,8 @@ def fit(
         "minmax" is refused.
     relevance : {"learned"}, default=None
         Weights of the columns, learnt from the gradients of the decision functions and kept with the scaling of the
-        model (standard if `scale` is None). They are 1 unless three folds find others better; training takes some ten
-        to twenty times as long. The certificate is that of the problem with these weights.
+        model (without `scale` standard, on CSR maxabs). They are 1 unless three folds find others better; training
+        takes some ten to twenty times as long. The certificate is that of the problem with these weights.
     flags : boolean ndarray of shape (n_features,), default=None
         The 0/1 columns, such as `Dataset.flags`, which the standard scaling leaves alone.
     memory : str or int, default="1GB"

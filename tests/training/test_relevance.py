@@ -109,6 +109,7 @@ def test_noise_columns_lose_their_weight_in_classification(storage):
     learned = SVMClassifier(C=10.0, relevance="learned").fit(storage(X), y)
     assert learned.score(storage(X_test), y_test) > plain.score(storage(X_test), y_test) + 0.05
     assert learned.relevance_[:2].min() > 2.0 * learned.relevance_[2:].max()
+    assert learned.model_.scaling.kind == ("standard" if storage is np.asarray else "maxabs")
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly", "laplacian", "sigmoid"])

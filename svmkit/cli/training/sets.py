@@ -15,6 +15,7 @@ from svmkit.data.classes import with_labels_like, with_task
 from svmkit.data.groups import require_columns, split_groups, with_groups, without_columns
 from svmkit.data.prepare import scaling
 from svmkit.data.prepare.encoding import LAST
+from svmkit.data.prepare.features import is_sparse
 from svmkit.data.prepare.imputing import require_values
 from svmkit.data.splitting import part, split
 from svmkit.errors import InputError
@@ -120,7 +121,7 @@ def load_test(options: TrainOptions, train: Dataset, *, holes: bool = False, sto
 
 def advise_scaling(X: Any, options: TrainOptions, kernel: Kernel) -> None:
     """Print advice on stderr if the scales of the features differ much and it was not asked for, or does not centre."""
-    kind = options.settings().scaling or "none"
+    kind = options.settings().scaling(sparse=is_sparse(X)) or "none"
     hint = scaling.standard_note(kind, X)
     if kind == "none" and kernel.form is not None:
         hint = scaling.scale_hint(X)
