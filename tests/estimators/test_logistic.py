@@ -8,6 +8,8 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from svmkit import InputError, SVMClassifier
 from svmkit.model.calibration import Sigmoid
+from svmkit.model.exchange import liblinear
+from svmkit.model.exchange.reading import read_text_model
 from svmkit.model.model import SVMModel
 
 X, Y = load_iris(return_X_y=True)
@@ -44,6 +46,14 @@ def test_a_file_keeps_the_loss_and_the_probabilities(tmp_path):
     np.testing.assert_array_equal(model.predict_proba(X), machine.predict_proba(X))
     certificate = SVMClassifier(loss="logistic").fit(X[TWO], Y[TWO]).model_.certify(X[TWO], Y[TWO])[0]
     assert certificate.gap <= 1e-3
+
+
+def test_liblinear_reads_it_as_logistic_regression(tmp_path):
+    model = SVMClassifier(kernel="linear", loss="logistic", multiclass="ovr").fit(X, Y).model_
+    written = liblinear.write(model, tmp_path / "m")
+    back = read_text_model(tmp_path / "m", 4)
+    assert written.kind == "L2R_LR" and not written.notes
+    np.testing.assert_allclose(back.predict_proba(X), model.predict_proba(X), atol=1e-12)
 
 
 def test_a_calibration_wins():

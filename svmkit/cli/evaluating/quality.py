@@ -13,6 +13,7 @@ import numpy as np
 from svmkit.cli.common import labels_of
 from svmkit.data import Dataset
 from svmkit.kernels.engines import engine_for
+from svmkit.losses.by_name import is_likelihood
 from svmkit.model.model import SVMModel
 from svmkit.scoring.choice import scores_of
 from svmkit.scoring.metric import OF_PROBABILITIES, Metric, predict_with_scores
@@ -169,6 +170,7 @@ def doubt(
     counted = [s for s in (test, train) if isinstance(s, Scores)]
     never = next((lacking for s in counted if (lacking := s.never_predicted(ROWS))), [])
     crowded = share is not None and share > NEARLY and n_samples >= max(FEWEST, model.n_features + 1)
+    crowded = crowded and not is_likelihood(model.about.get("minimised", {}).get("loss"))  # which takes all of them
     if not never and not crowded:
         return None
     reasons = []

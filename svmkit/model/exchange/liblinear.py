@@ -10,7 +10,7 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
-from svmkit.model.calibration import odds_calibration
+from svmkit.model.calibration import OWN, odds_calibration
 from svmkit.model.exchange.plain import (
     require_numbers,
     type_of,
@@ -82,7 +82,8 @@ def write(model: SVMModel, path: str | os.PathLike) -> Written:
     """Write a model with the linear kernel as LIBLINEAR's text, atomically.
 
     Scaling goes into the weights. The intercept becomes the weight of a last feature of 1 (`bias 1`). The solver type
-    is the one that the model was imported with, or the first one of its task: LIBLINEAR decides alike for all of them.
+    is the one that the model was imported with, or the first one of its task: LIBLINEAR decides alike for all of them,
+    and has the probabilities of those of logistic regression.
     Raises InputError: LIBLINEAR has no such model, or the file cannot be written.
     """
     require_numbers(model, "LIBLINEAR")
@@ -97,6 +98,8 @@ def write(model: SVMModel, path: str | os.PathLike) -> Written:
         )
     plain = without_scaling(model)
     classifiers = (CRAMMER_SINGER,) if model.has_class_scores and model.is_joint else MACHINES
+    if model.about.get("calibration") == OWN:
+        classifiers = LOGISTIC
     kind = type_of(model, "solver_type", classifiers, SVR_TYPES, (ONE_CLASS,))
     notes = untrained_notes(model, "LIBLINEAR takes 0 for their decision")
     w, intercept = plain.weights, plain.intercept
