@@ -215,7 +215,7 @@ def choose(
         warnings.warn(line, SvmkitWarning, stacklevel=2)
     metric = how.metric
     if not isinstance(metric, Metric):
-        metric = metric_for(metric, truth.classes, truth.codes, settings.class_weight, levels=method.levels)
+        metric = metric_for(metric, truth.classes, truth.codes, settings.class_weight, **method.measured)
     rounds = _Rounds(
         partial(
             run,

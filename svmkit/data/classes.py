@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.dataset import CLASSIFY, RANK, REGRESS, Dataset
+from svmkit.data.dataset import CLASSIFY, MULTILABEL, RANK, REGRESS, Dataset
 from svmkit.data.prepare.encoding import LAST
 from svmkit.data.prepare.labels import encode_labels
 from svmkit.errors import InputError
@@ -29,6 +29,8 @@ def with_task(data: Dataset, task: str | None) -> Dataset:
     if data.y is None:
         raise InputError(f"{data.name}: has no labels: there is nothing to learn from")
     y, notes = np.asarray(data.y), data.notes
+    if y.ndim == 2:
+        return _with_task_of_columns(data, y, task)
     if task == CLASSIFY:
         is_fraction = y.dtype.kind == "f" and bool((y != np.floor(y)).any())
         return replace(data, y=y.astype(np.str_) if is_fraction else y, task=CLASSIFY)
@@ -48,6 +50,27 @@ def with_task(data: Dataset, task: str | None) -> Dataset:
     return replace(data, y=targets, task=REGRESS, notes=notes)
 
 
+def _with_task_of_columns(data: Dataset, y: np.ndarray, task: str | None) -> Dataset:
+    """Return a data set of several label columns: labels that a row has or not (0 and 1), or quantities."""
+    is_binary = bool(np.isin(y, (0, 1)).all())
+    if task is None:
+        what = "labels that a row has or not (0 and 1)" if is_binary else "quantities"
+        other = "; --task regress takes them for quantities" if is_binary else ""
+        note = f"{_words_of(data)}, taken for {what}{other}"
+        return _with_task_of_columns(replace(data, notes=(*data.notes, note)), y, MULTILABEL if is_binary else REGRESS)
+    if task == REGRESS:
+        return replace(data, y=y.astype(np.float64), task=REGRESS)
+    if task != MULTILABEL:
+        raise InputError(f"{_label_of(data)}: several columns are --task regress or multilabel, not {task}")
+    if not is_binary:
+        row, column = (int(at[0]) for at in np.nonzero(~np.isin(y, (0, 1))))
+        name = data.encoding.label_names[column] if data.encoding else column
+        raise InputError(
+            f"{data.name}: label {name} is {y[row, column]:g} in row {row + 1:,}: several labels are 0 or 1"
+        )
+    return replace(data, y=y.astype(np.int64), task=MULTILABEL)
+
+
 def with_labels_like(data: Dataset, train: Dataset) -> Dataset:
     """Return test data whose labels are what those of training are: classes as text, other classes, or quantities.
     Raises InputError: the training labels are quantities, and these are text.
@@ -62,7 +85,7 @@ def with_labels_like(data: Dataset, train: Dataset) -> Dataset:
 
 def answers(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
     """Return the sorted classes and the code of each row, none and 0 for quantities; one class is an InputError."""
-    if data.has_targets:
+    if data.has_targets or data.task == MULTILABEL:
         return np.empty(0), np.zeros(data.n_samples, dtype=np.int64)
     return encode_labels(data.y, n_samples=data.n_samples)
 

@@ -12,7 +12,7 @@ import numpy as np
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.ranks import Ranks
 
-CLASSIFY, REGRESS, RANK = "classify", "regress", "rank"
+CLASSIFY, REGRESS, RANK, MULTILABEL = "classify", "regress", "rank", "multilabel"
 
 _CHUNK = 1 << 20
 

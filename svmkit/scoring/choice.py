@@ -10,6 +10,7 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.losses.base import Loss
 from svmkit.model.model import SVMModel
+from svmkit.scoring.label_scores import LabelMetric, LabelScores
 from svmkit.scoring.metric import OF_LEVELS, Metric, require_metric
 from svmkit.scoring.quantities import LevelMetric, LevelScores, QuantityMetric, QuantityScores, metric_name
 from svmkit.scoring.ranks import RankMetric, RankScores
@@ -26,6 +27,7 @@ def metric_for(
     probabilities: bool = False,
     levels: Sequence[Loss] = (),
     has_groups: bool = False,
+    several_labels: bool = False,
 ) -> Metric:
     """Return the metric of a name for some labels; None stands for R2, for the mean loss of several levels, or what
     suits the classes (`Metric.from_name`). Raises InputError: the metric is not known, or measures something else.
@@ -36,10 +38,13 @@ def metric_for(
     codes : ndarray of shape (n_samples,), int, of no use in regression
     levels : sequence of Loss, those of the loss of a regression
     has_groups : bool, whether an order within groups is learnt
+    several_labels : bool, whether a row may have several labels
     """
     if has_groups:
         return RankMetric.from_words(name)
     name = None if name is None else require_metric(name, probabilities=probabilities)
+    if several_labels:
+        return LabelMetric.from_scorer(name)
     if len(levels) > 1 or (name in OF_LEVELS and levels and "tau" in levels[0].params):
         own = metric_name(levels[0])
         if name not in (None, own):
@@ -54,9 +59,9 @@ def metric_for(
 
 def scores_of(
     model: SVMModel, predicted: np.ndarray, labels: Any, decision: np.ndarray | None = None
-) -> Scores | QuantityScores | RankScores:
+) -> Scores | QuantityScores | RankScores | LabelScores:
     """Return what predictions of a model are worth: `QuantityScores` in regression, with several levels `LevelScores`,
-    `RankScores` of orders, else `Scores`.
+    `RankScores` of orders, of several labels a row `LabelScores`, else `Scores`.
 
     Parameters
     ----------
@@ -68,6 +73,8 @@ def scores_of(
         return RankScores.from_predictions(predicted, labels)
     if levels := model.levels:
         return LevelScores.from_levels(levels, predicted, labels, decision)
+    if task_named(model.task).has_labels:
+        return LabelScores.from_predictions(predicted, labels, model.outputs)
     if model.regresses:
         return QuantityScores.from_predictions(predicted, labels)
     return Scores.from_predictions(predicted, labels, model.classes)

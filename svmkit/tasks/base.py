@@ -98,6 +98,8 @@ class Task(ABC):
         Whether models predict numbers.
     has_groups : bool
         Whether samples are compared with others of their group only, so that what is learnt is an order.
+    has_labels : bool
+        Whether a row may have several labels.
     is_supervised : bool
         Whether training needs labels or targets.
     metric : str
@@ -124,6 +126,7 @@ class Task(ABC):
     has_classes: ClassVar[bool] = False
     has_targets: ClassVar[bool] = False
     has_groups: ClassVar[bool] = False
+    has_labels: ClassVar[bool] = False
     is_supervised: ClassVar[bool] = True
     metric: ClassVar[str]
     kernel: ClassVar[str | None] = None

@@ -27,6 +27,7 @@ class MultiLabel(Classification):
     noun: ClassVar[str] = "labels"
     machine: ClassVar[str] = "a classifier of several labels"
     has_classes: ClassVar[bool] = False
+    has_labels: ClassVar[bool] = True
     refuses: ClassVar[Mapping[str, str]] = {
         "class_weight": "is for one label a row",
         "calibration": "is for one label a row",
@@ -36,6 +37,10 @@ class MultiLabel(Classification):
         labels = as_label_matrix(y, n_samples=n_samples)
         answers = Answers(np.empty(0), np.zeros(n_samples, dtype=np.int64), np.where(labels > 0, 1.0, -1.0))
         return answers._replace(names=names_of_columns(y, labels.shape[1]))
+
+    def encode_truth(self, y: Any, n_samples: int) -> Answers:
+        answers = self.encode(y, n_samples)
+        return answers._replace(targets=(answers.values > 0.0).astype(np.float64))
 
     def outputs(self, answers: Answers, method: Any) -> tuple[Output, ...]:
         return tuple(Output(name, column) for column, name in enumerate(answers.names))

@@ -12,6 +12,7 @@ from svmkit import plugins
 from svmkit.kernels.functions import Kernel
 from svmkit.model.model import SVMModel
 from svmkit.runtime.jsonable import plain
+from svmkit.scoring.label_scores import LabelScores
 from svmkit.scoring.quantities import QuantityScores
 from svmkit.scoring.ranks import NAMES, RankScores
 from svmkit.scoring.scores import Scores
@@ -185,8 +186,8 @@ class RunRecord:
     data: str
     n_samples: int
     n_features: int
-    train_scores: Scores | QuantityScores | RankScores | None = None
-    test_scores: Scores | QuantityScores | RankScores | None = None
+    train_scores: Scores | QuantityScores | RankScores | LabelScores | None = None
+    test_scores: Scores | QuantityScores | RankScores | LabelScores | None = None
     predict_s: float | None = None
 
     @property
@@ -236,6 +237,7 @@ class RunRecord:
             "kernel_values": fitted.kernel_values,
             "untrained_pairs": fitted.n_untrained,
             "multiclass": fitted.model.multiclass,
+            "outputs": list(fitted.model.outputs),
         }
 
     def metrics(self) -> dict[str, float]:
@@ -254,6 +256,8 @@ class RunRecord:
                 values |= _score_metrics(part, of)
             elif isinstance(of, RankScores):
                 values |= {f"{part}/{name}": value for name, value in of.summary().items() if name in NAMES}
+            elif isinstance(of, LabelScores):
+                values[f"{part}/right"] = of.right
             elif of is not None:
                 values[f"{part}/mean_rmse"] = of.spread
         values |= self.quantity_scores

@@ -126,7 +126,7 @@ class Learner:
 
     def __init__(self, train: Train, data: TrainingData, method: Method, metric: Metric | None, end: float) -> None:
         if metric is None or metric.name in OF_PROBABILITIES:
-            metric = metric_for(None, data.classes, data.codes, method.settings.class_weight, levels=method.levels)
+            metric = metric_for(None, data.classes, data.codes, method.settings.class_weight, **method.measured)
         self.train, self.method, self.metric, self.end = train, method, metric, end
         self.rng = np.random.default_rng(method.settings.seed)
         fold = draw_folds(data, self.rng)

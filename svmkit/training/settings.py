@@ -127,6 +127,12 @@ class Method:
         return self.loss.levels if self.task.has_targets else ()
 
     @property
+    def measured(self) -> dict[str, Any]:
+        """What a metric has to know of the outputs, as options of `svmkit.scoring.choice.metric_for`."""
+        task = self.task
+        return {"levels": self.levels, "several_labels": task.has_labels, "has_groups": task.has_groups}
+
+    @property
     def formulation(self) -> str:
         """The objective in words, such as "hinge, free bias"."""
         return self.task.formulation(self)

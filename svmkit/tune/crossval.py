@@ -241,7 +241,7 @@ def run(
     else:
         _require_folds(int(how.cv), truth.classes, truth.codes)
     if not isinstance(metric, Metric):
-        metric = metric_for(metric, truth.classes, truth.codes, settings.class_weight, levels=method.levels)
+        metric = metric_for(metric, truth.classes, truth.codes, settings.class_weight, **method.measured)
     began, jobs = time.perf_counter(), how.n_workers
     ready, learnt = list(paths), settings
     if how.preparation == "once":
@@ -359,7 +359,7 @@ def _folds(training: Training, how: Search) -> StratifiedKFold | KFold | tuple[P
     """Return the folds, or what makes them: shuffled, and of classes stratified."""
     if not isinstance(how.cv, int | np.integer):
         return how.cv
-    kind = KFold if training.task.has_targets else StratifiedKFold
+    kind = StratifiedKFold if training.has_one_label else KFold
     return kind(how.cv, shuffle=True, random_state=training.settings.seed)
 
 
@@ -370,7 +370,7 @@ def _pairs(training: Training, how: Search, X: Any, truth: Answers) -> list[Pair
 
 def _searcher(training: Training, paths: list[Path], codes: np.ndarray, how: Search) -> GridSearchCV | _Halving:
     """Return the search of scikit-learn over some paths, on shuffled folds; classes are stratified."""
-    estimator = (PathRegressor if training.task.has_targets else PathClassifier)(training=training)
+    estimator = (PathClassifier if training.has_one_label else PathRegressor)(training=training)
     folds, seed = _folds(training, how), training.settings.seed
     shared: dict[str, Any] = {"param_grid": {"path": paths}, "scoring": score, "cv": folds, "refit": False}
     if not how.halves:

@@ -46,6 +46,11 @@ class Training:
     flags: np.ndarray | None  # as for `svmkit.fit`
 
     @property
+    def has_one_label(self) -> bool:
+        """Whether each row has one label, and not a target or several labels."""
+        return not (self.task.has_targets or self.task.has_labels)
+
+    @property
     def threads(self) -> int:
         """The threads of the settings, or those of the process if fewer; on a cluster those of the worker."""
         at, given = here(), self.settings.n_threads or 1
@@ -145,7 +150,7 @@ def score(estimator: PathEstimator, X, y) -> dict[str, float]:
     except Exception:  # one model may be the cause: each decides alone
         together = None
     truth, shared = metric.codes(y), iter(() if together is None else together)
-    is_regression = training.task.has_targets
+    is_regression = not training.has_one_label
     rows = None if is_regression else np.bincount(truth, minlength=len(metric.classes))
     for i, one in enumerate(estimator.fits_):
         if one is None:
@@ -209,7 +214,7 @@ def _predict(
     model: SVMModel, X, decision: np.ndarray | None, training: Training
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return labels, and decisions as the metric takes them if it needs any; `decision` is known for two classes."""
-    if training.task.has_targets:
+    if not training.has_one_label:
         return (model.predict(X, n_threads=training.threads) if decision is None else decision), None
     needed = training.metric.needs_decisions
     if decision is None and not needed:

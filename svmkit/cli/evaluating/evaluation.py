@@ -19,6 +19,7 @@ from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
 from svmkit.scoring.choice import scores_of
+from svmkit.scoring.label_scores import LabelScores
 from svmkit.scoring.metric import Metric, predict_with_scores
 from svmkit.scoring.probability_scores import SCORES, ProbabilityScores, Reliability
 from svmkit.scoring.quantities import LevelScores, QuantityScores
@@ -53,7 +54,9 @@ def with_truth(test: Dataset, model: SVMModel, options: Any) -> Dataset:
     return with_task(with_groups(test, options.data, **columns, reading=reading), model.task)
 
 
-def evaluate(model: SVMModel, test: Dataset, n_threads: int | None) -> Evaluation | QuantityEvaluation | RankEvaluation:
+def evaluate(
+    model: SVMModel, test: Dataset, n_threads: int | None
+) -> Evaluation | QuantityEvaluation | RankEvaluation | LabelEvaluation:
     """Predict some rows, with probabilities if the model has them; raise InputError if they lack labels to compare."""
     began = time.perf_counter()
     if task_named(model.task).has_groups:
@@ -66,6 +69,9 @@ def evaluate(model: SVMModel, test: Dataset, n_threads: int | None) -> Evaluatio
         return QuantityEvaluation(model, test.name, targets_of(test), predicted, decision, column, seconds)
     if test.y is None:
         raise InputError(f"{test.name} has no labels to compare predictions with: svmkit predict needs none")
+    if model.outputs:
+        predicted = model.predict(test.X, n_threads=n_threads)
+        return LabelEvaluation(model, test.name, test.y, predicted, time.perf_counter() - began)
     predicted, decision = predict_with_scores(model, test.X, n_threads)
     seconds, probabilities = time.perf_counter() - began, None
     if model.calibration is not None:
@@ -249,7 +255,7 @@ class QuantityEvaluation:
     def result(self) -> dict[str, Any]:
         """Return the keys and values of `svmkit evaluate --json` that follow the name of the model."""
         scores = self.scores
-        middle = self.predicted if self.predicted.ndim == 1 else self.predicted[:, self.middle]
+        middle = self.predicted[:, self.middle] if isinstance(scores, LevelScores) else self.predicted
         errors, of_levels = middle - self.targets, dict[str, Any]()
         if isinstance(scores, LevelScores):
             of_levels = {key: value for key, value in scores.summary().items() if key not in OF_ONE}
@@ -297,4 +303,38 @@ class RankEvaluation:
             **dict.fromkeys((*OF_CLASSES, *OF_QUANTITIES)),
             **self.scores.summary(),
             "warning": next(iter(self.notes), None),
+        }
+
+
+@dataclass(frozen=True)
+class LabelEvaluation:
+    """Predicted labels beside the true ones, several a row: 0/1 matrices (n_samples, n_labels)."""
+
+    model: SVMModel
+    data: str
+    labels: np.ndarray
+    predicted: np.ndarray
+    seconds: float = 0.0
+
+    @cached_property
+    def scores(self) -> LabelScores:
+        """Accuracy, and the counts of each label."""
+        return LabelScores.from_predictions(self.predicted, self.labels, self.model.outputs)
+
+    @property
+    def notes(self) -> list[str]:
+        """What has to be said: nothing."""
+        return []
+
+    def result(self) -> dict[str, Any]:
+        """Return the keys and values of `svmkit evaluate --json` that follow the name of the model."""
+        return {
+            "data": self.data,
+            "task": self.model.task,
+            "n_test": self.scores.n_samples,
+            **dict.fromkeys(OF_CLASSES),
+            **dict.fromkeys(OF_QUANTITIES),
+            "test_accuracy": self.scores.accuracy,
+            **self.scores.summary(),
+            "warning": None,
         }

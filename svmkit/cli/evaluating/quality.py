@@ -16,6 +16,7 @@ from svmkit.kernels.engines import engine_for
 from svmkit.losses.by_name import is_likelihood
 from svmkit.model.model import SVMModel
 from svmkit.scoring.choice import scores_of
+from svmkit.scoring.label_scores import LabelScores
 from svmkit.scoring.metric import OF_PROBABILITIES, Metric, predict_with_scores
 from svmkit.scoring.probability_scores import ProbabilityScores
 from svmkit.scoring.quantities import QuantityScores
@@ -24,6 +25,7 @@ from svmkit.scoring.scores import Scores
 from svmkit.solver.solution import Status
 from svmkit.tasks import task_named
 
+WORST = 6  # labels of which F1 is shown
 ROWS = 10  # rows of a class from which on it matters that none is predicted as it
 FEWEST = 100  # training rows from which on it matters that nearly all of them are vectors
 NEARLY = 0.9  # share of the rows
@@ -38,7 +40,7 @@ class Measurement:
     """What the predictions of a model are worth on some rows."""
 
     # None where the rows have no labels that the model knows
-    scores: Scores | QuantityScores | RankScores | None = None
+    scores: Scores | QuantityScores | RankScores | LabelScores | None = None
     value: float | None = None  # of the metric, None where it is not defined
     seconds: float | None = None  # None where predicting was not timed
     probabilities: ProbabilityScores | None = None  # None without a calibration
@@ -103,6 +105,28 @@ def mean_of_targets(scores: dict[str, Any]) -> str:
     return f"predicting the mean of the targets: {scores['mean_rmse']:.6g}"
 
 
+def label_rows(scores: Mapping[str, Any], part: str = "") -> list[tuple[str, str]]:
+    """Return rows about several labels: the share of rows and of labels that are right, and F1 of the labels.
+
+    Parameters
+    ----------
+    scores : mapping, what `LabelScores.summary` returns, and the accuracy
+    part : str, "train", "test" or ""
+    """
+    f1 = sorted((of["f1"] or 0.0, of["label"], of["rows"]) for of in scores["labels"])
+    shown = [f"{label} {value:.4f} ({rows:,} rows)" for value, label, rows in f1]
+    worst = ", ".join(shown if len(shown) <= WORST else shown[:WORST])
+    micro = in_digits("{:.4f}", scores["f1_micro"])
+    title = "labels" if len(shown) <= WORST else f"worst of {len(shown)} labels"
+    return [
+        (
+            "accuracy",
+            f"{scores['accuracy']:.2%} of the rows all right, {scores['right']:.2%} of the labels {part}".rstrip(),
+        ),
+        ("F1", f"{micro} over all; {title}: {worst}"),
+    ]
+
+
 def level_rows(parts: Mapping[str, Any], sorts: bool) -> list[tuple[str, str]]:
     """Return rows about the levels of a model: the loss and the coverage of each, and how often they cross.
 
@@ -132,8 +156,8 @@ def level_rows(parts: Mapping[str, Any], sorts: bool) -> list[tuple[str, str]]:
 def doubt(
     model: SVMModel,
     *,
-    train: Scores | QuantityScores | RankScores | None,
-    test: Scores | QuantityScores | RankScores | None,
+    train: Scores | QuantityScores | RankScores | LabelScores | None,
+    test: Scores | QuantityScores | RankScores | LabelScores | None,
     status: Status | str,
     share: float | None = None,
     n_samples: int = 0,

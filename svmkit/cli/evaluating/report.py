@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from svmkit.cli.common import align, rows
-from svmkit.cli.evaluating.evaluation import Evaluation, QuantityEvaluation, RankEvaluation
-from svmkit.cli.evaluating.quality import base_rate, in_digits, largest, level_rows, mean_of_targets
+from svmkit.cli.evaluating.evaluation import Evaluation, LabelEvaluation, QuantityEvaluation, RankEvaluation
+from svmkit.cli.evaluating.quality import base_rate, in_digits, label_rows, largest, level_rows, mean_of_targets
 from svmkit.errors import InputError, SvmkitError
 from svmkit.plotting import COLOURS, draw_band, draw_reliability
 from svmkit.runtime import files
@@ -45,6 +45,8 @@ def show(result: dict[str, Any]) -> None:
             ("bias", f"{result['bias']:.6g} (mean of predicted - true)"),
         ]
         measures = level_rows({"": result}, result["non_crossing"]) if "levels" in result else measures
+    elif "labels" in result:
+        measures = label_rows(result | {"accuracy": result["test_accuracy"]})
     else:
         positive = result["positive"]
         against = " (mean of each class against the rest)" if positive is None else f" (class {positive})"
@@ -61,7 +63,7 @@ def show(result: dict[str, Any]) -> None:
     ending = (f"{result['n_support']:,} vectors", f"{result['predict_s']:.2f} s", result["plot"])
     data = ("data", f"{result['data']}: {result['n_test']:,} rows")
     rows([data, *measures, *zip(("support", "time", "picture"), ending, strict=True)])
-    if not (of_quantities or of_orders):
+    if result["confusion"] is not None:
         say("", *by_class(result), "", *confusion(**result["confusion"]))
 
 
@@ -107,7 +109,9 @@ def require_drawable(path: str) -> None:
     files.require_writable(path)
 
 
-def draw(evaluated: Evaluation | QuantityEvaluation | RankEvaluation, path: str) -> SvmkitError | None:
+def draw(
+    evaluated: Evaluation | QuantityEvaluation | RankEvaluation | LabelEvaluation, path: str
+) -> SvmkitError | None:
     """Write the picture; return the error if that fails, since the numbers are to be shown all the same."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -120,6 +124,8 @@ def draw(evaluated: Evaluation | QuantityEvaluation | RankEvaluation, path: str)
         _draw_levels(figure, evaluated)
     elif isinstance(evaluated, QuantityEvaluation):
         _draw_quantities(figure, evaluated)
+    elif isinstance(evaluated, LabelEvaluation):
+        _draw_labels(figure, evaluated)
     else:
         _draw_classes(figure, evaluated)
     try:
@@ -218,11 +224,15 @@ def _draw_quantities(figure: Figure, evaluated: QuantityEvaluation) -> None:
         some = np.sort(np.random.default_rng(0).choice(len(some), DOTS, replace=False))
     targets, predicted = evaluated.targets[some], evaluated.predicted[some]
     dots: dict[str, Any] = {"s": 14, "alpha": 0.5, "color": COLOURS[0], "edgecolors": "none", "rasterized": True}
-    left.scatter(targets, predicted, **dots)
+    columns = list(zip(targets.reshape(len(some), -1).T, predicted.reshape(len(some), -1).T, strict=True))
+    for k, (column, of_column) in enumerate(columns):
+        named = {"label": evaluated.model.outputs[k]} if evaluated.model.outputs else {}
+        look_of = dots | {"color": COLOURS[k % len(COLOURS)]} | named
+        left.scatter(column, of_column, **look_of)
+        right.scatter(of_column, column - of_column, **look_of)
     ends = [min(targets.min(), predicted.min()), max(targets.max(), predicted.max())]
     left.plot(ends, ends, "--", color="0.4", linewidth=1, label="exact")
     left.set(title="predicted over true", xlabel="true", ylabel="predicted")
-    right.scatter(predicted, targets - predicted, **dots)
     right.axhline(0.0, linestyle="--", color="0.4", linewidth=1)
     tube = evaluated.model.about.get("epsilon")
     if isinstance(tube, int | float) and tube > 0.0:  # within which errors cost nothing in training
@@ -270,3 +280,24 @@ def _draw_levels(figure: Figure, evaluated: QuantityEvaluation) -> None:
         axes.grid(alpha=0.3)
     crossed = f"{scores.crossings:,} of {scores.n_samples:,} rows cross" + ", sorted" * evaluated.model.non_crossing
     figure.suptitle(f"{evaluated.data}: mean loss {scores.mean_loss:.4g}, {crossed}", fontsize=11)
+
+
+def _draw_labels(figure: Figure, evaluated: LabelEvaluation) -> None:
+    """Draw how many rows have each label, and F1 of it, the most frequent labels first."""
+    scores = evaluated.scores
+    order = np.argsort(-scores.rows, kind="stable")[:NAMED]
+    figure.set_size_inches(11.0, max(3.0, 0.3 * len(order) + 1.2))
+    left, right = figure.subplots(1, 2, sharey=True)
+    places, names = np.arange(len(order)), [scores.names[k] for k in order]
+    left.barh(places - 0.2, scores.rows[order], 0.4, color=COLOURS[0], label="rows that have it")
+    left.barh(places + 0.2, scores.predicted[order], 0.4, color=COLOURS[1], label="rows for which it is predicted")
+    left.set_yticks(places, names)
+    left.invert_yaxis()
+    left.set(title="labels", xlabel="rows")
+    left.legend(loc="best", fontsize=8)
+    right.barh(places, np.nan_to_num(scores.f1[order]), 0.5, color=COLOURS[0])
+    right.set(title="F1 of each label", xlabel="F1", xlim=(0.0, 1.0))
+    for axes in (left, right):
+        axes.title.set_fontsize(10)
+        axes.grid(alpha=0.3, axis="x")
+    figure.suptitle(f"{evaluated.data}: {scores.accuracy:.2%} of {scores.n_samples:,} rows all right", fontsize=11)

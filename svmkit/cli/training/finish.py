@@ -16,6 +16,7 @@ from svmkit.cli.training.train_options import TrainOptions
 from svmkit.errors import SvmkitError
 from svmkit.model.model import SVMModel
 from svmkit.runtime.jsonable import plain
+from svmkit.scoring.label_scores import LabelScores
 from svmkit.scoring.metric import COUNTED, R2, Metric
 from svmkit.scoring.quantities import QuantityScores
 from svmkit.scoring.ranks import RankScores
@@ -149,6 +150,8 @@ def _test_facts(job: Job, part: Measurement) -> dict[str, Any]:
     elif isinstance(scores, QuantityScores):
         measured = {"test_r2": scores.r2, "test_rmse": scores.rmse, "test_mae": scores.mae}
         measured = {key: value for key, value in measured.items() if not math.isnan(value)}
+    elif isinstance(scores, LabelScores):
+        measured = {"test_accuracy": scores.accuracy}
     else:
         measured = {"test_accuracy": scores.accuracy, "test_balanced_accuracy": scores.balanced_accuracy}
     named = {"metric": metric.name, "positive": metric.positive, "test_metric": part.value}
@@ -192,7 +195,9 @@ def _doubt(job: Job, fitted: Fit, record: RunRecord, is_linear: bool) -> str | N
     if not job.method.task.is_supervised:
         return None
     if not (is_linear or options.is_stream):  # of the rows of a problem, on average over the problems
-        of_each_row = len(fitted.solutions) if model.has_class_scores else max(len(model.classes) - 1, 1)
+        of_each_row = (
+            len(fitted.solutions) if model.has_class_scores or model.outputs else max(len(model.classes) - 1, 1)
+        )
         share = sum(solution.n_support for solution in fitted.solutions) / (of_each_row * n_samples)
     return quality.doubt(
         model,

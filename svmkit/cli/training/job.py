@@ -15,6 +15,7 @@ from svmkit.cli.training.finish import Job, Outcome, finish
 from svmkit.cli.training.saving import run_params
 from svmkit.cli.training.sets import Sets, advise_scaling, read
 from svmkit.cli.training.train_options import TrainOptions
+from svmkit.data import Dataset
 from svmkit.kernels.gram import Gram
 from svmkit.model.model import SVMModel
 from svmkit.runtime import compiling
@@ -47,8 +48,7 @@ def run(options: TrainOptions) -> Outcome:
     name = options.metric or (None if method.task.is_supervised else "accuracy")  # without labels nothing else is
     weights, task = method.settings.class_weight, method.task
     calibrates = bool(options.calibrate) or (task.has_classes and method.loss.is_likelihood)
-    given: dict[str, Any] = {"probabilities": calibrates, "levels": method.levels, "has_groups": task.has_groups}
-    metric = metric_for(name, data.classes, data.codes, weights, **given)
+    metric = metric_for(name, data.classes, data.codes, weights, probabilities=calibrates, **method.measured)
     if metric.note and (options.metric or options.curve):
         note(metric.note)
     job = Job(options, method, sets, metric, start=start, seconds=seconds)
@@ -67,6 +67,8 @@ def _advise_bias(method: Method, data: TrainingData) -> None:
         return
     targets = data.answers.targets
     assert targets is not None
+    if targets.ndim == 2:
+        return
     mean, spread = float(targets.mean()), float(targets.std())
     if abs(mean) > FAR * spread:
         note(
@@ -78,10 +80,20 @@ def _advise_bias(method: Method, data: TrainingData) -> None:
 def prepare(method: Method, sets: Sets) -> tuple[TrainingData, float]:
     """Return the training data, checked, preprocessed and with a number for gamma, and the seconds that this took."""
     began = time.perf_counter()
-    data = TrainingData.of(sets.train.X, sets.train.truth, method, flags=sets.train.flags)
+    data = TrainingData.of(sets.train.X, _name_columns(sets.train), method, flags=sets.train.flags)
     if not method.task.is_supervised:  # the problem of one row tells before a run is opened
         method.solver.check(method.pose(method.solver, Gram(data.kernel, data.X[:1]), np.zeros(1), np.ones(1)))
     return data, time.perf_counter() - began
+
+
+def _name_columns(train: Dataset) -> Any:
+    """Return what is to be learnt, labels of several columns as a table with their names, which outputs have, too."""
+    names = train.encoding.label_names if train.encoding else ()
+    if not names:
+        return train.truth
+    from pandas import DataFrame
+
+    return DataFrame(train.y, columns=list(names))
 
 
 def fit_and_finish(job: Job, data: TrainingData, tracker: Tracker) -> Outcome:

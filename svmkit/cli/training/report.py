@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from svmkit.cli.common import emit, rows
-from svmkit.cli.evaluating.quality import base_rate, in_digits, largest, level_rows, mean_of_targets
+from svmkit.cli.evaluating.quality import base_rate, in_digits, label_rows, largest, level_rows, mean_of_targets
 from svmkit.cli.training.finish import Outcome
 from svmkit.losses.base import format_option
 from svmkit.problems.certificate import is_rounding
@@ -27,16 +27,23 @@ def report(outcome: Outcome, as_json: bool) -> None:
         return
     task, metric = task_named(result["task"]), result["metric"]["name"]
     about = f"{result['data']}: {result['n_samples']:,} rows, {result['n_features']:,} features, "
-    about += f"{len(result['classes'])} classes" if task.has_classes else "a quantity" if task.has_targets else ""
+    further = (result.get("label") or {}).get("more", [])
+    if further or task.has_labels:
+        about += f"{len(result['outputs'])} {'quantities' if task.has_targets else 'labels'}"
+    else:
+        about += f"{len(result['classes'])} classes" if task.has_classes else "a quantity" if task.has_targets else ""
     about += "" if task.is_supervised else "no labels used"
     if task.has_groups and (scores := result["train_scores"]):
         about = about.removesuffix("a quantity") + f"{scores['pairs']:,} pairs in {scores['groups']:,} groups"
     if label := result.get("label"):  # of a table
         name = repr(label["column"]) if label["column"] is not None else f"{label['position'] + 1}, counted from 1"
-        about += f", label column {name} ({label['chosen']})"
+        names = ", ".join([name, *map(repr, further)])
+        about += f", label column{'s' if further else ''} {names} ({label['chosen']})"
     quality = _outliers if not task.is_supervised else _errors if task.has_targets else _accuracies
     if task.has_groups:
         quality = _orders
+    elif task.has_labels:
+        quality = _labels
     compiling = f", of which {result['compile_s']:.2f} s compiling" if result["compile_s"] >= 0.005 else ""
     values = "" if outcome.is_linear else f", {result['kernel_values']:,} kernel values"
     run = result["run_id"] and f"{result['run_id']}  ({outcome.where})"
@@ -181,6 +188,15 @@ def _orders(result: dict[str, Any]) -> list[tuple[str, str]]:
         values = [(name, metric[name]) for name in parts]
         shown.append((metric["name"], ", ".join(f"{in_digits('{:.4f}', value)} {name}" for name, value in values)))
     return shown
+
+
+def _labels(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return rows with the accuracy of several labels a row, and F1 of the best and the worst label."""
+    said: list[tuple[str, str]] = []
+    for part in ("train", "test"):
+        if (scores := result[f"{part}_scores"]) is not None:
+            said += label_rows(scores | {"accuracy": result[f"{part}_accuracy"]}, part)
+    return said
 
 
 def _outliers(result: dict[str, Any]) -> list[tuple[str, str]]:

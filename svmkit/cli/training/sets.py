@@ -65,7 +65,7 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
         if train.X.shape == test.X.shape and train.fingerprint() == test.fingerprint():
             note(f"--test {options.test} has the rows of {options.data}: the test says nothing about new rows")
     elif options.test_size:
-        is_stratified = not task_named(train.task).has_targets
+        is_stratified = not task_named(train.task).has_targets and (train.y is None or train.y.ndim == 1)
         if task_named(train.task).has_groups:
             train, test = (part(train, rows) for rows in split_groups(train, options.test_size, options.seed))
         else:

@@ -123,8 +123,8 @@ class TuneJob:
         solver, name, task = self.method.solver, self.sets.train.name, task_named(self.sets.train.task)
         truth = task.encode_truth(self.sets.train.y, self.sets.train.n_samples)
         metric = self.options.metric or (None if task.is_supervised else task.metric)
-        weights, levels = self.method.settings.class_weight, self.method.levels
-        self.metric = metric_for(metric, truth.classes, truth.codes, weights, levels=levels)
+        weights = self.method.settings.class_weight
+        self.metric = metric_for(metric, truth.classes, truth.codes, weights, **self.method.measured)
         if self.metric.note:
             note(self.metric.note)
         with closing(open_tracker(self.options)) as tracker:

@@ -134,8 +134,7 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
 def _metric(method: Method, sets: Sets, name: str | None) -> Metric | None:
     """Return what is measured on the test rows besides accuracy; None where there are no labels to compare with."""
     if method.task.is_supervised:
-        given: dict[str, Any] = {"levels": method.levels, "has_groups": method.task.has_groups}
-        return metric_for(name, *answers(sets.train), method.settings.class_weight, **given)
+        return metric_for(name, *answers(sets.train), method.settings.class_weight, **method.measured)
     if sets.test is None:
         return None
     if sets.test.y is not None:

@@ -51,7 +51,8 @@ def prepare(settings: dict[str, Any]) -> Sets:
     else:
         train = replace(train, task=task)
     train = part(train, first_rows(where, settings))
-    test, stratify = settings["test"], train.y is not None and not task_named(train.task).has_targets
+    test, stratify = settings["test"], train.y is not None and train.y.ndim == 1
+    stratify = stratify and not task_named(train.task).has_targets
     held: Dataset | None = None
     if isinstance(test, dict) and has_groups:
         train, held = (part(train, rows) for rows in _whole_groups(train, test))

@@ -50,6 +50,8 @@ class Encoding:
         The number of all columns of the training table; None if it had no others but the label.
     label_chosen : str or None, default=None
         How the label was chosen, in words: "given", "by its name", "last column".
+    more_labels : tuple of str, default=()
+        The names of further label columns, of several targets or labels.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class Encoding:
     positions: tuple[int, ...] | None = None
     width: int | None = None
     label_chosen: str | None = None
+    more_labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.dates:
@@ -93,7 +96,14 @@ class Encoding:
         """The label column and how it was chosen, in words; None if the training table had no labels."""
         if self.label_index is None:
             return None
+        if self.more_labels:
+            return f"label columns {', '.join(map(repr, self.label_names))} ({self.label_chosen})"
         return label_in_words(self.label if self.header else None, self.label_index, self.label_chosen)
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The names of several label columns; none where there is one or none."""
+        return (str(self.label), *self.more_labels) if self.more_labels else ()
 
     @property
     def n_features(self) -> int:
@@ -114,7 +124,8 @@ class Encoding:
         if self.label_index is None:
             return None
         name = self.label if self.header else None
-        return {"column": name, "position": self.label_index, "chosen": self.label_chosen}
+        more = {"more": list(self.more_labels)} if self.more_labels else {}
+        return {"column": name, "position": self.label_index, "chosen": self.label_chosen} | more
 
     def to_json(self) -> dict[str, Any]:
         """Return the encoding in JSON types, for the header of a model file."""
@@ -138,9 +149,14 @@ class Encoding:
             values = {f.name: stored[f.name] for f in fields(cls) if f.name in stored or f.default is MISSING}
             for name in ("columns", "dates", "positions"):
                 values[name] = tuple(values[name]) if values.get(name) is not None else None
+            values["more_labels"] = tuple(values.get("more_labels") or ())
             values["categories"] = tuple(None if known is None else tuple(known) for known in values["categories"])
             columns, dates, positions = values["columns"], values["dates"] or (), values["positions"]
-            texts = [*columns, *(text for known in values["categories"] for text in known or ())]
+            texts = [
+                *columns,
+                *values["more_labels"],
+                *(text for known in values["categories"] for text in known or ()),
+            ]
         except (KeyError, TypeError, AttributeError) as err:
             raise InputError(f"the stored column encoding is incomplete ({err!r}): the model file is damaged") from err
         width, optional = values.get("width"), ("label", "charset", "label_chosen")

@@ -59,10 +59,11 @@ def choose(
     n_features : int or None, the number of features that a model expects
     """
     if reading.label is not None:
-        at = position_of(table, reading.label)
-        if at in dropped:
-            raise InputError(f"{table.path}: {table.column(at)} is the label and is dropped, too: leave one out")
-        return at, GIVEN
+        several = positions_of(table, [reading.label])
+        for at in several:
+            if at in dropped:
+                raise InputError(f"{table.path}: {table.column(at)} is the label and is dropped, too: leave one out")
+        return several[0], GIVEN
     left = [i for i in range(len(table.names)) if i not in dropped]
     if table.has_header:
         lower = {table.names[i].lower(): i for i in reversed(left)}
@@ -72,6 +73,42 @@ def choose(
     if left and (labelled or n_features == len(left) - 1):
         return left[-1], LAST
     return None, None
+
+
+def further_labels(table: Table, reading: Reading) -> tuple[int, ...]:
+    """Return the positions of all label columns but the first; raise InputError if they have no names to be known by,
+    or one is given twice.
+    """
+    several = [] if reading.label is None else positions_of(table, [reading.label])
+    if len(several) > 1 and not table.has_header:
+        raise InputError(f"{table.path}: several label columns need a header, by which they are known later")
+    if len(set(several)) < len(several):
+        raise InputError(f"{table.path}: --label {reading.label} names a column twice: name each once")
+    return tuple(several[1:])
+
+
+def join_labels(
+    table: Table, first: np.ndarray, more: Sequence[int], encoding: Encoding | None, decimal: str | None
+) -> np.ndarray:
+    """Return the labels of several columns as numbers, (n_rows, n_labels).
+
+    Parameters
+    ----------
+    table, encoding, decimal : as for `labels`
+    first : ndarray of shape (n_rows,), the labels of the first column
+    more : sequence of int, the positions of the others
+    """
+    every = [first]
+    for at in more:
+        column = labels(table, at, encoding, True, decimal)
+        assert column is not None
+        every.append(column)
+    for column in every:
+        if column.dtype.kind not in "biuf":
+            raise InputError(
+                f"{table.path}: a label column holds text ({column[0]!r}): several hold numbers, or 0 and 1"
+            )
+    return np.stack(every, axis=1)
 
 
 def match(table: Table, encoding: Encoding, label: str | int | None) -> tuple[list[int], int | None]:

@@ -31,6 +31,7 @@ class Learnt:
     label: int | None  # the position of the label column, and how it was chosen
     chosen: str | None
     reading: Reading
+    more: tuple[int, ...] = ()  # the positions of further label columns
 
     def require_usable(self, holes: bool) -> None:
         """Raise InputError if a column cannot be features as it is."""
@@ -58,6 +59,7 @@ class Learnt:
             positions=None if is_whole else positions,
             width=None if is_whole else len(table.names),
             label_chosen=self.chosen,
+            more_labels=tuple(table.names[at] for at in self.more),
         )
 
     @property
@@ -116,6 +118,8 @@ def read_table(
         learnt.require_usable(holes)
         at = learnt.label
         y = None if at is None else label_column.labels(learnt.table, at, None, labelled, reading.decimal)
+        if y is not None and learnt.more:
+            y = label_column.join_labels(learnt.table, y, learnt.more, None, reading.decimal)
         learnt_encoding = learnt.encoding(y is not None and y.dtype.kind == "U")
         X = onehot.assemble(learnt.columns, len(learnt.table.frame))
         return X, y, learnt_encoding, learnt.flags, learnt.notes, learnt.groups
@@ -127,6 +131,12 @@ def read_table(
     texts = [i for i, numeric in zip(positions, encoding.numeric, strict=True) if not numeric]
     table = _fill(table, at, [*texts, at] if at is not None and encoding.label_text else texts, encoding.decimal)
     y = None if at is None else label_column.labels(table, at, encoding, labelled, encoding.decimal)
+    if y is not None and encoding.more_labels:
+        lacking = [name for name in encoding.more_labels if name not in table.names]
+        if lacking and labelled:
+            raise InputError(f"{path}: has no label {name_columns(lacking)}: add what is missing, or predict instead")
+        more = [] if lacking else [table.names.index(name) for name in encoding.more_labels]
+        y = None if lacking else label_column.join_labels(table, y, more, encoding, encoding.decimal)
     return onehot.apply(table, positions, encoding, holes=holes, stacklevel=5), y, encoding, None, (), None
 
 
@@ -168,6 +178,8 @@ def learn_pieces(path: Path, kind: str, *, reading: Reading, cells: int, text_la
         layout, rows = cast(Dialect, outline.layout), max(1, cells // len(outline.names))
         frames = csv_frames(path, layout, choice.label, texts, reading.decimal, rows)
         tables = (outline.with_frame(frame) for frame in frames)
+    if choice.more:
+        raise InputError(f"{path}: several label columns are read from a table that is in memory as a whole")
     first = 0
     for piece in tables:
         if len(piece.frame):
@@ -205,17 +217,19 @@ class _Choice(NamedTuple):
     as_categories: list[int]
     label: int | None
     chosen: str | None
+    more: tuple[int, ...] = ()  # further label columns
 
 
 def _choice(table: Table, reading: Reading, labelled: bool, n_features: int | None) -> _Choice:
     dropped = label_column.positions_of(table, reading.drop) + _groups_position(table, reading)
     at, chosen = label_column.choose(table, reading, dropped, labelled, n_features)
     taken = set(label_column.positions_of(table, reading.only) if reading.only else range(len(table.names)))
-    positions = [i for i in range(len(table.names)) if i in taken and i not in dropped and i != at]
+    more = label_column.further_labels(table, reading)
+    positions = [i for i in range(len(table.names)) if i in taken and i not in (*dropped, at, *more)]
     if not positions:
         dropping = "all others are left out" if dropped or reading.only else "check the delimiter"
         raise InputError(f"{table.path}: has a label column but no features: {dropping}")
-    return _Choice(positions, label_column.positions_of(table, reading.categorical), at, chosen)
+    return _Choice(positions, label_column.positions_of(table, reading.categorical), at, chosen, more)
 
 
 def _learn(table: Table, choice: _Choice, reading: Reading) -> Learnt:
@@ -226,7 +240,7 @@ def _learn(table: Table, choice: _Choice, reading: Reading) -> Learnt:
     ]
     full = tuple(column for column in every if not column.is_empty)
     empty = tuple(column for column in every if column.is_empty)
-    return Learnt(table, full, empty, choice.label, choice.chosen, reading)
+    return Learnt(table, full, empty, choice.label, choice.chosen, reading, choice.more)
 
 
 def _outline(path: Path, kind: str, reading: Reading, encoding: Encoding | None) -> Table:

@@ -19,6 +19,8 @@ NAMED = 5  # most labels in a message
 
 def require_numbers(model: SVMModel, software: str) -> None:
     """Raise InputError if X of the model is more than numbers without holes, which is all that a text model takes."""
+    if model.outputs:
+        raise InputError(f"models of {software} have one output, and this one has {len(model.outputs)}: use --onnx")
     encoding = model.encoding
     if encoding is not None and any(categories is not None for categories in encoding.categories):
         what = "encodes columns of text"

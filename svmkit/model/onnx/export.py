@@ -65,7 +65,8 @@ def build(model: SVMModel, dtype: str = "float64") -> Any:
     category is encoded as zeros). The outputs are `label` (n,), int64 or string, and `decision` of the given dtype:
     (n,) for two classes, where > 0 means the second class, else (n, n_classes) as `SVMClassifier.decision_function`
     defines it. A model with a calibration has a third output, `probability` (n, n_classes), and its labels are the
-    classes of the highest ones. A regression has one output, `value` (n,) of the given dtype.
+    classes of the highest ones. A regression has one output, `value` (n,) of the given dtype. Of several targets or
+    labels all outputs have a column for each.
     """
     return _assemble(_import(), model, dtype)[0]
 
@@ -142,6 +143,8 @@ def _inputs(graph: Graph, model: SVMModel) -> tuple[list[Any], str]:
 def _outputs(graph: Graph, model: SVMModel, decision: str) -> list[Any]:
     """Add the nodes from the decisions to the outputs; return the descriptions of the outputs."""
     k = len(model.classes)
+    if model.outputs:
+        return _several_outputs(graph, model, decision)
     if model.regresses:
         graph.node("Reshape", decision, graph.constant([-1], np.int64), out="value")
         return [graph.value("value", graph.element, "n")]
@@ -173,6 +176,22 @@ def _outputs(graph: Graph, model: SVMModel, decision: str) -> list[Any]:
     graph.node("Gather", labels, chosen, axis=0, out="label")
     shape = ["n"] if k == 2 else ["n", k]
     return [graph.value("label", element, "n"), graph.value("decision", graph.element, *shape), *more]
+
+
+def _several_outputs(graph: Graph, model: SVMModel, decision: str) -> list[Any]:
+    """Add the nodes from the decisions to `value`, or to `label` and `decision`, with a column for each output."""
+    shape, types = ("n", len(model.outputs)), graph.onnx.TensorProto
+    if model.non_crossing:
+        every = graph.constant([len(model.outputs)], np.int64)
+        names = ["value", "svmkit.order"]
+        graph.nodes.append(graph.onnx.helper.make_node("TopK", [decision, every], names, axis=1, largest=0, sorted=1))
+    elif model.regresses:
+        graph.node("Identity", decision, out="value")
+    if model.regresses:
+        return [graph.value("value", graph.element, *shape)]
+    graph.node("Cast", graph.node("Greater", decision, graph.constant([0.0])), to=types.INT64, out="label")
+    graph.node("Identity", decision, out="decision")
+    return [graph.value("label", types.INT64, *shape), graph.value("decision", graph.element, *shape)]
 
 
 def _class_scores(graph: Graph, model: SVMModel, decision: str) -> None:
@@ -212,6 +231,7 @@ def _about(model: SVMModel) -> dict[str, str]:
         "kernel": model.kernel.name,
         "kernel_params": model.kernel.params,
         "classes": classes if len(classes) else None,
+        "outputs": list(model.outputs) or None,
         "n_support": len(model.coef[0]),
         "certified_gap": model.about.get("gap"),
         "imputing": model.imputing.kind if model.imputing else None,

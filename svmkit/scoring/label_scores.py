@@ -1,0 +1,88 @@
+"""What predictions of several labels a row are worth: 0/1 matrices of predictions and of labels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.scoring.metric import Metric
+
+
+@dataclass(frozen=True)
+class LabelScores:
+    """The counts of each label, and the measures that follow from them."""
+
+    n_samples: int
+    accuracy: float  # the share of the rows all of whose labels are right, as in scikit-learn
+    names: tuple[str, ...]
+    rows: np.ndarray  # of each label, those that have it, those for which it is predicted, and both
+    predicted: np.ndarray
+    hits: np.ndarray
+
+    @classmethod
+    def from_predictions(cls, predicted: np.ndarray, labels: np.ndarray, names: tuple[str, ...]) -> LabelScores:
+        """Count 0/1 predictions against 0/1 labels, both (n_samples, n_labels)."""
+        predicted, labels = predicted > 0, np.asarray(labels) > 0
+        counts = (each.sum(axis=0) for each in (labels, predicted, labels & predicted))
+        return cls(len(labels), float((predicted == labels).all(axis=1).mean()), names, *counts)
+
+    @property
+    def right(self) -> float:
+        """The share of all entries that are right: 1 minus the Hamming loss."""
+        wrong = self.rows + self.predicted - 2 * self.hits
+        return 1.0 - float(wrong.sum()) / (self.n_samples * len(self.names))
+
+    @property
+    def f1(self) -> np.ndarray:
+        """F1 of each label; nan where no row has it and none is predicted to."""
+        total = self.rows + self.predicted
+        return np.divide(2.0 * self.hits, total, out=np.full(len(total), np.nan), where=total > 0)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the measures besides accuracy, as `svmkit train --json` prints them."""
+        total = int((self.rows + self.predicted).sum())
+        shares = zip(self.names, self.rows.tolist(), self.f1.tolist(), strict=True)
+        return {
+            "right": self.right,
+            "f1_micro": 2.0 * float(self.hits.sum()) / total if total else None,
+            "labels": [
+                {"label": name, "rows": rows, "f1": None if math.isnan(f1) else f1} for name, rows, f1 in shares
+            ],
+        }
+
+
+class LabelMetric(Metric):
+    """A metric of several labels a row: accuracy, or an F1 of scikit-learn."""
+
+    @classmethod
+    def from_scorer(cls, name: str | None) -> LabelMetric:
+        """Return the metric of a scorer, by default accuracy; raise InputError if it does not measure labels."""
+        known = "accuracy", "f1_micro", "f1_macro", "f1_weighted"
+        if name not in (None, *known):
+            raise InputError(f"metric {name} does not measure several labels a row: give one of {', '.join(known)}")
+        return cls(name or known[0], np.empty(0))
+
+    @property
+    def needs_decisions(self) -> bool:
+        """False: predictions suffice."""
+        return False
+
+    def codes(self, labels: np.ndarray) -> np.ndarray:
+        """Return labels (n_samples, n_labels) as `value` takes them."""
+        return np.asarray(labels) > 0
+
+    def score_counts(self, scores: Any) -> float | None:
+        return scores.accuracy if self.name == "accuracy" else None
+
+    def value(
+        self, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None
+    ) -> float:
+        if self.name == "accuracy":
+            return float((truth == predicted).all(axis=1).mean())
+        from sklearn.metrics import f1_score
+
+        return float(f1_score(truth, predicted, average=self.name.removeprefix("f1_"), zero_division=0.0))
