@@ -25,7 +25,13 @@ class LabelScores:
 
     @classmethod
     def from_predictions(cls, predicted: np.ndarray, labels: np.ndarray, names: tuple[str, ...]) -> LabelScores:
-        """Count 0/1 predictions against 0/1 labels, both (n_samples, n_labels)."""
+        """Count predictions against labels.
+
+        Parameters
+        ----------
+        predicted, labels : ndarray of shape (n_samples, n_labels), 0 and 1
+        names : tuple of str, those of the labels
+        """
         predicted, labels = predicted > 0, np.asarray(labels) > 0
         counts = (each.sum(axis=0) for each in (labels, predicted, labels & predicted))
         return cls(len(labels), float((predicted == labels).all(axis=1).mean()), names, *counts)

@@ -146,8 +146,10 @@ class Method:
         loss = self.solver.loss_for(kernel, self.task.loss_task, self.settings.epsilon)
         return describe_objective(loss, self.task.formulation(replace(self, kernel=kernel)))
 
-    def require_one_level(self, who: str) -> None:
-        """Raise InputError if the loss has several levels, which `who`, in words, does not learn together."""
+    def require_one_output(self, who: str) -> None:
+        """Raise InputError if there are several levels or labels, which `who`, in words, does not learn together."""
+        if self.task.has_labels:
+            raise InputError(f"{who} learns one label a row, and a regression of one target")
         if len(self.levels) > 1:
             raise InputError(f"{who} learns one level, not {self.loss.words}: give one tau")
 

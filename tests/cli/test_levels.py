@@ -7,8 +7,10 @@ import pytest
 from scipy.stats import norm
 
 from svmkit import SVMModel
+from svmkit.errors import InputError
 from svmkit.losses import Quantile
 from svmkit.scoring.quantities import LevelScores, least_constant
+from svmkit.training.settings import Settings, resolve
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -76,6 +78,26 @@ def test_the_curve_on_held_out_rows_is_that_of_each_level(svmkit, wave):
 def test_what_does_not_fit_is_refused_in_a_line(refused, wave, args, words):
     given = ("wave.csv", "--label", "t", "--task", "regress", "--loss", "quantile", *args)
     refused(words, "train", *given, "--no-track")
+
+
+def test_a_stream_learns_one_label(refused):
+    given = ("--solver", "sgd", "--kernel", "linear", "--task", "multilabel", "--no-track")
+    refused(["a stream learns one label a row"], "train", "-", *given)
+
+
+@pytest.mark.parametrize(
+    ("task", "loss", "words"),
+    [
+        ("regress", Quantile(TAUS), "a cluster learns one level"),
+        ("multilabel", None, "a cluster learns one label a row"),
+    ],
+)
+def test_a_cluster_learns_one_output(task, loss, words):
+    from svmkit_dask.driver.data import ScatteredData
+
+    method = resolve(Settings(solver="dfcsmo", kernel="rbf", loss=loss), task)
+    with pytest.raises(InputError, match=words):
+        ScatteredData(None, [], method)
 
 
 def test_the_pinball_metric_needs_levels(refused, wave):

@@ -101,7 +101,7 @@ class ScatteredData:
         if isinstance(method.kernel, Precomputed):
             raise InputError("a precomputed kernel matrix cannot be cut into parts: train on this machine alone")
         require_class_by_class(method.settings)
-        method.require_one_level("a cluster")
+        method.require_one_output("a cluster")
         summary = Summary(executor.map(facts_of, sources))
         self.task, self.has_targets = method.task, method.task.has_targets
         self.classes = np.empty(0) if self.has_targets else summary.classes

@@ -46,7 +46,7 @@ def require_streamable(method: Method, max_support: int | None = None) -> None:
     if isinstance(method.kernel, Precomputed):
         raise InputError("a precomputed kernel belongs to one training set: choose another one to learn from a stream")
     solver.check_kernel(method.kernel)
-    method.require_one_level("a stream")
+    method.require_one_output("a stream")
     if getattr(solver, "bias", None) == FREE:
         raise InputError("a free bias needs all samples: give bias a number to a stream")
     if isinstance(class_weight, str):
