@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 NAMES = 12  # most names of columns, or labels of classes, in a line
 _WORDS = {"n_samples": "rows", "n_test": "test rows", "test_data": "test set", "svmkit_version": "svmkit"}
 
-_TASKS = {"regress": "regression", "outliers": "outliers"}
+_TASKS = {"regress": "regression", "outliers": "outliers", "rank": "ranking"}
 _DECISIONS = {
     "ovo": "one for each class pair",
     "ovr": "one for each class against the rest",

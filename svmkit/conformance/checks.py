@@ -16,7 +16,7 @@ from svmkit.conformance.result import Check, Result, check, outcome
 from svmkit.errors import InputError, UnknownName
 from svmkit.plugins.plugin_file import LONGEST
 
-SOLVER = solvers.SOLVER | isolation.SOLVER | honesty.SOLVER | solvers.REGRESSION | honesty.REGRESSION
+SOLVER = solvers.SOLVER | isolation.SOLVER | honesty.SOLVER | solvers.REGRESSION | honesty.REGRESSION | honesty.RANKING
 KERNEL = kernels.KERNEL | isolation.KERNEL
 SAMPLER = samplers.SAMPLER | isolation.SAMPLER
 CHECKS = {"solver": SOLVER, "kernel": KERNEL, "loss": losses.LOSS, "sampler": SAMPLER, "engine": engines.ENGINE}

@@ -10,8 +10,10 @@ import scipy.sparse as sp
 from svmkit.conformance.hostile.trial import run
 from svmkit.conformance.judging.claims import Verdict
 from svmkit.conformance.judging.judge import judge_fit, judge_regression
+from svmkit.conformance.judging.kinds import judge_ranking
 from svmkit.conformance.result import Check, check
 from svmkit.conformance.solvers import EPSILON, TOL, curve, kernel_for, regresses, toy, with_losses
+from svmkit.data import Ranks
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Laplacian, Linear, Poly
 from svmkit.solver.base import Solver
@@ -121,6 +123,39 @@ def _regressions_are_true(solver: Solver) -> str | None:
     return judge_losses(solver, "regress") if regresses(solver) else None
 
 
+def _rankings_are_true(solver: Solver) -> str | None:
+    """The judge recomputes them from the list of all comparable pairs, for dense and sparse data, float32, groups with
+    and without pairs, censored values, and extreme C. What the solver refuses in one line is left out.
+    """
+    if not any(problem.task == "rank" for problem in solver.further):
+        return None
+    X, y = curve()
+    groups = np.arange(len(y)) % 7 * (np.arange(len(y)) > 2) + 1.0 * (np.arange(len(y)) == 0)
+    plain: dict[str, Any] = {"X": X, "y": np.round(y), "groups": groups, "observed": y < 1.0, "C": 1.0}
+    changes: dict[str, dict[str, Any]] = {
+        "groups, equal values and censored ones": {},
+        "one group": {"groups": None, "observed": None, "C": 0.01},
+        "CSR": {"X": sp.csr_array(X * (np.abs(X) > 0.5))},
+        "float32": {"X": X.astype(np.float32)},
+        "C = 1e-4": {"C": 1e-4},
+        "C = 1e6": {"C": 1e6},
+    }
+    for loss, variant in with_losses(solver, "classify").items():
+        for name, change in changes.items():
+            given = plain | change
+            X, C, truth = given.pop("X"), given.pop("C"), Ranks(given["y"], given["groups"], given["observed"])
+            stop = Gap(TOL) | Iterations(2000) | Seconds(0.3)
+            try:
+                done = fit(X, truth, task="rank", solver=variant, kernel=Linear(), C=C, stop=stop)
+            except InputError:
+                continue
+            own = variant.loss_for(Linear(), "rank").name
+            verdict = judge_ranking(done, X, **given, C=C, loss=own, tol=TOL)
+            if verdict.false:
+                return f"loss {loss}, {name}: {verdict.false[0]}"
+    return None
+
+
 SOLVER: dict[str, Check] = {
     "P, D, gap and decisions are those of its model, by an independent judge": check(
         _claims_are_true, "svmkit.conformance.judge_fit"
@@ -130,5 +165,10 @@ SOLVER: dict[str, Check] = {
 REGRESSION: dict[str, Check] = {
     "P, D, gap and predictions of its regressions are true, by the judge": check(
         _regressions_are_true, "svmkit.problems.Problem.from_loss"
+    ),
+}
+RANKING: dict[str, Check] = {
+    "P, D, gap and predictions of its rankings are true, by the judge": check(
+        _rankings_are_true, "svmkit.problems.Problem.from_loss"
     ),
 }
