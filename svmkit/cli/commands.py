@@ -132,7 +132,7 @@ def evaluate(options: Options) -> None:
         report.require_drawable(plot)
     model = load_model(options.model, options.tracking_uri)
     test = load_for(model, options)
-    test = evaluation.with_truth(test, model, options)
+    test = evaluation.add_truth(test, model, options)
     model = model.widened(test.n_features)
     evaluated = evaluation.evaluate(model, test, options.threads)
     for line in evaluated.notes:

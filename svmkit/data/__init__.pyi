@@ -10,7 +10,7 @@ from .prepare.features import as_features, require_finite
 from .prepare.imputing import Imputing
 from .prepare.labels import encode_labels
 from .prepare.preprocessing import Preprocessing
-from .prepare.ranks import Ranks, as_ranks, encode_groups, encode_ranks
+from .prepare.ranks import Ranks, encode_groups, encode_ranks, make_ranks
 from .prepare.reading import Reading
 from .prepare.scaling import Scaling
 
@@ -26,7 +26,6 @@ __all__ = [
     "Scaling",
     "Storage",
     "as_features",
-    "as_ranks",
     "available",
     "cache_dir",
     "encode_groups",
@@ -36,6 +35,7 @@ __all__ = [
     "gather",
     "gather_blocks",
     "load",
+    "make_ranks",
     "require_finite",
     "sparse_rows",
 ]

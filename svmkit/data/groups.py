@@ -17,7 +17,7 @@ from svmkit.errors import InputError
 _TRUTH = {"1": True, "1.0": True, "true": True, "yes": True, "0": False, "0.0": False, "false": False, "no": False}
 
 
-def with_groups(
+def add_groups(
     data: Dataset,
     source: str | os.PathLike[str],
     groups: str | None = None,
@@ -66,7 +66,7 @@ def require_columns(
     Parameters
     ----------
     source, groups, event, reading
-        As for `with_groups`.
+        As for `add_groups`.
     """
     if several(source) is not None:
         raise InputError(f"{source}: groups are read from one file: join the parts")
@@ -81,13 +81,13 @@ def require_columns(
     return kind
 
 
-def without_columns(reading: Reading, groups: str | None, event: str | None) -> Reading:
+def drop_columns(reading: Reading, groups: str | None, event: str | None) -> Reading:
     """Return how a table is read, of which columns of groups and events are no features.
 
     Parameters
     ----------
     reading, groups, event
-        As for `with_groups`.
+        As for `add_groups`.
     """
     taken = [column for column in (groups, event) if column is not None]
     return replace(reading, drop=(*reading.drop, *taken)) if taken and not reading.only else reading

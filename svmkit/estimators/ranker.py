@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.prepare.ranks import as_ranks
+from svmkit.data.prepare.ranks import make_ranks
 from svmkit.estimators.base import features_to_predict, options_by_name
 from svmkit.estimators.estimator import SVMEstimator, describe
 from svmkit.scoring.ranks import RankScores
@@ -95,7 +95,7 @@ class SVMRanker(SVMEstimator):
         InputError
             The data or parameters cannot be used. It is a ValueError.
         """
-        self._train(X, as_ranks(y, groups), validation=validation)
+        self._train(X, make_ranks(y, groups), validation=validation)
         return self
 
     def predict(self, X) -> np.ndarray:
@@ -122,4 +122,4 @@ class SVMRanker(SVMEstimator):
         float
             From 0 to 1; equal predictions count as half in order. For censored times it is Harrell's concordance index.
         """
-        return RankScores.from_predictions(self.predict(X), as_ranks(y, groups)).concordance
+        return RankScores.from_predictions(self.predict(X), make_ranks(y, groups)).concordance

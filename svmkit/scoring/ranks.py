@@ -41,7 +41,7 @@ class RankScores:
         predicted : ndarray of shape (n_samples,)
             Predictions, larger for larger values.
         targets : Ranks or array-like
-            Values, with groups and what was observed, as for `svmkit.data.as_ranks`; or their encoding
+            Values, with groups and what was observed, as for `svmkit.data.make_ranks`; or their encoding
             (n_samples, 3), as of `encode_ranks`.
         first : int, default=10
             The places of a group that NDCG looks at.
@@ -52,7 +52,7 @@ class RankScores:
         order = make_order(values, groups, observed > 0.0)
         h = np.asarray(predicted, dtype=np.float64)[order.rows]
         sizes = np.diff(order.starts)
-        pairs, wrong, not_right = (_by_group(order, h, reach) for reach in (np.inf, 0.0, TIED))
+        pairs, wrong, not_right = (_count_by_group(order, h, reach) for reach in (np.inf, 0.0, TIED))
         share = (pairs - 0.5 * (wrong + not_right)) / np.where(pairs > 0.0, pairs, np.nan)
         total = float(pairs.sum())
         tau = ndcg = math.nan
@@ -127,7 +127,7 @@ def _mean(values: np.ndarray, used: np.ndarray) -> float:
     return float(values[used].mean()) if used.any() else math.nan
 
 
-def _by_group(order: Order, h: np.ndarray, reach: float) -> np.ndarray:
+def _count_by_group(order: Order, h: np.ndarray, reach: float) -> np.ndarray:
     """Return the number of pairs (i, j) of each group with h_i - h_j < reach."""
     return np.add.reduceat(order.count_pairs(h, reach)[0], order.starts[:-1])
 

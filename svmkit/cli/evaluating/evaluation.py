@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from svmkit.cli.evaluating import quality
 from svmkit.data import Dataset
 from svmkit.data.classes import targets_of, with_task
-from svmkit.data.groups import with_groups
+from svmkit.data.groups import add_groups
 from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
@@ -36,7 +36,7 @@ OF_QUANTITIES = ("test_r2", "test_rmse", "test_mae")
 OF_ONE = ("r2", "rmse", "mae", "mean_rmse")  # measures that results have under names of their own
 
 
-def with_truth(test: Dataset, model: SVMModel, options: Any) -> Dataset:
+def add_truth(test: Dataset, model: SVMModel, options: Any) -> Dataset:
     """Return the data for a ranker with their groups and events, whose columns the model knows unless they are given.
 
     Raises InputError: the data have no such column, or the options are not of such a model.
@@ -51,7 +51,7 @@ def with_truth(test: Dataset, model: SVMModel, options: Any) -> Dataset:
     columns = {name: trained.get(name) if column is None else column for name, column in given.items()}
     encoding = model.encoding
     reading = None if encoding is None else Reading(decimal=encoding.decimal, charset=encoding.charset)
-    return with_task(with_groups(test, options.data, **columns, reading=reading), model.task)
+    return with_task(add_groups(test, options.data, **columns, reading=reading), model.task)
 
 
 def evaluate(

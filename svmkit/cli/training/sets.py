@@ -12,7 +12,7 @@ from svmkit.cli.options import require_of_task
 from svmkit.cli.training.train_options import TrainOptions
 from svmkit.data import Dataset, Gathered, Storage, load
 from svmkit.data.classes import with_labels_like, with_task
-from svmkit.data.groups import require_columns, split_groups, with_groups, without_columns
+from svmkit.data.groups import add_groups, drop_columns, require_columns, split_groups
 from svmkit.data.prepare import scaling
 from svmkit.data.prepare.encoding import LAST
 from svmkit.data.prepare.features import is_sparse
@@ -48,11 +48,11 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
     how = options.reading
     if task_named(options.task).has_groups:
         require_columns(options.data, options.groups, options.event, how)
-        how = without_columns(replace(how, groups=None), options.groups, options.event)
+        how = drop_columns(replace(how, groups=None), options.groups, options.event)
     reading = {"reading": how, "n_features": options.n_features, "storage": storage}
     train = load(options.data, **reading, labelled=supervised, holes=holes)
     if task_named(options.task).has_groups:
-        train = with_groups(train, options.data, options.groups, options.event, options.reading)
+        train = add_groups(train, options.data, options.groups, options.event, options.reading)
     elif options.groups is not None and train.groups is None:
         raise InputError(f"--groups {options.groups}: for one CSV, TSV or Parquet file only: leave it out")
     train = with_task(train, options.task) if supervised else replace(train, task=options.task)
@@ -115,7 +115,7 @@ def load_test(options: TrainOptions, train: Dataset, *, holes: bool = False, sto
         storage=storage,
     )
     if task_named(train.task).has_groups:
-        test = with_groups(test, options.test, options.groups, options.event, options.reading)
+        test = add_groups(test, options.test, options.groups, options.event, options.reading)
     return with_labels_like(test, train)
 
 

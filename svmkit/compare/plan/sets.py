@@ -13,7 +13,7 @@ import numpy as np
 from svmkit.compare.plan.entries import build_kernel, first_rows
 from svmkit.data import Dataset, load
 from svmkit.data.classes import CLASSIFY, with_labels_like, with_task
-from svmkit.data.groups import fold_groups, require_columns, split_groups, with_groups, without_columns
+from svmkit.data.groups import add_groups, drop_columns, fold_groups, require_columns, split_groups
 from svmkit.data.places.sources import find
 from svmkit.data.prepare.imputing import require_values
 from svmkit.data.prepare.preprocessing import Preprocessing
@@ -42,10 +42,10 @@ def prepare(settings: dict[str, Any]) -> Sets:
     has_groups = task_named(task).has_groups
     if has_groups:
         require_columns(settings["source"], **columns, reading=reading)
-    of_features = without_columns(reading, **columns)
+    of_features = drop_columns(reading, **columns)
     train = load(settings["source"], n_features=settings.get("n_features"), reading=of_features, **how)
     if has_groups:
-        train = with_groups(train, settings["source"], **columns, reading=reading)
+        train = add_groups(train, settings["source"], **columns, reading=reading)
     if how["labelled"]:
         train = with_task(train, CLASSIFY if "positive" in settings else task)
     else:
@@ -63,7 +63,7 @@ def prepare(settings: dict[str, Any]) -> Sets:
     elif test is not None:
         wider = not (settings.get("strict", False) or how["holes"] or train.encoding)
         held = load(test, n_features=train.n_features, wider=wider, encoding=train.encoding, **how)
-        held = with_groups(held, test, **columns, reading=reading) if has_groups else held
+        held = add_groups(held, test, **columns, reading=reading) if has_groups else held
         held = with_labels_like(held, train)
     if "sample" in settings:  # of a learning curve: the test rows stay the same
         train = sample(train, *settings["sample"])

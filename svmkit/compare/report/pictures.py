@@ -107,10 +107,10 @@ def _curve(record: dict[str, Any]) -> Curve:
         ends = (*ends[:-1], "test_metric")
     end = {name: finite(record.get(key)) for name, key in zip(COLUMNS, ends, strict=True)}
     run = f"seed {record['seed']}" if record.get("split") is None else f"split {record['split']}, seed {record['seed']}"
-    return Curve(record["set"], treatment(record), run, record["status"], end, _name_metric(record, task), columns)
+    return Curve(record["set"], treatment(record), run, record["status"], end, _name_measure(record, task), columns)
 
 
-def _name_metric(record: dict[str, Any], task: Task) -> str:
+def _name_measure(record: dict[str, Any], task: Task) -> str:
     """Return what was measured on the test rows as a model grew, in words."""
     if task.has_groups:
         return str((record.get("metric") or {}).get("name") or task.metric)

@@ -34,7 +34,7 @@ class Ranks(NamedTuple):
     observed: Any = None
 
 
-def as_ranks(y: Any, groups: Any = None) -> Ranks:
+def make_ranks(y: Any, groups: Any = None) -> Ranks:
     """Return what is given for y as values, groups and what was observed.
 
     Parameters
@@ -53,8 +53,8 @@ def as_ranks(y: Any, groups: Any = None) -> Ranks:
     Examples
     --------
     >>> import numpy as np
-    >>> from svmkit.data import as_ranks
-    >>> as_ranks(np.array([(True, 3.0), (False, 5.0)], dtype=[("death", bool), ("days", float)])).observed.tolist()
+    >>> from svmkit.data import make_ranks
+    >>> make_ranks(np.array([(True, 3.0), (False, 5.0)], dtype=[("death", bool), ("days", float)])).observed.tolist()
     [True, False]
     """
     if isinstance(y, Ranks):
@@ -87,7 +87,7 @@ def encode_ranks(y: Any, *, n_samples: int) -> np.ndarray:
     Parameters
     ----------
     y : Ranks or array-like
-        As for `as_ranks`.
+        As for `make_ranks`.
     n_samples : int
         Number of rows of X, which y has to match.
 
@@ -107,7 +107,7 @@ def encode_ranks(y: Any, *, n_samples: int) -> np.ndarray:
     >>> encode_ranks([1, 2], n_samples=2).tolist()
     [[1.0, 0.0, 1.0], [2.0, 0.0, 1.0]]
     """
-    given = as_ranks(y)
+    given = make_ranks(y)
     values = as_targets(given.values, n_samples=n_samples, varied=False)
     codes = np.zeros(n_samples, dtype=np.int64) if given.groups is None else encode_groups(given.groups, n_samples)
     observed = np.ones(n_samples) if given.observed is None else _flags(given.observed, n_samples)
