@@ -47,7 +47,7 @@ class RankScores:
             The places of a group that NDCG looks at.
         """
         given = getattr(targets, "shape", ())
-        encoded = targets if given[1:] == (3,) else encode_ranks(targets, n_samples=len(predicted))
+        encoded = targets if given[1:] == (3,) else encode_ranks(targets, n_samples=len(predicted), needs_pairs=False)
         values, groups, observed = encoded.T
         order = make_order(values, groups, observed > 0.0)
         h = np.asarray(predicted, dtype=np.float64)[order.rows]

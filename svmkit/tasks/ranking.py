@@ -41,7 +41,7 @@ class Ranking(Task):
     }
 
     def encode(self, y: Any, n_samples: int) -> Answers:
-        answers = self.encode_truth(y, n_samples)
+        answers = self._encode(y, n_samples, needs_pairs=True)
         single = int(np.count_nonzero(np.bincount(answers.values[:, 1].astype(np.int64)) == 1))
         if single:
             of = "1 group has" if single == 1 else f"{single:,} groups have"
@@ -49,7 +49,11 @@ class Ranking(Task):
         return answers
 
     def encode_truth(self, y: Any, n_samples: int) -> Answers:
-        return Answers(np.empty(0), np.zeros(n_samples, dtype=np.int64), encode_ranks(y, n_samples=n_samples))
+        return self._encode(y, n_samples, needs_pairs=False)
+
+    def _encode(self, y: Any, n_samples: int, needs_pairs: bool) -> Answers:
+        targets = encode_ranks(y, n_samples=n_samples, needs_pairs=needs_pairs)
+        return Answers(np.empty(0), np.zeros(n_samples, dtype=np.int64), targets)
 
     def identity(self, answers: Answers, settings: Any) -> np.ndarray:
         return self.with_loss(answers.values.ravel(), settings)

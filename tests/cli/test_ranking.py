@@ -162,3 +162,13 @@ def test_files_without_groups_or_pairs(text, words):
     Path("f.svm").write_text(text)
     with pytest.raises(InputError, match=words):
         train("f.svm")
+
+
+def test_test_rows_without_a_pair_are_no_reason_to_lose_a_model():
+    Path("single.svm").write_text("1 qid:1 1:1 2:0 3:1\n2 qid:2 1:2\n")
+    result = train("q.svm", "--test", "single.svm", "--out", "kept.model")
+    assert result["test_scores"]["concordance"] is None and result["test_scores"]["pairs"] == 0
+    assert result["metric"]["test"] is None and result["warning"] is None
+    assert run("evaluate", "kept.model", "single.svm")["ndcg"] is None
+    for command in (["evaluate", "kept.model"], ["train", "--task", "rank", "--no-track", "q.svm", "--test"]):
+        assert CliRunner().invoke(app, [*command, "single.svm"]).exit_code == 0

@@ -60,3 +60,8 @@ def test_metric_by_name(drawn):
     assert RankMetric.from_words().name == "concordance"
     with pytest.raises(InputError, match="give one of concordance, auc, kendall_tau, ndcg"):
         RankMetric.from_words("r2")
+
+
+def test_without_a_pair_nothing_is_known():
+    found = RankScores.from_predictions(np.array([1.0, 2.0]), Ranks([1, 2], ["a", "b"]))
+    assert found.n_pairs == 0 and math.isnan(found.concordance) and math.isnan(found.ndcg)

@@ -153,6 +153,11 @@ def level_rows(parts: Mapping[str, Any], sorts: bool) -> list[tuple[str, str]]:
     return [*said, ("crossings", f"{crossed}, sorted in predictions" if sorts else crossed)]
 
 
+def describe_pairs(scores: dict[str, Any]) -> str:
+    """Return how many pairs are compared in how many groups, in words."""
+    return f"{scores['pairs']:,} pairs in {scores['groups']:,} group" + ("" if scores["groups"] == 1 else "s")
+
+
 def doubt(
     model: SVMModel,
     *,
@@ -187,8 +192,8 @@ def doubt(
         return None
     tested = test or train
     if isinstance(tested, RankScores):
-        is_order = tested.concordance > CHANCE
-        return None if is_order else "the order is no better than chance: other features help, or another -C"
+        is_chance = tested.concordance <= CHANCE  # false where no pair says what it is
+        return None if not is_chance else "the order is no better than chance: other features help, or another -C"
     if isinstance(tested, QuantityScores):
         return _doubt_of_quantities(model, train, test, search)
     counted = [s for s in (test, train) if isinstance(s, Scores)]

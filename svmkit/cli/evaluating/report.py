@@ -9,7 +9,15 @@ import numpy as np
 
 from svmkit.cli.common import align, rows
 from svmkit.cli.evaluating.evaluation import Evaluation, LabelEvaluation, QuantityEvaluation, RankEvaluation
-from svmkit.cli.evaluating.quality import base_rate, in_digits, label_rows, largest, level_rows, mean_of_targets
+from svmkit.cli.evaluating.quality import (
+    base_rate,
+    describe_pairs,
+    in_digits,
+    label_rows,
+    largest,
+    level_rows,
+    mean_of_targets,
+)
 from svmkit.errors import InputError, SvmkitError
 from svmkit.plotting import COLOURS, draw_band, draw_reliability
 from svmkit.runtime import files
@@ -32,7 +40,7 @@ def show(result: dict[str, Any]) -> None:
     """Print the result of `svmkit evaluate`."""
     of_quantities, of_orders = "mean_rmse" in result, "concordance" in result
     if of_orders:
-        measures = [("pairs", f"{result['pairs']:,} in {result['groups']:,} groups")]
+        measures = [("orders", describe_pairs(result))]
         for key in NAMES:
             words = in_words(key) + (f"@{result['ndcg_at']}" if key == "ndcg" else "")
             measures.append((words, in_digits("{:.4f}", result[key])))

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from svmkit.cli.common import emit, rows
-from svmkit.cli.evaluating.quality import base_rate, in_digits, label_rows, largest, level_rows, mean_of_targets
+from svmkit.cli.evaluating.quality import (
+    base_rate,
+    describe_pairs,
+    in_digits,
+    label_rows,
+    largest,
+    level_rows,
+    mean_of_targets,
+)
 from svmkit.cli.training.finish import Outcome
 from svmkit.losses.base import format_option
 from svmkit.problems.certificate import is_rounding
@@ -34,7 +42,7 @@ def report(outcome: Outcome, as_json: bool) -> None:
         about += f"{len(result['classes'])} classes" if task.has_classes else "a quantity" if task.has_targets else ""
     about += "" if task.is_supervised else "no labels used"
     if task.has_groups and (scores := result["train_scores"]):
-        about = about.removesuffix("a quantity") + f"{scores['pairs']:,} pairs in {scores['groups']:,} groups"
+        about = about.removesuffix("a quantity") + describe_pairs(scores)
     if label := result.get("label"):  # of a table
         name = repr(label["column"]) if label["column"] is not None else f"{label['position'] + 1}, counted from 1"
         names = ", ".join([name, *map(repr, further)])

@@ -81,7 +81,7 @@ def make_ranks(y: Any, groups: Any = None) -> Ranks:
     return Ranks(y, groups)
 
 
-def encode_ranks(y: Any, *, n_samples: int) -> np.ndarray:
+def encode_ranks(y: Any, *, n_samples: int, needs_pairs: bool = True) -> np.ndarray:
     """Check and encode what a ranker learns from.
 
     Parameters
@@ -90,6 +90,8 @@ def encode_ranks(y: Any, *, n_samples: int) -> np.ndarray:
         As for `make_ranks`.
     n_samples : int
         Number of rows of X, which y has to match.
+    needs_pairs : bool, default=True
+        Whether there has to be a pair to compare, as for training.
 
     Returns
     -------
@@ -99,7 +101,8 @@ def encode_ranks(y: Any, *, n_samples: int) -> np.ndarray:
     Raises
     ------
     InputError
-        If values are missing or no finite numbers, anything has another length, or there is no pair to compare.
+        If values are missing or no finite numbers, anything has another length, or there is no pair to compare
+        although one is needed.
 
     Examples
     --------
@@ -111,8 +114,8 @@ def encode_ranks(y: Any, *, n_samples: int) -> np.ndarray:
     values = as_targets(given.values, n_samples=n_samples, varied=False)
     codes = np.zeros(n_samples, dtype=np.int64) if given.groups is None else encode_groups(given.groups, n_samples)
     observed = np.ones(n_samples) if given.observed is None else _flags(given.observed, n_samples)
-    sizes = np.bincount(codes)
-    _require_pairs(values, codes, observed, sizes)
+    if needs_pairs:
+        _require_pairs(values, codes, observed, np.bincount(codes))
     return np.column_stack([values, codes, observed])
 
 
