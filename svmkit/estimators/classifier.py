@@ -46,6 +46,12 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         `predict_proba` needs no calibration.
     delta : float, default=None
         The option delta of a loss that is given by its name and has one, > 0.
+    penalty : {"l2", "l1", "elasticnet"}, default=None
+        With the linear kernel: |w|_1 ("l1") or l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2 ("elasticnet") in place of
+        1/2 |w|^2. They leave many weights in `coef_` at exactly 0, and need a loss without a kink; solver "auto" takes
+        cd then, with the squared hinge unless a loss is given. None is the penalty of the solver.
+    l1_ratio : float, default=0.5
+        The share of |w|_1 with penalty="elasticnet", from 0 to 1.
     class_weight : {"balanced"} or dict of label to float, default=None
         The weight of each class, > 0.
     nu : float, default=None
@@ -87,6 +93,8 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
     C: float | Literal["cv"] = 1.0
     loss: Any = None
     delta: float | None = None
+    penalty: str | None = None
+    l1_ratio: float = 0.5
     nu: float | None = None
     kernel: Any = None
     gamma: Any = "scale"

@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable
 from dataclasses import fields
 from html import escape
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import is_regressor
 
 from svmkit.data.prepare.features import as_features
@@ -58,6 +59,14 @@ def require_stream(estimator: Any, name: str) -> None:
         streaming_solver(estimator.solver, regresses=is_regressor(estimator))
     except InputError as error:
         raise Lacking(f"no {name}: {error}") from None
+
+
+def _require_linear(estimator: Any, name: str) -> None:
+    """Raise an AttributeError unless the kernel, of the model if there is one, is linear."""
+    model = getattr(estimator, "model_", None)
+    kernel = estimator.kernel if model is None else model.kernel
+    if getattr(kernel, "name", kernel) != "linear":
+        raise Lacking(f"no {name}: that needs kernel='linear', not {getattr(kernel, 'name', kernel or 'rbf')}")
 
 
 class SVMEstimator(BaseEstimator):
@@ -169,6 +178,7 @@ class SVMEstimator(BaseEstimator):
     model_: SVMModel
     _online: Online | None
     _weights_only: bool
+    _is_sparse: bool
     solver: Any
     kernel: Any
     stop: Any
@@ -283,7 +293,7 @@ class SVMEstimator(BaseEstimator):
     def _take(self, trained: Fit, method: Method) -> None:
         """Set the fitted attributes."""
         self.model_ = model = trained.model
-        self._weights_only = method.problem_type(model.kernel).is_linear
+        self._weights_only, self._is_sparse = method.problem_type(model.kernel).is_linear, False
         self.n_features_in_ = model.n_features
         self.support_ = trained.support
         self.intercept_ = model.intercept
@@ -352,7 +362,27 @@ class SVMEstimator(BaseEstimator):
         if model is None or model.kernel.name != "linear":
             why = "it is not fitted" if model is None else f"that needs the linear kernel, not {model.kernel.name}"
             raise AttributeError(f"no coef_: {why}")
-        return model.weights
+        return sp.csr_array(model.weights) if getattr(self, "_is_sparse", False) else model.weights
+
+    @only_where(_require_linear)
+    def sparsify(self) -> Self:
+        """Let `coef_` be a sparse array from now on, for models most of whose weights are 0; return the estimator.
+
+        It is there with the linear kernel. Predictions do not change; `densify` undoes it.
+        """
+        return self._keep_coef(True)
+
+    @only_where(_require_linear)
+    def densify(self) -> Self:
+        """Let `coef_` be a dense array again; return the estimator."""
+        return self._keep_coef(False)
+
+    def _keep_coef(self, is_sparse: bool) -> Self:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "model_")
+        self._is_sparse = is_sparse
+        return self
 
     @property
     def relevance_(self) -> np.ndarray:

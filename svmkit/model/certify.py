@@ -84,8 +84,9 @@ def certify(
             problem = risk(Gram(kernel, samples.X[rows]), target, C, loss, bias=bias, penalty=objective.penalty)
             point = problem.start_weights(machine.weights[k], float(machine.intercept[k]))
             assert point is not None
-            certificate = problem.certificate(point)
-            if objective.bias is not None:
+            own = float(machine.intercept[k]) if objective.bias is None and objective.penalty.l1 else None
+            certificate = problem.certificate(point, own)
+            if objective.bias is not None or objective.penalty.l1:
                 out.append(certificate)
                 continue
             given = certificate.beta if given is None else given  # P there is that of the best bias, not of the model's

@@ -229,6 +229,7 @@ class RunRecord:
             "n_iter": fitted.n_iter,
             "fit_s": fitted.seconds,
             "n_support": len(fitted.support),
+            "n_columns": self.n_columns,
             "objective": fitted.objective,
             "dual_objective": fitted.dual_objective,
             "gap": fitted.gap,
@@ -239,6 +240,13 @@ class RunRecord:
             "multiclass": fitted.model.multiclass,
             "outputs": list(fitted.model.outputs),
         }
+
+    @property
+    def n_columns(self) -> int | None:
+        """The number of columns that have a weight in a decision of a linear problem; None for other problems."""
+        if not self.solver.problem_of(self.kernel, self.fitted.model.task).is_linear:
+            return None
+        return len(set(self.fitted.model.vectors.nonzero()[1].tolist()))
 
     def metrics(self) -> dict[str, float]:
         """Return the known scalars by full name; time/fit_s is first, since MLflow's comparison opens on it."""

@@ -18,11 +18,13 @@ from svmkit.losses.by_name import LIBLINEAR_NAMES, canonical_name, loss_names, m
 from svmkit.model.calibration import require_kind
 from svmkit.model.objective import describe_objective
 from svmkit.problems.base import Problem
+from svmkit.problems.risks.penalty import L1_RATIO, Penalty, make_penalty
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.selection import by_name
 from svmkit.solver.selection.with_nu import with_nu
+from svmkit.solver.selection.with_penalty import with_penalty
 from svmkit.solver.stopping import Criterion, Seconds, Stop, Support, is_limited
 from svmkit.tasks import Task, task_named
 from svmkit.tasks.classification import SCHEMES
@@ -50,6 +52,8 @@ class Settings:
     kernel_params: Mapping[str, Any] | None = None  # gamma, degree and coef0 of a kernel that is given by its name
     loss: str | Loss | None = None  # None is that of the solver
     loss_options: Mapping[str, Any] | None = None  # of a loss that is given by its name, such as tau
+    penalty: str | None = None  # of linear models: l2, l1 or elasticnet; None is that of the solver
+    l1_ratio: float = L1_RATIO  # the share of |w|_1 in the elastic net
     C: float = 1.0
     nu: float | None = None  # in place of C or epsilon; of a one-class model its nu
     epsilon: float = 0.1
@@ -71,6 +75,7 @@ class Settings:
         require_C(self.C)
         if not (isinstance(self.epsilon, int | float | np.number) and 0.0 <= self.epsilon < np.inf):
             raise InputError(f"epsilon must be a finite number >= 0, not {self.epsilon!r}")
+        make_penalty(self.penalty or "l2", self.l1_ratio)
         parse_bytes(self.memory)
         if self.multiclass not in SCHEMES:
             raise InputError(f"multiclass={self.multiclass!r} is not known; there are: {', '.join(SCHEMES)}")
@@ -188,6 +193,8 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
         names, known = ", ".join(settings.loss_options), ", ".join(loss_names(task.loss_task))
         raise InputError(f"{names} is an option of a loss: give the loss as well; there are: {known}")
     solver = by_name.solver(settings.solver, _solver_options(settings))
+    if settings.penalty is not None:
+        solver = with_penalty(solver, _penalty_of(settings, task))
     if is_limited(settings.stop) and task.limits_support(settings):
         solver = solver.within_support()
     if settings.nu is not None and task.is_supervised:
@@ -207,10 +214,22 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
     if settings.relevance and kernel.form is None:
         known = ", ".join(form.name for form in FORMS)
         raise InputError(f"relevance={settings.relevance} needs the gradient of a kernel ({known}), not {kernel.name}")
+    if settings.penalty not in (None, "l2") and kernel.name != "linear":
+        raise InputError(f"penalty={settings.penalty} is for kernel=linear, not {kernel.name}")
     is_known = isinstance(settings.kernel, str) and kernel.name != "precomputed"
     if is_known or Requires.LINEAR_KERNEL in solver.requires:  # what other kernels satisfy is not known yet
         solver.check_kernel(kernel)
     return Method(settings, task, solver, kernel, by_name.sampler(settings.sampler))
+
+
+def _penalty_of(settings: Settings, task: Task) -> Penalty:
+    """Return the penalty that settings name; InputError where the task or another setting leaves no room for it."""
+    penalty = make_penalty(settings.penalty or "l2", settings.l1_ratio)
+    if penalty.l1 and not task.is_supervised:
+        raise InputError(f"penalty={penalty.name} is for classes and quantities: leave it out")
+    if penalty.l1 and settings.nu is not None:
+        raise InputError(f"nu goes with the penalty l2, not with penalty={penalty.name}")
+    return penalty
 
 
 def require_class_by_class(settings: Settings) -> None:

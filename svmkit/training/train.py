@@ -37,6 +37,8 @@ def fit(
     kernel: Kernel,
     C: float = 1.0,
     loss: str | Loss | None = None,
+    penalty: str | None = None,
+    l1_ratio: float = 0.5,
     epsilon: float = 0.1,
     nu: float | None = None,
     multiclass: str = "ovo",
@@ -79,6 +81,11 @@ def fit(
         weight.
     loss : str or Loss, default=None
         The loss, by name or as an instance such as `svmkit.losses.Quantile(tau=0.9)`; None is that of the solver.
+    penalty : {"l2", "l1", "elasticnet"}, default=None
+        Of the linear kernel: 1/2 |w|^2, or |w|_1 or l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2 in its place, which leave
+        few columns with a weight; these need a loss without a kink. None is the penalty of the solver, l2 for most.
+    l1_ratio : float, default=0.5
+        Of penalty="elasticnet", from 0 to 1.
     epsilon : float, default=0.1
         In regression, half the width of the tube within which an error costs nothing, >= 0, in units of y.
     nu : float, default=None
@@ -160,6 +167,8 @@ def fit(
         kernel=kernel,
         loss=loss,
         C=C,
+        penalty=penalty,
+        l1_ratio=l1_ratio,
         epsilon=epsilon,
         nu=nu,
         multiclass=multiclass,

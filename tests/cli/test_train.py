@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("alone")
 
 KEYS = {
     "solver", "problem", "kernel", "params", "data", "n_samples", "n_features", "classes", "status", "n_iter", "fit_s",
-    "compile_s", "n_support", "objective", "dual_objective", "gap", "kernel_values", "untrained_pairs",
+    "compile_s", "n_support", "n_columns", "objective", "dual_objective", "gap", "kernel_values", "untrained_pairs",
     "task", "train_r2", "train_rmse", "train_mae", "test_r2", "test_rmse", "test_mae",
     "train_accuracy", "flaw", "rounding", "test_accuracy", "n_test", "curve", "details", "model", "run_id", "choice",
     "formulation", "train_scores", "test_scores", "warning", "label", "metric", "calibration", "multiclass",
@@ -282,3 +282,22 @@ def test_predictions_of_any_text_are_read_back(svmkit, out):
     read = list(csv.reader(io.StringIO(text, newline="")))
     assert read == [[label] for label in y]
     assert "\nplain\n" in text  # no quotes without need
+
+
+def test_a_penalty_leaves_few_columns(svmkit):
+    given = "train", "breast_cancer", "--no-track", "--scale", "standard", "-C", "0.05"
+    result = svmkit(*given, "--penalty", "l1", "--json").json
+    assert result["solver"] == "cd" and result["formulation"] == "squared hinge, free bias, l1 penalty"
+    assert result["gap"] <= 1e-3 and 0 < result["n_columns"] < 20
+    assert f"columns    {result['n_columns']} of 30 have a weight" in svmkit(*given, "--penalty", "l1").out
+    net = svmkit(*given, "--penalty", "elasticnet", "--l1-ratio", "0.1", "--json").json
+    assert net["params"]["l1_ratio"] == 0.1 and net["n_columns"] > result["n_columns"]
+    assert svmkit(*given, "--json").json["n_columns"] is None
+
+
+def test_a_grid_names_the_ratio(svmkit):
+    grid = "--grid", "l1_ratio=0.2,0.8", "--grid", "C=0.05"
+    found = svmkit(
+        "tune", "breast_cancer", "--no-track", "--scale", "standard", "--penalty", "elasticnet", *grid, "--json"
+    )
+    assert [candidate["params"]["l1_ratio"] for candidate in found.json["candidates"]] in ([0.2, 0.8], [0.8, 0.2])

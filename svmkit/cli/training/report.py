@@ -127,6 +127,8 @@ def _optimum(result: dict[str, Any], is_linear: bool) -> list[tuple[str, str]]:
         if "offset" in result:
             support += f", {result['n_support'] / result['n_samples']:.2%} of the rows"
         shown.append(("support", support))
+    if result["n_columns"] is not None and result["n_columns"] < result["n_features"]:
+        shown.append(("columns", f"{result['n_columns']:,} of {result['n_features']:,} have a weight"))
     return shown + ([("offset", f"{result['offset']:.6g}")] if "offset" in result else [])
 
 

@@ -116,17 +116,20 @@ class LinearProblem(Risk):
         least = min(up, down)
         return np.where(beta > 0.0, least / (up or 1.0), least / (down or 1.0)) * beta
 
-    def with_best_bias(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, float | None, np.ndarray]:
+    def with_best_bias(
+        self, w: np.ndarray, given: float | None = None
+    ) -> tuple[np.ndarray, np.ndarray, float | None, np.ndarray]:
         """Return w (width,), its decision values (m,), the bias if that is free, and bounds on the rounding errors that
         it brings to the residuals, (m,), or (0,) where it is not free.
 
-        The entry of a free bias in w becomes 0 in favour of the best bias, which is for the targets as they were given.
+        The entry of a free bias in w becomes 0 in favour of the best bias, or of the one that is given, which is
+        for the targets as they were given.
         """
         if not self.is_free:
             return w, self.decision(w), None, np.empty(0)
         w = np.append(w[:-1], 0.0)
         h = self.decision(w)
-        own = self.best_bias(h)
+        own = self.best_bias(h) if given is None else given - self.origin
         bias, of_bias = exact_sum(self.origin, own)
         h, of_h = exact_sum(h, own)
         return w, h, bias, np.abs(of_h) + abs(of_bias) + self._of_targets

@@ -178,8 +178,17 @@ class LinearRisk(LinearProblem):
     def objective(self, point: np.ndarray) -> float:
         return self.primal(point, self.decision(point))
 
-    def certificate(self, point: np.ndarray) -> Certificate:
-        w, h, bias, of_bias = self.with_best_bias(point)
+    def certificate(self, point: np.ndarray, bias: float | None = None) -> Certificate:
+        """Return P, D and their gap, as `Problem.certificate`; of a free bias with the one given in place of the best.
+
+        Parameters
+        ----------
+        point : ndarray of float64, shape (width,)
+            The weights.
+        bias : float, default=None
+            A bias that is free; None for the best one.
+        """
+        w, h, bias, of_bias = self.with_best_bias(point, bias)
         bound, primal = self._bound(h, bias), self.primal(w, h)
         errors = self._primal_error(w, h, of_bias), bound.error
         return replace(Certificate.from_values(primal, bound.dual, h, bias, errors=errors), beta=bound.beta)

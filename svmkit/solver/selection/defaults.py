@@ -3,6 +3,8 @@
 LINEAR = "dcd"  # of the linear kernel: its steps need no kernel values
 LINEAR_TALL = "newton"  # the same where rows are many and columns few
 RANKING = "ocas"  # of pairs, which its cuts count without listing them
+SPARSE = "cd"  # of the linear kernel with a penalty that makes weights exactly 0
+CHOOSER = "auto"  # chooses among these, and the name of its loss until the task is known
 SIMPLEX = "fcfw"  # of problems on the simplex, at every size
 WHOLE_MATRIX = "smo"  # where the kernel matrix fits
 WORKING_SET = "fcsmo"  # where few of the kernel values are computed

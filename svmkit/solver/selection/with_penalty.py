@@ -1,0 +1,41 @@
+"""Solvers of a penalty other than 1/2 |w|^2: those that have it as an option, and who stands in for the default."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from svmkit import plugins
+from svmkit.errors import InputError
+from svmkit.losses.base import Loss
+from svmkit.losses.by_name import LIBLINEAR_NAMES
+from svmkit.problems.base import FREE
+from svmkit.problems.risks.penalty import Penalty
+from svmkit.solver.base import Solver
+from svmkit.solver.selection import defaults
+
+
+def with_penalty(solver: Solver, penalty: Penalty) -> Solver:
+    """Return the solver with this penalty; in place of one that chooses a solver, the default one of sparse weights.
+
+    InputError if the solver does not have the penalty, or its loss has a kink and the penalty none but the default's.
+    """
+    known, plain = plugins.options(type(solver)), not penalty.l1
+    if "penalty" in known:
+        ratio = {"l1_ratio": penalty.l1} if penalty.name == "elasticnet" and "l1_ratio" in known else {}
+        return replace(solver, penalty=penalty.name, **ratio)  # type: ignore[call-arg]
+    if plain:
+        return solver
+    sparse = plugins.load("solver", defaults.SPARSE)
+    if solver.name != defaults.CHOOSER:
+        able = plugins.solvers_where(lambda one: "penalty" in plugins.options(one))
+        raise InputError(f"solver {solver.name} has no penalty={penalty.name}; those that have one: {', '.join(able)}")
+    options: dict[str, Any] = {**penalty.params, "bias": getattr(solver, "bias", FREE)}
+    loss = getattr(solver, "loss", defaults.CHOOSER)
+    if loss != defaults.CHOOSER:
+        name = loss.name if isinstance(loss, Loss) else LIBLINEAR_NAMES.get(str(loss), str(loss))
+        if name not in {*sparse.loss_names(), *map(str, sparse.losses)}:
+            able = [*sparse.loss_names("classify"), *sparse.loss_names("regress")]
+            raise InputError(f"penalty={penalty.name} needs a loss without a kink, not {name}: {', '.join(able)}")
+        options["loss"] = loss
+    return plugins.build("solver", defaults.SPARSE, options)
