@@ -11,7 +11,7 @@ from numba.extending import overload
 
 from svmkit.problems.risks.design import CSR, FAST, Design, row_add, row_dot
 from svmkit.problems.risks.points import dual_sums as dual_sums
-from svmkit.problems.risks.points import loss_beyond, side_toward
+from svmkit.problems.risks.points import loss_beyond, one_loss, side_toward
 from svmkit.runtime.compiling import njit
 
 TINIEST = 1e-200  # curvature of a column along which the losses are flat
@@ -63,6 +63,14 @@ def square_sums(design: Design) -> np.ndarray:
     for lo, hi in design.windows():
         _add_squares(design.part(lo, hi), out)
     return out
+
+
+def passes_at_once(A: Any, used: int, m: int) -> float:
+    """Return about how many passes over the rows of A (k, m) take as long as solving for `used` of the weights."""
+    if isinstance(A, CSR):
+        share = A.data.size * used / (len(A.indptr) - 1)
+        return (used**3 / 24.0 + 5.0 * share * share / m) / max(3.0 * A.data.size, 1.0)
+    return (used**3 / 24.0 + m * used * used / 8.0) / A.size
 
 
 def normal_matrix(A: Any, chosen: np.ndarray, weights: np.ndarray, m: int) -> np.ndarray:
@@ -306,14 +314,31 @@ def line_slope(rows, below, h, change, w, step, l1, l2, t):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def line_change(rows, below, h, change, w, step, l1, l2):
+    """Return by how much penalty and losses at w + step and h + change are above those at w and h."""
+    total = 0.0
+    for i in range(h.size):
+        if change[i] != 0.0:
+            e = rows[i, 0] - h[i]
+            total += one_loss(rows, below, i, e - change[i]) - one_loss(rows, below, i, e)
+    for j in range(w.size):
+        at = w[j] + step[j]
+        total += l1[j] * (abs(at) - abs(w[j])) + 0.5 * l2[j] * step[j] * (at + w[j])
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def line_search(rows, below, h, change, w, step, l1, l2):
-    """Return a t in [0, 1] near the argmin along w + t step and h + t change; 1.0 where the slope is not above 0."""
+    """Return a t in [0, 1] near the argmin along w + t step and h + t change; 1.0 wherever that gains enough.
+
+    A weight that the step makes 0 is 0 after a whole step only.
+    """
     first = line_slope(rows, below, h, change, w, step, l1, l2, 0.0)
     if not first < 0.0:
         return 0.0
     low, at_low, high = 0.0, first, 1.0
     at_high = line_slope(rows, below, h, change, w, step, l1, l2, 1.0)
-    if at_high <= FLAT * abs(first):
+    if at_high <= FLAT * abs(first) or line_change(rows, below, h, change, w, step, l1, l2) <= FLAT * first:
         return 1.0
     for k in range(ROUNDS):
         t = (low * at_high - high * at_low) / (at_high - at_low) if k % 3 < 2 else 0.5 * (low + high)

@@ -24,7 +24,8 @@ from svmkit_coordinate import columns
 FIRST = 64  # columns of the first working set
 TIGHTER = 0.1  # violation within a working set at which it ends, as a part of the largest one before
 STEPS = 30  # Newton steps in a working set at most
-PASSES = 8  # passes on a model before the weights that are not 0 are solved for at once,
+PASSES = 8  # passes on a model before the weights that are not 0 are solved for at once;
+MOST = 60  # as many as take as long, up to this number,
 AT_ONCE = 2000  # if there are so many at most
 JITTER = 1e-12  # of the diagonal, for columns that depend on each other
 EASIER = 0.1  # the share of the curvature of lines falls by this factor after a whole step, and rises by its inverse
@@ -47,6 +48,7 @@ class State:
         self.beta, self.curvature, self.share = np.empty(m), np.empty(m), 1.0
         self.dual, self.best, self.size, self.passes = -np.inf, None, 0, 0.0
         self.columns: tuple[np.ndarray, Any] | None = None
+        self.normal = Normal()
         self.norms = np.sqrt(columns.square_sums(problem.design))
         self.out = np.zeros(d, dtype=bool)
         self.l1, self.l2 = np.full(width, self.penalty.l1), np.full(width, self.penalty.l2)
@@ -130,7 +132,7 @@ class State:
         """Minimise over a working set, by Newton steps; return their number."""
         chosen = self.choose()
         if self.columns is None or not np.array_equal(self.columns[0], chosen):
-            self.columns = chosen, columns.take_columns(self.problem.design, chosen)
+            self.columns, self.normal = (chosen, columns.take_columns(self.problem.design, chosen)), Normal()
             self.passes += 1.0
         A, goal = self.columns[1], TIGHTER * self.worst
         at = np.append(chosen, self.w.size - 1) if self.w.size > self.problem.design.d else chosen
@@ -158,7 +160,7 @@ class State:
         p = self.problem
         squares = np.empty(w.size)
         columns.fill_squares(A, self.curvature, l2, squares)
-        model = Model(A, self.curvature, squares, l1, l2, w.copy(), -self.beta)
+        model = Model(A, self.curvature, squares, l1, l2, w.copy(), -self.beta, self.normal)
         self.passes += model.solve(goal, self.over) * w.size / self.w.size
         step, change = model.z - w, np.zeros(p.m)
         columns.add_change(A, step, change)
@@ -170,6 +172,31 @@ class State:
         w[:] = model.z if t == 1.0 else w + t * step
         self.h += t * change
         return True
+
+
+@dataclass
+class Normal:
+    """The matrix of the weights that were solved for last, kept for others of the same curvatures (m,)."""
+
+    used: np.ndarray | None = None
+    curvature: np.ndarray | None = None
+    H: np.ndarray | None = None
+
+    def take(self, A: Any, used: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+        """Return the `columns.normal_matrix` of the rows `used` of A, ascending.
+
+        Parameters
+        ----------
+        A, used, curvature
+            Always the same rows; the numbers of those that are wanted, and the curvatures.
+        """
+        if self.used is not None and self.H is not None and np.array_equal(curvature, self.curvature):
+            at = np.searchsorted(self.used, used)
+            if np.array_equal(self.used[np.minimum(at, self.used.size - 1)], used):
+                return self.H[np.ix_(at, at)]
+        self.used, self.curvature = used, curvature.copy()
+        self.H = columns.normal_matrix(A, used, curvature, curvature.size)
+        return self.H.copy()
 
 
 @dataclass
@@ -186,25 +213,29 @@ class Model:
     l2: np.ndarray
     z: np.ndarray
     r: np.ndarray
+    normal: Normal
 
     def solve(self, goal: float, over: Callable[[], bool]) -> float:
         """Minimise up to a violation of `goal`; return the passes over A that it took."""
-        passes, rounds = 0.0, 0
+        passes, rounds, most = 0.0, 0, float(PASSES)
         while not over():
             worth, worst = columns.model_passes(
-                self.A, self.curvature, self.squares, self.l1, self.l2, self.z, self.r, PASSES, goal
+                self.A, self.curvature, self.squares, self.l1, self.l2, self.z, self.r, most, goal
             )
             passes, rounds = passes + worth, rounds + 1
             if worst <= goal or rounds >= STEPS:
                 break
             used = np.flatnonzero(self.z)
-            if used.size <= AT_ONCE:
+            if used.size > AT_ONCE:
+                continue
+            most = max(PASSES, min(columns.passes_at_once(self.A, used.size, self.r.size), MOST))
+            if passes >= most:
                 self._solve_at_once(used)
         return passes
 
     def _solve_at_once(self, used: np.ndarray) -> None:
         """Solve for the non-zero weights; where that changes a sign, go until a weight is 0 and solve for the rest."""
-        H = columns.normal_matrix(self.A, used, self.curvature, self.r.size)
+        H = self.normal.take(self.A, used, self.curvature)
         diagonal = np.arange(used.size)
         H[diagonal, diagonal] += self.l2[used]
         pulls = np.empty(self.z.size)
