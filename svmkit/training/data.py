@@ -239,8 +239,9 @@ class TrainingData:
 
     def take(self, rows: np.ndarray) -> TrainingData:
         """Return the data of some rows, int (n,), with the preprocessing and the kernel of all."""
-        classes, codes, targets = self.answers
-        answers = Answers(classes, codes[rows], None if targets is None else targets[rows])
+        targets = self.answers.targets
+        kept = {"codes": self.answers.codes[rows], "targets": None if targets is None else targets[rows]}
+        answers = self.answers._replace(**kept)
         own = None if self.own_weights is None else self.own_weights[rows]
         parts = {"raw": self.raw[rows], "X": self.X[rows], "weights": self.weights[rows], "own_weights": own}
         return replace(self, answers=answers, known=None, **parts)

@@ -97,7 +97,7 @@ def write(model: SVMModel, path: str | os.PathLike) -> Written:
             "--libsvm, or train it one-versus-rest"
         )
     plain = without_scaling(model)
-    classifiers = (CRAMMER_SINGER,) if model.has_class_scores and model.is_joint else MACHINES
+    classifiers: tuple[str, ...] = (CRAMMER_SINGER,) if model.has_class_scores and model.is_joint else MACHINES
     if model.about.get("calibration") == OWN:
         classifiers = LOGISTIC
     kind = type_of(model, "solver_type", classifiers, SVR_TYPES, (ONE_CLASS,))
