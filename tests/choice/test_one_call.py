@@ -296,9 +296,41 @@ def test_conventions_of_scikit_learn():
     assert not hasattr(model, "best_params_") and not hasattr(model, "cv_results_")
 
 
-def test_progress_shows_the_best_so_far(capsys):
+def test_progress_tells_the_best_so_far(monkeypatch, capsys):
+    from svmkit.choice import Choice, choose
+    from svmkit.tune import crossval
+    from svmkit.tune.records import progress_line
+
+    seen = []
+    monkeypatch.setattr(crossval, "REPORT", 0.005)
+    chosen = choose(*CANCER, resolve(Settings()), Choice(names=("C", "gamma"), cv=5, report=seen.append))
+    fits, best = [at.fits for at in seen], [at.best for at in seen if not np.isnan(at.best)]
+    assert fits == sorted(fits) and best == sorted(best) and 0 < max(fits) <= chosen.result.n_fits
+    assert max(best) <= max(c.mean_score for c in chosen.result.candidates) + 1e-12
+    assert "best so far 0." in progress_line(seen[-1])
     SVMClassifier(C="cv", cv=2, verbose=1).fit(*IRIS)
-    assert "smo converged" in capsys.readouterr().err or True
+    assert "converged" in capsys.readouterr().err
+
+
+def test_the_default_stays_unless_another_candidate_is_better_beyond_doubt():
+    from svmkit.choice.zoom import Zoom
+    from svmkit.tune.result import Candidate
+
+    method = resolve(Settings(solver="smo"))
+    zoom = Zoom(method, ("C",), Ranges(TrainingData.of(*IRIS, method), 0))
+
+    def candidate(C, *scores):
+        numbers = dict.fromkeys(("mean_accuracy", "std_accuracy", "fit_s", "n_iter", "kernel_values", "n_support"), 0.0)
+        mean, std = float(np.mean(scores)), float(np.std(scores))
+        about = {"params": {"C": C}, "solver": method.solver, "kernel": method.kernel, "C": C, "gamma": None}
+        flags = {"n_rows": 150, "converged": True, "determined": True, "tol": None, "scores": scores}
+        return Candidate(**about, **flags, mean_score=mean, std_score=std, **numbers)
+
+    default = candidate(1.0, 0.90, 0.92, 0.94)
+    clear, doubtful = candidate(10.0, 0.95, 0.96, 0.98), candidate(5.0, 0.99, 0.90, 0.93)
+    assert zoom.choose([clear, doubtful, default])[0] is clear
+    assert zoom.choose([doubtful, default])[0] is default and len(zoom.choose([doubtful, default])) == 2
+    assert zoom.choose([clear])[0] is clear  # the default was not tried in all folds
 
 
 def test_fit_is_the_same_function_with_more_parameters():
