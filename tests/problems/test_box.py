@@ -149,7 +149,7 @@ def test_storage_changes_nothing(loss):
 
 def test_unknown_loss_and_one_class():
     X, y, _ = box(10)
-    with pytest.raises(InputError, match="loss='log' is not known; there are: hinge, logistic, smoothed_"):
+    with pytest.raises(InputError, match="loss='log' is not known; there are: hinge, logistic, smoothed_hinge"):
         BoxQP(Gram(RBF(0.5), X), y, 1.0, loss="log")
     with pytest.raises(InputError, match="one class"):
         BoxQP(Gram(RBF(0.5), X), np.ones(10), 1.0)

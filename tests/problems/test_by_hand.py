@@ -273,7 +273,7 @@ def test_the_best_factor_within_the_box(loss, size, norm):
         linear, ridged = dual_sums(*problem.points, scale * beta)
         return linear - 0.5 * (scale**2 * norm + ridged)
 
-    scale, most = problem.best_scale(beta, norm), problem.most_scale
+    scale, most = problem.best_factor(beta, norm), problem.most_scale
     assert 0.0 <= scale <= most
     others = [dual(s) for s in 2.0 ** np.arange(-60.0, 1.0)] + [dual(0.0)]  # logistic losses take a power of 1/2
     others += [dual(s) for s in np.linspace(0.0, min(most, 50.0), 501)] if loss != "logistic" else []

@@ -49,7 +49,7 @@ class KernelRisk(Risk):
         if not np.array_equal(beta, point):
             h = self.decision(beta)
             norm, of_norm = float(beta @ h), self._errors(beta, h)[1]
-        scale = self.best_scale(beta, norm)
+        scale = self.best_factor(beta, norm)
         linear, ridged = dual_sums(*self.points, scale * beta)
         dual = linear - 0.5 * (scale**2 * norm + ridged)
         of_dual = reward_error(self.terms, scale * beta) + scale**2 * of_norm + phi_error(self.terms, scale * beta)

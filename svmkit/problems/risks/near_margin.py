@@ -30,7 +30,7 @@ def guess_weights(problem: LinearProblem, h: np.ndarray) -> np.ndarray:
         return weights_near_margin(problem, h)  # slopes jump
     beta = problem.suggest(h)
     v = problem.weights(beta)
-    return beta * problem.best_scale(beta, float(v @ v))
+    return beta * problem.best_factor(beta, float(v @ v))
 
 
 def weights_near_margin(problem: LinearProblem, h: np.ndarray) -> np.ndarray:

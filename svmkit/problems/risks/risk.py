@@ -29,7 +29,7 @@ from svmkit.problems.risks.points import (
 )
 from svmkit.problems.targets import read_samples
 
-POWERS = 60  # of 1/2 that `Risk.best_scale` tries
+POWERS = 60  # of 1/2 that `Risk.best_factor` tries
 
 
 class Risk(Problem):
@@ -153,19 +153,19 @@ class Risk(Problem):
         """Return dual weights (m,), clipped to their bounds."""
         return np.clip(beta, self.terms.lower, self.terms.upper)
 
-    def best_scale(self, beta: np.ndarray, norm: float) -> float:
-        """Return the s >= 0 at which D of s beta is largest, where |w|^2 = norm at beta (m,); with bounds s <= 1, to
-        stay in them. With logistic losses it is the best power of 1/2.
-        """
-        linear, ridged = dual_sums(*self.points, beta)
-        if isinstance(self.terms, LogisticTerms):
-            return self._best_power(beta, linear, norm)
-        curvature = norm + ridged
+    def best_scale(self, total: float, curvature: float) -> float:
+        """Return the argmax of s total - s^2 curvature / 2 over s >= 0; with bounds also s <= 1, to stay in them."""
         if curvature <= 0.0:
             return 1.0
-        return min(max(linear / curvature, 0.0), self.most_scale)
+        return min(max(total / curvature, 0.0), self.most_scale)
 
-    def _best_power(self, beta: np.ndarray, linear: float, norm: float) -> float:
+    def best_factor(self, beta: np.ndarray, norm: float) -> float:
+        """Return the factor >= 0 of beta (m,) at which D is largest and beta feasible, where |w|^2 = norm at beta; with
+        logistic losses the best power of 1/2.
+        """
+        linear, ridged = dual_sums(*self.points, beta)
+        if not isinstance(self.terms, LogisticTerms):
+            return self.best_scale(linear, norm + ridged)
         best, largest, scale = 0.0, 0.0, 1.0
         for _ in range(POWERS):
             value = scale * linear - 0.5 * (scale * scale * norm + dual_sums(*self.points, scale * beta)[1])

@@ -254,7 +254,7 @@ def test_rows_far_larger_than_the_others_and_rows_of_zeros(name, loss):
     [
         ("pegasos", {"batch": 0}, "batch must be a whole number >= 1, not 0"),
         ("pegasos", {"average": "all"}, "average must be one of none, mean, late, not 'all'"),
-        ("sgd", {"loss": "log"}, "loss='log' is not known; there are: hinge, squared_hinge, smoothed_hinge"),
+        ("sgd", {"loss": "log"}, "loss='log' is not known; there are: hinge, squared_hinge, logistic, smoothed_hinge"),
         ("sgdqn", {"skip": -1}, "skip must be a whole number >= 0"),
         ("sgdqn", {"clip": 0.5}, "clip must be a finite number >= 1, not 0.5"),
         ("sgdqn", {"curvature": "all"}, "curvature must be column or step"),

@@ -148,7 +148,9 @@ def test_pegasos_on_a_stream_by_hand(loss):
 
 
 def test_a_stream_refuses_a_loss_of_another_task():
-    with pytest.raises(InputError, match="loss=huber is for regression; losses of classes: hinge, smoothed_hinge"):
+    with pytest.raises(
+        InputError, match="loss=huber is for regression; losses of classes: hinge, logistic, smoothed_hinge"
+    ):
         SVMClassifier("sgd", kernel="linear", loss="huber").partial_fit(np.eye(2), [0, 1], classes=[0, 1])
     with pytest.raises(InputError, match="loss=smoothed_hinge is for classes; losses of regression: absolute_error"):
         SVMRegressor("sgd", kernel="linear", loss="smoothed_hinge").partial_fit(np.eye(2), [0.5, 1.5])
