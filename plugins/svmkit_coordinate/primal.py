@@ -27,6 +27,7 @@ STEPS = 30  # Newton steps in a working set at most
 PASSES = 8  # passes on a model before the weights that are not 0 are solved for at once;
 MOST = 60  # as many as take as long, up to this number,
 AT_ONCE = 2000  # if there are so many at most
+NOTHING = 1e-14  # change of P or D, relative to the larger, and violation, relative to the slopes, that is rounding
 JITTER = 1e-12  # of the diagonal, for columns that depend on each other
 EASIER = 0.1  # the share of the curvature of lines falls by this factor after a whole step, and rises by its inverse
 LEAST = 1e-4  # of that share
@@ -143,9 +144,10 @@ class State:
             self.weigh()
             columns.fill_pulls(A, self.beta, pulls)
             worst = columns.violations(pulls, w, l1, l2, lacking)
-            if worst <= goal:
+            least = NOTHING * float(np.abs(pulls).max(initial=0.0))
+            if worst <= max(goal, least):
                 break
-            moved = self._step(A, w, l1, l2, max(TIGHTER * worst, 0.3 * goal))
+            moved = self._step(A, w, l1, l2, max(TIGHTER * worst, 0.3 * goal, least))
             steps += 1
             self.passes += 4.0 * part
             if not moved:
@@ -355,7 +357,7 @@ class CD(Solver):
             state.passes - passes,
             gap=state.gap,
             gap_abs=state.gap * size,
-            moved=state.primal < before[0] or state.dual > before[1],
+            moved=before[0] - state.primal > NOTHING * size or state.dual - before[1] > NOTHING * size,
             steps=steps,
             violation=state.worst,
         )

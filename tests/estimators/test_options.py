@@ -22,7 +22,11 @@ X, Y = blobs(60, 3, seed=0)
 
 
 @parametrize_with_checks(
-    [SVMClassifier("dcd", solver_options=SQUARED), SVMOneClass("fcfw", solver_options={"growth": 0.5})],
+    [
+        SVMClassifier("dcd", solver_options=SQUARED),
+        SVMClassifier(kernel="linear", penalty="l1"),
+        SVMOneClass("fcfw", solver_options={"growth": 0.5}),
+    ],
     expected_failed_checks=lambda estimator: DEFAULT_FAILS,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

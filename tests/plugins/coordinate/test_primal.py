@@ -188,3 +188,12 @@ def test_other_solvers_of_l1_refuse_a_free_bias():
     solver = plugins.build("solver", "folos", {"penalty": "l1", "bias": "free"})
     with pytest.raises(InputError, match="a free bias with penalty=l1 is for cd"):
         solve(solver.pose(Gram(Linear(), X), y, 1.0), solver)
+
+
+@pytest.mark.parametrize("C", [0.1, 32.0, 1e3])
+def test_a_solve_that_nothing_improves_ends(C):
+    """Of eight rows, without a gap to reach: the optimum is exact after a few steps."""
+    X, y = np.random.default_rng(8).normal(size=(8, 3)), np.where(np.arange(8) % 2, 1.0, -1.0)
+    for bias in ("free", 1.0):
+        problem, solver = pose(X, y, C, SquaredHinge(), bias=bias)
+        assert solve(problem, solver, stop=Iterations(1000)).n_iter < 400
