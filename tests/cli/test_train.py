@@ -19,7 +19,7 @@ KEYS = {
     "compile_s", "n_support", "n_columns", "objective", "dual_objective", "gap", "kernel_values", "untrained_pairs",
     "task", "train_r2", "train_rmse", "train_mae", "test_r2", "test_rmse", "test_mae",
     "train_accuracy", "flaw", "rounding", "test_accuracy", "n_test", "curve", "details", "model", "run_id", "choice",
-    "formulation", "train_scores", "test_scores", "warning", "label", "metric", "calibration", "multiclass",
+    "formulation", "train_scores", "test_scores", "warning", "label", "metric", "calibration", "multiclass", "outputs",
     "relevance",
 }  # fmt: skip
 

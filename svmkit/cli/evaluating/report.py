@@ -302,7 +302,7 @@ def _draw_labels(figure: Figure, evaluated: LabelEvaluation) -> None:
     left.set_yticks(places, names)
     left.invert_yaxis()
     left.set(title="labels", xlabel="rows")
-    left.legend(loc="best", fontsize=8)
+    left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2, fontsize=8, frameon=False)
     right.barh(places, np.nan_to_num(scores.f1[order]), 0.5, color=COLOURS[0])
     right.set(title="F1 of each label", xlabel="F1", xlim=(0.0, 1.0))
     for axes in (left, right):

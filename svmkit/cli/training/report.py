@@ -94,6 +94,7 @@ def _status(result: dict[str, Any]) -> str:
     k, lacking, skipped = len(result["classes"]), result["untrained_pairs"], result.get("skipped")
     passed = " (one pass)" if "skipped" in result and result["status"] == "max_iter" else ""
     problems = f"{k * (k - 1) // 2:,} class pairs" if result["multiclass"] == "ovo" else f"{k:,} classes"
+    problems = f"{len(result['outputs'])} outputs" if result["outputs"] else problems
     return (
         f"{result['status']}{passed} after {result['n_iter']:,} iterations"
         + (f"; {skipped:,} lines skipped" if skipped else "")
