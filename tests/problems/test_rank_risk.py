@@ -130,6 +130,10 @@ def test_any_mean_of_planes_is_a_lower_bound_and_a_sum_above_one_is_divided():
     for _ in range(20):
         touched = [rng.normal(size=60) for _ in range(3)]
         assert problem.offer(50.0 * rng.random(3), touched) <= best
+    # the planes where the risk is touched near 0 have a mean that would be above the optimum with larger weights
+    small, touched = pose(1, 1e-4, "hinge"), [1e-9 * rng.normal(size=60)]
+    best = solve(pose(1, 1e-4, "hinge"), plugins.build("solver", "bmrm"), stop=Gap(1e-9)).certificate.primal
+    assert 0.9 * best < small.offer(np.array([1.5]), touched) <= best
 
 
 @pytest.mark.parametrize("loss", LOSSES)
