@@ -42,9 +42,9 @@ def with_task(data: Dataset, task: str | None) -> Dataset:
         taken = f"{_words_of(data)} looks like a quantity ({looks}), taken for the target of a regression; "
         other = "--label COL takes another column, " if data.encoding and data.encoding.label_chosen == LAST else ""
         notes = (*notes, f"{taken}{other}--task classify makes each value a class")
-    targets = targets_of(data)
     if task == RANK:
-        return replace(data, y=targets, task=RANK)
+        return replace(data, y=targets_of(data, "ranking"), task=RANK)
+    targets = targets_of(data)
     if len(targets) > 1 and targets.min() == targets.max():
         raise InputError(f"{_label_of(data)} is {targets[0]:g} in all {len(targets):,} rows: there is nothing to learn")
     return replace(data, y=targets, task=REGRESS, notes=notes)
@@ -134,8 +134,10 @@ def _is_single(counts: np.ndarray) -> bool:
     return len(counts) > 10 and int((counts == 1).sum()) >= 0.9 * len(counts)
 
 
-def targets_of(data: Dataset) -> np.ndarray:
-    """Return the labels as float64, (n_samples,); raise InputError if there are none, or text, NaN or infinite ones."""
+def targets_of(data: Dataset, noun: str = "regression") -> np.ndarray:
+    """Return the labels as float64, (n_samples,), for a `noun`; raise InputError if there are none, or text, NaN or
+    infinite ones.
+    """
     if data.y is None:
         raise InputError(f"{data.name} has no labels to compare predictions with: svmkit predict needs none")
     y = data.y
@@ -145,7 +147,7 @@ def targets_of(data: Dataset) -> np.ndarray:
         where = f" in row {texts[0] + 1:,}, as {len(texts):,} of {len(y):,} rows do" if few else ""
         remedy = "mend them, or " if few else ""
         raise InputError(
-            f"{_label_of(data)} holds text ({str(y[texts[0] if texts else 0])!r}{where}), and regression needs "
+            f"{_label_of(data)} holds text ({str(y[texts[0] if texts else 0])!r}{where}), and {noun} needs "
             f"numbers: {remedy}choose another label with --label COL"
         )
     targets = y.astype(np.float64)

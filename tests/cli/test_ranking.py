@@ -109,6 +109,7 @@ def test_censored_times_of_two_columns():
         (("q.csv", "--groups", "query", "--calibrate", "sigmoid"), "--calibrate is for classes"),
         (("q.csv", "--groups", "query", "--epsilon", "0.1"), "--epsilon is for quantities"),
         (("-",), "needs a file"),
+        (("iris",), "holds text .*, and ranking needs numbers"),
     ],
 )
 def test_what_cannot_be_ranked_is_said_in_one_line(args, words):
