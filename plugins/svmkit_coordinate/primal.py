@@ -27,6 +27,7 @@ STEPS = 30  # Newton steps in a working set at most
 PASSES = 8  # passes on a model before the weights that are not 0 are solved for at once;
 MOST = 60  # as many as take as long, up to this number,
 AT_ONCE = 2000  # if there are so many at most
+IDLE = 2  # Newton steps in turn that may leave P as it is
 NOTHING = 1e-14  # change of P or D, relative to the larger, and violation, relative to the slopes, that is rounding
 JITTER = 1e-12  # of the diagonal, for columns that depend on each other
 EASIER = 0.1  # the share of the curvature of lines falls by this factor after a whole step, and rises by its inverse
@@ -138,14 +139,15 @@ class State:
         A, goal = self.columns[1], TIGHTER * self.worst
         at = np.append(chosen, self.w.size - 1) if self.w.size > self.problem.design.d else chosen
         l1, l2, pulls, lacking = self.l1[at], self.l2[at], np.empty(at.size), np.empty(at.size)
-        part, steps = at.size / self.w.size, 0
+        part, steps, idle, value = at.size / self.w.size, 0, 0, np.inf
         w = self._weights(chosen)
         while steps < STEPS and not self.over():
-            self.weigh()
+            before, value = value, self.weigh().loss + float(l1 @ np.abs(w)) + 0.5 * float(l2 @ (w * w))
+            idle = 0 if before - value > NOTHING * value else idle + 1
             columns.fill_pulls(A, self.beta, pulls)
             worst = columns.violations(pulls, w, l1, l2, lacking)
             least = NOTHING * float(np.abs(pulls).max(initial=0.0))
-            if worst <= max(goal, least):
+            if worst <= max(goal, least) or idle > IDLE:
                 break
             moved = self._step(A, w, l1, l2, max(TIGHTER * worst, 0.3 * goal, least))
             steps += 1
