@@ -413,7 +413,7 @@ def solver_tasks(method: Method, data: TrainingData) -> list[SolverTask]:
     memory, n_problems = parse_bytes(data.memory), len(data.pairs)
     d = data.X.shape[1] if problem.is_linear else 0
     used = data.used.tolist()
-    n_outputs = max(len(data.outputs), 1)
+    n_outputs = max(len(data.division.outputs), 1)
     # few sizes, many pairs
     tasks = {m: SolverTask(problem, data.kernel, m, memory, n_problems, d, n_outputs) for m in set(used)}
     return [tasks[m] for m in used]

@@ -33,7 +33,7 @@ class ModelStart:
             raise InputError(f"cannot start from the model: it was trained with multiclass={theirs}, not {ours}")
         if model.task != data.task.name:
             raise InputError(f"cannot start from the model: it was trained to {model.task}, not to {data.task.name}")
-        outputs = [output.name for output in data.outputs]
+        outputs = [output.name for output in data.division.outputs]
         if list(model.outputs) != outputs:
             theirs, ours = ", ".join(model.outputs) or "one", ", ".join(outputs) or "one"
             raise InputError(f"cannot start from the model: its outputs are {theirs}, those of the data {ours}")
