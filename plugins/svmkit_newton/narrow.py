@@ -198,6 +198,8 @@ def _direction(X, penalty, it):
         if _factorise(L):
             return _solve(L, -it.g)
         ridge = max(100.0 * ridge, 1e-15)
+        if ridge > 1.0:  # some numbers are not finite
+            return -it.g
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from svmkit import Gram, fit, plugins
+from svmkit.errors import InputError
 from svmkit.kernels import Linear
 from svmkit.problems import LinearDual
 from svmkit.solver.solution import Status
@@ -147,3 +148,9 @@ def test_a_regression_is_trained_by_the_same_code(loss, bias, calls, monkeypatch
         assert ours.n_iter == theirs.n_iter
         np.testing.assert_allclose(ours.point, theirs.point, rtol=1e-5, atol=1e-7)
         np.testing.assert_allclose(ours.certificate.gradient, theirs.certificate.gradient, rtol=1e-5, atol=1e-7)
+
+
+def test_numbers_beyond_float64_are_refused_as_ever():
+    X, y = clouds(3)
+    with pytest.raises(InputError, match="scale the columns"):
+        fit(X * 1e200, y, kernel=Linear())

@@ -60,6 +60,8 @@ def train_many(
         return
     if not all(map(len, data.grams.members)):  # other code says which class has no samples
         return
+    if not (math.isfinite(C) and np.isfinite(square_norms(data.X).max())):  # and which numbers are too large
+        return
     for solver in {trainer.solvers[k] for k in ks}:
         code = solver.batch_code()
         if code is None or _loss_of(solver, trainer).family not in PIECEWISE:
