@@ -10,8 +10,7 @@ from numba import types
 from numba.extending import overload
 
 from svmkit.problems.risks.design import CSR, FAST, Design, row_add, row_dot
-from svmkit.problems.risks.points import dual_sums as dual_sums
-from svmkit.problems.risks.points import loss_beyond, one_loss, side_toward
+from svmkit.problems.risks.points import curvature_of, loss_beyond, one_loss, side_toward, twice_phi, weight_beyond
 from svmkit.runtime.compiling import njit
 
 TINIEST = 1e-200  # curvature of a column along which the losses are flat
@@ -25,7 +24,7 @@ class Weighed(NamedTuple):
 
     loss: float
     linear: float  # target'beta less the kinks
-    ridged: float  # sum of ridge beta^2
+    ridged: float  # sum of ridge beta^2, or twice the entropies
 
 
 def take_columns(design: Design, chosen: np.ndarray) -> Any:
@@ -191,16 +190,13 @@ def weigh(rows, below, h, share, beta, curvature):
         e = rows[i, 0] - h[i]
         side = side_toward(rows, below, i, e)
         beyond = side.sign * e - side.epsilon
-        size = min(max(beyond, 0.0) / side.ridge, side.bound)
+        size = weight_beyond(beyond, side)
         loss += loss_beyond(beyond, side)
         linear += (rows[i, 0] - side.sign * side.epsilon) * side.sign * size
-        ridged += side.ridge * size * size
+        ridged += twice_phi(size, side)
         beta[i] = side.sign * size
-        if size <= 0.0:
-            curvature[i] = 0.0
-        elif size < side.bound:
-            curvature[i] = 1.0 / side.ridge
-        else:
+        curvature[i] = curvature_of(size, side)
+        if curvature[i] == 0.0 and beyond > 0.0:
             curvature[i] = share * size / beyond
     return Weighed(loss, linear, ridged)
 
@@ -305,7 +301,7 @@ def line_slope(rows, below, h, change, w, step, l1, l2, t):
         if change[i] != 0.0:
             e = rows[i, 0] - h[i] - t * change[i]
             side = side_toward(rows, below, i, e)
-            slope -= side.sign * min(max(side.sign * e - side.epsilon, 0.0) / side.ridge, side.bound) * change[i]
+            slope -= side.sign * weight_beyond(side.sign * e - side.epsilon, side) * change[i]
     for j in range(w.size):
         at = w[j] + t * step[j]
         slope += l2[j] * at * step[j]

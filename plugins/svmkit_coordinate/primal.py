@@ -11,6 +11,7 @@ import scipy.linalg
 
 from svmkit.errors import InputError
 from svmkit.losses.base import Family, Loss
+from svmkit.losses.terms import LogisticTerms
 from svmkit.problems.base import NUMBER_OR_FREE, Problem
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
@@ -61,6 +62,8 @@ class State:
             )
         t = problem.terms
         sides = np.where(t.upper > 0.0, t.ridge_up, np.inf), np.where(t.lower < 0.0, t.ridge_down, np.inf)
+        if isinstance(t, LogisticTerms):
+            sides = (4.0 / np.abs(t.bound),)
         self.ridge = float(min(side.min() for side in sides))  # D is so curved at least
         self.anew()
 
@@ -80,10 +83,8 @@ class State:
         beta = p.balanced(self.beta)
         self.v = p.weights(beta)
         self.primal = self.penalty.value(self.w[: p.design.d] if p.is_free else self.w) + loss
-        linear, ridged = columns.dual_sums(*p.points, beta)
-        scale = self.penalty.best_scale(linear, ridged, self.v, p.most_scale)
-        image = self.penalty.image(scale * self.v)
-        dual = scale * linear - 0.5 * scale * scale * ridged - 0.5 * float(image @ image)
+        scale = p.dual_scale(beta, self.v)
+        dual = p.dual(scale * beta, self.penalty.image(scale * self.v))
         if dual > self.dual:
             self.dual, self.best = dual, None
             self._leave_out(scale)
@@ -326,7 +327,7 @@ class CD(Solver):
     problem: ClassVar[type[Problem]] = LinearRisk
     regression: ClassVar[type[Problem] | None] = LinearTubeRisk
     terms = ("loss", "bias", "penalty", "l1_ratio")
-    losses = ("squared_hinge", Family.RIDGED, Family.SMOOTH)
+    losses = ("squared_hinge", Family.RIDGED, Family.SMOOTH, Family.LOGISTIC)
     requires = (Requires.LINEAR_KERNEL,)
     frees_bias: ClassVar[bool] = True
     monotone: ClassVar[bool] = True

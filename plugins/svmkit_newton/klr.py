@@ -118,7 +118,8 @@ class State:
     def _iterate(self, root: np.ndarray, unit: np.ndarray, right: np.ndarray) -> tuple[Any, Any]:
         """Return about the same u by conjugate gradients, and K R u; None and None where that takes too long."""
         size = float(np.linalg.norm(right))
-        most = max(min(self.loose, size / self.before), TIGHT) * size
+        fallen = size / self.before if self.before > 0.0 else 1.0
+        most = max(min(self.loose, fallen), TIGHT) * size
         self.before, self.loose = size, 0.5 * self.loose
         inverse = 1.0 / (1.0 + self.curvature * self.problem.gram.diag)
         u, image, r = np.zeros(len(right)), np.zeros(len(right)), right.copy()

@@ -185,7 +185,7 @@ NOT_OF_A_SEARCH = {
     "resume": "a search cannot start at a model: leave --resume out of --tune",
     "scheduler": NOT_OF_A_CLUSTER["tune"],
 }
-OF_A_SEARCH = {name: f"--{name} belongs to a search: give --tune, too" for name in ("cv", "plot")}
+OF_A_SEARCH = {name: f"--{name} belongs to a search: give --tune, too" for name in ("cv",)}
 
 
 def require_known(options: Options, **known: Iterable[str]) -> None:

@@ -282,5 +282,5 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_label = self.calibration is None
         return tags

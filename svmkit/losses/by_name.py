@@ -107,6 +107,26 @@ def make_loss(
     return plugins.build("loss", cls.name, options)
 
 
+def task_of_name(name: str) -> str | None:
+    """Return the task of the loss of a name, "classify" if it is a name in both; None if there is no such loss.
+
+    Parameters
+    ----------
+    name : str
+        A registered name, or another one of `ALIASES`.
+
+    Examples
+    --------
+    >>> from svmkit.losses.by_name import task_of_name
+    >>> task_of_name("hinge"), task_of_name("pinball")
+    ('classify', 'regress')
+    """
+    for task in ("classify", "regress"):
+        if name in loss_names(task) or (task == "regress" and name in ALIASES[task]):
+            return task
+    return None
+
+
 def is_likelihood(given: str | Loss | None) -> bool:
     """Return whether decisions are logarithms of odds with a loss, which may be one that no plugin knows.
 

@@ -17,7 +17,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Kernel, Linear
 from svmkit.kernels.gram import Gram, fits_once
 from svmkit.losses.base import PIECEWISE, Family, Loss
-from svmkit.losses.by_name import make_loss
+from svmkit.losses.by_name import make_loss, task_of_name
 from svmkit.problems.base import FREE, NUMBER_OR_FREE, Problem
 from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
@@ -108,7 +108,9 @@ class Auto(Solver):
         return plugins.load("solver", name).regression_for(kernel)
 
     def sampler_for(self, kernel: Kernel) -> Sampler:
-        return self._poser(kernel).sampler_for(kernel)
+        loss = self.loss
+        known = loss.task if isinstance(loss, Loss) else None if loss == "auto" else task_of_name(loss)
+        return self._poser(kernel, known or "classify").sampler_for(kernel)
 
     def pose(self, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss | None = None) -> Problem:
         task = "classify" if loss is None else loss.task

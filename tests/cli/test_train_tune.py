@@ -95,7 +95,7 @@ def test_a_file_of_options(svmkit):
     [
         (("--tune", "-C", 1, "--gamma", 1), "there is nothing to choose: leave -C or --gamma out"),
         (("--cv", 3), "--cv belongs to a search: give --tune, too"),
-        (("--plot", "p.png"), "--plot belongs to a search: give --tune, too"),
+        (("--plot", "p.png"), "--plot draws what --tune or --relevance learned found: give one of the two, too"),
         (("--tune", "--checkpoint", "c"), "a search cannot be taken up again: leave --checkpoint out"),
         (("--tune", "--resume", "--out", "m"), "a search cannot start at a model: leave --resume out"),
         (("--tune", "--task", "outliers"), "a search needs labels"),

@@ -14,12 +14,14 @@ from svmkit import plugins
 from svmkit.conformance import KERNEL, SAMPLER, SOLVER, check_plugin, checks, isolation
 from svmkit.conformance.result import outcome
 from svmkit.kernels.functions import RBF
+from svmkit.problems.risks.rank_risk import RankRisk
 from svmkit.problems.simplex import SquaredHinge
 from svmkit.problems.tube import TubeQP
 from svmkit.solver.capabilities import LimitsSupport
 from svmkit.solver.sampler import Uniform
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "third_party_plugin" / "src"))
+from svmkit_cutting_plane.ocas import OCAS
 from svmkit_decomposition.smo import SMO
 from svmkit_example.solver import Coordinate
 from svmkit_frank_wolfe.sfw import SFW
@@ -204,6 +206,18 @@ class TubeFlatterer(SMO):
     regression = FlatteringTube
 
 
+class FlatteringRank(RankRisk):
+    """The problem of a ranking with a certificate that always says that the optimum is reached."""
+
+    def certificate(self, point):
+        found = super().certificate(point)
+        return replace(found, dual=found.primal, gap=0.0)
+
+
+class RankFlatterer(OCAS):
+    further = (FlatteringRank,)
+
+
 SOLVERS = [
     ("reaches the tolerance", Lazy, "stalled"),
     ("is feasible", Doubled, "after step 1"),
@@ -231,6 +245,7 @@ SOLVERS = [
     ("regressions converge", Idle, "ended as stalled"),
     ("regressions keep to the constraints", Overdone, "after step"),
     ("regressions are true", TubeFlatterer, "the dual weights prove"),
+    ("of its rankings are true", RankFlatterer, "is above P"),
 ]
 
 

@@ -352,8 +352,8 @@ def test_kernels_and_limits_with_the_hinge():
 
 def test_the_labels_of_outliers_are_their_codes_and_nothing_else_is():
     task = task_named("outliers")
-    classes, codes, targets = task.encode_truth([1, -1, 1.0], 3)
-    assert (classes.tolist(), codes.tolist(), targets) == ([-1, 1], [1, 0, 1], None)
+    answers = task.encode_truth([1, -1, 1.0], 3)
+    assert (answers.classes.tolist(), answers.codes.tolist(), answers.targets) == ([-1, 1], [1, 0, 1], None)
     for y in (None, [1, -1], [1, -1, 0], ["1", "-1", "1"]):
         with pytest.raises(InputError, match="-1 for an outlier and 1 for all others"):
             task.encode_truth(y, 3)

@@ -112,7 +112,8 @@ def test_refused_weights_change_nothing():
 HUGE = {
     "weights": (None, lambda X: X, {"sample_weight": np.full(40, 1e300)}, "finite"),
     "scaling": ("standard", lambda X: 1.7e308 * np.sign(X), {}, "spans more"),
-    "gamma": ("standard", lambda X: np.where(np.arange(40)[:, None] == 3, 1e307, 1e-300 * X), {}, "gamma"),
+    "variance": ("standard", lambda X: np.where(np.arange(40)[:, None] == 3, 1e307, 1e-300 * X), {}, "spans more"),
+    "gamma": (None, lambda X: 1e150 * X, {}, "gamma"),
 }
 
 

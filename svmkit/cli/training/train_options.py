@@ -82,11 +82,9 @@ class TrainOptions(Options):
             if self.no_track:
                 raise InputError("--register needs the tracker: leave --no-track out")
             require_model_name(self.register)
-        if self.plot is not None:
+        if self.plot is not None and not self.tune:
             if self.relevance is None:
-                raise InputError(
-                    "--plot draws the weights of the columns: give --relevance learned, or leave --plot out"
-                )
+                raise InputError("--plot draws what --tune or --relevance learned found: give one of the two, too")
             from svmkit.cli.evaluating.report import require_drawable  # which needs matplotlib
 
             require_drawable(self.plot)

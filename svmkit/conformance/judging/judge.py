@@ -19,6 +19,7 @@ from svmkit.solver.base import Solver
 from svmkit.training.result import Fit
 
 DECISION = 1e-6  # of a margin, in addition to the rounding of the sum in float64
+SURE = 1e-6  # by which the largest probability of a row leads, so that rounding does not choose its label
 
 
 def costs(y: np.ndarray, C: float, class_weight: Any, sample_weight: Any) -> np.ndarray:
@@ -124,7 +125,14 @@ def judge_fit(
         safe, widest = safe & (np.abs(true[:, k]) > reach), np.maximum(widest, reach)
     if rest:
         safe = np.diff(np.sort(true, axis=1)[:, -2:], axis=1)[:, 0] > 2 * widest
-    wrong = (model.predict(X) != classes[true.argmax(axis=1) if rest else _votes(true, len(classes))]) & safe
+    if (
+        model.calibration is not None and len(pairs) > 1 and not rest
+    ):  # of a loss whose decisions are logarithms of odds
+        chances = couple(true.astype(np.float64), len(classes))
+        expected, safe = chances.argmax(axis=1), np.diff(np.sort(chances, axis=1)[:, -2:], axis=1)[:, 0] > SURE + widest
+    else:
+        expected = true.argmax(axis=1) if rest else _votes(true, len(classes))
+    wrong = (model.predict(X) != classes[expected]) & safe
     if wrong.any():
         verdicts[0].false.append(f"{wrong.sum()} labels of {len(y)}")
     worst = max(verdict.gap for verdict in verdicts)
@@ -159,6 +167,25 @@ def column_weights(model: Any, k: int) -> np.ndarray:
     """Return the k-th vector of a linear model, which has coefficient 1."""
     row = model.vectors[[k]]
     return (row.toarray() if hasattr(row, "toarray") else np.asarray(row))[0].astype(Exact)
+
+
+def couple(decisions: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the probabilities (m, n_classes) that logarithms of the odds of class pairs (m, n_pairs) lead to.
+
+    Wu, Lin, Weng 2004, equation 21: min p'Q p with sum p = 1, as a linear system for each row.
+    """
+    m, (a, b) = len(decisions), np.triu_indices(n_classes, 1)
+    r = np.zeros((m, n_classes, n_classes))
+    with np.errstate(over="ignore"):
+        r[:, a, b], r[:, b, a] = 1.0 / (1.0 + np.exp(-decisions)), 1.0 / (1.0 + np.exp(decisions))
+    system = np.ones((m, n_classes + 1, n_classes + 1))
+    system[:, :-1, :-1] = -r * r.transpose(0, 2, 1)
+    every = np.arange(n_classes)
+    system[:, every, every] = np.square(r).sum(axis=1)
+    system[:, -1, -1] = 0.0
+    right = np.zeros((m, n_classes + 1, 1))
+    right[:, -1] = 1.0
+    return np.linalg.solve(system, right)[:, :-1, 0]
 
 
 def _votes(decisions: np.ndarray, n_classes: int) -> np.ndarray:

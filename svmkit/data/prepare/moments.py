@@ -73,8 +73,8 @@ class Moments:
     def merge(self, other: Moments) -> Moments:
         """Return the moments of these rows and others with as many columns (Chan, Golub, LeVeque 1983)."""
         n = self.n + other.n
-        if not n:
-            return self
+        if not (self.n and other.n):
+            return other if other.n else self
         with np.errstate(over="ignore", invalid="ignore"):
             change, part = other.mean - self.mean, other.n / n
             squares = self.squares + other.squares + np.square(change) * (self.n * part)

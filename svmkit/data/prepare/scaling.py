@@ -272,7 +272,7 @@ def _standard(moments: Moments, sparse: bool) -> tuple[np.ndarray, np.ndarray]:
             return np.zeros(len(mean)), np.where(deviation <= 1e-12 * np.abs(mean), 0.0, deviation)
         # the rounding error of a constant feature's variance (Chan, Golub, LeVeque 1983), as in scikit-learn
         n, eps = moments.n, np.finfo(np.float64).eps
-        constant = (low == high) | (variance <= n * eps * variance + (n * mean * eps) ** 2)
+        constant = (low == high) | (np.isfinite(variance) & (variance <= n * eps * variance + (n * mean * eps) ** 2))
     return np.where(low == high, low, mean), np.where(constant, 0.0, np.sqrt(variance))
 
 

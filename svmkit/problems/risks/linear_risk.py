@@ -11,6 +11,7 @@ import numpy as np
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
+from svmkit.losses.terms import LogisticTerms
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.certify import certify
@@ -233,14 +234,25 @@ class LinearRisk(LinearProblem):
         """Return the bound that beta (m,) proves, scaled unless the penalty is l2."""
         v, penalty = self.weights(beta), self.penalty
         if penalty.l1:
-            linear, ridged = dual_sums(*self.points, beta)
-            scale = penalty.best_scale(linear, ridged, v, self.most_scale)
+            scale = self.dual_scale(beta, v)
             beta, v = scale * beta, scale * v
         image = penalty.image(v)
         dual, error = self.dual(beta, image), self._dual_error(beta, image)
         if not penalty.l2:  # |v| may exceed its limit by rounding: what has to be scaled once more
             error += (self._pull_error(beta) + 4.0 * U * penalty.l1) / penalty.l1 * abs(dual)
         return Bound(dual, beta, error)
+
+    def dual_scale(self, beta: np.ndarray, v: np.ndarray) -> float:
+        """Return the multiple of dual weights beta (m,), with v (width,) = X'beta, that is feasible and has the largest
+        D; with logistic losses the best of some.
+        """
+        penalty = self.penalty
+        if not isinstance(self.terms, LogisticTerms):
+            linear, ridged = dual_sums(*self.points, beta)
+            return penalty.best_scale(linear, ridged, v, self.most_scale)
+        largest = float(np.abs(v).max(initial=0.0))
+        most = min(1.0, penalty.l1 / largest) if not penalty.l2 and largest > 0.0 else 1.0
+        return self.best_power(beta, lambda scale: float(np.square(penalty.image(scale * v)).sum()), most)
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         h = certificate.gradient

@@ -5,6 +5,7 @@ Papers on stochastic methods write lambda/2 |w|^2 + mean loss instead: lambda = 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -166,9 +167,20 @@ class Risk(Problem):
         linear, ridged = dual_sums(*self.points, beta)
         if not isinstance(self.terms, LogisticTerms):
             return self.best_scale(linear, norm + ridged)
-        best, largest, scale = 0.0, 0.0, 1.0
+        return self.best_power(beta, lambda scale: scale * scale * norm)
+
+    def best_power(self, beta: np.ndarray, square: Callable[[float], float], most: float = 1.0) -> float:
+        """Return the product of `most` and a power of 1/2 at which D of that multiple of beta is largest, or 0.0.
+
+        Parameters
+        ----------
+        beta, square, most : ndarray of shape (m,), callable, float
+            The dual weights, twice what D loses to the penalty at a multiple of them, and the largest multiple.
+        """
+        best, largest, scale = 0.0, 0.0, most
         for _ in range(POWERS):
-            value = scale * linear - 0.5 * (scale * scale * norm + dual_sums(*self.points, scale * beta)[1])
+            linear, ridged = dual_sums(*self.points, scale * beta)
+            value = linear - 0.5 * (square(scale) + ridged)
             if value > largest:
                 best, largest = scale, value
             elif largest > 0.0:

@@ -48,6 +48,9 @@ def train_many(
     C, budget, parts, flag : object
         As for `svmkit.training.subproblems.at_once.at_once`.
     """
+    codes = {solver: solver.batch_code() for solver in {trainer.solvers[k] for k in ks}}
+    if not any(codes.values()):
+        return
     data, stop = trainer.data, Stop(()) | (trainer.stop or Gap(1e-3))
     goal, method = stop.goal, trainer.method
     if goal is None or not 0.0 < goal.gap == stop.least(Gap) or budget.left < math.inf:
@@ -62,8 +65,7 @@ def train_many(
         return
     if not (math.isfinite(C) and np.isfinite(square_norms(data.X).max())):  # and which numbers are too large
         return
-    for solver in {trainer.solvers[k] for k in ks}:
-        code = solver.batch_code()
+    for solver, code in codes.items():
         if code is None or _loss_of(solver, trainer).family not in PIECEWISE:
             continue
         width = data.X.shape[1] + (getattr(solver, "bias", 0.0) != 0.0)

@@ -85,7 +85,7 @@ class Trainer:
         with interrupt.catching() as flag:
             try:
                 if checkpoint is None and one.callbacks.passive and one.validation is None:
-                    if not self.data.outputs:  # whose losses may differ
+                    if not self.data.division.outputs:  # whose losses may differ
                         train_many(one, order.tolist(), C, budget, parts, flag)
                     # those that begin where a neighbour ended are trained one after the other
                     alone = [k for k in order.tolist() if parts[k] is None and not self._has_neighbours]

@@ -5,14 +5,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.linear_model import ElasticNet, Lasso
+from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression
 from support.liblinear import liblinear, primal
 
 from svmkit import plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
-from svmkit.losses import Expectile, Huber, SmoothedHinge, SquaredEpsilonInsensitive, SquaredError, SquaredHinge
+from svmkit.losses import (
+    Expectile,
+    Huber,
+    Logistic,
+    SmoothedHinge,
+    SquaredEpsilonInsensitive,
+    SquaredError,
+    SquaredHinge,
+)
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Full
 from svmkit.solver.solution import Status
@@ -25,6 +33,7 @@ LOSSES = [
     SquaredEpsilonInsensitive(0.2),
     Huber(0.3),
     Expectile(0.8),
+    Logistic(),
 ]
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 
@@ -49,6 +58,18 @@ def found(X, target, C, loss=None, gap=1e-8, **options):
     solution = solve(problem, solver, stop=Gap(gap) | Iterations(2000))
     assert solution.status is Status.CONVERGED, (solution.status, solution.certificate)
     return problem, solution
+
+
+@pytest.mark.parametrize("C", [1e-4, 0.05, 1.0, 50.0])
+@pytest.mark.parametrize("density", [None, 0.1])
+def test_the_logistic_objective_is_liblinears(C, density):
+    """LIBLINEAR's -s 6, whose bias is a column of ones that is penalised as the others are."""
+    X, y, _ = samples(150, 40, density=density)
+    peer = LogisticRegression(penalty="l1", solver="liblinear", C=C, tol=1e-9, max_iter=20_000).fit(X, y)
+    h = np.asarray(X @ peer.coef_[0]) + peer.intercept_[0]
+    theirs = np.abs(peer.coef_).sum() + abs(peer.intercept_[0]) + C * np.logaddexp(0.0, -y * h).sum()
+    ours = found(X, y, C, Logistic(), bias=1.0)[1].certificate
+    assert ours.primal <= theirs * (1.0 + 1e-9) and ours.dual <= theirs and ours.primal >= theirs * (1.0 - 1e-5)
 
 
 @pytest.mark.parametrize("bias", [1.0, 0.0, 2.5])
@@ -176,7 +197,7 @@ def test_a_kink_is_refused_by_name():
     solver = plugins.build("solver", "cd")
     X, y, _ = samples(10, 5)
     with pytest.raises(
-        InputError, match=r"cd does not take loss=hinge; it takes squared_hinge, smoothed_hinge, .*huber"
+        InputError, match=r"cd does not take loss=hinge; it takes squared_hinge, logistic, smoothed_hinge, .*huber"
     ):
         plugins.build("solver", "cd", {"loss": "hinge"}).pose(Gram(Linear(), X), y, 1.0)
     with pytest.raises(InputError, match="needs a share of"):
