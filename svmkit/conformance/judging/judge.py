@@ -128,8 +128,11 @@ def judge_fit(
     if (
         model.calibration is not None and len(pairs) > 1 and not rest
     ):  # of a loss whose decisions are logarithms of odds
-        chances = couple(true.astype(np.float64), len(classes))
-        expected, safe = chances.argmax(axis=1), np.diff(np.sort(chances, axis=1)[:, -2:], axis=1)[:, 0] > SURE + widest
+        probabilities = couple(true.astype(np.float64), len(classes))
+        expected, safe = (
+            probabilities.argmax(axis=1),
+            np.diff(np.sort(probabilities, axis=1)[:, -2:], axis=1)[:, 0] > SURE + widest,
+        )
     else:
         expected = true.argmax(axis=1) if rest else _votes(true, len(classes))
     wrong = (model.predict(X) != classes[expected]) & safe
