@@ -148,6 +148,8 @@ def require_choosable(names: tuple[str, ...], method: Method) -> None:
     settings, task, kernel = method.settings, method.task, method.kernel
     if not task.is_supervised:
         raise InputError(f"{names[0]}='cv' needs labels: {task.noun} has none to compare candidates by")
+    if task.has_groups:
+        raise InputError(f"{names[0]}='cv' is for classes and quantities: give a ranker the value itself")
     if "gamma" in names and "gamma" not in kernel.params:
         raise InputError(f"gamma='cv': the {kernel.name} kernel has no gamma: leave gamma out, or give another kernel")
     if EPSILON in names:

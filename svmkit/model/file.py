@@ -195,7 +195,8 @@ def _require_valid(parts: dict[str, Any]) -> None:
         raise ValueError("its task is not known")
     if parts["multiclass"] not in MODES or (parts["multiclass"] != "ovo" and not TASKS[parts["task"]].has_classes):
         raise ValueError("how it is made of decisions is not known")
-    if not TASKS[parts["task"]].has_classes and parts["calibration"] is not None:
+    task = TASKS[parts["task"]]
+    if not (task.has_classes or task.has_labels) and parts["calibration"] is not None:
         raise ValueError("only a classifier has a calibration")
     outputs, sorts = parts["outputs"], parts["non_crossing"]
     if not all(isinstance(name, str) for name in outputs) or len(outputs) == 1 or not isinstance(sorts, bool):

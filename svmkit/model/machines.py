@@ -173,6 +173,10 @@ class Outputs(ClassFunctions):
     def trained(self) -> np.ndarray:
         return np.arange(len(self.intercept))
 
+    def log_probabilities(self, odds: np.ndarray) -> np.ndarray:
+        """Return those of each label, which may all be large or small."""
+        return -np.logaddexp(0.0, -odds)
+
 
 class ClassPairs(Machine):
     """A decision function for each pair of more than two classes, which vote."""

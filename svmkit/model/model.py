@@ -334,7 +334,7 @@ class SVMModel:
         Returns
         -------
         ndarray of shape (n_samples, n_classes), float64
-            A column for each of `classes`; rows sum to 1.
+            A column for each of `classes`; rows sum to 1. Of several labels a row, the probability of each label.
 
         Raises
         ------
@@ -353,7 +353,7 @@ class SVMModel:
         """
         self.require_calibration()
         X = self._check(X)
-        out = np.empty((X.shape[0], len(self.classes)))
+        out = np.empty((X.shape[0], len(self.outputs) or len(self.classes)))
         with threads.using(n_threads):
             for rows in self._parts(X, len(self.intercept)):
                 out[rows] = self._log_probabilities(self._decide(X, rows))

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from svmkit.kernels.gram.complete import CompleteKernel
     from svmkit.training.checkpoint import Checkpoint
 
+CERTAIN = 40.0  # logarithm of the odds of a label that all samples have, or none: one more would change no probability
+
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
@@ -389,20 +391,23 @@ def model_of(data: Any, parts: Joined, about: dict[str, Any]) -> SVMModel:
     """
     has_odds = is_likelihood(about.get("minimised", {}).get("loss"))
     about = about | ({"calibration": OWN} if has_odds else {})
+    outputs, intercept = data.division.outputs, parts.intercept
+    if has_odds and outputs:
+        intercept = np.where([output.constant is not None for output in outputs], CERTAIN * intercept, intercept)
     return SVMModel(
         kernel=data.kernel,
         classes=data.classes,
         vectors=parts.weights,
         n_support=parts.n_support,
         coef=parts.coef,
-        intercept=parts.intercept,
+        intercept=intercept,
         n_features=data.n_features,
         preprocessing=data.preprocessing,
         task=data.task.name,
         multiclass=data.division.scheme,
         calibration=odds_calibration(len(parts.intercept)) if has_odds else None,
         about=about | {"n_samples": data.n_samples},
-        outputs=tuple(output.name for output in data.division.outputs),
+        outputs=tuple(output.name for output in outputs),
         non_crossing=data.division.non_crossing,
     )
 

@@ -6,7 +6,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 
-from svmkit import InputError, SVMClassifier
+from svmkit import InputError, SVMClassifier, SvmkitWarning
 from svmkit.model.calibration import Sigmoid
 from svmkit.model.exchange import liblinear
 from svmkit.model.exchange.reading import read_text_model
@@ -80,3 +80,16 @@ def test_class_weights_move_the_odds():
     weighted = SVMClassifier(kernel="linear", loss="logistic", C=1e-6, tol=1e-6, class_weight={1: 3.0})
     assert plain.predict_proba(X[TWO])[:, 1].mean() == pytest.approx(0.5, abs=1e-3)
     assert weighted.fit(X[TWO], Y[TWO]).predict_proba(X[TWO])[:, 0].mean() == pytest.approx(0.75, abs=1e-3)
+
+
+def test_each_of_several_labels_has_its_probability(tmp_path):
+    labels = np.c_[Y == 0, Y == 1, Y == 2, Y >= 0].astype(int)
+    with pytest.warns(SvmkitWarning, match="all samples have label 3"):
+        ours = SVMClassifier(loss="logistic", kernel="linear", tol=1e-8).fit(X, labels)
+    p = ours.predict_proba(X)
+    for k in range(3):
+        peer = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000).fit(X, labels[:, k])
+        np.testing.assert_allclose(p[:, k], peer.predict_proba(X)[:, 1], atol=1e-5)
+    assert (p[:, 3] == 1.0).all() and np.array_equal(p > 0.5, ours.predict(X))
+    ours.model_.save(tmp_path / "labels.svmkit")
+    np.testing.assert_array_equal(SVMModel.load(tmp_path / "labels.svmkit").predict_proba(X), p)

@@ -125,14 +125,10 @@ def judge_fit(
         safe, widest = safe & (np.abs(true[:, k]) > reach), np.maximum(widest, reach)
     if rest:
         safe = np.diff(np.sort(true, axis=1)[:, -2:], axis=1)[:, 0] > 2 * widest
-    if (
-        model.calibration is not None and len(pairs) > 1 and not rest
-    ):  # of a loss whose decisions are logarithms of odds
-        probabilities = couple(true.astype(np.float64), len(classes))
-        expected, safe = (
-            probabilities.argmax(axis=1),
-            np.diff(np.sort(probabilities, axis=1)[:, -2:], axis=1)[:, 0] > SURE + widest,
-        )
+    is_coupled = model.calibration is not None and len(pairs) > 1 and not rest  # decisions are logarithms of odds
+    if is_coupled:
+        likely = couple(true.astype(np.float64), len(classes))
+        expected, safe = likely.argmax(axis=1), np.diff(np.sort(likely, axis=1)[:, -2:], axis=1)[:, 0] > SURE + widest
     else:
         expected = true.argmax(axis=1) if rest else _votes(true, len(classes))
     wrong = (model.predict(X) != classes[expected]) & safe
