@@ -6,7 +6,8 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 
-from svmkit import InputError, SVMClassifier, SvmkitWarning
+from svmkit import InputError, SVMClassifier
+from svmkit.errors import SvmkitWarning
 from svmkit.model.calibration import Sigmoid
 from svmkit.model.exchange import liblinear
 from svmkit.model.exchange.reading import read_text_model
