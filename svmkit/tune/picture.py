@@ -100,7 +100,7 @@ def _contour(figure: Any, axes: Any, tried: Sequence[Candidate], names: Sequence
     axes.margins(0.03)
     axes.plot(x, y, ".", color="0.15", markersize=4, label="tried")
     at = to_x(value(best, names[0])), to_y(value(best, names[1]))
-    axes.plot(*at, "*", label=_name(best, names, metric), **STAR)
+    axes.plot(*at, "*", label=_name(tried, names, metric), **STAR)
     figure.colorbar(drawn, ax=axes, label=_title(metric))
     others = [name for name in tried[0].params if name not in names[:2]]
     note = f"best over {', '.join(others)}" if others else None
@@ -143,7 +143,7 @@ def _lines(axes: Any, tried: Sequence[Candidate], name: str, metric: Metric) -> 
         x = [to_x(value(c, name)) for c in points]
         mean, std = (scale * np.array([getattr(c, k) for c in points]) for k in ("mean_score", "std_score"))
         axes.errorbar(x, mean, std, fmt="o-", markersize=4, capsize=3, linewidth=1.3, label=label or None)
-    axes.plot(to_x(value(best, name)), scale * best.mean_score, "*", label=_name(best, [name], metric), **STAR)
+    axes.plot(to_x(value(best, name)), scale * best.mean_score, "*", label=_name(tried, [name], metric), **STAR)
     axes.set_ylabel(f"{_title(metric)}\n(bars: standard deviation over the folds)")
     axes.grid(alpha=0.3)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, frameon=False)
@@ -178,8 +178,10 @@ def _title(metric: Metric) -> str:
     return f"{metric.title} in cross-validation{', %' if metric.is_share else ''}"
 
 
-def _name(best: Candidate, names: Sequence[str], metric: Metric) -> str:
+def _name(tried: Sequence[Candidate], names: Sequence[str], metric: Metric) -> str:
+    """Return what is said of the first candidate, which is not always that of the highest score."""
+    best, highest = tried[0], max(c.mean_score for c in tried)
     known = {name: value(best, name) for name in names} | {k: v for k, v in best.params.items() if k not in names}
     shown = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in known.items())
     value_text = f"{100 * best.mean_score:.2f} %" if metric.is_share else f"{best.mean_score:.4f}"
-    return f"best: {value_text} at {shown}"
+    return f"{'best' if best.mean_score >= highest else 'chosen'}: {value_text} at {shown}"

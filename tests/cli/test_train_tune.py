@@ -53,6 +53,13 @@ def test_a_regression_chooses_epsilon_too(tune):
     assert set(tune("diabetes", "--epsilon", 5, "--gamma", 0.1, "--cv", 2)["search"]["best"]["params"]) == {"C"}
 
 
+def test_a_default_that_stays_is_said_to(svmkit):
+    given = ("train", "breast_cancer", "--scale", "standard", "--tune", "--cv", 3, "--no-track")
+    out = svmkit(*given).out
+    first, second = (float(line.split("%")[0].split()[-1]) for line in out.splitlines()[2:4])
+    assert first < second and "the first one is the default: no candidate is better by 2 standard errors" in out
+
+
 def test_the_words(svmkit):
     done = svmkit("train", svmlight(), "--tune", "--no-track", "--cv", 2)
     assert done.out.startswith("zoom search over C, gamma: ") and " 2 folds, " in done.out and "by accuracy" in done.out

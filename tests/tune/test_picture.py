@@ -110,3 +110,9 @@ def test_files_and_searches_that_cannot_be_drawn(tmp_path):
         picture.require_drawable("p.PNG", plan(SMO, RBF(), grid_))
     with pytest.raises(InputError, match="cannot write"):
         picture.draw(grid(), tmp_path / "nowhere" / "p.png", "title", ACCURACY)
+
+
+def test_a_candidate_that_is_not_the_best_is_the_chosen_one(drawn):
+    first, second, *rest = grid()
+    (axes, _), _ = drawn([second, first, *rest])
+    assert axes.get_lines()[1].get_label().startswith("chosen: ")

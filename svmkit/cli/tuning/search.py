@@ -13,6 +13,7 @@ from typing import Any
 
 from svmkit import plugins, tracking, tune
 from svmkit.choice.one_call import NAMES, Choice, Chosen, choosable_names, choose
+from svmkit.choice.zoom import DOUBT
 from svmkit.cli.common import align, closing, emit, labels_of, note, open_tracker
 from svmkit.cli.option_table import LOGGED, OF_MODEL, Options, defaults
 from svmkit.cli.options import flag, refuse_ranks
@@ -317,6 +318,8 @@ class TuneJob:
             f"{self.cv} folds, {result.n_fits:,} fits in {result.seconds:.2f} s, by {self.metric.title}"
         )
         say(*_table(result, SHOWN))
+        if self.zooms and self.chosen.facts["keeps_default"]:
+            say(f"the first one is the default: no candidate is better by {DOUBT:g} standard errors over the folds")
         if self.plot:
             say(f"picture: {self.plot}")
         say("")
