@@ -113,6 +113,6 @@ def test_files_and_searches_that_cannot_be_drawn(tmp_path):
 
 
 def test_a_candidate_that_is_not_the_best_is_the_chosen_one(drawn):
-    first, second, *rest = grid()
-    (axes, _), _ = drawn([second, first, *rest])
+    *rest, worst = grid()
+    (axes, _), _ = drawn([worst, *rest])
     assert axes.get_lines()[1].get_label().startswith("chosen: ")
