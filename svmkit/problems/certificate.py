@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -123,3 +124,16 @@ def _flaw(primal: float, dual: float, of_primal: float) -> str | None:
 def relative_gap(gap: float, dual: float) -> float:
     """Return the relative gap (P - D) / max(|P|, |D|) of an estimate of P - D, and D; inf for an unknown gap."""
     return gap / max(abs(dual), abs(gap + dual), 1e-300) if gap < math.inf else math.inf
+
+
+class Bound(NamedTuple):
+    """A lower bound on the optimum as computed, a bound on its rounding error, and the dual weights (m,) behind it."""
+
+    dual: float
+    beta: np.ndarray
+    error: float = 0.0
+
+    @property
+    def proven(self) -> float:
+        """The lower bound on the optimum."""
+        return self.dual - self.error

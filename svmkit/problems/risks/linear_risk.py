@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from operator import attrgetter
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
 from svmkit.losses.terms import LogisticTerms
 from svmkit.problems.base import DecisionFunction
-from svmkit.problems.certificate import Certificate
+from svmkit.problems.certificate import Bound, Certificate
 from svmkit.problems.risks.certify import certify
 from svmkit.problems.risks.linear_problem import LinearProblem
 from svmkit.problems.risks.near_margin import guess_weights
@@ -21,19 +21,6 @@ from svmkit.problems.risks.penalty import L1_RATIO, Penalty, make_penalty
 from svmkit.problems.risks.points import dual_sums
 
 PASSES = 2  # passes of coordinate descent by which a certificate improves the best known lower bound
-
-
-class Bound(NamedTuple):
-    """A dual value as computed, a bound on its rounding error, and the dual weights (m,) that prove it."""
-
-    dual: float
-    beta: np.ndarray
-    error: float = 0.0
-
-    @property
-    def proven(self) -> float:
-        """The lower bound on the optimum."""
-        return self.dual - self.error
 
 
 _proven = attrgetter("proven")

@@ -14,7 +14,7 @@ from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
 from svmkit.losses.by_name import make_loss
 from svmkit.problems.base import DecisionFunction, Problem, costs
-from svmkit.problems.certificate import Certificate
+from svmkit.problems.certificate import Bound, Certificate
 from svmkit.problems.risks.comparable import Order, make_order
 from svmkit.problems.risks.design import Design
 from svmkit.problems.rounding import dot_error
@@ -31,19 +31,6 @@ class Plane(NamedTuple):
     value: float  # of the losses at the point of the tangent
     error: np.ndarray  # (m,): bounds on the rounding errors of beta
     offset_error: float  # and of offset and value
-
-
-class Bound(NamedTuple):
-    """A lower bound on the optimum as computed, a bound on its rounding error, and its dual weights (m,)."""
-
-    dual: float
-    beta: np.ndarray
-    error: float = 0.0
-
-    @property
-    def proven(self) -> float:
-        """The lower bound on the optimum."""
-        return self.dual - self.error
 
 
 class RankRisk(Problem):
