@@ -6,7 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmkit.problems.risks.points import Points, curvature_of, loss_beyond, side_toward, twice_phi, weight_beyond
+from svmkit.problems.risks.points import (
+    Points,
+    curvature_of,
+    least_rate,
+    loss_beyond,
+    side_toward,
+    twice_phi,
+    weight_beyond,
+)
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
 
@@ -59,7 +67,7 @@ def line_search(points: Points, h: np.ndarray, change: np.ndarray, along: float,
     for _ in range(ROUNDS):
         spread(_slope, len(sums), SAMPLE * TILE, *points, h, change, t, sums)
         slope, rate, size = sums.sum(axis=0).tolist()
-        before = t
+        before, rate = t, steady_rate(points.below, low, high, stride, rate, size)
         low, high, t, stride = narrow_down(low, high, t, stride, slope, rate, size, along, square)
         if t == before:
             break
@@ -72,11 +80,17 @@ def search(rows, below, h, change, along, square, begin):
     low, high, t, stride = -np.inf, np.inf, begin, 1.0
     for _ in range(ROUNDS):
         slope, rate, size = sum_slopes(rows, below, h, change, t, 0, h.size)
-        before = t
+        before, rate = t, steady_rate(below, low, high, stride, rate, size)
         low, high, t, stride = narrow_down(low, high, t, stride, slope, rate, size, along, square)
         if t == before:
             break
     return t
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def steady_rate(below, low, high, stride, rate, size):
+    """Return the rate that `narrow_down` takes; the arguments are those of the search and of `least_rate`."""
+    return max(rate, least_rate(below, size, stride)) if high - low == np.inf else rate
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

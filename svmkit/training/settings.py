@@ -135,7 +135,9 @@ class Method:
     def measured(self) -> dict[str, Any]:
         """What a metric has to know of the outputs, as options of `svmkit.scoring.choice.metric_for`."""
         task = self.task
-        return {"levels": self.levels, "several_labels": task.has_labels, "has_groups": task.has_groups}
+        has_odds = task.has_classes and self.loss.is_likelihood
+        of_outputs = {"levels": self.levels, "several_labels": task.has_labels, "has_groups": task.has_groups}
+        return of_outputs | {"probabilities": has_odds}
 
     @property
     def formulation(self) -> str:

@@ -16,7 +16,8 @@ from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Precomputed
 from svmkit.model.model import SVMModel
 from svmkit.runtime import threads
-from svmkit.scoring.metric import Metric, predict_with_scores
+from svmkit.scoring.metric import OF_PROBABILITIES, Metric, predict_with_scores
+from svmkit.scoring.probability_scores import ProbabilityScores
 from svmkit.solver.solution import Status
 from svmkit.tasks import Task
 from svmkit.training.callbacks import as_callbacks
@@ -158,13 +159,14 @@ def score(estimator: PathEstimator, X, y) -> dict[str, float]:
         fitted = one.fit
         try:
             predicted, decision = _predict(fitted.model, X, next(shared, None), training)
+            likely = _score_probabilities(fitted.model, X, y, training)
         except Exception as error:
             reasons[i] = reason(error)
             continue
         codes = metric.codes(predicted)
         facts = (
             math.nan if is_regression else float((codes == truth).mean()),
-            metric.value(truth, codes, decision, rows),
+            metric.value(truth, codes, decision, rows) if likely is None else likely,
             fitted.seconds,
             one.n_iter,
             fitted.kernel_values,
@@ -223,6 +225,14 @@ def _predict(
         predict_with_scores(model, X, training.threads) if decision is None else (model.labels(decision), decision)
     )
     return labels, training.metric.by_class(model, decision) if needed else None
+
+
+def _score_probabilities(model: SVMModel, X, y, training: Training) -> float | None:
+    """Return the metric of the probabilities that a model has of its loss; None for metrics of something else."""
+    if training.metric.name not in OF_PROBABILITIES:
+        return None
+    likely = model.predict_proba(X, n_threads=training.threads)
+    return training.metric.score_probabilities(ProbabilityScores.from_predictions(likely, model.classes, y))
 
 
 def _fit_at_once(data: TrainingData, method: Method, records: Records) -> Fit:

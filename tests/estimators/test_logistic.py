@@ -4,14 +4,18 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 
-from svmkit import InputError, SVMClassifier
+from svmkit import InputError, SVMClassifier, c_path
 from svmkit.errors import SvmkitWarning
+from svmkit.kernels import Linear
 from svmkit.model.calibration import Sigmoid
 from svmkit.model.exchange import liblinear
 from svmkit.model.exchange.reading import read_text_model
 from svmkit.model.model import SVMModel
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap
 
 X, Y = load_iris(return_X_y=True)
 TWO = Y > 0
@@ -94,3 +98,25 @@ def test_each_of_several_labels_has_its_probability(tmp_path):
     assert (p[:, 3] == 1.0).all() and np.array_equal(p > 0.5, ours.predict(X))
     ours.model_.save(tmp_path / "labels.svmkit")
     np.testing.assert_array_equal(SVMModel.load(tmp_path / "labels.svmkit").predict_proba(X), p)
+
+
+@pytest.mark.filterwarnings("ignore:.* rows are equal to one in another fold")
+def test_a_search_takes_the_metrics_of_probabilities(svmkit):
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    ours = SVMClassifier(kernel="linear", loss="logistic", C="cv", cv=folds, metric="neg_log_loss", tol=1e-7)
+    ours.fit(X[TWO], Y[TWO])
+    for row in range(len(ours.cv_results_["params"])):
+        C = ours.cv_results_["params"][row]["C"]
+        peer = LogisticRegression(C=C, tol=1e-9, max_iter=100_000)
+        theirs = cross_val_score(peer, X[TWO], Y[TWO], cv=folds, scoring="neg_log_loss").mean()
+        assert ours.cv_results_["mean_test_score"][row] == pytest.approx(theirs, abs=1e-3)
+    given = ("iris", "--loss", "logistic", "--metric", "neg_log_loss", "--cv", 3, "--no-track", "--json")
+    assert svmkit("tune", *given, "--grid", "C=1,10").json["best"]["mean_score"] < 0.0
+
+
+@pytest.mark.parametrize("Cs", [(224.0, 708.0), (1e-3, 1e6), (1e6, 1e-3)])
+def test_a_start_far_out_of_the_flat_ends_of_the_losses_converges(Cs):
+    """There Newton's step along the bias would go nowhere: slopes of 1e-10 change by 1e-20."""
+    rows = next(iter(StratifiedKFold(3, shuffle=True, random_state=0).split(X[TWO], Y[TWO])))[0]
+    fits = c_path(X[TWO][rows], Y[TWO][rows], Cs, kernel=Linear(), loss="logistic", stop=Gap(1e-6))
+    assert all(fitted.status is Status.CONVERGED for fitted in fits), [fitted.gap for fitted in fits]

@@ -46,9 +46,10 @@ def run(options: TrainOptions) -> Outcome:
     data, seconds = prepare(method, sets)
     _advise_bias(method, data)
     name = options.metric or (None if method.task.is_supervised else "accuracy")  # without labels nothing else is
-    weights, task = method.settings.class_weight, method.task
-    calibrates = bool(options.calibrate) or (task.has_classes and method.loss.is_likelihood)
-    metric = metric_for(name, data.classes, data.codes, weights, probabilities=calibrates, **method.measured)
+    weights = method.settings.class_weight
+    known = method.measured
+    known["probabilities"] |= bool(options.calibrate)
+    metric = metric_for(name, data.classes, data.codes, weights, **known)
     if metric.note and (options.metric or options.curve):
         note(metric.note)
     job = Job(options, method, sets, metric, start=start, seconds=seconds)

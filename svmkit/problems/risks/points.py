@@ -193,6 +193,14 @@ def log_odds(below, up, down):
     return 0.0
 
 
+def least_rate(below, size, stride):
+    """Return what the rate of a sum of slopes of absolute sum `size` counts as at least while no interval holds its
+    zero, so that Newton's step is at most `stride`: of logistic losses, whose slopes flatten out, a step would go
+    nowhere otherwise. Piecewise linear slopes need none.
+    """
+    return 0.0
+
+
 def _logistic_loss(slack, side):
     return side.bound * (max(slack, 0.0) + math.log1p(math.exp(-abs(slack))))
 
@@ -224,6 +232,10 @@ def _logistic_slope(held, side):
 
 def _logistic_odds(below, up, down):
     return abs(math.log(up / down))
+
+
+def _logistic_rate(below, size, stride):
+    return size / stride
 
 
 def _is_logistic(side: Any) -> bool:
@@ -263,6 +275,11 @@ def _select_slope(held, side):
 @overload(log_odds, jit_options=OPTIONS)
 def _select_odds(below, up, down):
     return _logistic_odds if is_logistic_kind(below) else log_odds
+
+
+@overload(least_rate, jit_options=OPTIONS)
+def _select_rate(below, size, stride):
+    return _logistic_rate if is_logistic_kind(below) else least_rate
 
 
 @njit(cache=True, error_model="numpy")
