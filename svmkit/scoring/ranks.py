@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from svmkit.data.prepare.ranks import encode_ranks
 from svmkit.errors import InputError
-from svmkit.problems.risks.comparable import Order, make_order
 from svmkit.scoring.metric import Metric, require_metric
+
+if TYPE_CHECKING:
+    from svmkit.problems.risks.comparable import Order
 
 FIRST = 10  # places of a group that NDCG looks at unless another number is given
 NAMES = "concordance", "auc", "kendall_tau", "ndcg"
@@ -49,6 +51,8 @@ class RankScores:
         given = getattr(targets, "shape", ())
         encoded = targets if given[1:] == (3,) else encode_ranks(targets, n_samples=len(predicted), needs_pairs=False)
         values, groups, observed = encoded.T
+        from svmkit.problems.risks.comparable import make_order  # here: it needs numba
+
         order = make_order(values, groups, observed > 0.0)
         h = np.asarray(predicted, dtype=np.float64)[order.rows]
         sizes = np.diff(order.starts)

@@ -159,7 +159,8 @@ def test_primal_value_is_that_of_the_model(name, loss, kernel, data):
 def test_every_loss_and_kernel_has_several_solvers():
     found = {(loss, kernel): [n for n, l, k in cases() if (l, k) == (loss, kernel)] for _, loss, kernel in cases()}
     assert set(found) == {(loss, kernel) for loss in loss_names("classify") for kernel in KERNELS}
-    assert all(len(names) >= 3 for names in found.values()), found
+    few = {("logistic", kernel) for kernel in KERNELS if kernel != "linear"}  # `klr`, and `auto`, which takes it
+    assert all(len(names) >= 3 - (case in few) for case, names in found.items()), found
 
 
 def test_kernels_that_a_solver_cannot_take_are_refused_with_those_that_can():

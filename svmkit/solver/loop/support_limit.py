@@ -98,8 +98,10 @@ class SupportLimit:
             trimmed = iterate.problem.start(reduced)
             if trimmed is None:  # no point has these coefficients: where a solve begins, within the limit
                 trimmed = iterate.solver.solution(iterate.begun(None))
-                if np.count_nonzero(trimmed) > most:
-                    continue
+                if np.count_nonzero(trimmed) > most:  # of a solver that begins with all points: no point at all
+                    trimmed = np.zeros_like(point)
+                    if iterate.problem.infeasible(trimmed) is not None:
+                        continue
             if before is None or not np.allclose(trimmed, before):
                 yield trimmed
             before = trimmed
