@@ -19,9 +19,13 @@ def draw_band(axes: Axes, across: np.ndarray, levels: np.ndarray, taus: Sequence
     Parameters
     ----------
     axes : Axes
-    across : ndarray of shape (n,), ascending
+        Where to draw.
+    across : ndarray of shape (n,)
+        The places along the horizontal axis, ascending.
     levels : ndarray of shape (n, n_levels)
-    taus : sequence of float, ascending
+        The predictions of each level.
+    taus : sequence of float
+        The levels, ascending.
     edges : bool, default=True
         Whether all levels have a line, or only the median: without an order along the axis lines hide the rest.
 
