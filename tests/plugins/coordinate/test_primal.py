@@ -126,7 +126,7 @@ def test_every_smooth_loss_converges(loss, bias, penalty):
 def test_a_small_C_leaves_no_column():
     X, y, _ = samples(50, 10)
     _, solution = found(X, y, 1e-4, bias="free")
-    assert not solution.point[:-1].any() and solution.n_iter <= 1
+    assert not solution.point[:-1].any() and len(solution.history) == 1  # rounding may make a round of some steps
 
 
 @pytest.mark.parametrize("bias", ["free", 1.0])
