@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,21 +10,13 @@ from numba import types
 from numba.extending import overload
 
 from svmkit.problems.risks.design import CSR, FAST, Design, row_add, row_dot
-from svmkit.problems.risks.points import curvature_of, loss_beyond, one_loss, side_toward, twice_phi, weight_beyond
+from svmkit.problems.risks.points import curvature_of, loss_beyond, one_loss, side_toward, weight_beyond
 from svmkit.runtime.compiling import njit
 
 TINIEST = 1e-200  # curvature of a column along which the losses are flat
 SETTLED = 0.1  # violation, as a part of the one allowed over all columns, at which passes over non-zero ones end
 ROUNDS = 40  # of a line search, which needs two or three
 FLAT = 0.1  # slope at which it ends, as a part of the one at its begin
-
-
-class Weighed(NamedTuple):
-    """Sums over the samples at decision values."""
-
-    loss: float
-    linear: float  # target'beta less the kinks
-    ridged: float  # sum of ridge beta^2, or twice the entropies
 
 
 def take_columns(design: Design, chosen: np.ndarray) -> Any:
@@ -182,23 +174,22 @@ def _row_push(A, j, a, weights, r):
 def weigh(rows, below, h, share, beta, curvature):
     """Write the first derivatives of the losses by their residuals at h to beta, and curvatures to `curvature`, (m,).
 
-    The first arguments are those of `Points`. Where a loss has become a line, its curvature is `share` times that of
-    the parabola through its minimum which touches it there, so that a column has one wherever it has a slope.
+    Return the sum of the losses. The first arguments are those of `Points`. Where a loss has become a line, its
+    curvature is `share` times that of the parabola through its minimum which touches it there, so that a column has
+    one wherever it has a slope.
     """
-    loss, linear, ridged = 0.0, 0.0, 0.0
+    loss = 0.0
     for i in range(h.size):
         e = rows[i, 0] - h[i]
         side = side_toward(rows, below, i, e)
         beyond = side.sign * e - side.epsilon
         size = weight_beyond(beyond, side)
         loss += loss_beyond(beyond, side)
-        linear += (rows[i, 0] - side.sign * side.epsilon) * side.sign * size
-        ridged += twice_phi(size, side)
         beta[i] = side.sign * size
         curvature[i] = curvature_of(size, side)
         if curvature[i] == 0.0 and beyond > 0.0:
             curvature[i] = share * size / beyond
-    return Weighed(loss, linear, ridged)
+    return loss
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -79,7 +79,7 @@ class State:
             by = p.best_bias(self.h)
             self.h += by
             self.w[-1] += by / p.bias
-        loss = self.weigh().loss
+        loss = self.weigh()
         beta = p.balanced(self.beta)
         self.v = p.weights(beta)
         self.primal = self.penalty.value(self.w[: p.design.d] if p.is_free else self.w) + loss
@@ -97,8 +97,8 @@ class State:
         self.worst = columns.violations(self._pulls(), w, self.l1, self.l2, self.violation)
         self.passes += 1.0
 
-    def weigh(self) -> columns.Weighed:
-        """Set beta and the curvatures at h; return the sums of the losses and their conjugates."""
+    def weigh(self) -> float:
+        """Set beta and the curvatures at h; return the sum of the losses."""
         return columns.weigh(*self.problem.points, self.h, self.share, self.beta, self.curvature)
 
     def _pulls(self) -> np.ndarray:
@@ -143,7 +143,7 @@ class State:
         part, steps, idle, value = at.size / self.w.size, 0, 0, np.inf
         w = self._weights(chosen)
         while steps < STEPS and not self.over():
-            before, value = value, self.weigh().loss + float(l1 @ np.abs(w)) + 0.5 * float(l2 @ (w * w))
+            before, value = value, self.weigh() + float(l1 @ np.abs(w)) + 0.5 * float(l2 @ (w * w))
             idle = 0 if before - value > NOTHING * value else idle + 1
             columns.fill_pulls(A, self.beta, pulls)
             worst = columns.violations(pulls, w, l1, l2, lacking)

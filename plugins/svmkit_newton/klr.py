@@ -197,13 +197,8 @@ class KLR(Solver):
 
     def solution(self, state: State) -> np.ndarray:
         """Return the dual point, whose weights of the sign with the larger sum shrink by what rounding leaves."""
-        p = state.problem
-        point = np.clip(p.signs * state.beta, 0.0, p.upper)
-        plus = p.signs > 0.0
-        up, down = float(point[plus].sum()), float(point[~plus].sum())
-        point[plus] *= min(up, down) / (up or 1.0)
-        point[~plus] *= min(up, down) / (down or 1.0)
-        return point
+        point = state.problem.start(state.beta)
+        return np.zeros(state.problem.m) if point is None else point
 
     def resync(self, state: State, certificate: Certificate) -> None:
         state.anew()

@@ -373,9 +373,7 @@ def train_chosen(
         chosen = choose(X, y, method, how, **given)
     searched = time.perf_counter() - began
     best = chosen.method
-    limit = best.settings.rules.least(Seconds)
-    if math.isfinite(limit):
-        best = best.limit(limit - searched)
+    best = best.limit(best.settings.rules.least(Seconds) - searched)
     fold = chosen.fold if best.settings.calibration is not None else None
     fitted = training.train(X, y, best, verbose=verbose, fold=fold, **given, **options)
     model = replace(fitted.model, about=fitted.model.about | {"search": chosen.facts})
