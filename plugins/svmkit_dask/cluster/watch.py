@@ -207,6 +207,8 @@ class Watch:
         task = self.client.submit(wire.run, *given, *shared, key=key, workers=worker)
         self.clear()
         answer = asyncio.ensure_future(task)  # `gather` would wait in a task that complains where it is cancelled
+        # asyncio prints an exception that nobody reads, as when this call is cancelled in the step that brings it
+        answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             while not (await asyncio.wait([answer], timeout=TICK))[0]:
                 if worker not in self.workers:
