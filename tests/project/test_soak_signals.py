@@ -77,7 +77,7 @@ def strike(name, kind, delay):
         wait_for(lambda: not command.family(), 60)
     finally:
         command.end()
-    assert "Traceback" not in done.err, (delay, done.err)
+    assert "Traceback" not in done.err, f"after {delay:.2f} s:\n{done.err}"
     if done.code == 0:
         found = [json.loads(line) for line in done.out.splitlines()]
         assert found or name == "compare", done  # which may have no cell yet

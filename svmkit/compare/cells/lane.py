@@ -27,6 +27,7 @@ T = TypeVar("T")
 GRACE = 30.0  # seconds beyond the limit for the last step and the certificate
 AROUND = 3600.0  # seconds for loading, compiling, predicting, logging
 _LOOK = 0.1  # seconds between looks at the interrupt flag
+_SOON = 0.001  # between looks at what another thread does at once
 
 
 class Stopped(Exception):
@@ -121,6 +122,9 @@ class Lane:
             if self.flag:
                 stop = min(stop, time.monotonic() + patience)
             if time.monotonic() >= stop:
+                # a pool that is shut down before it has taken a call over fails in its own thread, and leaves the worker
+                while not (future.running() or future.done()):
+                    time.sleep(_SOON)
                 self.renew()
                 raise Stopped
             try:
