@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, NamedTuple
 
 import typer
 
 from svmkit.cli.common import JSON, PLUGIN, STRICT, THREADS, TRACKING_URI, warnings_as_notes
-from svmkit.cli.options import Options, merge_file
+from svmkit.cli.options import READERS, SHOWN_AS, Options, Seconds, Share, Size, merge_file
 
 TOL = 1e-3  # --tol unless it is given
 EPSILON = 0.1  # --epsilon unless it is given; as in LIBSVM and scikit-learn
@@ -106,7 +106,7 @@ _WHAT = _panel(
          "rules."),
     _row("compare", "option", list[str], [], "SOLVER.KEY=VALUE, kernel.KEY=VALUE, or KEY=VALUE of --loss.", "-o"),
     _row("compare", "test", str, None, "Test set of a single DATA; default DATA.t if any."),
-    _row("compare", "test_size", float, None, "Fraction of each set held out instead."),
+    _row("compare", "test_size", Share, None, "Fraction of each set held out instead."),
     _row("compare", "splits", int, None, "Hold out that often, with fresh seeds; --test-size is 0.25 by default.",
          min=1),
     _row("compare", "cv", int, None, "Hold out each of that many folds, stratified by class.", min=2),
@@ -125,15 +125,15 @@ _SOLVING = _panel(
          "rel:1e-3 and abs:1e-6 (Frank-Wolfe's own estimate), 'gap:1e-3|iter:1000'."),
     _row("train", "max_iter", int, None, "Budget of steps."),
     _row("train", "max_epochs", float, None, "Budget of passes over the data."),
-    _row("train", "time_limit", float, None, "Budget in seconds."),
+    _row("train", "time_limit", Seconds, None, "Budget in seconds."),
     _row("train", "max_support", int, None, "Budget of support vectors, for each class pair."),
     _row("tune", "max_iter", int, None, "Budget of steps of one fit."),
     _row("tune", "max_epochs", float, None, "Budget of passes over the data of one fit."),
-    _row("tune", "time_limit", float, None, "Budget in seconds of one fit."),
-    _row("curve", "time_limit", float, None, "Seconds for one fit; default 300."),
-    _row("train", "memory", str, "1GB", "Budget of the row cache."),
-    _row("tune", "memory", str, "1GB", "Budget of the row caches of all jobs."),
-    _row("curve", "memory", str, None, "Budget of a row cache; default 1GB."),
+    _row("tune", "time_limit", Seconds, None, "Budget in seconds of one fit."),
+    _row("curve", "time_limit", Seconds, None, "Seconds for one fit; default 300."),
+    _row("train", "memory", Size, "1GB", "Budget of the row cache."),
+    _row("tune", "memory", Size, "1GB", "Budget of the row caches of all jobs."),
+    _row("curve", "memory", Size, None, "Budget of a row cache; default 1GB."),
     _row("train", "seed", int, 0, "Seed of all random choices.", min=0),
     _row("tune", "seed", int, 0, "Seed of all random choices and of the folds.", min=0),
 )  # fmt: skip
@@ -165,9 +165,9 @@ _RUN = _panel(
     _row("train", "test", str, None, "Test set."),
     _row("tune", "test", str, None, "Test set of the best model."),
     _row("curve", "test", str, None, TEST),
-    _row("train", "test_size", float, None, "Fraction of DATA held out to test."),
-    _row("tune", "test_size", float, None, "Fraction of DATA held out to test the best model, before the search."),
-    _row("curve", "test_size", float, None, "Fraction held out instead; default 0.25 without a test set."),
+    _row("train", "test_size", Share, None, "Fraction of DATA held out to test."),
+    _row("tune", "test_size", Share, None, "Fraction of DATA held out to test the best model, before the search."),
+    _row("curve", "test_size", Share, None, "Fraction held out instead; default 0.25 without a test set."),
     _row("train", "curve", bool, False, "Measure test accuracy as the model grows; also with --max-support."),
     _row("train", "metric", str, None, METRIC),
     _row("train tune", "n_features", int, None, "Columns of an svmlight set whose last ones may be empty.", min=1),
@@ -210,7 +210,7 @@ _RUN = _panel(
     _row("train tune compare", "experiment", str, None, "MLflow experiment; default svmkit."),
     _row("train tune compare", "no_track", bool, False, "Do not log to MLflow."),
     _row("train", "checkpoint", str, None, "Keep progress in this file."),
-    _row("train", "every", str, None, "Write --checkpoint that often, as in 30s (the default) or 2m."),
+    _row("train", "every", Seconds, None, "Write --checkpoint that often, as in 30s (the default) or 2m."),
     _row("train", "resume", bool, False, "Resume from --checkpoint, else start at the model --out."),
 )  # fmt: skip
 _MODEL = _panel(
@@ -266,8 +266,8 @@ _CELLS = _panel(
     "Solving",
     _row("compare", "tol", float, None, "Certified relative duality gap to reach; default 1e-3."),
     _row("compare", "stop", str, None, 'Rule instead of --tol, such as "abs:1e-6 | epochs:5".'),
-    _row("compare", "time_limit", float, None, "Seconds for one cell; default 300."),
-    _row("compare", "memory", str, None, "Budget of a row cache; default 1GB."),
+    _row("compare", "time_limit", Seconds, None, "Seconds for one cell; default 300."),
+    _row("compare", "memory", Size, None, "Budget of a row cache; default 1GB."),
 )
 TABLE = (*_PANELLESS, *_WHAT, *_SOLVING, *_SEARCH, *_RUN, *_MODEL, *_STREAMS, *_CELLS)
 
@@ -275,6 +275,16 @@ TABLE = (*_PANELLESS, *_WHAT, *_SOLVING, *_SEARCH, *_RUN, *_MODEL, *_STREAMS, *_
 def defaults(command: str) -> dict[str, Any]:
     """Return the values of the options of a command that is called without any."""
     return {row.name: row.info.default for row in TABLE if command in row.commands.split()}
+
+
+def _read_in_our_words(row: Row) -> Any:
+    """Return what typer knows of an option, whose texts are read by `READERS` if its type is one of theirs."""
+    info = row.info
+    if row.type in READERS and info.parser is None:
+        what = next(iter(info.param_decls or ()), f"--{row.name.replace('_', '-')}")
+        least = {} if info.min is None else {"least": info.min}
+        info.parser, info.min, info.metavar = partial(READERS[row.type], what=what, **least), None, SHOWN_AS[row.type]
+    return info
 
 
 def takes(command: str, *own: Row) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
@@ -286,7 +296,7 @@ def takes(command: str, *own: Row) -> Callable[[Callable[[Options], None]], Call
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter("context", keyword, annotation=typer.Context)]
     parameters += [
-        inspect.Parameter(row.name, keyword, annotation=row.type, default=row.info)
+        inspect.Parameter(row.name, keyword, annotation=row.type, default=_read_in_our_words(row))
         for row in (*own, *(row for row in TABLE if command in row.commands.split()))
     ]
 

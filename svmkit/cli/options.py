@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from svmkit.errors import InputError
 
@@ -17,6 +20,7 @@ OF_A_STREAM = {
     name: f"--{name.replace('_', '-')} belongs to a stream: svmkit train -" for name in ("classes", "on_error", "block")
 }
 _OF_A_TABLE = ("decimal", "encoding", "drop", "only", "categorical", "groups")
+LEAST_BYTES = 1 << 16  # of memory, for a number without a unit
 NOT_OF_A_STREAM = {
     "test_size": "rows cannot be held out of a stream: give --test FILE",
     "checkpoint": "a stream cannot be taken up again: leave --checkpoint out",
@@ -140,12 +144,79 @@ def key_values(items: Iterable[str], what: str) -> dict[str, str]:
     return pairs
 
 
-def seconds(text: str, what: str) -> float:
-    """Return the seconds in a text such as "30s", "2m", "500ms", "1h" or "30"; raise InputError, which names `what`."""
-    match = re.fullmatch(r"([0-9]*\.?[0-9]+)(ms|s|m|min|h|)", text.strip(), re.ASCII)
+class Unreadable(typer.BadParameter):
+    """The text of an option cannot be read; the message is whole, and says what to write."""
+
+    def format_message(self) -> str:
+        return self.message
+
+
+class Seconds(float):
+    """The type of an option that is a time, such as 30s or 2m."""
+
+
+class Share(float):
+    """The type of an option that is a part of something, such as 0.25 or 25%."""
+
+
+class Size(str):
+    """The type of an option that is an amount of memory, such as 1GB."""
+
+
+def number(text: str | float, what: str) -> float:
+    """Return the number in a text; raise Unreadable, which names the option `what`, for other texts."""
+    try:
+        return float(text)
+    except ValueError:
+        comma = re.fullmatch(r"([+-]?\d*),(\d+)", str(text).strip(), re.ASCII)
+        written = f"{comma[1]}.{comma[2]}" if comma else "it as 0.5 or 1e-3"
+        raise Unreadable(f"{what} {text!r} is no number: write {written}") from None
+
+
+def integer(text: str | float, what: str, least: float | None = None) -> int:
+    """Return the whole number in a text, such as "100000" or "1e5", which is not below `least`."""
+    try:
+        value = int(text) if str(text).strip().lstrip("+-").isdecimal() else float(text)
+    except ValueError:
+        value = math.nan
+    if not float(value).is_integer():
+        raise Unreadable(f"{what} {text!r} is no whole number: write it as 10 or 1e5")
+    if least is not None and value < least:
+        raise Unreadable(f"{what} must be at least {least:g}, not {value:g}")
+    return int(value)
+
+
+def share(text: str | float, what: str) -> float:
+    """Return the part of a whole in a text such as "0.25" or "25%"."""
+    percent = str(text).strip().endswith("%")
+    return number(str(text).strip().removesuffix("%"), what) / 100.0 if percent else number(text, what)
+
+
+def seconds(text: str | float, what: str) -> float:
+    """Return the seconds in a text such as "30s", "2m", "500ms", "1h" or "30"; raise Unreadable, which names `what`."""
+    match = re.fullmatch(r"([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)(ms|s|m|min|h|)", str(text).strip().lower(), re.ASCII)
     if not match or not float(match[1]) > 0.0:
-        raise InputError(f"{what} {text!r} is no time: write it as 30s, 2m, 1h or a number of seconds > 0")
+        raise Unreadable(f"{what} {text!r} is no time: write it as 30s, 2m, 1h or a number of seconds > 0")
     return float(match[1]) * {"ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}.get(match[2], 1.0)
+
+
+def size(text: str, what: str) -> str:
+    """Return a text such as "200MB"; raise Unreadable for a number of bytes that is likely to lack its unit."""
+    if text.strip().isdecimal() and int(text) < LEAST_BYTES:
+        raise Unreadable(f"{what} {text} is a number of bytes: write {what} 1GB or 200MB")
+    return text
+
+
+READERS = {float: number, int: integer, Seconds: seconds, Share: share, Size: size, list[float]: number}
+"""How the texts of an option are read, by its type."""
+SHOWN_AS = {
+    float: "<number>",
+    list[float]: "<number>",
+    int: "<whole number>",
+    Seconds: "<time>",
+    Share: "<share>",
+    Size: "<size>",
+}  # in `--help`
 
 
 def class_weights(text: str | None) -> str | dict[str, float] | None:

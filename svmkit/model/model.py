@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -38,7 +38,12 @@ WITHOUT = (
 )
 
 
-@dataclass(frozen=True)
+def _cut_short(names: Sequence[str]) -> str:
+    """Return up to five names joined by commas, and how many there are if there are more."""
+    return ", ".join(names[:5]) + (f", ... ({len(names)})" if len(names) > 5 else "")
+
+
+@dataclass(frozen=True, repr=False)
 class SVMModel:
     """A trained model as plain arrays: a classifier, for two classes or more, or a regressor.
 
@@ -109,6 +114,31 @@ class SVMModel:
     calibration: Calibration | None = None
     outputs: tuple[str, ...] = ()
     non_crossing: bool = False
+
+    def __repr__(self) -> str:
+        """Return what the model is in a few lines, whatever the number of its vectors."""
+        about, steps = self.about, self.preprocessing
+        labels, rows = [str(label) for label in self.classes], self.vectors.shape[0]
+        storage = f"{'CSR' if sp.issparse(self.vectors) else 'dense'} {self.vectors.dtype}"
+        gap = "" if about.get("gap") is None else f", certified gap {about['gap']:.1e}"
+        lines = {
+            "task": ", ".join([self.task, *([self.multiclass] if len(labels) > 2 else [])]),
+            "classes": _cut_short(labels),
+            "outputs": _cut_short(self.outputs),
+            "kernel": repr(self.kernel),
+            "vectors": f"{rows:,} of {self.n_features:,} columns, {storage}",
+            "columns": ", ".join(
+                [
+                    *(["encoded from a table"] if steps.encoding else []),
+                    *([f"holes filled by {steps.imputing.kind}"] if steps.imputing else []),
+                    *([f"scaled by {steps.scaling.kind}"] if steps.scaling else []),
+                ]
+            ),
+            "calibration": self.calibration.kind if self.calibration else "",
+            "trained by": f"{about['solver']}, C={about.get('C')}" if "solver" in about else "",
+            "ended as": f"{about['status']}{gap}" if "status" in about else "",
+        }
+        return "\n".join(["SVMModel", *(f"  {name:<12} {value}" for name, value in lines.items() if value)])
 
     @property
     def regresses(self) -> bool:

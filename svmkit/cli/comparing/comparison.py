@@ -32,6 +32,7 @@ from svmkit.compare.plan.spec import Cell, Spec, load_spec, read
 from svmkit.compare.results import Results, as_line
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning, one_line
 from svmkit.model.calibration import KINDS
+from svmkit.plugins import registered
 from svmkit.runtime import files
 from svmkit.runtime.terminal import say
 from svmkit.scoring.metric import title
@@ -71,6 +72,9 @@ class CompareOptions(Options):
                 raise InputError("--cv tests on its folds: leave --test, --test-size and --splits out")
             if self.splits and self.test:
                 raise InputError("--splits holds rows out of DATA: leave --test out, or give --test-size")
+            if stray := [name for name in self.data if name in registered("solver") and not Path(name).exists()]:
+                joined = ",".join([*names, *stray])
+                raise InputError(f"{stray[0]} is a solver and no data: join the names by commas, --solvers {joined}")
             if len(set(names)) < len(names):
                 raise InputError(
                     f"--solvers {self.solvers}: a name comes twice; a spec can run one with two sets of options"

@@ -109,8 +109,13 @@ def _tests(console: Console, results: Results) -> None:
     tested = [test for test in every if test.friedman is not None]
     if tested:
         console.print(_ranks(tested, results.treatments))
+        verdicts: dict[tuple[str, ...], list[str]] = {}
         for test in tested:
-            _one_test(console, test)
+            verdicts.setdefault((_verdict(test), *test.notes), []).append(test.title)
+        for (verdict, *notes), titles in verdicts.items():
+            console.print(f"{', '.join(titles)}: Wilcoxon with Holm's correction, by rank: {verdict}", markup=False)
+            for note in notes:
+                console.print(f"  {note}", markup=False)
     elif every:
         console.print(f"no test of significance: {every[0].notes[-1]}", markup=False)
     console.print()
@@ -137,7 +142,8 @@ def _ranks(tested: list[Tests], treatments: list[str]) -> Table:
     return table
 
 
-def _one_test(console: Console, test: Tests) -> None:
+def _verdict(test: Tests) -> str:
+    """Return which solvers differ by a test."""
     from svmkit.compare.report.stats import ALPHA
     from svmkit.compare.report.words import UNPROVEN
 
@@ -152,6 +158,4 @@ def _one_test(console: Console, test: Tests) -> None:
     said = "; ".join(differing) or "no two solvers differ"
     if not differing and test.friedman.p < ALPHA:
         said += f", although Friedman's p is {test.friedman.p:.2g}: {UNPROVEN}"
-    console.print(f"{test.title}: Wilcoxon with Holm's correction, by rank: {said}", markup=False)
-    for note in test.notes:
-        console.print(f"  {note}", markup=False)
+    return said

@@ -10,7 +10,7 @@ from svmkit import plugins
 from svmkit.cli import options
 from svmkit.cli.common import require_model_name
 from svmkit.cli.option_table import TOL, Options, defaults
-from svmkit.cli.options import class_weights, flag, key_values, seconds
+from svmkit.cli.options import class_weights, flag, key_values
 from svmkit.data.prepare import imputing, scaling
 from svmkit.errors import InputError
 from svmkit.kernels.gram import parse_bytes
@@ -59,10 +59,8 @@ class TrainOptions(Options):
             raise InputError(f"--test-size must be between 0 and 1, not {self.test_size}")
         if self.resume and not (self.checkpoint or self.out):
             raise InputError("--resume needs --checkpoint FILE, or --out MODEL to start from")
-        if self.every is not None:
-            seconds(self.every, "--every")
-            if not self.checkpoint:
-                raise InputError("--every needs --checkpoint FILE")
+        if self.every is not None and not self.checkpoint:
+            raise InputError("--every needs --checkpoint FILE")
         if self.curve and not self.test and self.test_size is None:
             raise InputError("--curve needs --test or --test-size to measure on")
         if self.C is None:  # not given: a search may choose it
@@ -125,7 +123,7 @@ class TrainOptions(Options):
         """Return what keeps the progress; None without --checkpoint."""
         if not self.checkpoint:
             return None
-        every = EVERY if self.every is None else seconds(self.every, "--every")
+        every = EVERY if self.every is None else self.every
         return Checkpoint(self.checkpoint, resume=self.resume, every=every)
 
     def settings(self, task: str | None = None) -> Settings:

@@ -122,7 +122,7 @@ class Lane:
             if self.flag:
                 stop = min(stop, time.monotonic() + patience)
             if time.monotonic() >= stop:
-                # a pool that is shut down before it has taken a call over fails in its own thread, and leaves the worker
+                # a pool that is shut down before it has taken a call over fails in its thread, and leaves the worker
                 while not (future.running() or future.done()):
                     time.sleep(_SOON)
                 self.renew()
