@@ -19,6 +19,7 @@ from svmkit.tasks import Classification, MultiLabel
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method
 from svmkit.training.stream.online import Online
+from svmkit.training.weights import sample_weights, weights_of_classes
 
 
 def _require_calibration(estimator: Any, name: str) -> None:
@@ -75,6 +76,8 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels in sorted order.
+    class_weight_ : ndarray of shape (n_classes,)
+        The factor of C by class, from `class_weight`; not where a row may have several labels.
 
     Examples
     --------
@@ -154,6 +157,10 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         y = column_or_1d(y)
         task = MultiLabel() if has_columns(y) else None
         self._train(X, y, task=task, sample_weight=sample_weight, validation=validation, groups=groups)
+        if task is None:
+            codes = np.searchsorted(self.classes_, np.asarray(y))
+            weights = sample_weights(sample_weight, len(codes))
+            self.class_weight_ = weights_of_classes(codes, self.classes_, self.class_weight, weights)
         return self
 
     @only_where(require_stream)

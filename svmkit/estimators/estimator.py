@@ -25,6 +25,7 @@ from svmkit.estimators.base import (
     warn_unless_converged,
 )
 from svmkit.estimators.callbacks import FitTasks, require_callbacks, run_with_tasks
+from svmkit.estimators.other_names import require_own_options
 from svmkit.estimators.sklearn_bases import BaseEstimator
 from svmkit.kernels.functions import Precomputed
 from svmkit.model.model import SVMModel
@@ -152,8 +153,14 @@ class SVMEstimator(BaseEstimator):
         learnt ones were not better. With the 0/1 columns that imputing adds.
     status_ : Status
         How training ended.
+    fit_status_ : {0, 1}
+        0 where `status_` is "converged", else 1, as in scikit-learn's SVC.
+    shape_fit_ : tuple of int
+        The shape of X in `fit`.
     n_iter_ : int
         The number of iterations, over all class pairs.
+    n_iter_by_problem_ : ndarray of int, shape (n_problems,)
+        The number of iterations of each class pair, which is what SVC calls `n_iter_`.
     seconds_ : float
         The seconds of training, checks of the data included.
     gap_ : float or None
@@ -189,6 +196,7 @@ class SVMEstimator(BaseEstimator):
 
     def _settings(self) -> Settings:
         """Return the settings that the parameters describe."""
+        require_own_options(self.solver, getattr(self, "solver_options", None))
         own, defaults = vars(self), inspect.signature(type(self)).parameters
         own = own | {name: defaults[name].default for name in self._names_to_choose()}
         return Settings(
@@ -244,6 +252,7 @@ class SVMEstimator(BaseEstimator):
             )
             self._online = None
             self._take(trained, method)
+            self.shape_fit_ = (X if hasattr(X, "shape") else np.asarray(X)).shape[0], self.n_features_in_
 
         weights, with_models = options.get("sample_weight"), settings.calibration is None and self.task.is_supervised
         if run_with_tasks(self, lambda: FitTasks(self, X, y, weights, with_models), work):
@@ -298,8 +307,10 @@ class SVMEstimator(BaseEstimator):
         self.support_ = trained.support
         self.intercept_ = model.intercept
         self.n_iter_ = trained.n_iter
+        self.n_iter_by_problem_: Any = np.array([s.n_iter for s in trained.solutions])
         self.seconds_ = trained.seconds
         self.status_ = trained.status
+        self.fit_status_ = int(trained.status is not Status.CONVERGED)
         self.gap_ = trained.gap
         self.bound_ = trained.dual_objective
         self.certificate_: Any = [s.certificate for s in trained.solutions]
@@ -336,7 +347,11 @@ class SVMEstimator(BaseEstimator):
         """Return the model, for its attribute `name`; raise AttributeError before `fit` and for a model of weights."""
         model = getattr(self, "model_", None)
         if model is None or self._weights_only:
-            why = "it is not fitted" if model is None else f"solver {model.about['solver']} leaves weights, in coef_"
+            why = (
+                "it is not fitted"
+                if model is None
+                else f"solver {model.about['solver']} leaves weights, in coef_; smo has both"
+            )
             raise AttributeError(f"no {name}: {why}")
         return model
 

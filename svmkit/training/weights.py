@@ -38,14 +38,22 @@ def training_weights(codes, classes, class_weight, sample_weight) -> np.ndarray:
         As for `sample_weights`.
     """
     weights = sample_weights(sample_weight, len(codes))
+    return (
+        weights if class_weight is None else weights * weights_of_classes(codes, classes, class_weight, weights)[codes]
+    )
+
+
+def weights_of_classes(codes, classes, class_weight, weights) -> np.ndarray:
+    """Return the weight of each class (n_classes,); the arguments are those of `training_weights`, but for the weights
+    (n_samples,) of the samples, which are known.
+    """
     if class_weight is None:
-        return weights
+        return np.ones(len(classes))
     if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise InputError(f"class_weight={class_weight!r} is not known: give balanced or a weight for each label")
         counts = np.bincount(codes, weights, minlength=len(classes))  # so that a weight of 2 counts like a repeated row
-        share = np.divide(weights.sum(), len(classes) * counts, out=np.zeros(len(classes)), where=counts > 0)
-        return weights * share[codes]
+        return np.divide(weights.sum(), len(classes) * counts, out=np.zeros(len(classes)), where=counts > 0)
     by_label = {_label_key(label): weight for label, weight in class_weight.items()}
     unknown = set(by_label) - {_label_key(label) for label in classes.tolist()}
     numbers = all(isinstance(w, int | float | np.number) and w > 0 and math.isfinite(w) for w in by_label.values())
@@ -54,7 +62,7 @@ def training_weights(codes, classes, class_weight, sample_weight) -> np.ndarray:
             f"class_weight must give a finite number > 0 for labels among {', '.join(map(str, classes))}"
             + (f", not for {', '.join(sorted(map(str, unknown)))}" if unknown else "")
         )
-    return weights * np.array([float(by_label.get(_label_key(label), 1.0)) for label in classes.tolist()])[codes]
+    return np.array([float(by_label.get(_label_key(label), 1.0)) for label in classes.tolist()])
 
 
 def _label_key(label: Any) -> float | str:

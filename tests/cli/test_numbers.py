@@ -52,7 +52,9 @@ def test_a_value_that_cannot_be_read_is_named_in_one_line(refused, options, word
 def test_a_value_of_a_file_is_read_alike(svmkit, refused):
     with open("train.yaml", "w", encoding="utf-8") as file:
         file.write("time_limit: 2m\nC: 1,5\n")
-    refused(["train.yaml: C: -C '1,5' is no number: write 1.5"], "train", "iris", "--no-track", "--config", "train.yaml")
+    refused(
+        ["train.yaml: C: -C '1,5' is no number: write 1.5"], "train", "iris", "--no-track", "--config", "train.yaml"
+    )
 
 
 def test_solvers_that_are_not_joined_by_commas(refused):
