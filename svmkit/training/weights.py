@@ -44,8 +44,14 @@ def training_weights(codes, classes, class_weight, sample_weight) -> np.ndarray:
 
 
 def weights_of_classes(codes, classes, class_weight, weights) -> np.ndarray:
-    """Return the weight of each class (n_classes,); the arguments are those of `training_weights`, but for the weights
-    (n_samples,) of the samples, which are known.
+    """Return the weight of each class, float64 of shape (n_classes,); raise InputError for bad class weights.
+
+    Parameters
+    ----------
+    codes, classes, class_weight : ndarray, ndarray, {"balanced"}, dict or None
+        As for `training_weights`.
+    weights : ndarray of shape (n_samples,)
+        The weights of the samples.
     """
     if class_weight is None:
         return np.ones(len(classes))
