@@ -20,7 +20,6 @@ from svmkit.choice.zoom import Zoom
 from svmkit.errors import InputError, SvmkitWarning
 from svmkit.losses.base import Loss
 from svmkit.runtime import interrupt, progress
-from svmkit.scoring.choice import metric_for
 from svmkit.scoring.metric import Metric
 from svmkit.solver.selection import by_name
 from svmkit.solver.stopping import Seconds, Stop
@@ -217,7 +216,7 @@ def choose(
         warnings.warn(line, SvmkitWarning, stacklevel=2)
     metric = how.metric
     if not isinstance(metric, Metric):
-        metric = metric_for(metric, truth.classes, truth.codes, settings.class_weight, **method.measured)
+        metric = method.metric(metric, truth.classes, truth.codes)
     rounds = _Rounds(
         partial(
             run,

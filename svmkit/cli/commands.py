@@ -125,16 +125,18 @@ def evaluate(options: Options) -> None:
     Of a model with a calibration the log loss and the Brier score, too; of a ranker the concordance, AUC, Kendall's tau
     and NDCG within groups.
     """
-    from svmkit.cli.evaluating import evaluation, report
+    from svmkit.cli.evaluating import report
+    from svmkit.cli.evaluating.truth import add_truth
+    from svmkit.tasks import task_named
 
     plot = options.plot
     if plot:
         report.require_drawable(plot)
     model = load_model(options.model, options.tracking_uri)
     test = load_for(model, options)
-    test = evaluation.add_truth(test, model, options)
+    test = add_truth(test, model, options)
     model = model.widened(test.n_features)
-    evaluated = evaluation.evaluate(model, test, options.threads)
+    evaluated = task_named(model.task).evaluate(model, test, options.threads)
     for line in evaluated.notes:
         note(line)
     failure = report.draw(evaluated, plot) if plot else None
@@ -143,7 +145,7 @@ def evaluate(options: Options) -> None:
     if options.json:
         emit(result)
     else:
-        report.show(result)
+        report.show(evaluated, result)
     if failure:
         raise failure
 

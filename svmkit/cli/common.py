@@ -7,7 +7,7 @@ import re
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -168,14 +168,6 @@ def rows(pairs: list[tuple[str, Any]]) -> None:
     width = max(len(name) for name, _ in shown)
     for name, value in shown:
         say(f"{name:<{width}}  {value}")
-
-
-def align(lines: list[list[str]], left: Collection[int] = ()) -> list[str]:
-    """Return lines of cells as text; the columns in `left` are aligned to the left, the others to the right."""
-    lines = [[visible(cell) for cell in line] for line in lines]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    sides = [str.ljust if k in left else str.rjust for k in range(len(widths))]
-    return ["  ".join(map(lambda side, *cell: side(*cell), sides, line, widths)).rstrip() for line in lines]
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from svmkit.cli.common import align, emit, rows
+from svmkit.cli.common import emit, rows
 from svmkit.cli.option_table import Options, argument, option, takes
-from svmkit.runtime.terminal import console, say
+from svmkit.runtime.terminal import align, console, say
 
 if TYPE_CHECKING:
     from svmkit.data.places.download import Progress

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +21,14 @@ def visible(text: Any) -> str:
 def say(*lines: Any) -> None:
     """Print lines on stdout, each of which stays one line."""
     print(*map(visible, lines), sep="\n", flush=True)
+
+
+def align(lines: list[list[str]], left: Collection[int] = ()) -> list[str]:
+    """Return lines of cells as text; the columns in `left` are aligned to the left, the others to the right."""
+    lines = [[visible(cell) for cell in line] for line in lines]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    sides = [str.ljust if k in left else str.rjust for k in range(len(widths))]
+    return ["  ".join(map(lambda side, *cell: side(*cell), sides, line, widths)).rstrip() for line in lines]
 
 
 def console(*, stderr: bool = False, highlight: bool = True) -> Console:

@@ -48,6 +48,21 @@ class LabelScores:
         total = self.rows + self.predicted
         return np.divide(2.0 * self.hits, total, out=np.full(len(total), np.nan), where=total > 0)
 
+    @property
+    def columns(self) -> dict[str, float]:
+        """The measures that a table of several runs has columns for, besides accuracy: none."""
+        return {}
+
+    @property
+    def logged(self) -> dict[str, float]:
+        """The further scalars of a run."""
+        return {"right": self.right}
+
+    @property
+    def kept(self) -> dict[str, float]:
+        """What a model keeps of a test."""
+        return {"accuracy": self.accuracy}
+
     def summary(self) -> dict[str, Any]:
         """Return the measures besides accuracy, as `svmkit train --json` prints them."""
         total = int((self.rows + self.predicted).sum())

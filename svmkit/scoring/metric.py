@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from svmkit.errors import InputError, one_line
-from svmkit.model.model import SVMModel
 from svmkit.scoring.probability_scores import ProbabilityScores
 from svmkit.scoring.scores import balanced_accuracy, places
 
@@ -189,7 +188,7 @@ class Metric:
         except (ValueError, AttributeError):
             return math.nan
 
-    def score_model(self, model: SVMModel, X: Any, labels: np.ndarray, n_threads: int | None = None) -> float | None:
+    def score_model(self, model: Any, X: Any, labels: np.ndarray, n_threads: int | None = None) -> float | None:
         """Return the metric of a model on some rows; None where it is not defined for them.
 
         Parameters
@@ -225,7 +224,7 @@ class Metric:
             return None
         return -(scores.log_loss if self.name == OF_PROBABILITIES[0] else scores.brier_score)
 
-    def by_class(self, model: SVMModel, decision: np.ndarray) -> np.ndarray:
+    def by_class(self, model: Any, decision: np.ndarray) -> np.ndarray:
         """Return decisions of `predict_with_scores` as `value` takes them; the model may know fewer classes."""
         if len(self.classes) == 2:
             return decision
@@ -323,7 +322,7 @@ def _answers() -> Callable[..., Any]:
     return Answers
 
 
-def predict_with_scores(model: SVMModel, X: Any, n_threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+def predict_with_scores(model: Any, X: Any, n_threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Predict labels with the decisions behind them, (n_samples,) for two classes, else (n_samples, n_classes): the
     larger, the more they speak for `classes[1]`, or for the class of the column (`SVMModel.scores`).
     """

@@ -13,8 +13,19 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.losses.base import Loss
-from svmkit.scoring.metric import MAE, OF_QUANTITIES, R2, RMSE, Metric, measures_quantities, require_metric
+from svmkit.scoring.metric import (
+    MAE,
+    OF_LEVELS,
+    OF_QUANTITIES,
+    R2,
+    RMSE,
+    Metric,
+    measures_quantities,
+    require_metric,
+)
 
+ERRORS = "r2", "rmse", "mae"
+"""The measures of all predicted quantities."""
 LEAST = 5e-5  # R2 of a model that is better than the mean: less is shown as 0.0000
 
 
@@ -52,6 +63,21 @@ class QuantityScores:
     def accuracy(self) -> None:
         """None: quantities are not right or wrong."""
         return None
+
+    @property
+    def columns(self) -> dict[str, float]:
+        """The measures that a table of several runs has columns for."""
+        return {name: getattr(self, name) for name in ERRORS}
+
+    @property
+    def logged(self) -> dict[str, float]:
+        """The further scalars of a run."""
+        return {"mean_rmse": self.spread}
+
+    @property
+    def kept(self) -> dict[str, float]:
+        """What a model keeps of a test."""
+        return {name: value for name in ERRORS if not math.isnan(value := getattr(self, name))}
 
     @property
     def baseline(self) -> str:
@@ -172,6 +198,11 @@ class LevelScores(QuantityScores):
         return self.mean_loss < (1.0 - LEAST) * constant or constant == 0.0
 
     @property
+    def columns(self) -> dict[str, float]:
+        inner = {"coverage": self.intervals[0].coverage} if self.intervals else {}
+        return super().columns | inner
+
+    @property
     def baseline(self) -> str:
         return "a constant for each level"
 
@@ -204,6 +235,21 @@ class LevelMetric(QuantityMetric):
     ) -> float:
         columns = predicted.reshape(len(truth), -1).T
         return -float(np.mean([_mean(loss, truth, h) for loss, h in zip(self.losses, columns, strict=True)]))
+
+
+def metric_of_levels(name: str | None, levels: Sequence[Loss] = ()) -> LevelMetric | None:
+    """Return the metric of several levels, or of one that is asked for by its name; None for other metrics.
+
+    Raises InputError: the name is of other levels than these, or of levels where there are none.
+    """
+    if len(levels) > 1 or (name in OF_LEVELS and levels and "tau" in levels[0].params):
+        own = metric_name(levels[0])
+        if name not in (None, own):
+            raise InputError(f"metric {name} does not measure levels of {levels[0].name}: leave it out, or give {own}")
+        return LevelMetric.from_losses(levels)
+    if name in OF_LEVELS:
+        raise InputError(f"metric {name} measures the levels of a loss: give loss quantile or expectile")
+    return None
 
 
 def metric_name(loss: Loss) -> str:

@@ -75,6 +75,21 @@ class RankScores:
         """None: orders are right or wrong by pairs."""
         return None
 
+    @property
+    def columns(self) -> dict[str, float]:
+        """The measures that a table of several runs has columns for: none."""
+        return {}
+
+    @property
+    def logged(self) -> dict[str, float | None]:
+        """The further scalars of a run."""
+        return {name: value for name, value in self.summary().items() if name in NAMES}
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What a model keeps of a test."""
+        return {name: value for name, value in self.summary().items() if value is not None}
+
     def summary(self) -> dict[str, Any]:
         """Return the measures, as `svmkit train --json` prints them; None where one is not defined."""
         values = {name: getattr(self, name) for name in NAMES}

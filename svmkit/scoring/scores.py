@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 
 from svmkit.data.formats.layout import integral
 from svmkit.scoring.accuracy import comparable
+
+RECALLS = 10  # the most classes whose recall is logged; of more, the lowest
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,27 @@ class Scores:
     def worst(self) -> list[tuple[str, float]]:
         """The classes that have rows and their recall, lowest first."""
         return sorted(self.recall.items(), key=lambda item: item[1])
+
+    @property
+    def columns(self) -> dict[str, float]:
+        """The measures that a table of several runs has columns for, besides accuracy: none."""
+        return {}
+
+    @property
+    def logged(self) -> dict[str, float]:
+        """The further scalars of a run: recall of each class, or of many, and where their names are the same, the
+        lowest.
+        """
+        values = {"balanced_accuracy": self.balanced_accuracy, "majority_share": self.majority_share}
+        names = [re.sub(r"[^\w. -]", "_", label, flags=re.ASCII)[:50] for label in self.recall]
+        if len(set(names)) == len(names) <= RECALLS:
+            return values | {f"recall_{n}": of for n, of in zip(names, self.recall.values(), strict=True)}
+        return values | {"lowest_recall": self.worst[0][1]}
+
+    @property
+    def kept(self) -> dict[str, float]:
+        """What a model keeps of a test."""
+        return {"accuracy": self.accuracy, "balanced_accuracy": self.balanced_accuracy}
 
     def never_predicted(self, least: int = 1) -> list[str]:
         """Return the classes that have at least `least` rows, none of any class predicted as them."""

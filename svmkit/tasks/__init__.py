@@ -1,6 +1,6 @@
 """What is learnt from data: one strategy for each task, which all other rooms ask in place of its name.
 
-It may import `errors`, `runtime`, `data`, `kernels` and `problems`.
+It may import `errors`, `runtime`, `plugins`, `losses`, `data`, `kernels`, `problems`, `solver` and `scoring`.
 """
 
 import lazy_loader as lazy

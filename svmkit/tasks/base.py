@@ -9,11 +9,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from svmkit.data import Dataset
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.certificate import Certificate
+from svmkit.scoring.accuracy import comparable
+from svmkit.scoring.evaluations.base import Evaluation
 
 
 class Answers(NamedTuple):
@@ -102,6 +105,8 @@ class Task(ABC):
         Whether a row may have several labels.
     is_supervised : bool
         Whether training needs labels or targets.
+    evaluation : type of Evaluation
+        What is measured of predictions, and how reports tell of it.
     metric : str
         The metric by which models are compared unless another one is given, by scikit-learn's name.
     kernel : str or None
@@ -128,6 +133,7 @@ class Task(ABC):
     has_groups: ClassVar[bool] = False
     has_labels: ClassVar[bool] = False
     is_supervised: ClassVar[bool] = True
+    evaluation: ClassVar[type[Evaluation]]
     metric: ClassVar[str]
     kernel: ClassVar[str | None] = None
     losses: ClassVar[tuple[str, ...]] = ("hinge", "squared_hinge")
@@ -140,6 +146,39 @@ class Task(ABC):
     def encode_truth(self, y: Any, n_samples: int) -> Answers:
         """Return what predictions of a model are compared with, encoded; by default what is learnt."""
         return self.encode(y, n_samples)
+
+    def encode_held(self, y: Any, n_rows: int, learnt: Answers) -> Answers:
+        """Return the answers of held-out rows as those that were learnt are, with the code -1 for an unknown class.
+
+        Parameters
+        ----------
+        y, n_rows : array-like of shape (n_rows,) or (n_rows, n_outputs), int
+            The labels or targets; text and numbers compare as text.
+        learnt : Answers
+            What was learnt.
+        """
+        y = np.asarray(y)
+        if y.shape not in ((n_rows,), (n_rows, 1)):
+            raise InputError(f"the validation y has shape {y.shape}: pass one label for each of its {n_rows} rows")
+        codes = np.full(n_rows, -1, dtype=np.int64)
+        labels, classes = comparable(y.ravel(), learnt.classes)
+        for code, label in enumerate(classes):
+            codes[labels == label] = code
+        if (codes < 0).all():
+            raise InputError(f"the validation y has none of the classes trained on: {', '.join(map(str, classes))}")
+        return Answers(learnt.classes, codes)
+
+    def evaluate(self, model: Any, test: Dataset, n_threads: int | None = None) -> Evaluation:
+        """Predict rows and return what the predictions are worth; raise InputError if the rows lack a truth.
+
+        Parameters
+        ----------
+        model, test : SVMModel, Dataset
+            A model of this task, and rows with the number of its columns.
+        n_threads : int, default=None
+            The number of threads; None uses all.
+        """
+        return self.evaluation.predict(model, test, n_threads)
 
     def outputs(self, answers: Answers, method: Any) -> tuple[Output, ...]:
         """Return what each output of a model learns; none where the answers are one column, and the loss is one.
@@ -235,3 +274,15 @@ class Task(ABC):
         for option, reason in self.refuses.items():
             if getattr(settings, option, None) is not None:
                 raise InputError(f"{option} {reason}: leave it out")
+
+
+def held_numbers(y: Any, n_rows: int, learnt: Answers) -> np.ndarray:
+    """Return held-out answers that are numbers, float64, (n_rows,) or with as many columns as were learnt."""
+    y, columns = np.asarray(y), len(learnt.names)
+    if columns:
+        if y.shape != (n_rows, columns) or y.dtype.kind not in "biuf":
+            raise InputError(f"the validation y should have {columns} numbers in each of {n_rows} rows")
+        return y.astype(np.float64)
+    if y.shape not in ((n_rows,), (n_rows, 1)) or y.dtype.kind not in "biuf":
+        raise InputError(f"the validation y should be one number for each of its {n_rows} rows")
+    return y.ravel().astype(np.float64)

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmkit.data.prepare.labels import encode_labels
+from svmkit.scoring.evaluations.base import Evaluation
+from svmkit.scoring.evaluations.classes import ClassEvaluation
 from svmkit.tasks.base import Answers, Task
 
 SCHEMES = "ovo", "ovr", "crammer_singer"
@@ -28,6 +30,7 @@ class Classification(Task):
     noun: ClassVar[str] = "classification"
     machine: ClassVar[str] = "a classifier"
     has_classes: ClassVar[bool] = True
+    evaluation: ClassVar[type[Evaluation]] = ClassEvaluation
     metric: ClassVar[str] = "accuracy"
 
     def encode(self, y: Any, n_samples: int) -> Answers:

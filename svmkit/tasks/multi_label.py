@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmkit.data.prepare.labels import as_label_matrix, names_of_columns
-from svmkit.tasks.base import Answers, Output, Task
+from svmkit.scoring.evaluations.base import Evaluation
+from svmkit.scoring.evaluations.labels import LabelEvaluation
+from svmkit.tasks.base import Answers, Output, Task, held_numbers
 from svmkit.tasks.classification import Classification
 
 
@@ -27,6 +29,7 @@ class MultiLabel(Classification):
     noun: ClassVar[str] = "labels"
     machine: ClassVar[str] = "a classifier of several labels"
     has_classes: ClassVar[bool] = False
+    evaluation: ClassVar[type[Evaluation]] = LabelEvaluation
     has_labels: ClassVar[bool] = True
     refuses: ClassVar[Mapping[str, str]] = {
         "class_weight": "is for one label a row",
@@ -41,6 +44,10 @@ class MultiLabel(Classification):
     def encode_truth(self, y: Any, n_samples: int) -> Answers:
         answers = self.encode(y, n_samples)
         return answers._replace(targets=(answers.values > 0.0).astype(np.float64))
+
+    def encode_held(self, y: Any, n_rows: int, learnt: Answers) -> Answers:
+        signs = np.where(held_numbers(y, n_rows, learnt) > 0, 1.0, -1.0)
+        return Answers(learnt.classes, np.zeros(n_rows, dtype=np.int64), signs)
 
     def outputs(self, answers: Answers, method: Any) -> tuple[Output, ...]:
         return tuple(Output(name, column) for column, name in enumerate(answers.names))

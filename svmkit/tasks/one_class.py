@@ -13,6 +13,8 @@ from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.simplex import SimplexQP
+from svmkit.scoring.evaluations.base import Evaluation
+from svmkit.scoring.evaluations.classes import OutlierEvaluation
 from svmkit.tasks.base import Answers, Task
 
 CLASSES = np.array([-1, 1])  # outliers, and all others
@@ -35,6 +37,7 @@ class OneClass(Task):
     noun: ClassVar[str] = "outliers"
     machine: ClassVar[str] = "a detector of outliers"
     is_supervised: ClassVar[bool] = False
+    evaluation: ClassVar[type[Evaluation]] = OutlierEvaluation
     metric: ClassVar[str] = "balanced_accuracy"
     refuses: ClassVar[Mapping[str, str]] = {
         "class_weight": "is for classes",

@@ -10,6 +10,8 @@ import numpy as np
 
 from svmkit.data.prepare.ranks import encode_ranks
 from svmkit.errors import InputError, SvmkitWarning
+from svmkit.scoring.evaluations.base import Evaluation
+from svmkit.scoring.evaluations.orders import OrderEvaluation
 from svmkit.tasks.base import Answers, Task
 
 
@@ -32,6 +34,7 @@ class Ranking(Task):
     machine: ClassVar[str] = "a ranker"
     has_targets: ClassVar[bool] = True
     has_groups: ClassVar[bool] = True
+    evaluation: ClassVar[type[Evaluation]] = OrderEvaluation
     metric: ClassVar[str] = "concordance"
     kernel: ClassVar[str | None] = "linear"
     refuses: ClassVar[Mapping[str, str]] = {
@@ -50,6 +53,9 @@ class Ranking(Task):
 
     def encode_truth(self, y: Any, n_samples: int) -> Answers:
         return self._encode(y, n_samples, needs_pairs=False)
+
+    def encode_held(self, y: Any, n_rows: int, learnt: Answers) -> Answers:
+        return self.encode_truth(y, n_rows)
 
     def _encode(self, y: Any, n_samples: int, needs_pairs: bool) -> Answers:
         targets = encode_ranks(y, n_samples=n_samples, needs_pairs=needs_pairs)

@@ -10,7 +10,9 @@ import numpy as np
 from svmkit.data.prepare.labels import as_targets, names_of_columns
 from svmkit.errors import InputError
 from svmkit.losses.by_name import make_loss
-from svmkit.tasks.base import Answers, Output, Task
+from svmkit.scoring.evaluations.base import Evaluation
+from svmkit.scoring.evaluations.quantities import QuantityEvaluation
+from svmkit.tasks.base import Answers, Output, Task, held_numbers
 
 
 class Regression(Task):
@@ -28,6 +30,7 @@ class Regression(Task):
     noun: ClassVar[str] = "regression"
     machine: ClassVar[str] = "a regression"
     has_targets: ClassVar[bool] = True
+    evaluation: ClassVar[type[Evaluation]] = QuantityEvaluation
     metric: ClassVar[str] = "r2"
     losses: ClassVar[tuple[str, ...]] = ("epsilon_insensitive", "squared_epsilon_insensitive")
     refuses: ClassVar[Mapping[str, str]] = {
@@ -39,6 +42,9 @@ class Regression(Task):
         targets = as_targets(y, n_samples=n_samples, several=True)
         names = names_of_columns(y, targets.shape[1]) if targets.ndim == 2 else ()
         return Answers(np.empty(0), np.zeros(n_samples, dtype=np.int64), targets, names)
+
+    def encode_held(self, y: Any, n_rows: int, learnt: Answers) -> Answers:
+        return Answers(learnt.classes, np.zeros(n_rows, dtype=np.int64), held_numbers(y, n_rows, learnt))
 
     def outputs(self, answers: Answers, method: Any) -> tuple[Output, ...]:
         levels = method.loss.levels

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -12,10 +11,7 @@ from svmkit import plugins
 from svmkit.kernels.functions import Kernel
 from svmkit.model.model import SVMModel
 from svmkit.runtime.jsonable import plain
-from svmkit.scoring.label_scores import LabelScores
-from svmkit.scoring.quantities import QuantityScores
-from svmkit.scoring.ranks import NAMES, RankScores
-from svmkit.scoring.scores import Scores
+from svmkit.scoring.quantities import ERRORS
 from svmkit.solver.base import Solver
 from svmkit.solver.history import HistoryPoint
 from svmkit.tracking.interface import Tracker
@@ -26,7 +22,6 @@ if TYPE_CHECKING:
     from svmkit.data.prepare.encoding import Encoding
 
 PAIRS = 1000  # the most class pairs that have a point of their own in the history of a run
-RECALLS = 10  # the most classes whose recall is logged; of more, the lowest
 
 METRICS = {
     "fit_s": "time/fit_s",
@@ -164,7 +159,7 @@ class RunRecord:
         Name of the training data.
     n_samples, n_features : int
         Size of the training data.
-    train_scores, test_scores : Scores, QuantityScores or None
+    train_scores, test_scores : Scores, QuantityScores, RankScores, LabelScores or None
         What the predictions are worth on the training rows and on the test rows; None if not measured.
     predict_s : float or None
         The seconds of the last prediction; None without a prediction.
@@ -186,8 +181,8 @@ class RunRecord:
     data: str
     n_samples: int
     n_features: int
-    train_scores: Scores | QuantityScores | RankScores | LabelScores | None = None
-    test_scores: Scores | QuantityScores | RankScores | LabelScores | None = None
+    train_scores: Any = None
+    test_scores: Any = None
     predict_s: float | None = None
 
     @property
@@ -205,8 +200,8 @@ class RunRecord:
         """R2, RMSE and MAE on the training rows and on the test rows, by the names of `METRICS`; None for classes."""
         scores: dict[str, float | None] = {}
         for part, of in (("train", self.train_scores), ("test", self.test_scores)):
-            known = isinstance(of, QuantityScores)
-            scores |= {f"{part}_{key}": getattr(of, key) if known else None for key in ("r2", "rmse", "mae")}
+            columns = {} if of is None else of.columns
+            scores |= {f"{part}_{key}": columns.get(key) for key in ERRORS}
         return scores
 
     def result(self) -> dict[str, Any]:
@@ -260,14 +255,7 @@ class RunRecord:
             "test_accuracy": self.test_accuracy,
         }
         for part, of in (("train", self.train_scores), ("test", self.test_scores)):
-            if isinstance(of, Scores):
-                values |= _score_metrics(part, of)
-            elif isinstance(of, RankScores):
-                values |= {f"{part}/{name}": value for name, value in of.summary().items() if name in NAMES}
-            elif isinstance(of, LabelScores):
-                values[f"{part}/right"] = of.right
-            elif of is not None:
-                values[f"{part}/mean_rmse"] = of.spread
+            values |= {} if of is None else {f"{part}/{name}": value for name, value in of.logged.items()}
         values |= self.quantity_scores
         return scalars(values | {f"model/{name}": value for name, value in self.details.items()})
 
@@ -350,18 +338,6 @@ class RunRecord:
         to.metrics(self.metrics() | scalars(more or {}))
         to.curve(self.history() if points is None else list(points))
         return to.model(model, example, register)
-
-
-def _score_metrics(part: str, scores: Scores) -> dict[str, float | None]:
-    """Return the scalars of `train` or `test` rows besides accuracy, by the names of `METRICS`, or the full names."""
-    values: dict[str, float | None] = {
-        f"{part}_balanced_accuracy": scores.balanced_accuracy,
-        f"{part}_majority_share": scores.majority_share,
-    }
-    names = [re.sub(r"[^\w. -]", "_", label, flags=re.ASCII)[:50] for label in scores.recall]
-    if len(set(names)) == len(names) <= RECALLS:
-        return values | {f"{part}/recall_{n}": of for n, of in zip(names, scores.recall.values(), strict=True)}
-    return values | {f"{part}/lowest_recall": scores.worst[0][1]}
 
 
 def _log10(value: float) -> float:

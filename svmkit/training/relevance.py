@@ -19,7 +19,6 @@ from svmkit.errors import InputError
 from svmkit.kernels.forms import Argument
 from svmkit.kernels.gradient import point_cost, square_gradients
 from svmkit.runtime import interrupt, threads
-from svmkit.scoring.choice import metric_for
 from svmkit.scoring.metric import OF_PROBABILITIES, Metric
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Seconds
@@ -126,7 +125,7 @@ class Learner:
 
     def __init__(self, train: Train, data: TrainingData, method: Method, metric: Metric | None, end: float) -> None:
         if metric is None or metric.name in OF_PROBABILITIES:
-            metric = metric_for(None, data.classes, data.codes, method.settings.class_weight, **method.measured)
+            metric = method.metric(None, data.classes, data.codes)
         self.train, self.method, self.metric, self.end = train, method, metric, end
         self.rng = np.random.default_rng(method.settings.seed)
         fold = draw_folds(data, self.rng)

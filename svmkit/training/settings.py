@@ -19,6 +19,7 @@ from svmkit.model.calibration import require_kind
 from svmkit.model.objective import describe_objective
 from svmkit.problems.base import Problem
 from svmkit.problems.risks.penalty import L1_RATIO, Penalty, make_penalty
+from svmkit.scoring.metric import Metric
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Sampler
@@ -131,13 +132,21 @@ class Method:
         """The losses of the outputs of a regression: one, unless the loss has several levels; none for other tasks."""
         return self.loss.levels if self.task.has_targets else ()
 
-    @property
-    def measured(self) -> dict[str, Any]:
-        """What a metric has to know of the outputs, as options of `svmkit.scoring.choice.metric_for`."""
-        task = self.task
-        has_odds = task.has_classes and self.loss.is_likelihood
-        of_outputs = {"levels": self.levels, "several_labels": task.has_labels, "has_groups": task.has_groups}
-        return of_outputs | {"probabilities": has_odds}
+    def metric(
+        self, name: str | None, classes: np.ndarray, codes: np.ndarray, *, probabilities: bool = False
+    ) -> Metric:
+        """Return the metric of a name, None for the usual one, as `Evaluation.metric` does.
+
+        Parameters
+        ----------
+        name, classes, codes : str or None, ndarray of shape (n_classes,), ndarray of shape (n_samples,)
+            The name, the classes, and that of each sample, as of `Answers`.
+        probabilities : bool, default=False
+            Whether models have probabilities although their loss has none.
+        """
+        has_odds = probabilities or (self.task.has_classes and self.loss.is_likelihood)
+        weights = self.settings.class_weight
+        return self.task.evaluation.metric(name, classes, codes, weights, probabilities=has_odds, levels=self.levels)
 
     @property
     def formulation(self) -> str:

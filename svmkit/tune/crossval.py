@@ -20,7 +20,6 @@ from svmkit.cluster import Cluster
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning
 from svmkit.kernels.gram import parse_bytes
 from svmkit.runtime import threads
-from svmkit.scoring.choice import metric_for
 from svmkit.scoring.metric import Metric
 from svmkit.solver.base import Solver
 from svmkit.solver.selection import by_name
@@ -241,7 +240,7 @@ def run(
     else:
         _require_folds(int(how.cv), truth.classes, truth.codes)
     if not isinstance(metric, Metric):
-        metric = metric_for(metric, truth.classes, truth.codes, settings.class_weight, **method.measured)
+        metric = method.metric(metric, truth.classes, truth.codes)
     began, jobs = time.perf_counter(), how.n_workers
     ready, learnt = list(paths), settings
     if how.preparation == "once":

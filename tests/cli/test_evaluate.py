@@ -9,10 +9,11 @@ from support.cli import clouds, lopsided, people, svmlight
 from support.problems import write
 
 from svmkit.cli.evaluating import report
-from svmkit.cli.evaluating.evaluation import Evaluation
 from svmkit.data import load
 from svmkit.kernels.functions import RBF
 from svmkit.model.model import SVMModel
+from svmkit.scoring.evaluations import classes as tables
+from svmkit.scoring.evaluations.classes import ClassEvaluation
 from svmkit.scoring.scores import Scores
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -119,12 +120,12 @@ def drawn(monkeypatch):
 
 
 def evaluation(n_classes, truth, votes, positive=None):
-    """The Evaluation of made-up votes (n, n_classes) for the classes 0, 1, ..."""
+    """The evaluation of made-up votes (n, n_classes) for the classes 0, 1, ..."""
     classes, predicted = np.arange(n_classes), votes.argmax(axis=1)
     decision = votes[:, 1] - votes[:, 0] if n_classes == 2 else votes
     scores, pairs = Scores.from_predictions(predicted, truth, classes), n_classes * (n_classes - 1) // 2
     model = SVMModel(RBF(1.0), classes, np.zeros((1, 2)), np.ones(1), np.zeros((n_classes - 1, 1)), np.zeros(pairs), 2)
-    return Evaluation(model, "made up", scores, truth, predicted, decision, positive)
+    return ClassEvaluation(model, "made up", scores, truth, predicted, decision, positive)
 
 
 @pytest.mark.parametrize(("n_classes", "panels"), [(2, 3), (3, 1), (30, 2), (60, 2)])
@@ -174,8 +175,8 @@ def test_the_tables_of_many_classes_stay_short():
     matrix[5][7] = 4
     shares = {name: 0.9 for name in labels} | {"c5": 0.1}
     result = {"confusion": {"labels": labels}, "precision": shares, "recall": shares, "f1": shares}
-    lines = report.by_class(result | {"rows": dict.fromkeys(labels, 10)})
+    lines = tables.by_class(result | {"rows": dict.fromkeys(labels, 10)})
     assert len(lines) == 11 and lines[0].startswith("worst of 100 classes") and lines[1].split()[0] == "c5"
-    lines = report.confusion(labels, matrix)
+    lines = tables.confusion(labels, matrix)
     assert len(lines) == 11 and lines[1].split() == ["c5", "c7", "4", "14"]
-    assert report.confusion(labels, (np.eye(100, dtype=int) * 9).tolist()) == ["no row was confused"]
+    assert tables.confusion(labels, (np.eye(100, dtype=int) * 9).tolist()) == ["no row was confused"]

@@ -5,9 +5,9 @@ import pytest
 from support.cli import lopsided
 from support.problems import write
 
-from svmkit.cli.evaluating import quality
 from svmkit.kernels.functions import RBF
 from svmkit.model.model import SVMModel
+from svmkit.scoring.evaluations.doubt import Trained, doubt_classes
 from svmkit.scoring.scores import Scores
 from svmkit.solver.solution import Status
 
@@ -110,7 +110,7 @@ def scores(no, yes, guessed=0):
 
 def said(*, of=None, **facts):
     usual = {"train": scores(190, 10), "test": None, "status": Status.CONVERGED, "share": 0.3, "n_samples": 200}
-    return quality.doubt(of or model(), **usual | facts)
+    return doubt_classes(Trained(of or model(), **usual | facts))
 
 
 def test_a_class_that_is_never_predicted():
@@ -165,14 +165,11 @@ def test_vectors_everywhere_blame_gamma_only_where_the_kernel_tells():
 
 
 def test_scalars_for_the_tracker():
-    from svmkit.tracking.record import _score_metrics, scalars
-
-    found = scalars(_score_metrics("test", scores(95, 5)))
-    assert found == {
-        "test/balanced_accuracy": 0.5, "test/majority_share": 0.95, "test/recall_no": 1.0, "test/recall_yes": 0.0,
+    assert scores(95, 5).logged == {
+        "balanced_accuracy": 0.5, "majority_share": 0.95, "recall_no": 1.0, "recall_yes": 0.0,
     }  # fmt: skip
     odd = Scores.from_predictions(np.array(["a%", "b"]), np.array(["a%", "b"]), np.array(["a%", "b"]))
-    assert "train/recall_a_" in _score_metrics("train", odd)
+    assert "recall_a_" in odd.logged
     for labels in (["a%", "a$"], list(map(str, range(11)))):  # equal names, and too many
         many = Scores.from_predictions(np.array(labels), np.array(labels), np.array(sorted(labels)))
-        assert [name for name in _score_metrics("test", many) if "/" in name] == ["test/lowest_recall"]
+        assert [name for name in many.logged if "recall" in name] == ["lowest_recall"]

@@ -13,7 +13,7 @@ import svmkit
 ROOT = Path(svmkit.__file__).parent.parent
 GROUND = ["_version", "errors", "runtime"]
 CORE = [*GROUND, "plugins", "losses", "data", "kernels", "problems", "solver"]
-TRAINING = [*CORE, "tasks", "model", "scoring", "training"]
+TRAINING = [*CORE, "scoring", "tasks", "model", "training"]
 MAY_IMPORT = {
     "_version": [],
     "errors": [],
@@ -24,11 +24,11 @@ MAY_IMPORT = {
     "data": GROUND,
     "kernels": [*GROUND, "plugins", "data"],
     "problems": [*GROUND, "plugins", "losses", "data", "kernels"],
-    "tasks": [*GROUND, "plugins", "losses", "data", "kernels", "problems"],
-    "model": [*GROUND, "plugins", "losses", "data", "kernels", "problems", "tasks"],  # problems: to certify
-    "scoring": [*GROUND, "plugins", "losses", "data", "kernels", "problems", "tasks", "model"],
     "solver": CORE[:-1],
-    "training": [*CORE, "tasks", "model", "scoring"],
+    "scoring": CORE,
+    "tasks": [*CORE, "scoring"],
+    "model": [*GROUND, "plugins", "losses", "data", "kernels", "problems", "tasks"],  # problems: to certify
+    "training": [*CORE, "scoring", "tasks", "model"],
     "plotting": [*GROUND, "data", "solver", "tasks", "model"],
     "tune": [*TRAINING, "cluster"],
     "choice": [*TRAINING, "cluster", "tune"],

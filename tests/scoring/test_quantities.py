@@ -8,9 +8,9 @@ from sklearn import metrics
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from svmkit.errors import InputError
-from svmkit.scoring.choice import metric_for
 from svmkit.scoring.metric import Metric, require_metric
 from svmkit.scoring.quantities import QuantityMetric, QuantityScores
+from svmkit.tasks import task_named
 
 RNG = np.random.default_rng(0)
 TARGETS = RNG.gamma(2.0, 3.0, 50)
@@ -66,9 +66,10 @@ def test_a_metric_that_is_not_defined_for_some_targets_is_nan():
 
 def test_the_metric_of_some_labels():
     none = np.empty(0)
-    assert metric_for(None, none, none).name == "r2" and metric_for(None, none, none).note is None
-    assert metric_for(None, np.array([0, 1]), np.array([0, 0, 1, 1])).name == "accuracy"
+    quantities, classes = (task_named(task).evaluation.metric for task in ("regress", "classify"))
+    assert quantities(None, none, none).name == "r2" and quantities(None, none, none).note is None
+    assert classes(None, np.array([0, 1]), np.array([0, 0, 1, 1])).name == "accuracy"
     with pytest.raises(InputError, match="accuracy measures classes, not quantities: give one of r2"):
-        metric_for("accuracy", none, none)
+        quantities("accuracy", none, none)
     with pytest.raises(InputError, match="r2 measures quantities"):
-        metric_for("r2", np.array([0, 1]), np.array([0, 0, 1, 1]))
+        classes("r2", np.array([0, 1]), np.array([0, 0, 1, 1]))

@@ -1,110 +1,38 @@
-"""The report of an evaluation: tables for a reader, whole for few classes and the worst for many, and a picture."""
+"""The report of an evaluation, for a reader, and its picture: one function for each kind of evaluation that has one."""
 
 from __future__ import annotations
 
+from functools import singledispatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
-from svmkit.cli.common import align, rows
-from svmkit.cli.evaluating.evaluation import Evaluation, LabelEvaluation, QuantityEvaluation, RankEvaluation
-from svmkit.cli.evaluating.quality import (
-    base_rate,
-    describe_pairs,
-    in_digits,
-    label_rows,
-    largest,
-    level_rows,
-    mean_of_targets,
-)
+from svmkit.cli.common import rows
 from svmkit.errors import InputError, SvmkitError
 from svmkit.plotting import COLOURS, draw_band, draw_reliability
 from svmkit.runtime import files
 from svmkit.runtime.terminal import say
-from svmkit.scoring.metric import title as in_words
+from svmkit.scoring.evaluations.base import Evaluation
+from svmkit.scoring.evaluations.classes import ClassEvaluation
+from svmkit.scoring.evaluations.labels import LabelEvaluation
+from svmkit.scoring.evaluations.quantities import LevelEvaluation, QuantityEvaluation
 from svmkit.scoring.quantities import LevelScores
-from svmkit.scoring.ranks import NAMES
+from svmkit.scoring.wording import in_digits
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-WHOLE = 12  # classes up to which tables are whole
-MOST = 10  # classes and confusions that are shown of more
 NUMBERED = 20  # classes up to which the entries of the matrix are written
 NAMED = 40  # classes up to which each has its name at the axes; of more, about `NUMBERED` have
 DOTS = 20_000  # predicted quantities of which a picture shows each; of more, a random part
 
 
-def show(result: dict[str, Any]) -> None:
+def show(evaluated: Evaluation, result: dict[str, Any]) -> None:
     """Print the result of `svmkit evaluate`."""
-    of_quantities, of_orders = "mean_rmse" in result, "concordance" in result
-    if of_orders:
-        measures = [("orders", describe_pairs(result))]
-        for key in NAMES:
-            words = in_words(key) + (f"@{result['ndcg_at']}" if key == "ndcg" else "")
-            measures.append((words, in_digits("{:.4f}", result[key])))
-    elif of_quantities:
-        measures = [
-            ("R2", in_digits("{:.4f}", result["test_r2"])),
-            ("RMSE", f"{result['test_rmse']:.6g} ({mean_of_targets(result)})"),
-            ("MAE", f"{result['test_mae']:.6g}"),
-            ("largest error", f"{result['largest_error']:.6g}"),
-            ("bias", f"{result['bias']:.6g} (mean of predicted - true)"),
-        ]
-        measures = level_rows({"": result}, result["non_crossing"]) if "levels" in result else measures
-    elif "labels" in result:
-        measures = label_rows(result | {"accuracy": result["test_accuracy"]})
-    else:
-        positive = result["positive"]
-        against = " (mean of each class against the rest)" if positive is None else f" (class {positive})"
-        measures = [
-            ("accuracy", f"{result['test_accuracy']:.2%} ({largest(result)})"),
-            ("balanced accuracy", f"{result['balanced_accuracy']:.2%}"),
-        ]
-        for title, key in (("ROC AUC", "roc_auc"), ("average precision", "average_precision")):
-            area = "not defined: rows of one class only" if result[key] is None else f"{result[key]:.4f}{against}"
-            measures.append((title, area))
-        if result["log_loss"] is not None:
-            for title, key in (("log loss", "log_loss"), ("Brier score", "brier_score")):
-                measures.append((title, f"{result[key]:.4f} ({base_rate(result, key)})"))
     ending = (f"{result['n_support']:,} vectors", f"{result['predict_s']:.2f} s", result["plot"])
     data = ("data", f"{result['data']}: {result['n_test']:,} rows")
-    rows([data, *measures, *zip(("support", "time", "picture"), ending, strict=True)])
-    if result["confusion"] is not None:
-        say("", *by_class(result), "", *confusion(**result["confusion"]))
-
-
-def by_class(result: dict[str, Any]) -> list[str]:
-    """Return lines with precision, recall, F1 and rows of each class; of many, those of the lowest F1."""
-    names = result["confusion"]["labels"]
-    title = "class"
-    if len(names) > WHOLE:
-        present = [name for name in names if result["rows"][name]]
-        names = sorted(present, key=lambda name: (result["f1"][name] or 0.0, name))[:MOST]
-        title = f"worst of {len(result['rows'])} classes"
-    lines = [[title, "precision", "recall", "F1", "rows"]]
-    for name in names:
-        shares = [result[key].get(name) for key in ("precision", "recall", "f1")]
-        cells = ["-" if share is None else f"{share:.2%}" for share in shares]
-        lines.append([name, *cells, f"{result['rows'][name]:,}"])
-    return align(lines, left=[0])
-
-
-def confusion(labels: list[str], matrix: list[list[int]]) -> list[str]:
-    """Return the confusion matrix as lines, true classes down and predictions across; of many, the largest entries."""
-    if len(labels) <= WHOLE:
-        head = ["true \\ predicted", *labels]
-        body = [[name, *(f"{n:,}" for n in line)] for name, line in zip(labels, matrix, strict=True)]
-        return align([head, *body], left=[0])
-    entries = ((n, i, j, sum(line)) for i, line in enumerate(matrix) for j, n in enumerate(line))
-    wrong = [(n, labels[i], labels[j], of) for n, i, j, of in entries if n and i != j]
-    wrong.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
-    if not wrong:
-        return ["no row was confused"]
-    lines = [["most often confused", "taken for", "rows", "of"]]
-    lines += [[true, taken, f"{n:,}", f"{of:,}"] for n, true, taken, of in wrong[:MOST]]
-    return align(lines, left=[0])
+    rows([data, *evaluated.rows(result), *zip(("support", "time", "picture"), ending, strict=True)])
+    if tables := evaluated.tables(result):
+        say(*tables)
 
 
 def require_drawable(path: str) -> None:
@@ -117,25 +45,13 @@ def require_drawable(path: str) -> None:
     files.require_writable(path)
 
 
-def draw(
-    evaluated: Evaluation | QuantityEvaluation | RankEvaluation | LabelEvaluation, path: str
-) -> SvmkitError | None:
+def draw(evaluated: Evaluation, path: str) -> SvmkitError | None:
     """Write the picture; return the error if that fails, since the numbers are to be shown all the same."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
 
-    if isinstance(evaluated, RankEvaluation):
-        raise InputError("there is no picture of orders: leave --plot out")
     figure = Figure(layout="constrained")  # which pyplot does not manage
     FigureCanvasAgg(figure)
-    if isinstance(evaluated, QuantityEvaluation) and evaluated.model.levels:
-        _draw_levels(figure, evaluated)
-    elif isinstance(evaluated, QuantityEvaluation):
-        _draw_quantities(figure, evaluated)
-    elif isinstance(evaluated, LabelEvaluation):
-        _draw_labels(figure, evaluated)
-    else:
-        _draw_classes(figure, evaluated)
+    draw_on(evaluated, figure)
     try:
         figure.savefig(path, dpi=150)
     except OSError as error:
@@ -143,7 +59,14 @@ def draw(
     return None
 
 
-def _draw_classes(figure: Figure, evaluated: Evaluation) -> None:
+@singledispatch
+def draw_on(evaluated: Evaluation, figure: Figure) -> None:
+    """Draw the picture of an evaluation; raise InputError if there is none of its kind."""
+    raise InputError(f"there is no picture of {evaluated.what}: leave --plot out")
+
+
+@draw_on.register
+def _draw_classes(evaluated: ClassEvaluation, figure: Figure) -> None:
     positive, decision = evaluated.one_against_rest()
     curves = positive.ndim == 1 and bool(positive.any()) and not positive.all()
     reliability, n_classes = evaluated.reliability(), len(evaluated.labels)
@@ -167,7 +90,7 @@ def _draw_classes(figure: Figure, evaluated: Evaluation) -> None:
     figure.suptitle(f"{evaluated.data}: {scores.accuracy:.2%} accuracy, {scores.n_samples:,} rows", fontsize=11)
 
 
-def _matrix(axes: Any, evaluated: Evaluation) -> None:
+def _matrix(axes: Any, evaluated: ClassEvaluation) -> None:
     """Draw the matrix in shares of the true class, so that a rare class is as visible as a frequent one."""
     from matplotlib.colors import PowerNorm
     from sklearn.metrics import ConfusionMatrixDisplay
@@ -195,7 +118,7 @@ def _matrix(axes: Any, evaluated: Evaluation) -> None:
     axes.set_ylabel("true class")
 
 
-def _curves(left: Any, right: Any, evaluated: Evaluation, positive: np.ndarray, decision: np.ndarray) -> None:
+def _curves(left: Any, right: Any, evaluated: ClassEvaluation, positive: np.ndarray, decision: np.ndarray) -> None:
     from sklearn.metrics import PrecisionRecallDisplay, RocCurveDisplay
 
     areas, prevalence = evaluated.areas(), positive.mean()
@@ -223,7 +146,8 @@ def _curves(left: Any, right: Any, evaluated: Evaluation, positive: np.ndarray, 
         axes.legend(loc="best", fontsize=8)
 
 
-def _draw_quantities(figure: Figure, evaluated: QuantityEvaluation) -> None:
+@draw_on.register
+def _draw_quantities(evaluated: QuantityEvaluation, figure: Figure) -> None:
     """Draw predictions over targets, and residuals, with the tube if the model tells of it."""
     figure.set_size_inches(11.0, 4.8)
     left, right = figure.subplots(1, 2)
@@ -258,13 +182,14 @@ def _draw_quantities(figure: Figure, evaluated: QuantityEvaluation) -> None:
     figure.suptitle(f"{evaluated.data}: R2 {in_digits('{:.3f}', scores.r2)}, {errors}", fontsize=11)
 
 
-def _draw_levels(figure: Figure, evaluated: QuantityEvaluation) -> None:
+@draw_on.register
+def _draw_levels(evaluated: LevelEvaluation, figure: Figure) -> None:
     """Draw the band between levels, and how much it covers: over the only feature, or over the rows, sorted by the
     level nearest to the median.
     """
     figure.set_size_inches(11.0, 4.8)
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1.0))
-    taus, column = [loss.params["tau"] for loss in evaluated.model.levels], evaluated.column
+    taus, column = evaluated.taus, evaluated.column
     order = np.argsort(evaluated.predicted[:, evaluated.middle] if column is None else column, kind="stable")
     if len(order) > DOTS:
         order = order[np.linspace(0, len(order) - 1, DOTS).round().astype(int)]
@@ -290,7 +215,8 @@ def _draw_levels(figure: Figure, evaluated: QuantityEvaluation) -> None:
     figure.suptitle(f"{evaluated.data}: mean loss {scores.mean_loss:.4g}, {crossed}", fontsize=11)
 
 
-def _draw_labels(figure: Figure, evaluated: LabelEvaluation) -> None:
+@draw_on.register
+def _draw_labels(evaluated: LabelEvaluation, figure: Figure) -> None:
     """Draw how many rows have each label, and F1 of it, the most frequent labels first."""
     scores = evaluated.scores
     order = np.argsort(-scores.rows, kind="stable")[:NAMED]

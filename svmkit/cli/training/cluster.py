@@ -9,7 +9,6 @@ from typing import Any
 
 from svmkit import tracking
 from svmkit.cli.common import closing, note, open_tracker, require_wanted, training_line
-from svmkit.cli.evaluating.quality import Measurement
 from svmkit.cli.options import NOT_OF_A_CLUSTER, refuse
 from svmkit.cli.training.finish import Job, Outcome, finish
 from svmkit.cli.training.saving import run_params
@@ -20,6 +19,7 @@ from svmkit.data import Dataset
 from svmkit.errors import Gone, InputError, SvmkitError
 from svmkit.model.model import SVMModel
 from svmkit.runtime.compiling import count_compilations
+from svmkit.scoring.evaluations.base import Measurement
 from svmkit.scoring.metric import Metric
 from svmkit.scoring.quantities import QuantityMetric
 from svmkit.solver.selection import defaults

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from svmkit.cli.common import note, where
-from svmkit.cli.evaluating import quality
-from svmkit.cli.evaluating.quality import Measurement, measure
 from svmkit.cli.training.saving import Keeper, origin
 from svmkit.cli.training.sets import Sets
 from svmkit.cli.training.train_options import TrainOptions
 from svmkit.errors import SvmkitError
 from svmkit.model.model import SVMModel
 from svmkit.runtime.jsonable import plain
-from svmkit.scoring.label_scores import LabelScores
+from svmkit.scoring.evaluations.base import Measurement
+from svmkit.scoring.evaluations.doubt import Trained
 from svmkit.scoring.metric import COUNTED, R2, Metric
-from svmkit.scoring.quantities import QuantityScores
-from svmkit.scoring.ranks import RankScores
 from svmkit.solver.history import HistoryPoint
 from svmkit.solver.solution import Status
 from svmkit.tasks import OneClass
@@ -129,12 +125,12 @@ def finish(
 
 def _measure(job: Job, model: SVMModel, train: Measurement | None) -> dict[str, Measurement]:
     """Return what the predictions of a model are worth on the rows for training, if they are here, and for the test."""
-    options, sets = job.options, job.sets
+    options, sets, evaluation = job.options, job.sets, job.method.task.evaluation
     parts = {} if train is None else {"train": train}
     if train is None and not (options.is_stream or options.scheduler):
-        parts["train"] = measure(model, sets.train, job.metric, options.threads)
+        parts["train"] = evaluation.measure(model, sets.train, job.metric, options.threads)
     if sets.test is not None:
-        parts["test"] = measure(model, sets.test, job.metric, options.threads)
+        parts["test"] = evaluation.measure(model, sets.test, job.metric, options.threads)
     return parts
 
 
@@ -145,15 +141,7 @@ def _test_facts(job: Job, part: Measurement) -> dict[str, Any]:
     about = {"test_data": data.name, "test_sha256": data.fingerprint(), "n_test": data.n_samples}
     if scores is None:
         return about
-    if isinstance(scores, RankScores):
-        measured = {f"test_{key}": value for key, value in scores.summary().items() if value is not None}
-    elif isinstance(scores, QuantityScores):
-        measured = {"test_r2": scores.r2, "test_rmse": scores.rmse, "test_mae": scores.mae}
-        measured = {key: value for key, value in measured.items() if not math.isnan(value)}
-    elif isinstance(scores, LabelScores):
-        measured = {"test_accuracy": scores.accuracy}
-    else:
-        measured = {"test_accuracy": scores.accuracy, "test_balanced_accuracy": scores.balanced_accuracy}
+    measured = {f"test_{name}": value for name, value in scores.kept.items()}
     named = {"metric": metric.name, "positive": metric.positive, "test_metric": part.value}
     return {key: value for key, value in named.items() if value is not None} | measured | about
 
@@ -192,23 +180,23 @@ def _outlier_scores(method: Method, fitted: Fit) -> dict[str, Any]:
 def _doubt(job: Job, fitted: Fit, record: RunRecord, is_linear: bool) -> str | None:
     """Return one line that says why the model is no use; None if nothing speaks against it."""
     options, model, n_samples, share = job.options, fitted.model, job.sets.n_samples, None
-    if not job.method.task.is_supervised:
-        return None
     if not (is_linear or options.is_stream):  # of the rows of a problem, on average over the problems
         of_each_row = (
             len(fitted.solutions) if model.has_class_scores or model.outputs else max(len(model.classes) - 1, 1)
         )
         share = sum(solution.n_support for solution in fitted.solutions) / (of_each_row * n_samples)
-    return quality.doubt(
-        model,
-        train=record.train_scores,
-        test=record.test_scores,
-        status=fitted.status,
-        share=share,
-        n_samples=n_samples,
-        weighted=options.class_weight is not None,
-        streamed=options.is_stream,
-        search=job.search,
+    return job.method.task.evaluation.judge(
+        Trained(
+            model,
+            train=record.train_scores,
+            test=record.test_scores,
+            status=fitted.status,
+            share=share,
+            n_samples=n_samples,
+            weighted=options.class_weight is not None,
+            streamed=options.is_stream,
+            search=job.search,
+        )
     )
 
 

@@ -19,7 +19,6 @@ from svmkit.data import Dataset
 from svmkit.kernels.gram import Gram
 from svmkit.model.model import SVMModel
 from svmkit.runtime import compiling
-from svmkit.scoring.choice import metric_for
 from svmkit.tasks import task_named
 from svmkit.tracking import Tracker
 from svmkit.training.data import TrainingData, solver_tasks
@@ -46,10 +45,7 @@ def run(options: TrainOptions) -> Outcome:
     data, seconds = prepare(method, sets)
     _advise_bias(method, data)
     name = options.metric or (None if method.task.is_supervised else "accuracy")  # without labels nothing else is
-    weights = method.settings.class_weight
-    known = method.measured
-    known["probabilities"] |= bool(options.calibrate)
-    metric = metric_for(name, data.classes, data.codes, weights, **known)
+    metric = method.metric(name, data.classes, data.codes, probabilities=bool(options.calibrate))
     if metric.note and (options.metric or options.curve):
         note(metric.note)
     job = Job(options, method, sets, metric, start=start, seconds=seconds)

@@ -5,24 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from svmkit.cli.common import emit, rows
-from svmkit.cli.evaluating.quality import (
-    base_rate,
-    describe_pairs,
-    in_digits,
-    label_rows,
-    largest,
-    level_rows,
-    mean_of_targets,
-)
 from svmkit.cli.training.finish import Outcome
 from svmkit.losses.base import format_option
 from svmkit.problems.certificate import is_rounding
-from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, format_value, title
-from svmkit.scoring.ranks import NAMES
+from svmkit.scoring.metric import format_value, title
+from svmkit.scoring.wording import base_rate
 from svmkit.tasks import task_named
 
 _SETTINGS = ("C", "epsilon", "tau", "delta", "nu")
-FEW = 5  # classes of which each has its recall shown; of more, the worst three
 LINES = 8  # of a curve
 MOST_COLUMNS = 6  # whose learnt weights are shown
 
@@ -33,25 +23,14 @@ def report(outcome: Outcome, as_json: bool) -> None:
     if as_json:
         emit(result)
         return
-    task, metric = task_named(result["task"]), result["metric"]["name"]
+    evaluation, metric = task_named(result["task"]).evaluation, result["metric"]["name"]
     about = f"{result['data']}: {result['n_samples']:,} rows, {result['n_features']:,} features, "
-    further = (result.get("label") or {}).get("more", [])
-    if further or task.has_labels:
-        about += f"{len(result['outputs'])} {'quantities' if task.has_targets else 'labels'}"
-    else:
-        about += f"{len(result['classes'])} classes" if task.has_classes else "a quantity" if task.has_targets else ""
-    about += "" if task.is_supervised else "no labels used"
-    if task.has_groups and (scores := result["train_scores"]):
-        about = about.removesuffix("a quantity") + describe_pairs(scores)
+    about += evaluation.describe_answers(result)
     if label := result.get("label"):  # of a table
         name = repr(label["column"]) if label["column"] is not None else f"{label['position'] + 1}, counted from 1"
+        further = label.get("more", [])
         names = ", ".join([name, *map(repr, further)])
         about += f", label column{'s' if further else ''} {names} ({label['chosen']})"
-    quality = _outliers if not task.is_supervised else _errors if task.has_targets else _accuracies
-    if task.has_groups:
-        quality = _orders
-    elif task.has_labels:
-        quality = _labels
     compiling = f", of which {result['compile_s']:.2f} s compiling" if result["compile_s"] >= 0.005 else ""
     values = "" if outcome.is_linear else f", {result['kernel_values']:,} kernel values"
     run = result["run_id"] and f"{result['run_id']}  ({outcome.where})"
@@ -69,7 +48,7 @@ def report(outcome: Outcome, as_json: bool) -> None:
             *_optimum(result, outcome.is_linear),
             *((name.replace("_", " "), f"{value:.6g}") for name, value in result["details"].items()),
             ("time", f"{result['fit_s']:.2f} s{compiling}{values}"),
-            *quality(result),
+            *evaluation.training_rows(result),
             *_probabilities(result["calibration"]),
             *_relevance(result["relevance"]),
             ("picture", result.get("plot")),
@@ -131,93 +110,6 @@ def _optimum(result: dict[str, Any], is_linear: bool) -> list[tuple[str, str]]:
     if result["n_columns"] is not None and result["n_columns"] < result["n_features"]:
         shown.append(("columns", f"{result['n_columns']:,} of {result['n_features']:,} have a weight"))
     return shown + ([("offset", f"{result['offset']:.6g}")] if "offset" in result else [])
-
-
-def _accuracies(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return rows with the accuracy, the share of the largest class, the balanced accuracy and recall."""
-    ahead, metric = result.get("progressive_accuracy"), result["metric"]
-    said = [] if ahead is None else [f"{ahead:.2%} ahead of learning"]
-    parts = [name for name in ("train", "test") if result[f"{name}_accuracy"] is not None]
-    for name in parts:
-        facts = [f"{result['n_test']:,} rows"] if name == "test" else []
-        facts += [largest(result[f"{name}_scores"])] if name == parts[-1] else []  # the share is about the same in both
-        said.append(f"{result[f'{name}_accuracy']:.2%} {name}" + (f" ({'; '.join(facts)})" if facts else ""))
-    shown = [("accuracy", ", ".join(said))] if said else []
-    if parts and metric["name"] not in COUNTED:
-        values = [f"{format_value(metric['name'], metric[name])} {name}" for name in parts if metric[name] is not None]
-        about = f" (class {metric['positive']})" if metric["positive"] else ""
-        shown.append((title(metric["name"]), ", ".join(values or ["not defined"]) + about))
-    if parts:
-        balanced = [f"{result[f'{name}_scores']['balanced_accuracy']:.2%} {name}" for name in parts]
-        last, recall = parts[-1], list(result[f"{parts[-1]}_scores"]["recall"].items())
-        worst = "" if len(recall) <= FEW else f"worst of {len(recall)} classes: "
-        if worst:
-            recall = sorted(recall, key=lambda item: item[1])[:3]
-        each = ", ".join(f"{label}: {value:.2%}" for label, value in recall)
-        shown.append(("balanced", ", ".join(balanced)))
-        shown.append(("recall", f"{worst}{each}{' (test)' if last == 'test' else ''}"))
-    return shown
-
-
-def _errors(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return rows with R2, RMSE and MAE of predicted quantities, and the metric if it is another one."""
-    parts = [name for name in ("train", "test") if result[f"{name}_scores"] is not None]
-    if not parts:
-        return []
-    if "levels" in result[f"{parts[-1]}_scores"]:
-        return level_rows(
-            {name: result[f"{name}_scores"] for name in parts}, bool(result["params"].get("non_crossing"))
-        )
-    last, tested = parts[-1], f" ({result['n_test']:,} rows)"
-    shown = []
-    for key, words in (("r2", "R2"), ("rmse", "RMSE"), ("mae", "MAE")):
-        digits = "{:.4f}" if key == "r2" else "{:.6g}"
-        said = [f"{in_digits(digits, result[f'{name}_{key}'])} {name}" for name in parts]
-        said[-1] += tested if key == "r2" and last == "test" else ""
-        if key == "rmse":
-            said[-1] += f" ({mean_of_targets(result[f'{last}_scores'])})"
-        shown.append((words, ", ".join(said)))
-    metric = result["metric"]
-    if metric["name"] not in OF_QUANTITIES:
-        values = [f"{in_digits('{:.6g}', metric[name])} {name}" for name in parts]
-        shown.append((title(metric["name"]), ", ".join(values)))
-    return shown
-
-
-def _orders(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return rows with the concordance and the other measures of orders that are defined."""
-    parts = [name for name in ("train", "test") if result[f"{name}_scores"] is not None]
-    shown = []
-    for key in NAMES:
-        values = [(name, result[f"{name}_scores"][key]) for name in parts]
-        words = title(key) + (f"@{result[f'{parts[0]}_scores']['ndcg_at']}" if key == "ndcg" else "")
-        said = [f"{value:.4f} {name}" for name, value in values if value is not None]
-        said[-1:] = [f"{part} ({result['n_test']:,} rows)" if part.endswith("test") else part for part in said[-1:]]
-        shown += [(words, ", ".join(said))] if said else []
-    metric = result["metric"]
-    if metric["name"] not in NAMES:
-        values = [(name, metric[name]) for name in parts]
-        shown.append((metric["name"], ", ".join(f"{in_digits('{:.4f}', value)} {name}" for name, value in values)))
-    return shown
-
-
-def _labels(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return rows with the accuracy of several labels a row, and F1 of the best and the worst label."""
-    said: list[tuple[str, str]] = []
-    for part in ("train", "test"):
-        if (scores := result[f"{part}_scores"]) is not None:
-            said += label_rows(scores | {"accuracy": result[f"{part}_accuracy"]}, part)
-    return said
-
-
-def _outliers(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return rows with the shares of outliers, and the accuracy where the labels are -1 and 1."""
-    said: list[tuple[str, str]] = []
-    for name, words in (("train", "training"), ("test", "test")):
-        share, accuracy = result[f"{name}_outliers"], result[f"{name}_accuracy"]
-        right = "" if accuracy is None else f", accuracy {accuracy:.2%} of the labels -1 and 1"
-        said += [] if share is None else [("" if said else "outliers", f"{share:.2%} of the {words} rows{right}")]
-    return said
 
 
 def _probabilities(calibration: dict[str, Any] | None) -> list[tuple[str, str]]:

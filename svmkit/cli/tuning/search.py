@@ -14,7 +14,7 @@ from typing import Any
 from svmkit import plugins, tracking, tune
 from svmkit.choice.one_call import NAMES, Choice, Chosen, choosable_names, choose
 from svmkit.choice.zoom import DOUBT
-from svmkit.cli.common import align, closing, emit, labels_of, note, open_tracker
+from svmkit.cli.common import closing, emit, labels_of, note, open_tracker
 from svmkit.cli.option_table import LOGGED, OF_MODEL, Options, defaults
 from svmkit.cli.options import flag, refuse_ranks
 from svmkit.cli.training.finish import Job, Outcome
@@ -27,8 +27,7 @@ from svmkit.cluster import connect, scheme_of
 from svmkit.errors import InputError, SvmkitError, one_line
 from svmkit.runtime import files
 from svmkit.runtime.progress import live
-from svmkit.runtime.terminal import say
-from svmkit.scoring.choice import metric_for
+from svmkit.runtime.terminal import align, say
 from svmkit.scoring.metric import Metric
 from svmkit.solver.stopping import Seconds
 from svmkit.tasks import task_named
@@ -124,8 +123,7 @@ class TuneJob:
         solver, name, task = self.method.solver, self.sets.train.name, task_named(self.sets.train.task)
         truth = task.encode_truth(self.sets.train.y, self.sets.train.n_samples)
         metric = self.options.metric or (None if task.is_supervised else task.metric)
-        weights = self.method.settings.class_weight
-        self.metric = metric_for(metric, truth.classes, truth.codes, weights, **self.method.measured)
+        self.metric = self.method.metric(metric, truth.classes, truth.codes)
         if self.metric.note:
             note(self.metric.note)
         with closing(open_tracker(self.options)) as tracker:

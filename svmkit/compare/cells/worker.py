@@ -30,10 +30,8 @@ from svmkit.model.calibration import FOLDS
 from svmkit.model.model import SVMModel
 from svmkit.plugins import PluginFile, load_files
 from svmkit.runtime.jsonable import plain
-from svmkit.scoring.choice import metric_for, scores_of
 from svmkit.scoring.metric import COUNTED, OF_QUANTITIES, Metric
 from svmkit.scoring.probability_scores import ProbabilityScores
-from svmkit.scoring.quantities import LevelScores, QuantityScores
 from svmkit.solver.history import History
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Iterations, Seconds, Stop, Support
@@ -134,12 +132,12 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
 def _metric(method: Method, sets: Sets, name: str | None) -> Metric | None:
     """Return what is measured on the test rows besides accuracy; None where there are no labels to compare with."""
     if method.task.is_supervised:
-        return metric_for(name, *answers(sets.train), method.settings.class_weight, **method.measured)
+        return method.metric(name, *answers(sets.train))
     if sets.test is None:
         return None
     if sets.test.y is not None:
         truth = method.task.encode_truth(sets.test.y, sets.test.n_samples)
-        return metric_for(name or method.task.metric, truth.classes, truth.codes)
+        return method.task.evaluation.metric(name or method.task.metric, truth.classes, truth.codes)
     if name is not None:
         raise InputError(f"metric {name} needs labels of -1 for an outlier and 1 for all others: leave it out")
     return None
@@ -162,12 +160,9 @@ def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dic
             record["test_outliers"] = float(np.mean(predicted < 0))
         scores = None
         if sets.test.y is not None:
-            scores = scores_of(model, predicted, sets.test.truth, decision)
+            scores = task_named(model.task).evaluation.count(model, predicted, sets.test.truth, decision)
             known: dict[str, Any] = {"test_accuracy": scores.accuracy, "test_scores": scores.summary()}
-            if isinstance(scores, QuantityScores):
-                known |= {"test_r2": scores.r2, "test_rmse": scores.rmse, "test_mae": scores.mae}
-            if isinstance(scores, LevelScores) and scores.intervals:
-                known["test_coverage"] = scores.intervals[0].coverage
+            known |= {f"test_{name}": value for name, value in scores.columns.items()}
             known |= _probabilities(model, sets)
             metric = _bench.metric
             if metric is not None and metric.name not in ("accuracy", *OF_QUANTITIES):

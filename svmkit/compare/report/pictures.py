@@ -17,7 +17,7 @@ from svmkit.compare.results import NO_MODEL, Results
 from svmkit.errors import SvmkitError
 from svmkit.plotting import draw_reliability
 from svmkit.scoring.probability_scores import Reliability
-from svmkit.tasks import Task, task_named
+from svmkit.tasks import task_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,26 +95,16 @@ def floor(values: Sequence[float | None]) -> float | None:
 
 
 def _curve(record: dict[str, Any]) -> Curve:
-    history, task = record.get("history") or {}, task_named(record.get("task"))
-    is_r2 = task.has_targets
-    if is_r2 and "score" in history:
-        history = history | {"accuracy": history["score"]}
+    history, evaluation = record.get("history") or {}, task_named(record.get("task")).evaluation
+    if evaluation.grows in history:
+        history = history | {"accuracy": history[evaluation.grows]}
     size = min((len(history.get(name, ())) for name in COLUMNS), default=0)
     binary = len(record.get("classes") or ()) <= 2
     columns = {name: [finite(v) for v in history[name][:size]] for name in COLUMNS} if size and binary else {}
-    ends = ("fit_s", "n_iter", "n_support", "gap", "test_r2" if is_r2 else "test_accuracy")
-    if task.has_groups:
-        ends = (*ends[:-1], "test_metric")
+    ends = ("fit_s", "n_iter", "n_support", "gap", evaluation.tested)
     end = {name: finite(record.get(key)) for name, key in zip(COLUMNS, ends, strict=True)}
     run = f"seed {record['seed']}" if record.get("split") is None else f"split {record['split']}, seed {record['seed']}"
-    return Curve(record["set"], treatment(record), run, record["status"], end, _name_measure(record, task), columns)
-
-
-def _name_measure(record: dict[str, Any], task: Task) -> str:
-    """Return what was measured on the test rows as a model grew, in words."""
-    if task.has_groups:
-        return str((record.get("metric") or {}).get("name") or task.metric)
-    return "R2" if task.has_targets else "accuracy"
+    return Curve(record["set"], treatment(record), run, record["status"], end, evaluation.measured_of(record), columns)
 
 
 def treatment(record: dict[str, Any]) -> str:
