@@ -160,6 +160,18 @@ def test_gaps_of_zero_have_a_floor_below_all_others(tmp_path):
     assert pictures.panels(results, "seconds", "gap") is not None
 
 
+def test_the_runs_of_a_chart_are_those_of_its_set():
+    ends = {"one": 0.5, "two": 0.25, "three": 0.125}
+    results = made(tuple(ends), seeds=2, change=lambda cell, record: record | {"fit_s": ends[cell.data]})
+    data = html.chart_data(results)
+    assert [one["name"] for one in data["sets"]] == list(ends)
+    for one in data["sets"]:
+        assert [run["end"]["seconds"] for run in one["runs"]] == 6 * [ends[one["name"]]]
+        assert sorted((run["solver"], run["run"]) for run in one["runs"]) == sorted(
+            (solver, run) for solver in range(3) for run in {run["run"] for run in one["runs"]}
+        )
+
+
 @pytest.mark.slow
 def test_solvers_look_different_and_the_same_in_all_charts(tmp_path):
     assert len({(how.colour, how.dash) for how in map(style, range(28))}) == 28

@@ -12,9 +12,10 @@ from svmkit import SVMOneClass, fit, plugins
 from svmkit.conformance.honesty import false_claim, judge_losses, ordinary
 from svmkit.conformance.judging.definitions import Exact, Values, is_indefinite
 from svmkit.conformance.judging.judge import costs, judge_fit, judge_one_class, judge_regression
-from svmkit.conformance.judging.kinds import judge_nu
+from svmkit.conformance.judging.kinds import judge_all_classes, judge_nu, judge_ranking
 from svmkit.conformance.judging.truth import Objective
 from svmkit.conformance.solvers import with_losses
+from svmkit.data import Ranks
 from svmkit.kernels.functions import RBF, Linear, Sigmoid
 from svmkit.losses import Hinge
 from svmkit.problems import LinearDual
@@ -324,3 +325,74 @@ def test_a_regression_is_judged_by_its_own_weights(name, kernel):
     assert judge_regression(
         with_certificate(done, dual=1.01 * done.objective), X, t, solver=solver, C=1.0, epsilon=0.1
     ).false
+
+
+RANKED = {
+    "one group": (None, None),
+    "groups": (np.arange(60) % 4, None),
+    "censored": (np.arange(60) % 2, np.arange(60) % 3 > 0),
+}
+
+
+def ranked(name, loss, C=0.5):
+    X, y = sample()
+    values, (groups, observed) = np.round(2.0 * X[:, 0] + y, 1), RANKED[name]
+    given = Ranks(values, np.zeros(60) if groups is None else groups, observed)
+    done = fit(X, given, task="rank", solver="ocas", kernel=Linear(), C=C, loss=loss, stop=Gap(1e-4))
+    return done, (X, values, groups, observed), {"C": C, "loss": loss, "tol": 1e-4}
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("name", RANKED)
+def test_rankings_are_judged(name, loss):
+    done, data, given = ranked(name, loss)
+    verdict = judge_ranking(done, *data, **given)
+    assert not verdict.false
+    assert verdict.primal == pytest.approx(done.objective, rel=1e-12)
+    assert verdict.dual <= verdict.primal and verdict.gap < 0.01  # by the judge's own weights
+
+
+FURTHER = {
+    "a larger objective": lambda c: {"primal": 1.0001 * c.primal},
+    "a bound that is no number": lambda c: {"dual": math.nan},
+}
+
+
+@pytest.mark.parametrize("lie", (LIES | FURTHER).values(), ids=LIES | FURTHER)
+def test_false_claims_about_rankings_are_found(lie):
+    done, data, given = ranked("groups", "hinge")
+    assert judge_ranking(with_certificate(done, **lie(done.solutions[0].certificate)), *data, **given).false
+
+
+def test_other_predictions_of_a_ranking_and_a_status_are_found(monkeypatch):
+    done, data, given = ranked("groups", "hinge")
+    assert any("converged" in said for said in judge_ranking(done, *data, **given | {"tol": 1e-9}).false)
+    kind, right = type(done.model), type(done.model).predict
+    monkeypatch.setattr(kind, "predict", lambda self, X: right(self, X) + 0.01)
+    assert judge_ranking(done, *data, **given).false == ["60 predictions of 60"]
+
+
+def of_all_classes():
+    X, y = sample()
+    y = np.where(np.arange(60) % 5 == 0, 2, y)
+    given = {"C": 2.0, "class_weight": {2: 3.0}, "sample_weight": np.arange(60.0) % 4}
+    done = fit(X, y, solver="dcd", kernel=Linear(), multiclass="crammer_singer", stop=Gap(TOL), **given)
+    return done, X, y, given | {"tol": TOL}
+
+
+@pytest.mark.parametrize("lie", [lambda c: {}, *LIES.values()], ids=["none", *LIES])
+def test_the_machine_of_all_classes_is_judged(lie):
+    done, X, y, given = of_all_classes()
+    (verdict,) = judge_all_classes(with_certificate(done, **lie(done.solutions[0].certificate)), X, y, **given)
+    assert bool(verdict.false) == bool(lie(done.solutions[0].certificate)), verdict.false
+    assert verdict.primal == pytest.approx(done.objective, rel=1e-12) and verdict.gap <= TOL
+
+
+def test_other_decisions_and_labels_of_all_classes_are_found(monkeypatch):
+    done, X, y, given = of_all_classes()
+    kind, right = type(done.model), type(done.model).decision_function
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, "decision_function", lambda self, X: right(self, X) + 0.01)
+        assert judge_all_classes(done, X, y, **given)[0].false[0].startswith("180 decisions of 180")
+    monkeypatch.setattr(kind, "predict", lambda self, X: np.ones(60))
+    assert any("labels of 60" in said for said in judge_all_classes(done, X, y, **given)[0].false)

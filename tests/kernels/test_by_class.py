@@ -118,6 +118,19 @@ def test_values_do_not_depend_on_how_they_were_fetched(dtype, size, sized):
                 np.testing.assert_array_equal(some, want[np.ix_(idx, odd)])
 
 
+@sizes
+@pytest.mark.parametrize("idx", [np.arange(200), np.arange(40, 190), np.r_[np.arange(70), np.arange(110, 200)]])
+def test_products_of_many_points_in_float32_are_those_of_all_of_them(idx, size, sized):
+    """More points of a class than are summed in one go, from segments that are kept."""
+    X, rng = np.random.default_rng(4).normal(size=(200, 6)), np.random.default_rng(5)
+    gram = SharedKernel(RBF(0.4), X, [np.arange(100), np.arange(100, 200)], 1 << 30).gram(0, 1)
+    K, coef = Gram(RBF(0.4), X).block(np.arange(200), np.arange(200)), rng.uniform(0.5, 1.0, (len(idx), 2))
+    for at in (by_class.ALL, np.arange(3, 90), rng.permutation(200)[:50]):
+        for _ in range(2):
+            got = gram.matvec(coef, idx, at, np.float32)
+            np.testing.assert_allclose(got, K[idx][:, at if at.size else slice(None)].T @ coef, rtol=1e-5)
+
+
 # --- what is computed
 
 

@@ -76,6 +76,18 @@ def test_the_conjugate_and_the_loss_meet_at_the_weights_and_nowhere_cross(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_the_conjugate_is_finite_up_to_the_bounds_and_no_farther(name):
+    loss, target, _, C = posed(name)
+    terms = loss.terms(target, C)
+    for bound, way in ((terms.upper, np.inf), (terms.lower, -np.inf)):
+        at = np.isfinite(bound)
+        inside = np.where(at, bound, 0.0)
+        assert np.isfinite(conjugates(terms, inside)).all()
+        np.testing.assert_allclose(conjugates(terms, np.nextafter(inside, 0.0)), conjugates(terms, inside), atol=1e-12)
+        assert np.isinf(conjugates(terms, np.nextafter(inside, way))[at]).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_loss_is_convex_and_not_negative(name):
     loss, target, h, _ = posed(name)
     other = np.random.default_rng(2).normal(scale=3.0, size=len(h))

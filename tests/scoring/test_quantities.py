@@ -8,8 +8,9 @@ from sklearn import metrics
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from svmkit.errors import InputError
+from svmkit.losses.residual import Quantile
 from svmkit.scoring.metric import Metric, require_metric
-from svmkit.scoring.quantities import QuantityMetric, QuantityScores
+from svmkit.scoring.quantities import LevelMetric, LevelScores, QuantityMetric, QuantityScores
 from svmkit.tasks import task_named
 
 RNG = np.random.default_rng(0)
@@ -73,3 +74,42 @@ def test_the_metric_of_some_labels():
         quantities("accuracy", none, none)
     with pytest.raises(InputError, match="r2 measures quantities"):
         classes("r2", np.array([0, 1]), np.array([0, 0, 1, 1]))
+
+
+def test_levels_are_paired_from_the_outside_in():
+    """Each level and each interval by its definition, of five levels and of four."""
+    rng, every = np.random.default_rng(1), (0.05, 0.25, 0.5, 0.8, 0.9)
+    for taus in (every, every[:4]):
+        predicted = np.quantile(TARGETS, taus) + 0.1 * rng.normal(size=(50, len(taus)))
+        found = LevelScores.from_levels([Quantile(tau) for tau in taus], predicted, TARGETS)
+        assert [level.tau for level in found.levels] == list(taus)
+        for level, h in zip(found.levels, predicted.T, strict=True):
+            assert level.loss == pytest.approx(metrics.mean_pinball_loss(TARGETS, h, alpha=level.tau))
+            assert level.coverage == np.mean(h >= TARGETS)
+        pairs = [(0, 4), (1, 3)] if len(taus) == 5 else [(0, 3), (1, 2)]
+        assert [(i.lower, i.upper) for i in found.intervals] == [(taus[low], taus[high]) for low, high in pairs]
+        for interval, (low, high) in zip(found.intervals, pairs, strict=True):
+            assert interval.nominal == pytest.approx(taus[high] - taus[low])
+            assert interval.coverage == np.mean((predicted[:, low] < TARGETS) & (predicted[:, high] >= TARGETS))
+        middle = QuantityScores.from_predictions(predicted[:, taus.index(0.5)], TARGETS)
+        assert (found.r2, found.rmse, found.mae) == (middle.r2, middle.rmse, middle.mae)
+        assert found.mean_loss == pytest.approx(np.mean([level.loss for level in found.levels]))
+        metric = LevelMetric.from_losses([Quantile(tau) for tau in taus])
+        assert metric.value(TARGETS, predicted) == metric.score_counts(found) == pytest.approx(-found.mean_loss)
+        assert metric.name == "neg_mean_pinball_loss"
+
+
+def test_levels_are_compared_with_the_best_constants():
+    taus = (0.2, 0.6)
+    constants = [
+        LevelScores.from_levels([Quantile(tau)], np.zeros((50, 1)), TARGETS).levels[0].constant for tau in taus
+    ]
+    for tau, constant in zip(taus, constants, strict=True):
+        best = metrics.mean_pinball_loss(TARGETS, np.full(50, np.quantile(TARGETS, tau)), alpha=tau)
+        assert constant == pytest.approx(best, rel=1e-3)
+    level = LevelScores.from_levels([Quantile(tau) for tau in taus], np.column_stack([TARGETS, TARGETS]), TARGETS)
+    assert level.beats_mean and level.mean_loss == 0.0
+    shifted = LevelScores.from_levels(
+        [Quantile(tau) for tau in taus], np.column_stack([TARGETS, TARGETS]) + 100.0, TARGETS
+    )
+    assert not shifted.beats_mean

@@ -15,8 +15,9 @@ import svmkit
 from svmkit import tune
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Precomputed
+from svmkit.solver.smo.box import Box, take_sides
 from svmkit.solver.stopping import Gap
-from svmkit.tune.shared import sharing
+from svmkit.tune.shared import loops, sharing
 from svmkit.tune.shared.active import ActiveSets, Square
 
 CS, GAMMAS, FOLDS = [0.03, 1.0, 30.0], [0.05, 0.5], 3
@@ -234,3 +235,56 @@ def test_a_fit_that_fails_says_why(monkeypatch):
     )
     found = tune.search(X, y, kernel=RBF(0.5), grid={"C": CS}, cv=3)
     assert [c.reason for c in found.candidates] == [None, None, "no"] and found.candidates[-1].failed
+
+
+@pytest.mark.parametrize("kinks", [None, 0.25])
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_a_step_of_newton_between_the_bounds_ends_at_the_optimum(ridge, kinks):
+    rng, m = np.random.default_rng(0), 12
+    A = rng.normal(size=(m, m))
+    K, beta = A @ A.T + np.eye(m), np.where(np.arange(m) % 2, 1e4, -1e4) + rng.normal(size=m)
+    if kinks is None:
+        beta = np.abs(beta)
+    y = np.ones(m) if kinks else np.where(rng.random(m) < 0.5, 1.0, -1.0)
+    signed = y * beta
+    t = (K + ridge * np.eye(m)) @ signed + rng.normal(size=m)
+    free = np.arange(2, m)
+
+    def value(signed):
+        smooth = 0.5 * signed @ K @ signed + 0.5 * ridge * signed @ signed - t @ signed
+        return smooth + (kinks or 0.0) * np.abs(signed).sum()
+
+    v = K @ signed + ridge * signed - t
+    lower = np.full(m, -1e6 if kinks else 0.0)
+    own = lower, np.full(m, 1e6), np.full(m, ridge), np.diag(K).copy(), beta.copy(), v.copy(), np.empty(m, np.uint8)
+    box = Box(y, *own)
+    take_sides(box, kinks)
+    before = value(signed)
+    fall = loops.newton_step(box, K, free, 0.0, kinks)
+    after = y * box.beta
+    np.testing.assert_array_equal(after[:2], signed[:2])
+    assert after.sum() == pytest.approx(signed.sum(), abs=1e-8)
+    slopes = K @ after + ridge * after - t + (kinks or 0.0) * np.sign(after)
+    assert np.ptp(slopes[free]) < 1e-6 < 0.1 < np.ptp(v[free])
+    np.testing.assert_allclose(box.v, K @ after + ridge * after - t, atol=1e-6)
+    assert fall == pytest.approx(before - value(after), abs=1e-4) and fall > 0.1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_step_of_newton_keeps_the_bounds_and_the_sum_and_tells_the_fall(seed):
+    rng, m = np.random.default_rng(seed), 15
+    A = rng.normal(size=(m, m))
+    K, y = A @ A.T + np.eye(m), np.where(rng.random(m) < 0.5, 1.0, -1.0)
+    beta = rng.uniform(0.0, 1.0, m)
+    v = y * (K @ (y * beta) * y - 1.0)
+    box = Box(y, np.zeros(m), np.ones(m), np.zeros(m), np.diag(K).copy(), beta.copy(), v, np.empty(m, np.uint8))
+    take_sides(box, None)
+
+    def value(signed):
+        return 0.5 * signed @ K @ signed - np.abs(signed).sum()
+
+    fall = loops.newton_step(box, K, np.arange(m), 0.0)
+    assert (box.beta >= 0.0).all() and (box.beta <= 1.0).all()
+    assert y @ box.beta == pytest.approx(y @ beta, abs=1e-12)
+    assert fall == pytest.approx(value(y * beta) - value(y * box.beta), abs=1e-10) and fall >= 0.0
+    assert fall > 0.0 or (box.beta == beta).all()

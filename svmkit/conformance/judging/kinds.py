@@ -134,13 +134,13 @@ def judge_ranking(
     P, dual = primal(w), a.astype(Exact).sum() - of_pairs @ of_pairs / 2 - Exact(ridge) * (a.astype(Exact) @ a) / 2
     verdict, claim = Verdict.measure(P, dual), fit.solutions[0].certificate
     free = ROUNDING * float((np.abs(values.X) @ np.abs(w)).max() * C * len(Z) / max(P, Exact(1e-300)))
-    if abs(claim.primal - P) > max(TINY, free) * abs(P):
+    if not abs(claim.primal - P) <= max(TINY, free) * abs(P):  # so for what is not a number
         verdict.false.append(f"objective {claim.primal:.9g}: it is {float(P):.9g}")
     least = min(P, primal(of_pairs))
-    if claim.dual is not None and claim.dual > least + TINY * abs(least):
+    if claim.dual is not None and not claim.dual <= least + TINY * abs(least):
         verdict.false.append(f"dual_objective {claim.dual:.9g} is above P = {float(least):.9g} of a model")
     true = float((P - claim.dual) / max(abs(P), Exact(1e-300))) if claim.dual is not None else np.inf
-    if claim.gap is not None and true > max(claim.gap, TINY) * (1 + 1e-6):
+    if claim.gap is not None and not true <= max(claim.gap, TINY) * (1 + 1e-6):
         verdict.false.append(f"gap {claim.gap:.3g}: that of its P and D is {true:.3g}")
     if tol is not None and fit.status is Status.CONVERGED and true > tol + TINY:
         verdict.false.append(f"converged at {tol:g}: the gap is {true:.3g}")

@@ -152,6 +152,14 @@ def test_the_parts_of_a_lost_worker_go_to_the_least_loaded_and_come_to_one_that_
     assert sum(placement.share(p) for p in range(9)) == pytest.approx(3.0)
 
 
+@pytest.mark.parametrize(("bare", "moved"), [(80, [0]), (81, [])])
+def test_a_part_moves_if_the_fullest_worker_has_nine_tenths_then_and_no_more(bare, moved):
+    placement = Placement([10, 90, bare])
+    placement.worker_of.update({0: "a", 1: "a", 2: "b"})
+    assert placement.level({"a": 1, "b": 1}) == moved
+    assert placement.worker_of[0] == ("b" if moved else "a")
+
+
 def test_workers_that_are_paused_or_silent_are_not_given_parts():
     watch = Watch(None)
 

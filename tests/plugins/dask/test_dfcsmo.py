@@ -10,9 +10,10 @@ from svmkit_dask.dfcsmo import DFCSMO
 from svmkit_dask.driver.problem import ScatteredQP
 from svmkit_dask.driver.session import LocalWorkers, Session
 from svmkit_dask.parts.part import MemoryPart
-from svmkit_dask.worker.answers import Message
-from svmkit_dask.worker.rows import Features, Portion, Space, Spec
+from svmkit_dask.worker.answers import Message, answer
+from svmkit_dask.worker.rows import Features, Portion, Rows, Space, Spec
 
+from svmkit import fit
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import RBF, Linear
@@ -20,6 +21,7 @@ from svmkit.kernels.gram import Gram
 from svmkit.losses import Hinge, SquaredHinge
 from svmkit.problems.box import BoxQP
 from svmkit.solver import Gap, Progress, Status, solve
+from svmkit.solver.smo import box as smo_box
 
 HINGE = Hinge()
 SMALL = DFCSMO(first=30)
@@ -215,3 +217,31 @@ def test_messages_say_which_state_they_belong_to():
     session = scattered(X, y, RBF(0.3)).session
     with pytest.raises(SvmkitError, match="loses its rows"):
         session.ask(Message("survey", 7, options={"level": 0.0, "wanted": 3}))
+
+
+@pytest.mark.parametrize("stop", [0.3, 0.1])
+def test_a_part_solves_for_the_rows_that_violate_and_those_between_their_bounds(stop):
+    """Others keep their weights; the objective falls, within the bounds and with the sum of the weights kept."""
+    X, y = data(200)
+    model = fit(X, y, solver="smo", kernel=RBF(0.3), stop=Gap(stop)).model
+    beta = np.zeros(200)
+    beta[[int(np.flatnonzero((row == X).all(axis=1))[0]) for row in model.vectors]] = np.abs(model.coef[0])
+    space = Space(RBF(0.3), Extent.measure(RBF(0.3), X), X.shape[1])
+    codes = (y > 0).astype(np.int64)
+    rows = Rows(Portion(Features(MemoryPart(X, y), space), codes, np.ones(200)), Spec(0, 1, 1.0, np.ones(2), HINGE))
+    signs, K = rows.box.y, Gram(RBF(0.3), X).block(np.arange(200), np.arange(200))
+    rows.box.beta[:] = beta
+    rows.take(1, K @ (signs * beta))
+    level, bits = float(np.median(rows.box.v[(beta > 0.0) & (beta < 1.0)])), smo_box.UP | smo_box.LOW
+    rise = np.where(rows.box.side & smo_box.UP, level - rows.box.v, -np.inf)
+    fall = np.where(rows.box.side & smo_box.LOW, rows.box.v - level, -np.inf)
+    taken = np.flatnonzero((np.maximum(rise, fall) > 0.0) | (rows.box.side & bits == bits))
+    assert 0 < len(taken) < 150
+    options = {"level": level, "most": 200, "memory": 1 << 20, "inner": 1e-6}
+    block = answer(rows, Message("block", options=options), None, None)
+    assert len(block.positions) and np.isin(block.positions, taken).all()
+    after = beta.copy()
+    after[block.positions] += block.values
+    assert after.min() >= 0.0 and after.max() <= 1.0 and signs @ after == pytest.approx(signs @ beta, abs=1e-9)
+    before, now = (0.5 * (signs * b) @ K @ (signs * b) - b.sum() for b in (beta, after))
+    assert now < before

@@ -153,6 +153,17 @@ def test_what_a_killed_process_left_is_removed(tmp_path, source):
     mine.discard()
 
 
+def test_what_a_killed_process_left_and_cannot_be_removed_is_left(tmp_path, source, monkeypatch):
+    """Another process removes it at the same time, or it is no folder: nothing that a load needs."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    mine = Writer(tmp_path, "mine", "mine")
+    theirs = tmp_path / mine._folder.name.replace(f".{os.getpid()}.", f".{ended.pid}.")
+    theirs.write_text("")
+    assert len(rows(source.load(tmp_path, 0))) == len(rows(source.load(None, 0)))
+    mine.discard()
+
+
 def _load(source, cache, barrier, results):
     barrier.wait(60)
     results.put(float(rows(source.load(cache, 0)).sum()))

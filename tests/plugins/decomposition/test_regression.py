@@ -13,8 +13,11 @@ from svmkit import fit, plugins
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.gram.complete import CompleteGram, CompleteKernel
+from svmkit.losses import loss_names
 from svmkit.problems.tube import TubeQP
 from svmkit.solver import Gap, Iterations, solve
+from svmkit.solver.sampler import Draws
+from svmkit.solver.smo.box import l1_part, take_sides
 from svmkit.solver.solution import Status
 
 pytestmark = pytest.mark.usefixtures("one_pool")
@@ -202,3 +205,35 @@ def test_a_small_set_is_trained_in_slices():
     assert solution.certificate.gap <= 1e-6 and problem.gram.kernel_values <= len(t) ** 2
     again = solve(TubeQP(list(grams(X, gamma))[1], t, 10.0, 0.1), solver, stop=Gap(1e-6), start=solution.point)
     assert again.n_iter <= solution.n_iter // 4 and again.certificate.gap <= 1e-6
+
+
+@pytest.mark.parametrize("loss", loss_names("regress"))
+@pytest.mark.parametrize("name", NAMES)
+def test_every_report_is_that_of_the_weights(name, loss):
+    """The gradient, the sides and the objective, which steps bring forward, are those from scratch."""
+    X, t = make_friedman1(60, n_features=6, noise=0.5, random_state=0)
+    options = {"tau": 0.2} if loss in ("expectile", "quantile") else {}
+    solver = plugins.load("solver", name)
+    if loss not in solver.loss_names("regress"):
+        pytest.skip(f"{name} does not take {loss}")
+    solver, own = plugins.build("solver", name, {"loss": loss}), plugins.build("loss", loss, options)
+    C = np.random.default_rng(0).uniform(0.5, 3.0, 60)
+    for gram in (Gram(RBF(0.5), X), CompleteKernel(RBF(0.5), X, [np.arange(60)], 1 << 20).gram(0, 0)):
+        problem = TubeQP.from_loss(gram, t, C, own)
+        state, kinks = (
+            solver.init(problem, None, Draws(plugins.build("sampler", "full"), np.ones(60), 0)),
+            l1_part(problem),
+        )
+        for _ in range(300):
+            info, point, box = solver.step(state), state.point, state.box
+            gradient = problem.gradient(point)
+            assert problem.infeasible(point) is None
+            np.testing.assert_allclose(box.v, problem.signs * gradient, rtol=1e-9, atol=1e-9)
+            sides = box.side.copy()
+            take_sides(box, kinks)
+            np.testing.assert_array_equal(box.side, sides)
+            assert info.objective == pytest.approx(problem.value(point, gradient), rel=1e-9)
+            assert info.n_support == np.count_nonzero(point)
+            if info.gap < 1e-6:
+                break
+        assert info.gap < 1e-6 and problem.certificate(point).gap < 2e-6

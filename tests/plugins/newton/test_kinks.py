@@ -10,13 +10,15 @@ from sklearn.svm import SVC, SVR, LinearSVC
 from support import newton
 from support.newton import steps, trained
 from support.problems import make
+from svmkit_newton.many import _first_shares
 from svmkit_newton.proximal import put_centre, shares_of
 
 from svmkit import fit
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
-from svmkit.losses import AbsoluteError, EpsilonInsensitive, Hinge, Huber, Quantile
+from svmkit.losses import AbsoluteError, EpsilonInsensitive, Hinge, Huber, Quantile, SquaredHinge
 from svmkit.losses.base import Family
+from svmkit.losses.residual import Expectile, SquaredError
 from svmkit.losses.terms import Terms, conjugates, loss_values
 from svmkit.problems.risks.points import make_two_sided
 from svmkit.solver.auto import FEW_COLUMNS, FLAT, LONG, fastest
@@ -60,6 +62,17 @@ def dual_by_scipy(X, target, C, loss, bias):
     return -scipy.optimize.minimize(
         value, np.zeros(2 * m), jac=True, method="L-BFGS-B", bounds=bounds, options=tight
     ).fun
+
+
+@pytest.mark.parametrize(
+    "loss", [*LOSSES, Huber(0.4), SquaredHinge(), SquaredError(), Expectile(0.3)], ids=lambda loss: loss.name
+)
+def test_the_many_problems_of_pairs_have_the_shares_of_one(loss):
+    _, target, C = samples(loss, m=40)
+    terms = loss.terms(target, C)
+    shares, finite = _first_shares(make_two_sided(terms).rows)
+    np.testing.assert_array_equal(shares, shares_of(terms))
+    assert finite
 
 
 # --- optima
