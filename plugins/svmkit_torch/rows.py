@@ -1,0 +1,158 @@
+"""X on a device, dense or CSR: some of its rows as a tensor of one precision, less an origin."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+SCARCE = 0.05  # part of entries that are stored below which a product with CSR is faster than with a dense tile
+
+
+class Rows(ABC):
+    """Rows (n, d) on a device; `entries` is the most entries of a row, and `sparse` says whether they are CSR."""
+
+    sparse: bool = False
+
+    def __init__(self, n: int, d: int, device: torch.device) -> None:
+        self.n, self.d, self.device = n, d, device
+
+    @property
+    @abstractmethod
+    def entries(self) -> int:
+        """The largest number of entries of a row that take part in a sum."""
+
+    @abstractmethod
+    def dense(self, at: Any, dtype: torch.dtype, origin: torch.Tensor | None = None) -> torch.Tensor:
+        """Return the rows `at`, a slice or a tensor of int64, less an origin of float64 unless it is empty."""
+
+    def stored(self, at: Any, dtype: torch.dtype, origin: torch.Tensor) -> torch.Tensor:
+        """Return the rows `at` as `dense` does, or as a sparse CSR tensor where products with it are faster."""
+        return self.dense(at, dtype, origin)
+
+    def norms(self, at: Any, origin: torch.Tensor) -> torch.Tensor:
+        """Return |x - origin|^2 of the rows `at` in float64."""
+        rows = self.dense(at, torch.float64, origin)
+        return torch.linalg.vecdot(rows, rows)
+
+
+class DenseRows(Rows):
+    """Rows of a dense tensor X (n, d), which is not copied."""
+
+    def __init__(self, X: torch.Tensor) -> None:
+        super().__init__(*X.shape, X.device)
+        self.X = X
+
+    @property
+    def entries(self) -> int:
+        return self.d
+
+    def dense(self, at, dtype, origin=None):
+        rows = self.X[at]
+        if origin is not None and origin.numel():
+            rows = rows.to(torch.float64) - origin
+        return rows.to(dtype)
+
+
+class SparseRows(Rows):
+    """Rows of a CSR matrix: pointers and column numbers, and the values of both precisions once they are needed."""
+
+    sparse = True
+
+    def __init__(self, shape: tuple[int, int], pointers, columns, entries: torch.Tensor) -> None:
+        super().__init__(*shape, entries.device)
+        self.pointers, self.columns, self._entries = pointers, columns, {entries.dtype: entries}
+        self._given = entries
+        self.counts = pointers[1:] - pointers[:-1]
+
+    @cached_property
+    def entries(self) -> int:
+        return int(self.counts.max()) if self.n else 0
+
+    @cached_property
+    def scarce(self) -> bool:
+        """Whether products are computed from the stored entries."""
+        able = self.device.type in ("cpu", "cuda", "xpu")
+        return able and len(self.columns) < SCARCE * self.n * self.d
+
+    def _of(self, dtype: torch.dtype) -> torch.Tensor:
+        if dtype not in self._entries:
+            self._entries[dtype] = self._given.to(dtype)
+        return self._entries[dtype]
+
+    def _positions(self, at: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the positions of the entries of rows `at`, and the pointers of a CSR matrix of these rows."""
+        counts = self.counts[at]
+        pointers = torch.zeros(len(at) + 1, dtype=torch.int64, device=self.device)
+        torch.cumsum(counts, 0, out=pointers[1:])
+        shift = torch.repeat_interleave(self.pointers[:-1][at] - pointers[:-1], counts)
+        return torch.arange(len(shift), device=self.device) + shift, pointers
+
+    def _csr(self, at, dtype) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return pointers, column numbers and values of the rows `at`."""
+        if isinstance(at, slice):
+            lo, hi, _ = at.indices(self.n)
+            pointers = self.pointers[lo : hi + 1] - self.pointers[lo]
+            here = slice(int(self.pointers[lo]), int(self.pointers[hi]))
+        else:
+            here, pointers = self._positions(at)
+        return pointers, self.columns[here], self._of(dtype)[here]
+
+    def dense(self, at, dtype, origin=None):
+        pointers, columns, entries = self._csr(at, dtype)
+        n = len(pointers) - 1
+        row = torch.repeat_interleave(torch.arange(n, device=self.device), pointers[1:] - pointers[:-1])
+        rows = torch.zeros((n, self.d), dtype=dtype, device=self.device)
+        rows[row, columns] = entries
+        return rows
+
+    def stored(self, at, dtype, origin):
+        if not self.scarce:
+            return self.dense(at, dtype)
+        pointers, columns, entries = self._csr(at, dtype)
+        shape = (len(pointers) - 1, self.d)
+        return torch.sparse_csr_tensor(pointers, columns, entries, shape, check_invariants=False)
+
+    def norms(self, at, origin):
+        pointers, _, entries = self._csr(at, torch.float64)
+        counts = pointers[1:] - pointers[:-1]
+        return torch.segment_reduce(entries.square(), "sum", lengths=counts, unsafe=True, initial=0.0)
+
+
+def rows_on(X: Any, device: torch.device) -> Rows:
+    """Return the rows of X on a device; a tensor that is there is not copied.
+
+    Parameters
+    ----------
+    X : ndarray, CSR or tensor of shape (n, d), float32 or float64
+        The samples.
+    device : torch.device
+        Where they are wanted.
+    """
+    if isinstance(X, torch.Tensor):
+        return DenseRows(X.detach().to(device))
+    if not sp.issparse(X):
+        return DenseRows(torch.as_tensor(np.ascontiguousarray(X), device=device))
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    index = [torch.as_tensor(part.astype(np.int64, copy=False), device=device) for part in (X.indptr, X.indices)]
+    return SparseRows(X.shape, *index, torch.as_tensor(X.data, device=device))
+
+
+def _warn_nobody() -> None:
+    """Make torch's warnings, which it gives once, about arrays that are only read and about sparse CSR tensors."""
+    only_read = np.zeros(1)
+    only_read.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.as_tensor(only_read)
+        torch.sparse_csr_tensor(torch.tensor([0, 1]), torch.tensor([0]), torch.tensor([1.0]), (1, 1))
+
+
+_warn_nobody()

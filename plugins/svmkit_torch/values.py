@@ -1,0 +1,336 @@
+"""Kernel values on a device: the rows of X there, and blocks and products of them that stay there.
+
+float64 values have the error bounds of `svmkit.kernels.forms`, since each is computed in the order that they assume: sums
+of products in any order, |x|^2 + |z|^2 - 2 x.z less an origin, powers by products. float32 is for iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from svmkit.kernels.extent import (
+    FAR,
+    FARTHEST,
+    LARGEST,
+    NOWHERE,
+    SMALLEST,
+    Extent,
+    fits_float32_rows,
+    require_computable,
+)
+from svmkit.kernels.forms import LAPLACIAN, LINEAR, POLY, RBF, SIGMOID, Argument, Scalars, UnknownForm, difference_error
+from svmkit.kernels.functions import Kernel
+from svmkit.kernels.rounding import largest_value, value_error
+from svmkit_torch.arithmetic import plain_arithmetic
+from svmkit_torch.memory import Tiles
+from svmkit_torch.rows import rows_on
+
+CANCELS = 1e-10  # error of a float64 value above which distances are sums of differences
+PANEL = 1024  # rows whose products are summed together before they are added to the sums of those before
+
+
+def _power(t: torch.Tensor, degree: int) -> torch.Tensor:
+    """Return t^degree by products: degree - 1 roundings at most, on every device."""
+    power, square = None, t
+    while degree:
+        if degree & 1:
+            power = square if power is None else power * square
+        degree >>= 1
+        if degree:
+            square = square * square
+    assert power is not None
+    return power
+
+
+def apply_form(t: torch.Tensor, scalars: Scalars) -> torch.Tensor:
+    """Return the function of a kernel at arguments t, which it may overwrite.
+
+    Parameters
+    ----------
+    t : tensor of float32 or float64
+        x.z, |x - z|^2 or |x - z|_1, as the form says.
+    scalars : Scalars
+        The parameters of the kernel, with the number of its form.
+    """
+    match scalars.form:
+        case form if form == LINEAR:
+            return t
+        case form if form in (RBF, LAPLACIAN):
+            return t.mul_(-scalars.gamma).exp_()
+        case form if form == POLY:
+            return _power(t.mul_(scalars.gamma).add_(scalars.coef0), scalars.degree)
+        case form if form == SIGMOID:
+            return t.mul_(scalars.gamma).add_(scalars.coef0).tanh_()
+    raise UnknownForm(scalars.form)
+
+
+def values(kernel: Kernel, Z: torch.Tensor, sq_z: torch.Tensor, rows: Any, sq: torch.Tensor) -> torch.Tensor:
+    """Return k(Z[b], rows[a]) at [b, a] from dot products, in the precision of Z, shape (q, n).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        One with a form of x.z or |x - z|^2, resolved.
+    Z : tensor of shape (q, d)
+        Vectors less the origin.
+    sq_z : tensor of shape (q,)
+        Their |z|^2.
+    rows : tensor of shape (n, d), dense or sparse CSR
+        Vectors less the origin, of the type of Z.
+    sq : tensor of shape (n,)
+        Their |x|^2.
+    """
+    form = kernel.form
+    assert form is not None
+    dots = Z @ rows.T if rows.layout == torch.strided else (rows @ Z.T).T
+    if form.argument is Argument.SQUARE:
+        dots.mul_(-2.0).add_(sq[None, :]).add_(sq_z[:, None]).clamp_(min=0.0)
+    elif form.argument is not Argument.DOT:
+        raise UnknownForm(form.argument)
+    return apply_form(dots, kernel.scalars)
+
+
+def difference_values(kernel: Kernel, Z: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """Return k(Z[b], rows[a]) at [b, a] of a kernel of x - z from true differences, in the precision of Z.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        One with a form of |x - z|^2 or |x - z|_1, resolved.
+    Z, rows : tensor of shapes (q, d) and (n, d)
+        Vectors, dense.
+    """
+    assert kernel.form is not None
+    square = kernel.form.argument is Argument.SQUARE
+    exact = "donot_use_mm_for_euclid_dist"
+    t = torch.cdist(Z[None], rows[None], p=2.0 if square else 1.0, compute_mode=exact)[0]
+    return apply_form(t.mul_(t) if square else t, kernel.scalars)
+
+
+class DeviceRows:
+    """The rows of one X on a device, for one kernel that has a form, and blocks and products of them that stay there.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel, resolved.
+    X : ndarray, CSR or tensor of shape (n, d), float32 or float64
+        The samples. A tensor on the device is not copied.
+    device : torch.device or str
+        Where the rows are kept and values are computed.
+    extent : Extent, optional
+        That of the vectors that take part; by default that of X.
+
+    Attributes
+    ----------
+    kernel, n, d, device
+        The kernel, the number of rows and of columns, and the device.
+    rows : Rows
+        X on the device.
+    origin : tensor of float64, shape (d,) or (0,)
+        What is subtracted from all rows; empty for nothing.
+    sq : tensor of float64, shape (n,)
+        |x - origin|^2 of each row.
+    single, rough_single : bool
+        Whether float32 does for values, and for values that are only summed up; elsewhere float64 is used.
+    error, largest : float
+        Bounds on the error of a float64 value and on the size of a value.
+    tiles : Tiles
+        The memory that the arrays of a tile may take.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import torch
+    >>> from svmkit.kernels import RBF
+    >>> from svmkit_torch.values import DeviceRows
+    >>> rows = DeviceRows(RBF(1.0), np.array([[0.0], [1.0], [9.0]]), "cpu")
+    >>> rows.block(torch.tensor([0]), torch.tensor([0, 1]), torch.float64).numpy().round(4).tolist()
+    [[1.0, 0.3679]]
+    """
+
+    def __init__(self, kernel: Kernel, X: Any, device: torch.device | str, extent: Extent | None = None) -> None:
+        assert kernel.form is not None
+        self.kernel, self.form, self.scalars = kernel, kernel.form, kernel.scalars
+        self.device = torch.device(device)
+        self.tiles = Tiles(self.device)
+        self.rows = rows_on(X, self.device)
+        self.n, self.d = self.rows.n, self.rows.d
+        with plain_arithmetic(self.device):
+            self._place(extent)
+
+    def _place(self, extent: Extent | None) -> None:
+        """Choose the origin, and decide which values float32 does for, as `svmkit.kernels.engines.products` does."""
+        if extent is None:
+            extent = self._measure()
+        elif self.rows.sparse:
+            extent = extent.around_zero()
+        self.origin = torch.as_tensor(extent.origin, dtype=torch.float64, device=self.device)
+        self.sq = self._norms(self.origin)
+        self.reach = max(extent.reach, float(self.sq.max()) if self.n else 0.0)
+        require_computable(self.kernel, self.reach)
+        l1 = self.form.argument is Argument.L1
+        self.cancels = l1 or (self.form.is_radial and self._summed_error() > CANCELS)
+        if self.cancels:
+            self.origin = torch.as_tensor(NOWHERE, dtype=torch.float64, device=self.device)
+        exponent = self.scalars.gamma * self.form.distance(self.d, self.reach)
+        held = self.reach <= LARGEST and SMALLEST <= self.scalars.gamma <= LARGEST and fits_float32_rows(self.largest)
+        fits = held and (l1 or not self.cancels)
+        self.single = fits and not exponent > FAR
+        square = self.form.argument is Argument.SQUARE
+        self.rough_single = self.single or (fits and square and not exponent > FARTHEST)
+
+    def _measure(self) -> Extent:
+        """Return the extent of X, as `Extent.measure` does."""
+        norms = self._norms(torch.empty(0, dtype=torch.float64, device=self.device))
+        extent = Extent(NOWHERE, float(norms.max()) if self.n else 0.0)
+        moves = self.form.argument is Argument.SQUARE and not self.rows.sparse
+        if not moves or self.scalars.gamma * extent.reach <= FAR:
+            return extent
+        mean = torch.zeros(self.d, dtype=torch.float64, device=self.device)
+
+        def add(here: slice) -> None:
+            mean.add_(self.rows.dense(here, torch.float64).sum(dim=0) / self.n)
+
+        self.tiles.run(self.n, self._bytes(torch.float64), add)
+        if not bool(mean.isfinite().all()):
+            return extent
+        around = Extent(mean.cpu().numpy(), float(self._norms(mean).max()))
+        return around if around.reach * 4.0 < extent.reach else extent
+
+    def _norms(self, origin: torch.Tensor) -> torch.Tensor:
+        """Return |x - origin|^2 of all rows in float64."""
+        norms = torch.empty(self.n, dtype=torch.float64, device=self.device)
+
+        def measure(here: slice) -> None:
+            norms[here] = self.rows.norms(here, origin)
+
+        self.tiles.run(self.n, self._bytes(torch.float64), measure)
+        return norms
+
+    def _summed_error(self) -> float:
+        """Return the bound on the error of values that are computed from sums and products."""
+        return value_error(self.kernel, self.rows.entries, self.reach)
+
+    @cached_property
+    def error(self) -> float:
+        """A bound on |computed - exact| of a float64 value."""
+        if not self.cancels:
+            return self._summed_error()
+        entries = min(self.d, 2 * self.rows.entries) if self.rows.sparse else self.d
+        return difference_error(self.scalars, entries + 3)  # a root and its square
+
+    @cached_property
+    def largest(self) -> float:
+        """A bound on |k(x, z)|."""
+        return largest_value(self.kernel, self.rows.entries, self.reach)
+
+    def precision(self, dtype: torch.dtype, rough: bool = False) -> torch.dtype:
+        """Return the precision in which values are computed that are asked for in `dtype`, or only summed up."""
+        return dtype if self.single or (rough and self.rough_single) else torch.float64
+
+    def moved(self, at: Any, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return rows of X less the origin as a dense tensor of this type, and their |x|^2.
+
+        Parameters
+        ----------
+        at : slice or tensor of int64
+            Which rows.
+        dtype : torch.dtype
+            float32 or float64.
+        """
+        return self.rows.dense(at, dtype, self.origin), self.sq[at].to(dtype)
+
+    def block(
+        self, idx: torch.Tensor, at: torch.Tensor, dtype: torch.dtype = torch.float32, rough: bool = False
+    ) -> torch.Tensor:
+        """Return k(x_i, x_j) for i in `idx` and j in `at` on the device, shape (len(idx), len(at)).
+
+        Parameters
+        ----------
+        idx, at : tensor of int64
+            Rows of X.
+        dtype : {torch.float32, torch.float64}, default=float32
+            Type of the values. They are computed in float64 where float32 would be off by more than about 1e-5.
+        rough : bool, default=False
+            Whether float32 values may be off by up to 5e-4, which only a sum can bear.
+        """
+        out = torch.empty((len(idx), len(at)), dtype=dtype, device=self.device)
+
+        def write(panel: slice) -> None:
+            Z, sq_z = self.moved(idx[panel], self.precision(dtype, rough))
+            self.fill(Z, sq_z, at, lambda here, part: out[panel, here].copy_(part))
+
+        self.panels(len(idx), write)
+        return out
+
+    def product(
+        self, idx: torch.Tensor, coef: torch.Tensor, at: torch.Tensor | None = None, dtype=torch.float64
+    ) -> torch.Tensor:
+        """Return K[at, idx] @ coef on the device in float64, shape (len(at), p), without storing the kernel values.
+
+        Parameters
+        ----------
+        idx : tensor of int64, shape (q,)
+            Rows of X that have coefficients.
+        coef : tensor of float64, shape (q, p)
+            Coefficients.
+        at : tensor of int64, optional
+            Rows of the result; all by default.
+        dtype : {torch.float64, torch.float32}, default=float64
+            Precision of the values and of their sums over a panel.
+        """
+        out = torch.zeros((self.n if at is None else len(at), coef.shape[1]), dtype=torch.float64, device=self.device)
+        kept = self.precision(dtype, rough=True)
+        for lo in range(0, len(idx), PANEL):
+            self._add_panel(idx[lo : lo + PANEL], coef[lo : lo + PANEL].to(kept), at, out)
+        return out
+
+    def _add_panel(self, idx, weights, at, out) -> None:
+        """Add the products with the rows `idx`, a panel, to `out`."""
+
+        def add(part: slice) -> None:
+            Z, sq_z = self.moved(idx[part], weights.dtype)
+            self.add_product(Z, sq_z, weights[part], at, out)
+
+        self.panels(len(idx), add)
+
+    def add_product(self, Z, sq_z, weights, at, out) -> None:
+        """Add the products of vectors Z (q, d), with weights (q, p) of their type, to `out` (len(at), p)."""
+        self.fill(Z, sq_z, at, lambda here, part: out[here].add_(part.T @ weights))
+
+    def panels(self, q: int, use: Callable[[slice], object]) -> None:
+        """Call `use` with slices of q vectors, which are dense while they are used: at most `PANEL`."""
+        self.tiles.run(q, 4 * self._bytes(torch.float64), use, PANEL)
+
+    def fill(
+        self, Z: torch.Tensor, sq_z: torch.Tensor, at: torch.Tensor | None, use: Callable[[slice, torch.Tensor], object]
+    ) -> None:
+        """Call `use` with each slice of `at` and the values of Z with these rows of X, in the type of Z.
+
+        Parameters
+        ----------
+        Z, sq_z : tensor of shapes (q, d) and (q,)
+            Vectors less the origin, and their |z|^2.
+        at : tensor of int64, optional
+            Rows of X; all by default.
+        use : callable
+            use(here, values) gets values (q, rows of the slice).
+        """
+        with plain_arithmetic(self.device):
+            n, each = self.n if at is None else len(at), self._bytes(Z.dtype, len(Z))
+            self.tiles.run(n, each, lambda here: use(here, self._values(Z, sq_z, here if at is None else at[here])))
+
+    def _values(self, Z: torch.Tensor, sq_z: torch.Tensor, at: Any) -> torch.Tensor:
+        if self.cancels:
+            return difference_values(self.kernel, Z, self.rows.dense(at, Z.dtype))
+        rows = self.rows.stored(at, Z.dtype, self.origin)
+        return values(self.kernel, Z, sq_z, rows, self.sq[at].to(Z.dtype))
+
+    def _bytes(self, dtype: torch.dtype, q: int = 0) -> int:
+        """Return the bytes of the arrays that values of one row with q vectors take."""
+        return dtype.itemsize * (2 * q + 2 * self.d + 4)
