@@ -114,6 +114,6 @@ class Tiles:
 def no_room(device: torch.device, size: int, what: str = "the smallest block") -> str:
     """Return the line that says that a device has no room."""
     return (
-        f"device {device} has no room for {what}, {size:,} bytes: end other processes there, take a smaller --memory, or "
-        "train on device=cpu"
+        f"device {device} has no room for {what}, {size:,} bytes: end other processes there, take a smaller --memory, "
+        "or train on device=cpu"
     )

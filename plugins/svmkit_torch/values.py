@@ -1,7 +1,7 @@
 """Kernel values on a device: the rows of X there, and blocks and products of them that stay there.
 
-float64 values have the error bounds of `svmkit.kernels.forms`, since each is computed in the order that they assume: sums
-of products in any order, |x|^2 + |z|^2 - 2 x.z less an origin, powers by products. float32 is for iterations.
+float64 values have the error bounds of `svmkit.kernels.forms`, since each is computed in the order that they assume:
+sums of products in any order, |x|^2 + |z|^2 - 2 x.z less an origin, powers by products. float32 is for iterations.
 """
 
 from __future__ import annotations

@@ -17,3 +17,12 @@ def found():
 def where(request):
     """A device, as torch names it."""
     return request.param
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    """Threads of torch that wait spin, which other tests beside these would feel."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

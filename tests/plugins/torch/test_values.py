@@ -50,18 +50,18 @@ def test_values_and_products_are_within_their_bounds(kernel, storage, data, wher
     rows = DeviceRows(kernel, X, where)
     idx, at, every = np.arange(40), np.arange(0, N, 7), np.arange(N)
     exact = Values(kernel.name, kernel.params, X)
-    truth = exact(idx, at)
+    truth = exact(every, idx).T  # symmetric, and computed by columns
     place = [torch.as_tensor(part, device=where) for part in (idx, at, every)]
     values = rows.block(*place[:2], torch.float64).cpu().numpy()
-    assert np.abs(values - truth).max() <= rows.error and np.abs(truth).max() <= rows.largest * (1 + 1e-12)
+    assert np.abs(values - truth[:, at]).max() <= rows.error and np.abs(truth).max() <= rows.largest * (1 + 1e-12)
     if rows.largest < 1e30:
         for rough, bound in ((False, 2e-5), (True, 5e-4)):
             single = rows.block(*place[:2], torch.float32, rough).cpu().numpy()
-            assert np.abs(single - truth).max() <= bound * max(1.0, rows.largest)
+            assert np.abs(single - truth[:, at]).max() <= bound * max(1.0, rows.largest)
     coef = np.random.default_rng(1).normal(size=(N, 2))
     product = rows.product(place[2], torch.as_tensor(coef, device=where), place[0]).cpu().numpy()
     bound = product_error(rows.error, rows.largest, PANEL, N, float(np.abs(coef).sum(axis=0).max()))
-    assert np.abs(product - exact(idx, every) @ coef).max() <= bound
+    assert np.abs(product - truth @ coef).max() <= bound
 
 
 def test_tf32_and_autocast_of_the_process_change_nothing(where):
@@ -115,8 +115,8 @@ class Full:
 
 
 def test_out_of_memory_halves_the_tiles_and_changes_no_value(where):
-    X, idx = clouds(), torch.arange(N, device=where)
-    coef = torch.randn(N, 1, dtype=torch.float64, device=where)
+    X, idx = clouds()[:200], torch.arange(200, device=where)
+    coef = torch.randn(200, 1, dtype=torch.float64, device=where)
     truth = DeviceRows(RBF(0.3), X, where).product(idx, coef)
     rows = DeviceRows(RBF(0.3), X, where)
     full = Full(rows, 3)
