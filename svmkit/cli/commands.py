@@ -126,15 +126,14 @@ def evaluate(options: Options) -> None:
     and NDCG within groups.
     """
     from svmkit.cli.evaluating import report
-    from svmkit.cli.evaluating.truth import add_truth
+    from svmkit.cli.evaluating.truth import load_truth
     from svmkit.tasks import task_named
 
     plot = options.plot
     if plot:
         report.require_drawable(plot)
     model = load_model(options.model, options.tracking_uri)
-    test = load_for(model, options)
-    test = add_truth(test, model, options)
+    test = load_truth(model, options)
     model = model.widened(test.n_features)
     evaluated = task_named(model.task).evaluate(model, test, options.threads)
     for line in evaluated.notes:

@@ -19,6 +19,7 @@ from svmkit.runtime.terminal import console, say, visible
 
 if TYPE_CHECKING:
     from svmkit.data import Dataset
+    from svmkit.data.prepare.reading import Reading
     from svmkit.model.model import SVMModel
     from svmkit.tracking import Tracker
     from svmkit.training.callbacks import Display
@@ -99,7 +100,7 @@ def load_model(source: str, tracking_uri: str | None) -> SVMModel:
         return SVMModel.load(tracker(tracking_uri).fetch(source, folder))
 
 
-def load_for(model: SVMModel, options: Any, *, labelled: bool = True) -> Dataset:
+def load_for(model: SVMModel, options: Any, *, labelled: bool = True, reading: Reading | None = None) -> Dataset:
     """Load the data of a command in the form that a model was trained on: its columns, with holes if it fills them.
 
     Under --strict, an svmlight file with features that the model does not know is refused; else the data have these
@@ -114,6 +115,7 @@ def load_for(model: SVMModel, options: Any, *, labelled: bool = True) -> Dataset
         wider=not (options.strict or holes or model.encoding),
         encoding=model.encoding,
         labelled=labelled,
+        reading=reading,
         holes=holes,
     )
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 OF_A_STREAM = {
     name: f"--{name.replace('_', '-')} belongs to a stream: svmkit train -" for name in ("classes", "on_error", "block")
 }
-_OF_A_TABLE = ("decimal", "encoding", "drop", "only", "categorical", "groups")
+_OF_A_TABLE = ("decimal", "encoding", "drop", "only", "categorical", "groups", "event")
 LEAST_BYTES = 1 << 16  # of memory, for a number without a unit
 NOT_OF_A_STREAM = {
     "test_size": "rows cannot be held out of a stream: give --test FILE",
@@ -92,8 +92,8 @@ class Options(SimpleNamespace):
         from svmkit.data.prepare.reading import Reading
 
         columns = (self.drop, self.only, self.categorical)
-        groups = label_column(getattr(self, "groups", None))
-        return Reading(label_column(self.label), self.decimal, self.encoding, *columns, groups)
+        related = (label_column(getattr(self, name, None)) for name in ("groups", "event"))
+        return Reading(label_column(self.label), self.decimal, self.encoding, *columns, *related)
 
 
 def merge_file(context: Any, given: dict[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class Dataset:
         What the labels are for; None as long as nobody has decided it (`svmkit.data.classes.with_task`).
     groups : ndarray of shape (n_samples,) or None
         The group of each sample, numbers or text, from the column that `Reading.groups` names, or by
-        `svmkit.data.groups.add_groups`.
+        `qid:` of an svmlight file (`svmkit.data.groups.add_groups`).
     observed : bool ndarray of shape (n_samples,) or None
         Whether the event of each sample was observed, so that its label is no censored time.
 

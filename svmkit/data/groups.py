@@ -1,10 +1,9 @@
-"""The groups of samples, and which times were observed: `qid:` of svmlight files, and columns of tables."""
+"""The groups of samples: `qid:` of svmlight files, what files may name them, folds and tests of whole groups."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -14,83 +13,46 @@ from svmkit.data.places.sources import find, several
 from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError
 
-_TRUTH = {"1": True, "1.0": True, "true": True, "yes": True, "0": False, "0.0": False, "false": False, "no": False}
 
-
-def add_groups(
-    data: Dataset,
-    source: str | os.PathLike[str],
-    groups: str | None = None,
-    event: str | None = None,
-    reading: Reading | None = None,
-) -> Dataset:
-    """Return a data set with the groups of its samples, and which values were observed.
+def add_groups(data: Dataset, source: str | os.PathLike[str]) -> Dataset:
+    """Return a data set with the groups that an svmlight file says by `qid:`; those of a table were read with it.
 
     Parameters
     ----------
     data, source : Dataset, str or path-like
         The data set, and what it was loaded from.
-    groups, event : str, default=None
-        The columns of a table that name groups, and that hold 1 where an event was observed and 0 for a censored time.
-        An svmlight file says its groups by `qid:`.
-    reading : Reading, default=None
-        How the table was read.
 
     Raises
     ------
     InputError
-        The file has no such column, a hole in it, or another flag than 0 and 1.
+        Some lines of the file have no group, or one that is no whole number.
     """
-    kind, place = require_columns(source, groups, event, reading), find(source)
-    if kind in ("table", "parquet"):
-        assert isinstance(place, Path)
-        from svmkit.data.tables.readers import read_column
-
-        reading = reading or Reading()
-        of_rows = None if groups is None else read_column(place, kind, groups, reading)
-        flags = None if event is None else _flags(place, event, read_column(place, kind, event, reading))
-        return replace(data, groups=of_rows, observed=flags)
-    if kind != "svmlight":
+    place = find(source)
+    if isinstance(place, str) or kind_of(place) != "svmlight":
         return data
-    assert isinstance(place, Path)
     from svmkit.data.formats.svmlight import read_groups
 
     return replace(data, groups=read_groups(place))
 
 
-def require_columns(
-    source: str | os.PathLike[str], groups: str | None, event: str | None, reading: Reading | None = None
-) -> str:
-    """Return the kind of a file; raise InputError if it is several, or no table although columns are named.
+def require_columns(source: str | os.PathLike[str], reading: Reading) -> None:
+    """Raise InputError if rows are ranked of several files, or columns are named and the file is no table.
 
     Parameters
     ----------
-    source, groups, event, reading
-        As for `add_groups`.
+    source, reading : str or path-like, Reading
+        As for `load`.
     """
     if several(source) is not None:
         raise InputError(f"{source}: groups are read from one file: join the parts")
     place = find(source)
-    kind = "named" if isinstance(place, str) else kind_of(place, reading.charset if reading else None)
+    kind = "named" if isinstance(place, str) else kind_of(place, reading.charset)
     if kind in ("table", "parquet"):
-        return kind
-    for option, column in (("groups", groups), ("event", event)):
+        return
+    for option, column in (("groups", reading.groups), ("event", reading.event)):
         if column is not None:
             own = "an svmlight file says its groups by qid:, " if kind == "svmlight" and option == "groups" else ""
             raise InputError(f"{source}: --{option} is the column of a table (CSV, TSV, Parquet); {own}leave it out")
-    return kind
-
-
-def drop_columns(reading: Reading, groups: str | None, event: str | None) -> Reading:
-    """Return how a table is read, of which columns of groups and events are no features.
-
-    Parameters
-    ----------
-    reading, groups, event
-        As for `add_groups`.
-    """
-    taken = [column for column in (groups, event) if column is not None]
-    return replace(reading, drop=(*reading.drop, *taken)) if taken and not reading.only else reading
 
 
 def fold_groups(data: Dataset, number: int, n_folds: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -134,15 +96,3 @@ def split_groups(data: Dataset, fraction: float, seed: int) -> tuple[np.ndarray,
 def _codes(data: Dataset) -> np.ndarray:
     """Return the group of each row as a number from 0."""
     return np.arange(data.n_samples) if data.groups is None else np.unique(data.groups, return_inverse=True)[1]
-
-
-def _flags(path: Path, column: str, values: np.ndarray) -> np.ndarray:
-    """Return the flags of a column as truth values."""
-    found, code = np.unique(values, return_inverse=True)
-    known = [_TRUTH.get(str(value).strip().lower()) for value in found.tolist()]
-    if None in known:
-        wrong = found[known.index(None)]
-        raise InputError(
-            f"{path}: column {column!r} holds {str(wrong)!r}, no flag: give 1 where the event was observed, else 0"
-        )
-    return np.array(known, dtype=bool)[code]

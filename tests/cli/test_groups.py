@@ -54,6 +54,20 @@ def test_folds_keep_groups_together(svmkit, monkeypatch):
     assert held_out["n_test"] % 3 == 0 and held_out["n_features"] == 2
 
 
+def test_a_ranked_table_is_read_once(svmkit, monkeypatch):
+    from svmkit.data.tables import readers
+
+    reads, read = [], readers.csv_frames
+    monkeypatch.setattr(readers, "csv_frames", lambda *args, **given: reads.append(args[0]) or read(*args, **given))
+    lines = [f"{k % 7},{k % 5},q{k % 3},{k % 4 > 0:d}" for k in range(60)]
+    Path("r.csv").write_text("y,a,query,seen\n" + "\n".join(lines) + "\n")
+    columns = ("--groups", "query", "--event", "seen")
+    done = svmkit("train", "r.csv", "--label", "y", "--task", "rank", *columns, "--no-track", "--out", "r.model")
+    assert done.code == 0 and len(reads) == 1
+    found = svmkit("evaluate", "r.model", "r.csv", "--json").json
+    assert len(reads) == 2 and found["groups"] == 3 and found["kendall_tau"] is None  # some values are censored
+
+
 @pytest.mark.parametrize(
     ("make", "column", "message"),
     [

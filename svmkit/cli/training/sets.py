@@ -12,11 +12,12 @@ from svmkit.cli.options import require_of_task
 from svmkit.cli.training.train_options import TrainOptions
 from svmkit.data import Dataset, Gathered, Storage, load
 from svmkit.data.classes import with_labels_like, with_task
-from svmkit.data.groups import add_groups, drop_columns, require_columns, split_groups
+from svmkit.data.groups import add_groups, require_columns, split_groups
 from svmkit.data.prepare import scaling
 from svmkit.data.prepare.encoding import LAST
 from svmkit.data.prepare.features import is_sparse
 from svmkit.data.prepare.imputing import require_values
+from svmkit.data.prepare.reading import Reading
 from svmkit.data.splitting import part, split
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
@@ -45,14 +46,12 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
     """
     storage = _storage(options, is_linear)
     holes, supervised = options.impute is not None, task_named(options.task).is_supervised
-    how = options.reading
+    reading = {"reading": options.reading, "n_features": options.n_features, "storage": storage}
     if task_named(options.task).has_groups:
-        require_columns(options.data, options.groups, options.event, how)
-        how = drop_columns(replace(how, groups=None), options.groups, options.event)
-    reading = {"reading": how, "n_features": options.n_features, "storage": storage}
+        require_columns(options.data, options.reading)
     train = load(options.data, **reading, labelled=supervised, holes=holes)
     if task_named(options.task).has_groups:
-        train = add_groups(train, options.data, options.groups, options.event, options.reading)
+        train = add_groups(train, options.data)
     elif options.groups is not None and train.groups is None:
         raise InputError(f"--groups {options.groups}: for one CSV, TSV or Parquet file only: leave it out")
     train = with_task(train, options.task) if supervised else replace(train, task=options.task)
@@ -105,8 +104,13 @@ def load_test(options: TrainOptions, train: Dataset, *, holes: bool = False, sto
     holes, storage : optional
         As for `svmkit.load`.
     """
+    reading = Reading()
+    if task_named(train.task).has_groups:
+        reading = replace(reading, groups=options.reading.groups, event=options.reading.event)
+        require_columns(options.test, reading)
     test = load(
         options.test,
+        reading=reading,
         n_features=train.n_features,
         wider=not (options.strict or holes or train.encoding),
         encoding=train.encoding,
@@ -115,7 +119,7 @@ def load_test(options: TrainOptions, train: Dataset, *, holes: bool = False, sto
         storage=storage,
     )
     if task_named(train.task).has_groups:
-        test = add_groups(test, options.test, options.groups, options.event, options.reading)
+        test = add_groups(test, options.test)
     return with_labels_like(test, train)
 
 

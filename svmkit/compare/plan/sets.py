@@ -13,7 +13,7 @@ import numpy as np
 from svmkit.compare.plan.entries import build_kernel, first_rows
 from svmkit.data import Dataset, load
 from svmkit.data.classes import CLASSIFY, with_labels_like, with_task
-from svmkit.data.groups import add_groups, drop_columns, fold_groups, require_columns, split_groups
+from svmkit.data.groups import add_groups, fold_groups, require_columns, split_groups
 from svmkit.data.places.sources import find
 from svmkit.data.prepare.imputing import require_values
 from svmkit.data.prepare.preprocessing import Preprocessing
@@ -38,14 +38,11 @@ def prepare(settings: dict[str, Any]) -> Sets:
     where = f"data.{settings['source']}"
     task, reading = settings.get("task"), Reading.from_options(settings)
     how: dict[str, Any] = {"holes": "impute" in settings, "labelled": task_named(task).is_supervised}
-    columns = {name: settings.get(name) for name in ("groups", "event")}
     has_groups = task_named(task).has_groups
     if has_groups:
-        require_columns(settings["source"], **columns, reading=reading)
-    of_features = drop_columns(reading, **columns)
-    train = load(settings["source"], n_features=settings.get("n_features"), reading=of_features, **how)
-    if has_groups:
-        train = add_groups(train, settings["source"], **columns, reading=reading)
+        require_columns(settings["source"], reading)
+    train = load(settings["source"], n_features=settings.get("n_features"), reading=reading, **how)
+    train = add_groups(train, settings["source"]) if has_groups else train
     if how["labelled"]:
         train = with_task(train, CLASSIFY if "positive" in settings else task)
     else:
@@ -62,8 +59,11 @@ def prepare(settings: dict[str, Any]) -> Sets:
         train, held = split(train, float(test["hold_out"]), test["seed"], stratify=test.get("stratify", stratify))
     elif test is not None:
         wider = not (settings.get("strict", False) or how["holes"] or train.encoding)
-        held = load(test, n_features=train.n_features, wider=wider, encoding=train.encoding, **how)
-        held = add_groups(held, test, **columns, reading=reading) if has_groups else held
+        related = Reading(groups=reading.groups, event=reading.event) if has_groups else Reading()
+        if has_groups:
+            require_columns(test, related)
+        held = load(test, n_features=train.n_features, wider=wider, encoding=train.encoding, reading=related, **how)
+        held = add_groups(held, test) if has_groups else held
         held = with_labels_like(held, train)
     if "sample" in settings:  # of a learning curve: the test rows stay the same
         train = sample(train, *settings["sample"])

@@ -31,6 +31,9 @@ class Reading:
         Columns of which each value becomes a category: numbers, dates and texts of any number of values.
     groups : str or int, default=None
         A column whose rows of the same value belong together (`Dataset.groups`); it is no feature.
+    event : str or int, default=None
+        A column that holds 1 where the label is the time of an event, and 0 where it is censored (`Dataset.observed`);
+        it is no feature.
 
     Raises
     ------
@@ -53,6 +56,7 @@ class Reading:
     only: Sequence[str | int] = ()
     categorical: Sequence[str | int] = ()
     groups: str | int | None = None
+    event: str | int | None = None
 
     def __post_init__(self) -> None:
         for name in ("drop", "only", "categorical"):
@@ -73,7 +77,7 @@ class Reading:
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Reading:
-        """Return the reading that options ask for: label, decimal, encoding, drop, only, categorical."""
+        """Return the reading that options ask for: label, decimal, encoding, drop, only, categorical, groups, event."""
         names = {_SPELT.get(name, name): name for name in cls.__dataclass_fields__}
         return cls(**{names[key]: value for key, value in options.items() if key in names})
 

@@ -20,6 +20,17 @@ from svmkit.data.tables.frames import csv_frames, parquet_tables
 from svmkit.data.tables.table import Table, name_columns
 from svmkit.errors import InputError
 
+_TRUTH = {"1": True, "1.0": True, "true": True, "yes": True, "0": False, "0.0": False, "false": False, "no": False}
+
+
+class Relations(NamedTuple):
+    """The group of each row, (n_samples,) text, and whether its value was observed, (n_samples,) bool; None where no
+    column says it.
+    """
+
+    groups: np.ndarray | None = None
+    observed: np.ndarray | None = None
+
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
@@ -63,17 +74,9 @@ class Learnt:
         )
 
     @property
-    def groups(self) -> np.ndarray | None:
-        """The group of each row as text, shape (n_samples,); None where no column has groups."""
-        for at in _groups_position(self.table, self.reading):
-            assert self.table.frame is not None
-            cells = self.table.frame.iloc[:, at]
-            missing = cells.isna().to_numpy() | (cells.astype(str).str.strip() == "").to_numpy()
-            if missing.any():
-                remedy = "give that row a group, or drop it"
-                raise self.table.refusal(int(np.argmax(missing)), at, "has no group", remedy)
-            return cells.astype(str).to_numpy(dtype=str)
-        return None
+    def relations(self) -> Relations:
+        """The group of each row, and whether its value was observed."""
+        return _relations(self.table, self.reading)
 
     @property
     def flags(self) -> np.ndarray:
@@ -97,8 +100,8 @@ def read_table(
     reading: Reading,
     labelled: bool,
     holes: bool,
-) -> tuple[Any, np.ndarray | None, Encoding, np.ndarray | None, tuple[str, ...], np.ndarray | None]:
-    """Read a CSV file (kind "table") or a Parquet file: X, y, encoding, flags, notes, groups, as `Dataset` has them.
+) -> tuple[Any, np.ndarray | None, Encoding, np.ndarray | None, tuple[str, ...], Relations]:
+    """Read a CSV file (kind "table") or a Parquet file: X, y, encoding, flags, notes as in `Dataset`, and relations.
 
     Without `encoding` one is learnt: a text column becomes a 0/1 feature for each category (sorted), a column of
     numbers or booleans one feature, and so does a column of dates (days since 1970-01-01). A text column with numbers
@@ -122,13 +125,14 @@ def read_table(
             y = label_column.join_labels(learnt.table, y, learnt.more, None, reading.decimal)
         learnt_encoding = learnt.encoding(y is not None and y.dtype.kind == "U")
         X = onehot.assemble(learnt.columns, len(learnt.table.frame))
-        return X, y, learnt_encoding, learnt.flags, learnt.notes, learnt.groups
+        return X, y, learnt_encoding, learnt.flags, learnt.notes, learnt.relations
     table = _outline(path, kind, replace(reading, decimal=encoding.decimal, charset=encoding.charset), encoding)
     positions, at = label_column.match(table, encoding, reading.label)
     if at is None and labelled:
         wanted = f"{encoding.label!r}" if encoding.label else "given"
         raise InputError(f"{path}: has no label column ({wanted}), only features: name it, or predict instead")
     texts = [i for i, numeric in zip(positions, encoding.numeric, strict=True) if not numeric]
+    texts += _relation_positions(table, reading)
     table = _fill(table, at, [*texts, at] if at is not None and encoding.label_text else texts, encoding.decimal)
     y = None if at is None else label_column.labels(table, at, encoding, labelled, encoding.decimal)
     if y is not None and encoding.more_labels:
@@ -137,7 +141,8 @@ def read_table(
             raise InputError(f"{path}: has no label {name_columns(lacking)}: add what is missing, or predict instead")
         more = [] if lacking else [table.names.index(name) for name in encoding.more_labels]
         y = None if lacking else label_column.join_labels(table, y, more, encoding, encoding.decimal)
-    return onehot.apply(table, positions, encoding, holes=holes, stacklevel=5), y, encoding, None, (), None
+    X = onehot.apply(table, positions, encoding, holes=holes, stacklevel=5)
+    return X, y, encoding, None, (), _relations(table, reading)
 
 
 def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Reading, labelled: bool = True) -> Learnt:
@@ -151,7 +156,7 @@ def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Read
     """
     table = _outline(path, kind, reading, None)
     choice = _choice(table, reading, labelled, n_features)
-    texts = [*choice.as_categories, *_groups_position(table, reading)]
+    texts = [*choice.as_categories, *_relation_positions(table, reading)]
     return _learn(_fill(table, choice.label, texts, reading.decimal), choice, reading)
 
 
@@ -187,27 +192,41 @@ def learn_pieces(path: Path, kind: str, *, reading: Reading, cells: int, text_la
         first += len(piece.frame)
 
 
-def _groups_position(table: Table, reading: Reading) -> list[int]:
-    """Return the position of the column of groups, if there is one."""
-    return [] if reading.groups is None else [label_column.position_of(table, reading.groups)]
+def _relation_positions(table: Table, reading: Reading) -> list[int]:
+    """Return the positions of the columns of groups and of events, as far as there are such."""
+    named = (column for column in (reading.groups, reading.event) if column is not None)
+    return [label_column.position_of(table, column) for column in named]
 
 
-def read_column(path: Path, kind: str, column: str | int, reading: Reading) -> np.ndarray:
-    """Return a column of a table as text, (n_samples,); raise InputError for no such one, or a cell without a value.
+def _relations(table: Table, reading: Reading) -> Relations:
+    """Return the groups of rows, and what was observed, of a table with its cells."""
+    groups = None
+    if reading.groups is not None:
+        of_group = "has no group", "give that row a group, or drop it"
+        groups = _texts(table, label_column.position_of(table, reading.groups), *of_group)
+    if reading.event is None:
+        return Relations(groups)
+    of_event = "has no value", "fill it in, or drop that row"
+    texts = _texts(table, label_column.position_of(table, reading.event), *of_event)
+    found, code = np.unique(texts, return_inverse=True)
+    known = [_TRUTH.get(str(value).strip().lower()) for value in found.tolist()]
+    if None in known:
+        wrong = str(found[known.index(None)])
+        raise InputError(
+            f"{table.path}: column {reading.event!r} holds {wrong!r}, no flag: give 1 where the event was observed, "
+            "else 0"
+        )
+    return Relations(groups, np.array(known, dtype=bool)[code])
 
-    Parameters
-    ----------
-    path, kind, reading : as for `read_table`
-    column : str or int, its name or position
-    """
-    outline = _outline(path, kind, reading, None)
-    at = label_column.position_of(outline, column)
-    table = _fill(outline, None, [at], reading.decimal)
-    series = table.frame[at]
-    empty = series.isna().to_numpy() | (series.astype(str).to_numpy() == "")
-    if empty.any():
-        raise table.refusal(int(np.argmax(empty)), at, "has no value", "fill it in, or drop that row")
-    return series.astype(str).to_numpy().astype(np.str_)
+
+def _texts(table: Table, at: int, lacking: str, remedy: str) -> np.ndarray:
+    """Return a column as text, (n_samples,); raise InputError, in these words, for a cell without a value."""
+    assert table.frame is not None
+    cells = table.frame.iloc[:, at]
+    missing = cells.isna().to_numpy() | (cells.astype(str).str.strip() == "").to_numpy()
+    if missing.any():
+        raise table.refusal(int(np.argmax(missing)), at, lacking, remedy)
+    return cells.astype(str).to_numpy(dtype=str)
 
 
 class _Choice(NamedTuple):
@@ -221,7 +240,7 @@ class _Choice(NamedTuple):
 
 
 def _choice(table: Table, reading: Reading, labelled: bool, n_features: int | None) -> _Choice:
-    dropped = label_column.positions_of(table, reading.drop) + _groups_position(table, reading)
+    dropped = label_column.positions_of(table, reading.drop) + _relation_positions(table, reading)
     at, chosen = label_column.choose(table, reading, dropped, labelled, n_features)
     taken = set(label_column.positions_of(table, reading.only) if reading.only else range(len(table.names)))
     more = label_column.further_labels(table, reading)
