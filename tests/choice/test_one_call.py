@@ -19,7 +19,7 @@ from support.problems import blobs, overlapping
 from svmkit import SVMClassifier, SVMOneClass, SVMRegressor, fit
 from svmkit.choice.ranges import Ranges
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning
-from svmkit.kernels.functions import RBF
+from svmkit.kernels.functions import RBF, Linear
 from svmkit.training import TrainingData
 from svmkit.training.settings import Settings, resolve
 
@@ -312,25 +312,39 @@ def test_progress_tells_the_best_so_far(monkeypatch, capsys):
     assert "converged" in capsys.readouterr().err
 
 
+def candidate(method, C, *scores):
+    from svmkit.tune.result import Candidate
+
+    numbers = dict.fromkeys(("mean_accuracy", "std_accuracy", "fit_s", "n_iter", "kernel_values", "n_support"), 0.0)
+    mean, std = float(np.mean(scores)), float(np.std(scores))
+    about = {"params": {"C": C}, "solver": method.solver, "kernel": method.kernel, "C": C, "gamma": None}
+    flags = {"n_rows": 150, "converged": True, "determined": True, "tol": None, "scores": scores}
+    return Candidate(**about, **flags, mean_score=mean, std_score=std, **numbers)
+
+
 def test_the_default_stays_unless_another_candidate_is_better_beyond_doubt():
     from svmkit.choice.zoom import Zoom
-    from svmkit.tune.result import Candidate
 
     method = resolve(Settings(solver="smo"))
     zoom = Zoom(method, ("C",), Ranges(TrainingData.of(*IRIS, method), 0))
-
-    def candidate(C, *scores):
-        numbers = dict.fromkeys(("mean_accuracy", "std_accuracy", "fit_s", "n_iter", "kernel_values", "n_support"), 0.0)
-        mean, std = float(np.mean(scores)), float(np.std(scores))
-        about = {"params": {"C": C}, "solver": method.solver, "kernel": method.kernel, "C": C, "gamma": None}
-        flags = {"n_rows": 150, "converged": True, "determined": True, "tol": None, "scores": scores}
-        return Candidate(**about, **flags, mean_score=mean, std_score=std, **numbers)
-
-    default = candidate(1.0, 0.90, 0.92, 0.94)
-    clear, doubtful = candidate(10.0, 0.95, 0.96, 0.98), candidate(5.0, 0.99, 0.90, 0.93)
+    default = candidate(method, 1.0, 0.90, 0.92, 0.94)
+    clear, doubtful = candidate(method, 10.0, 0.95, 0.96, 0.98), candidate(method, 5.0, 0.99, 0.90, 0.93)
     assert zoom.choose([clear, doubtful, default])[0] is clear
     assert zoom.choose([doubtful, default])[0] is default and len(zoom.choose([doubtful, default])) == 2
     assert zoom.choose([clear])[0] is clear  # the default was not tried in all folds
+
+
+def test_a_larger_C_is_followed_as_long_as_it_brings_something():
+    from svmkit.choice.zoom import Zoom
+
+    method = resolve(Settings(solver="smo", kernel=RBF(0.5)))
+    for gain, up in ((0.0015, True), (0.0005, False), (0.0, False)):  # a thousandth of the metric
+        zoom = Zoom(method, ("C",), Ranges(TrainingData.of(*IRIS, method), 0))
+        Cs = sorted({C for path in zoom.first_paths() for C in path.Cs})
+        scores = [0.5 + 0.01 * k for k in range(len(Cs) - 1)]
+        ranked = sorted(zip([*scores, scores[-1] + gain], Cs, strict=True), reverse=True)
+        found = zoom.next_paths([candidate(method, C, score) for score, C in ranked])
+        assert any(max(Cs) < C for path in found for C in path.Cs) == up
 
 
 def test_fit_is_the_same_function_with_more_parameters():
@@ -384,6 +398,12 @@ def test_scales_of_the_data():
     assert kernel.gamma in one.gammas()  # that of gamma="scale"
     far = Ranges(TrainingData.of(X + 1e6, y, method), 0)
     np.testing.assert_allclose(far.gammas()[:1], one.gammas()[:1], rtol=1e-2)
+    # C = 1 stands for the spread of the targets over the variance of the rows, wherever they lie
+    moved = Ranges(TrainingData.of(X + 30.0, y, method), 0)
+    for ranges in (one, moved):
+        rows = ranges.data.X[ranges.rows]
+        variance = rows.var(axis=0, ddof=1).sum()
+        assert ranges.unit(Linear()) == pytest.approx(ranges.spread / variance, rel=1e-6)
 
 
 def test_many_classes_are_trained_at_once_in_the_folds():

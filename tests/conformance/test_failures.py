@@ -12,7 +12,9 @@ import pytest
 
 from svmkit import plugins
 from svmkit.conformance import KERNEL, SAMPLER, SOLVER, check_plugin, checks, isolation
+from svmkit.conformance.kernels import _kernel_values as kernel_values
 from svmkit.conformance.result import outcome
+from svmkit.conformance.samplers import _sampler_draws as sampler_draws
 from svmkit.kernels.functions import RBF
 from svmkit.problems.risks.rank_risk import RankRisk
 from svmkit.problems.simplex import SquaredHinge
@@ -318,6 +320,62 @@ SAMPLERS = [
     ("not changed", drawing("Gambler", lambda y, rng: np.random.permutation(len(y))), "global random state"),  # noqa: NPY002
     ("not changed", drawing("Relabels", lambda y, rng: np.array([int(y.fill(1.0) or 0)])), "wrote to y"),
 ]
+
+
+class WrongDiagonal(RBF):
+    form = None
+
+    def diag(self, X):
+        return 1.0 + 1e-6 * np.ones(X.shape[0])
+
+    def block(self, X, Z):
+        return np.exp(-np.square(np.asarray(X)[:, None] - np.asarray(Z)[None]).sum(axis=2))
+
+
+class Uneven(WrongDiagonal):
+    def diag(self, X):
+        return np.square(X).sum(axis=1)
+
+    def block(self, X, Z):
+        return np.asarray(X) @ np.asarray(Z).T
+
+
+class Infinite(WrongDiagonal):
+    def block(self, X, Z):
+        return np.full((X.shape[0], Z.shape[0]), np.inf)
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        (Lopsided, "differs from k(z, x)"),
+        (WrongDiagonal, "diag(X) is not k(x, x)"),
+        (Uneven, "declared normalised"),
+        (Infinite, "should be finite"),
+        (RBF, None),
+    ],
+)
+def test_values_of_kernels_are_looked_at(broken, words):
+    said = kernel_values(broken(0.5))
+    assert (said is None) == (words is None) and (words or "") in (said or "")
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        *((broken, words) for part, broken, words in SAMPLERS if part == "draws are valid"),
+        (drawing("Below", lambda y, rng: np.array([-1, *range(1, len(y))])), "outside"),
+        (drawing("Last", lambda y, rng: np.arange(len(y))), None),
+        (drawing("Empty", lambda y, rng: np.arange(0)), "non-empty"),
+        (drawing("Square", lambda y, rng: np.arange(len(y))[None]), "1-d"),
+        (Uniform, None),
+    ],
+)
+def test_draws_of_samplers_are_looked_at(broken, words):
+    said = sampler_draws(broken())
+    assert (said is None) == (words is None) and (words or "") in (said or "")
+
+
 CASES = (
     [("solver", *case) for case in SOLVERS] + [("kernel", *c) for c in KERNELS] + [("sampler", *c) for c in SAMPLERS]
 )

@@ -165,6 +165,20 @@ def test_the_hint_is_that_of_the_data_without_holes(sparse):
         assert "--scale" in scale_hint(sp.csr_array(X) if sparse else X)
 
 
+@pytest.mark.parametrize(("large", "told"), [(100.0, True), (99.0, False)])
+def test_the_hint_begins_at_deviations_that_differ_a_hundredfold(large, told):
+    assert (scale_hint(np.array([[-1.0, -large], [1.0, large]])) is not None) == told
+
+
+@pytest.mark.parametrize(("large", "told"), [(10.0, True), (9.9, False)])
+def test_the_hint_begins_at_ranges_that_differ_tenfold(large, told):
+    """A column that is 1 once, and one whose deviation is more than a hundred times as large."""
+    X = np.zeros((4000, 2))
+    X[0, 0], X[::2, 1] = 1.0, large
+    assert X[:, 1].std() > 100.0 * X[:, 0].std()
+    assert (scale_hint(X) is not None) == told
+
+
 def test_no_hint_for_like_scales_constants_or_rare_flags():
     rng = np.random.default_rng(0)
     assert scale_hint(rng.normal(size=(300, 3)) * [1, 20, 0]) is None

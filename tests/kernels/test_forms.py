@@ -1,6 +1,7 @@
 """A form of kernel is one record: what does not know a further form, or what it is applied to, raises."""
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -10,13 +11,13 @@ from support.exact import exact_values
 
 from svmkit.kernels.engines import engine_for, few
 from svmkit.kernels.extent import require_computable
-from svmkit.kernels.forms import FORMS, NO_FORM, Argument, Form, Scalars, form_of
+from svmkit.kernels.forms import FORMS, NO_FORM, Argument, Form, Scalars, difference_error, form_of
 from svmkit.kernels.functions import RBF, FromFunction, Kernel, Laplacian, Linear, Poly, Sigmoid
 from svmkit.kernels.gram.complete import CompleteKernel
 from svmkit.kernels.loops import differences, tiles
 from svmkit.kernels.loops.arithmetic import evaluate
 from svmkit.kernels.loops.complete_rows import FromDense, Slab, fill
-from svmkit.kernels.rounding import largest_value
+from svmkit.kernels.rounding import largest_value, value_error
 
 CUBE = replace(Form.POLY, number=len(FORMS), name="cube", onnx="Cube")
 ANGLE = replace(Form.RBF, number=len(FORMS), name="angle", argument="angle")  # type: ignore[arg-type]
@@ -130,3 +131,31 @@ def test_a_record_applies_the_function_that_the_loops_compute(kernel):
     np.testing.assert_allclose(kernel.diag(X), np.diag(truth), rtol=1e-12)
     reach = float(np.square(X).sum(axis=1).max())
     assert form.name == kernel.name and np.abs(truth).max() <= largest_value(kernel, 5, reach)
+
+
+@pytest.mark.parametrize(("kernel", "most"), [(RBF(2.0), 1.0), (Laplacian(2.0), 1.0), (Sigmoid(2.0, -0.5), 2.0)])
+@pytest.mark.parametrize("reach", [1e20, 1e200, 1e300])
+def test_no_bound_is_above_what_two_values_can_differ_by(kernel, most, reach):
+    """Values of a distance lie between 0 and 1, those of tanh between -1 and 1, however far away the data are."""
+    own = {"l1": reach} if kernel.name == "laplacian" else {}
+    assert value_error(kernel, 10, reach, **own) == most
+    assert largest_value(kernel, 10, reach) == 1.0
+
+
+def test_the_largest_value_is_a_bound_in_exact_arithmetic_and_a_close_one():
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        gamma, coef0, reach = 10.0 ** rng.uniform(-3, 3, 3) * [1.0, rng.choice([-1.0, 1.0]), 1.0]
+        for degree in (1, 2, 3, 5):
+            value = (Fraction(gamma) * Fraction(reach) + abs(Fraction(coef0))) ** degree
+            bound = Fraction(Form.POLY.largest(Poly(gamma, degree, coef0).scalars, reach))
+            assert value <= bound <= value * (1 + Fraction(degree + 1, 2**50))
+
+
+@pytest.mark.parametrize("n", [1, 2**10, 2**30, 2**50, 2**51, 2**52])
+def test_the_error_of_a_distance_from_differences_holds_however_many_they_are(n):
+    """A distance t may come out as any t (1 + e) with |e| <= (n + 3) u."""
+    t, off = 10.0 ** np.linspace(-3.0, 2.0, 2001), (n + 3) * 2.0**-53
+    worst = max(float(np.abs(np.expm1(-t * e) * np.exp(-t)).max()) for e in (off, -off))
+    bound = difference_error(RBF(1.0).scalars, n)
+    assert worst <= bound <= 3.0 * worst + 1e-14

@@ -91,6 +91,9 @@ def test_more_samples_than_are_factorise(monkeypatch):
     assert 7 not in np.random.default_rng(0).choice(400, 40, replace=False)
     assert Gram(Precomputed(), K).definiteness.flaw
     K = np.eye(400)
+    K[380, 390] = K[390, 380] = 1.5  # or both are among the last
+    assert Gram(Precomputed(), K).definiteness.flaw
+    K = np.eye(400)
     K[7, 7] = -1e-3
     assert Gram(Precomputed(), K).definiteness.flaw
 

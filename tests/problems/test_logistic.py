@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
+import scipy.special
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
@@ -16,8 +17,11 @@ from svmkit.losses import Logistic, LogisticTerms, loss_values
 from svmkit.losses.base import Family
 from svmkit.problems.bias import best_bias
 from svmkit.problems.box import BoxQP
+from svmkit.problems.risks.coordinate_descent import _solve_logistic
 from svmkit.problems.risks.linear_risk import LinearDual
+from svmkit.problems.risks.points import find_side, make_points
 from svmkit.problems.sums import Record
+from svmkit.runtime.compiling import njit
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Gap
 
@@ -163,3 +167,26 @@ def test_workers_are_refused():
     solver = plugins.build("solver", "dcd", {"loss": "logistic", "workers": 2})
     with pytest.raises(InputError, match="set workers=1"):
         solve(LinearDual(Gram(Linear(), X), y, C, "logistic"), solver)
+
+
+@njit
+def _roots(rows, below, slack, q, held):
+    out = np.empty(slack.size)
+    for i in range(slack.size):
+        out[i] = _solve_logistic(slack[i], q[i], held[i], find_side(rows, below, i, 0.0, 0.0))
+    return out
+
+
+@pytest.mark.parametrize("C", [1e-6, 1e-2, 1.0, 1e2, 1e6])
+def test_a_step_solves_its_problem_of_one_weight(C):
+    """z + q C / (1 + exp(z)) = slack + q held, to the last digits of the terms, for costs and norms of all sizes."""
+    rng, m = np.random.default_rng(0), 400
+    y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
+    points = make_points(Logistic().terms(y, np.full(m, C)), np.ones(m))
+    slack, q, held = 10.0 * rng.normal(size=m), 10.0 ** rng.uniform(-6, 6, m), C * rng.random(m)
+    z = _roots(points.rows, points.below, slack, q, held)
+    pulled, right = q * C * scipy.special.expit(z), slack + q * held
+    off = np.abs(z + pulled - right)
+    assert (off <= 1e-12 * (np.abs(z) + pulled + np.abs(right))).all(), (
+        off / (np.abs(z) + pulled + np.abs(right))
+    ).max()
