@@ -38,6 +38,10 @@ class Calibration(ABC):
 
         return expit(self.log_odds(decision, columns))
 
+    @abstractmethod
+    def slopes(self, decision: np.ndarray) -> np.ndarray:
+        """Return by how much probabilities grow with a unit of decisions (n_samples, n_columns), at each of them."""
+
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays that a model file keeps, by name."""
         return {f"calibration.{name}": value for name, value in vars(self).items()}
@@ -64,6 +68,10 @@ class Sigmoid(Calibration):
         A, B = (self.A, self.B) if columns is None else (self.A[columns], self.B[columns])
         with np.errstate(over="ignore"):
             return -(decision * A + B)
+
+    def slopes(self, decision: np.ndarray) -> np.ndarray:
+        p = self.probabilities(decision)
+        return -self.A * p * (1.0 - p)
 
     def flaw(self) -> str | None:
         if self.A.ndim != 1 or self.A.shape != self.B.shape:
@@ -104,6 +112,14 @@ class Isotonic(Calibration):
         out = np.empty(decision.shape)
         for k, column in enumerate(range(self.n_columns) if columns is None else columns.tolist()):
             out[:, k] = np.interp(decision[:, k], *self.knots(column))
+        return out
+
+    def slopes(self, decision: np.ndarray) -> np.ndarray:
+        out = np.zeros(decision.shape)
+        for column in range(self.n_columns):
+            at, shares = self.knots(column)
+            steps = np.concatenate([[0.0], np.diff(shares) / np.diff(at), [0.0]])
+            out[:, column] = steps[np.searchsorted(at, decision[:, column], side="right")]
         return out
 
     def flaw(self) -> str | None:

@@ -23,6 +23,7 @@ from svmkit.model.one_vs_one import (
     columns_of,
     pair_classes,
     scores,
+    sum_margins,
     trained_columns,
 )
 
@@ -60,6 +61,22 @@ class Machine(ABC):
     @abstractmethod
     def weights(self) -> np.ndarray:
         """The weights of the columns in each decision function, (n_decisions, width), for the linear kernel."""
+
+    @property
+    def class_coefficients(self) -> np.ndarray:
+        """The coefficient of each vector in what speaks for each class or output, (n_sv, n_functions): the decisions,
+        but of class pairs the mean of a class's margins against all others.
+        """
+        return self.coefficients
+
+    @property
+    def class_weights(self) -> np.ndarray:
+        """The weights of the columns in the functions of `class_coefficients`, (n_functions, width)."""
+        return self.weights
+
+    def class_decisions(self, decision: np.ndarray) -> np.ndarray:
+        """Return the functions of `class_coefficients`, (n_samples, n_functions), from all decisions."""
+        return decision
 
     @abstractmethod
     def decide(self, engine: Engine) -> np.ndarray:
@@ -198,6 +215,25 @@ class ClassPairs(Machine):
 
         weights = [part(a, b) + part(b, a) for a, b in class_pairs(len(self.n_support))]
         return np.array([np.asarray(w, dtype=np.float64).ravel() for w in weights])
+
+    @property
+    def class_coefficients(self) -> np.ndarray:
+        n_classes = len(self.n_support)
+        owner = np.repeat(np.arange(n_classes), self.n_support)
+        out, each = np.zeros((len(owner), n_classes)), np.arange(len(owner))
+        for row, coef in enumerate(self.coef):
+            other = row + (row >= owner)
+            margins = np.where(owner < other, coef, -coef) / (n_classes - 1)  # a decision speaks for the lower class
+            out[each, owner] += margins
+            out[each, other] -= margins
+        return out
+
+    @property
+    def class_weights(self) -> np.ndarray:
+        return self.class_decisions(self.weights.T).T
+
+    def class_decisions(self, decision: np.ndarray) -> np.ndarray:
+        return sum_margins(decision, len(self.n_support)) / (len(self.n_support) - 1)
 
     @cached_property
     def _known(self) -> np.ndarray:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +27,9 @@ from svmkit.model.machines import ClassFunctions, ClassPairs, Machine, OneFuncti
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime import mapping, threads
 from svmkit.tasks import task_named
+
+if TYPE_CHECKING:
+    from svmkit.explain import Explanation
 
 ROWS = 16384, 256  # most and fewest rows of X that are predicted at a time
 WIDE = 1 << 20, 8  # columns, and columns for each entry, beyond which those without entries are left out of products
@@ -507,6 +510,63 @@ class SVMModel:
             return [certify.certify_ranking(self.kernel, self.machine, samples, objective.loss)]
         settled = self.about if "nu" in self.about and C is None else None
         return certify.certify(self.kernel, self.machine, samples, objective, settled)
+
+    def explain(
+        self,
+        X,
+        background=None,
+        *,
+        players: Mapping[str, Sequence[int | str]] | None = None,
+        n_background: int | None = 100,
+        nodes: int | None = None,
+        seed: int = 0,
+        n_threads: int | None = None,
+    ) -> Explanation:
+        """Explain decisions: what each column contributes to them, exactly.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows to explain, as for `decision_function`.
+        background : array-like or sparse matrix of shape (n_rows, n_features), default=None
+            The rows with which they are compared, such as those of training; None takes X. One row is a baseline.
+        players : mapping of str to sequence of int or str, default=None
+            Columns that contribute together, by the name of the whole. The categories of a column always do.
+        n_background : int or None, default=100
+            The most rows of the background, which are drawn if there are more; None takes all.
+        nodes : int, default=None
+            The most nodes of quadrature; None takes as many as are exact, or lose less than 1e-9.
+        seed : int, default=0
+            The seed of the rows that are drawn.
+        n_threads : int or None, default=None
+            The number of threads; None uses all.
+
+        Returns
+        -------
+        Explanation
+
+        Raises
+        ------
+        InputError
+            The kernel is none of rbf, laplacian and linear, or the rows do not fit the model.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from svmkit import fit, load
+        >>> data = load("iris")
+        >>> model = fit(data.X, data.y).model
+        >>> explanation = model.explain(data.X[:2], background=data.X)
+        >>> explanation.values.shape, explanation.functions
+        ((2, 4, 3), ('setosa', 'versicolor', 'virginica'))
+        """
+        from svmkit.explain import explain  # here: few models are explained
+
+        names = getattr(X, "columns", None)
+        rows = self._check(X)
+        others = None if background is None else self._check(background)
+        given: dict[str, Any] = {"players": players, "n_background": n_background, "nodes": nodes, "seed": seed}
+        return explain(self, rows, others, names=names, n_threads=n_threads, **given)
 
     def _answers(self, y: Any, n_samples: int, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the class of each used row, and the targets of regression, else none."""

@@ -168,6 +168,11 @@ def scores(decision: np.ndarray, n_classes: int, columns: np.ndarray | None = No
     return (votes + margins / (3.0 * (np.abs(margins) + 1.0))).T
 
 
+def sum_margins(decision: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the sum of the margins (n_samples, n_classes) for each class over all of its pairs."""
+    return (_sides(n_classes) @ decision.T).T
+
+
 @lru_cache(maxsize=4)
 def _sides(n_classes: int) -> sp.csr_array:
     """Return `vote_signs`, transposed, as a sparse matrix (n_classes, n_pairs)."""

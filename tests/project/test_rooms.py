@@ -13,7 +13,7 @@ import svmkit
 ROOT = Path(svmkit.__file__).parent.parent
 GROUND = ["_version", "errors", "runtime"]
 CORE = [*GROUND, "plugins", "losses", "data", "kernels", "problems", "solver"]
-TRAINING = [*CORE, "scoring", "tasks", "model", "training"]
+TRAINING = [*CORE, "scoring", "tasks", "explain", "model", "training"]
 MAY_IMPORT = {
     "_version": [],
     "errors": [],
@@ -27,9 +27,10 @@ MAY_IMPORT = {
     "solver": CORE[:-1],
     "scoring": CORE,
     "tasks": [*CORE, "scoring"],
-    "model": [*GROUND, "plugins", "losses", "data", "kernels", "problems", "tasks"],  # problems: to certify
+    "explain": [*GROUND, "data", "kernels", "tasks"],  # models lie above, and call it
+    "model": [*GROUND, "plugins", "losses", "data", "kernels", "problems", "tasks", "explain"],  # problems: to certify
     "training": [*CORE, "scoring", "tasks", "model"],
-    "plotting": [*GROUND, "data", "solver", "tasks", "model"],
+    "plotting": [*GROUND, "data", "solver", "tasks", "explain", "model"],
     "tune": [*TRAINING, "cluster"],
     "choice": [*TRAINING, "cluster", "tune"],
     "estimators": [*TRAINING, "tune", "choice"],

@@ -1,0 +1,9 @@
+"""Why a model decides as it does: exact Shapley values, the vectors that decided, the nearest change of a label.
+
+It may import `errors`, `runtime`, `data`, `kernels` and `tasks`. Models lie above: `SVMModel.explain` calls this room,
+for which a model is whatever satisfies `svmkit.explain.subject.Subject`.
+"""
+
+import lazy_loader as lazy
+
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

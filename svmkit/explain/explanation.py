@@ -1,0 +1,250 @@
+"""Explanations: what each column contributes to the decisions of a model at some rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit.data.prepare.features import is_sparse
+from svmkit.errors import InputError
+from svmkit.explain.players import Players
+from svmkit.explain.shapley import Values, linear_values, product_values, require_factors
+from svmkit.explain.subject import Subject, decide, function_names, require_columns
+from svmkit.kernels.forms import Form
+from svmkit.runtime import threads
+
+BACKGROUND = 100  # rows of the background that are drawn unless another number is asked for
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Exact interventional Shapley values of the decisions of a model, by row, column and decision.
+
+    The value of a column is what it adds to the decision, in the mean over the rows of the background, over all orders
+    in which the columns of a row replace those of the background. The values of a row sum to its decision less the mean
+    decision of the background.
+
+    Of two classes the decision speaks for `classes[1]` where it is positive. Of more classes each has one: its own, or
+    with class pairs the mean of its margins against the others, which decides between equal votes.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_samples, n_players), float64
+        The contributions, in units of the decision: 1 is a margin, or a unit of the target. With several decisions
+        (n_samples, n_players, n_functions).
+    base : ndarray of shape (n_functions,), float64
+        The mean decisions of the background.
+    decision : ndarray of shape (n_samples, n_functions), float64
+        The decisions of the rows.
+    predicted : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        The labels or quantities that the model predicts.
+    players : Players
+        The columns: those of the table that the model was trained on, each with its categories and its holes.
+    functions : tuple of str
+        The names of the decisions.
+    error : float
+        What fewer nodes of quadrature than are exact have left in any value, at most; 0.0 for exact values.
+    nodes : int
+        The nodes of quadrature; 0 where none is needed.
+    probability : ndarray of shape (n_samples,) or None
+        Of two classes with a calibration, the probability of `classes[1]`.
+    slope : ndarray of shape (n_samples,) or None
+        How much that probability grows with a unit of the decision, at each row.
+    model, X, background : Subject, Features, Features
+        What was explained, and by which rows; as they come out of a table, not preprocessed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import fit
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> explanation = fit(X, ["a", "a", "b", "b"], gamma=0.5).model.explain(X)
+    >>> explanation.importance().round(2).tolist()
+    [1.0, 0.0]
+    """
+
+    values: np.ndarray
+    base: np.ndarray
+    decision: np.ndarray
+    predicted: np.ndarray
+    players: Players
+    functions: tuple[str, ...]
+    error: float
+    nodes: int
+    probability: np.ndarray | None
+    slope: np.ndarray | None
+    model: Subject = field(repr=False)
+    X: Any = field(repr=False)
+    background: Any = field(repr=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.players.names
+
+    @property
+    def by_function(self) -> np.ndarray:
+        """The values as (n_samples, n_players, n_functions), also of a single decision."""
+        return self.values.reshape(*self.values.shape[:2], -1)
+
+    @property
+    def residual(self) -> float:
+        """The largest difference between the sum of the values of a row and what they have to sum to."""
+        return float(np.abs(self.by_function.sum(axis=1) + self.base - self.decision).max())
+
+    def importance(self) -> np.ndarray:
+        """Return the mean magnitude of the values of each column over the rows.
+
+        Returns
+        -------
+        ndarray of shape (n_players,), with several decisions (n_players, n_functions)
+        """
+        return np.abs(self.values).mean(axis=0)
+
+    def function_of(self, row: int) -> int:
+        """Return which decision the label of a row comes from: the only one, or that of the predicted class."""
+        if len(self.functions) == 1 or self.model.outputs:
+            return 0
+        return self.functions.index(str(self.predicted[row]))
+
+    def number(self, function: str | int) -> int:
+        """Return the number of a decision by its name or number; raise InputError if there is none."""
+        if isinstance(function, int) and 0 <= function < len(self.functions):
+            return function
+        if str(function) not in self.functions:
+            known = ", ".join(self.functions[:20])
+            raise InputError(f"there is no decision of {function!r}: the model has {known}")
+        return self.functions.index(str(function))
+
+    def cells(self) -> np.ndarray:
+        """Return the rows as a table has them, object (n_samples, n_players): numbers, texts, None for holes."""
+        return self.players.cells(self.X)
+
+    def to_shap(self) -> Any:
+        """Return the values as a `shap.Explanation`, for the plots of shap.
+
+        Raises
+        ------
+        InputError
+            shap is not installed.
+        """
+        try:
+            from shap import Explanation as Shap
+        except ImportError:
+            raise InputError("shap is not installed: pip install shap, or draw with svmkit.plotting") from None
+        single = self.values.ndim == 2
+        base = np.repeat(self.base[None], len(self.values), axis=0)
+        cells = self.cells()
+        try:
+            data = np.array(cells, dtype=np.float64)
+        except (TypeError, ValueError):  # categories
+            data = cells
+        names = {} if single else {"output_names": list(self.functions)}
+        columns = list(self.names)
+        return Shap(self.values, base[:, 0] if single else base, data, feature_names=columns, **names)
+
+
+def explain(
+    model: Subject,
+    X: Any,
+    background: Any = None,
+    *,
+    players: Mapping[str, Sequence[int | str]] | None = None,
+    names: Sequence[str] | None = None,
+    n_background: int | None = BACKGROUND,
+    nodes: int | None = None,
+    seed: int = 0,
+    n_threads: int | None = None,
+) -> Explanation:
+    """Compute what each column contributes to the decisions of a model.
+
+    Parameters
+    ----------
+    model : SVMModel
+        With the kernel rbf, laplacian or linear.
+    X : ndarray or CSR of shape (n_samples, n_features)
+        The rows to explain, as `svmkit.data.as_features` returns them.
+    background : ndarray or CSR of shape (n_rows, n_features), default=None
+        The rows with which they are compared; one is enough, which is then a baseline. None takes X.
+    players : mapping of str to sequence of int or str, default=None
+        Columns that contribute together, by the name of the whole. Categories of a column always do.
+    names : sequence of str, default=None
+        The names of the features of a model that was not trained on a table.
+    n_background : int or None, default=100
+        The most rows of the background, which are drawn if there are more; None takes all.
+    nodes : int, default=None
+        The most nodes of quadrature (`svmkit.explain.shapley.product_values`).
+    seed : int, default=0
+        The seed of the rows that are drawn.
+    n_threads : int or None, default=None
+        The number of threads; None uses all.
+
+    Raises
+    ------
+    InputError
+        The kernel is another one, or the rows or players do not fit the model.
+
+    References
+    ----------
+    Lundberg, Lee: A unified approach to interpreting model predictions. NeurIPS 2017, equation (4), with the
+    expectation over the background of Janzing, Minorics, Bloebaum: Feature relevance quantification in explainable AI.
+    AISTATS 2020, equation (8).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import fit
+    >>> from svmkit.explain import explain
+    >>> from svmkit.kernels import Linear
+    >>> X = np.array([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0], [3.0, 5.0]])
+    >>> model = fit(X, X[:, 0], task="regress", kernel=Linear(), C=100.0, epsilon=0.0).model
+    >>> explain(model, X[3:], X).values.round(2).tolist()
+    [[1.5, 0.0]]
+    """
+    require_columns(model)
+    require_factors(model.kernel)
+    for name, number in (("nodes", nodes), ("n_background", n_background)):
+        if number is not None and number < 1:
+            raise InputError(f"{name} must be at least 1, not {number}")
+    those = Players.derive(model.preprocessing, model.n_features, players, names)
+    rows = draw_rows(X if background is None else background, n_background, seed)
+    with threads.using(n_threads):
+        found = _values(model, X, rows, those, nodes)
+        decision, base = decide(model, X), decide(model, rows).mean(axis=0)
+        predicted = model.predict(X)
+    values = found.values[:, :, 0] if decision.shape[1] == 1 else found.values
+    probability = slope = None
+    if model.calibration is not None and decision.shape[1] == 1:
+        probability = model.calibration.probabilities(decision)[:, 0]
+        slope = model.calibration.slopes(decision)[:, 0]
+    named = function_names(model)
+    about = those, named, found.error, found.nodes, probability, slope
+    return Explanation(values, base, decision, predicted, *about, model, X, rows)
+
+
+def draw_rows(X: Any, most: int | None, seed: int) -> Any:
+    """Return X, or so many of its rows at random where it has more, in their order."""
+    if most is None or X.shape[0] <= most:
+        return X
+    return X[np.sort(np.random.default_rng(seed).choice(X.shape[0], most, replace=False))]
+
+
+def _values(model: Subject, X: Any, background: Any, players: Players, nodes: int | None) -> Values:
+    """Return the Shapley values of all functions of a model."""
+    X, Z = (model.preprocessing.apply(rows) for rows in (X, background))
+    if model.kernel.form is Form.LINEAR:
+        X, Z = _alike(X, Z)
+        return linear_values(X, Z, model.machine.class_weights, players.wide, len(players.names))
+    X, Z, vectors = _alike(X, Z, model.vectors)
+    return product_values(model.kernel, X, Z, vectors, model.machine.class_coefficients, players.wide, nodes)
+
+
+def _alike(*parts: Any) -> list[Any]:
+    """Return matrices in one storage, that of the last one."""
+    if is_sparse(parts[-1]):
+        return [part if is_sparse(part) else sp.csr_array(part) for part in parts]
+    return [part.toarray() if is_sparse(part) else part for part in parts]

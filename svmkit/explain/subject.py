@@ -1,0 +1,89 @@
+"""What explaining needs of a model."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from svmkit.data.prepare.preprocessing import Preprocessing
+from svmkit.errors import InputError
+from svmkit.kernels.functions import Kernel
+from svmkit.tasks import task_named
+
+
+class Decisions(Protocol):
+    """The functions that are explained: one, or one for each class or output. `svmkit.model.machines` has them."""
+
+    @property
+    def class_coefficients(self) -> np.ndarray:
+        """The coefficient of each vector in each function, float64 (n_sv, n_functions)."""
+
+    @property
+    def class_weights(self) -> np.ndarray:
+        """The weights of the columns in each function, float64 (n_functions, width), for the linear kernel."""
+
+    def class_decisions(self, decision: np.ndarray) -> np.ndarray:
+        """Return the functions (n_samples, n_functions) from the decisions (n_samples, n_decisions)."""
+
+
+class Subject(Protocol):
+    """A model: the attributes and methods of `svmkit.SVMModel` that are used here."""
+
+    @property
+    def kernel(self) -> Kernel: ...
+    @property
+    def classes(self) -> np.ndarray: ...
+    @property
+    def vectors(self) -> Any: ...
+    @property
+    def n_support(self) -> np.ndarray: ...
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def preprocessing(self) -> Preprocessing: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def calibration(self) -> Any: ...
+    @property
+    def outputs(self) -> tuple[str, ...]: ...
+    @property
+    def regresses(self) -> bool: ...
+    @property
+    def finds_outliers(self) -> bool: ...
+    @property
+    def machine(self) -> Decisions: ...
+    def decision_function(self, X: Any, *, n_threads: int | None = None) -> np.ndarray:
+        """Return the decisions."""
+
+    def predict(self, X: Any, *, n_threads: int | None = None) -> np.ndarray:
+        """Return labels or quantities."""
+
+
+def function_names(model: Subject) -> tuple[str, ...]:
+    """Return the names of the functions that are explained: of outputs or classes, or of what the decision speaks for
+    where it is positive.
+    """
+    if model.outputs:
+        return model.outputs
+    if model.finds_outliers:
+        return ("inlier",)
+    if not task_named(model.task).has_classes:
+        return ("prediction",)
+    return tuple(map(str, model.classes[1:] if len(model.classes) == 2 else model.classes))
+
+
+def decide(model: Subject, X: Any, n_threads: int | None = None) -> np.ndarray:
+    """Return the functions that are explained at each row of X, float64 (n_samples, n_functions)."""
+    decision = model.decision_function(X, n_threads=n_threads)
+    return model.machine.class_decisions(decision.reshape(len(decision), -1))
+
+
+def require_columns(model: Subject) -> None:
+    """Raise InputError for a model whose kernel does not see columns."""
+    if model.kernel.name == "precomputed":
+        raise InputError(
+            "a model with a precomputed kernel sees kernel values and no columns: nothing can be said of columns; "
+            "train it on the columns (rbf, laplacian, linear)"
+        )
