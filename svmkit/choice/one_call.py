@@ -17,7 +17,9 @@ import numpy as np
 
 from svmkit.choice.ranges import Ranges
 from svmkit.choice.zoom import Zoom
+from svmkit.data.tables.in_memory import encode_samples
 from svmkit.errors import InputError, SvmkitWarning
+from svmkit.kernels.functions import Precomputed
 from svmkit.losses.base import Loss
 from svmkit.runtime import interrupt, progress
 from svmkit.scoring.metric import Metric
@@ -413,9 +415,10 @@ def fit(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features), float32 or float64
+    X : array-like, sparse matrix or table of shape (n_samples, n_features), float32 or float64
         The training samples, dense or CSR; NaN is a hole, for `impute` to fill. For a precomputed kernel, the kernel
-        values (n_samples, n_samples).
+        values (n_samples, n_samples). Columns of a table (pandas, polars, pyarrow) become features as in `svmkit train`
+        (docs/tables.md), and the model keeps how: texts a 0/1 feature for each, dates days.
     y : array-like of shape (n_samples,)
         The labels, numbers or text; in regression the targets, finite numbers that are not all the same.
     kernel : Kernel, str or callable, default=None
@@ -457,21 +460,31 @@ def fit(
     >>> str(fitted.status), fitted.model.predict([[0.5], [2.5]]).tolist()
     ('converged', ['low', 'high'])
     """
-    names = names_to_choose({"C": C, "gamma": gamma, EPSILON: epsilon, "nu": options.get("nu")})
+    numbers: dict[str, Any] = {"C": C, EPSILON: epsilon}
+    names = names_to_choose({**numbers, "gamma": gamma, "nu": options.get("nu")})
     own = {} if gamma is None or "gamma" in names else {"gamma": gamma}
     if own and not isinstance(kernel, str | None):
         raise InputError(f"gamma={gamma!r} is for a kernel that is given by its name: give {kernel!r} its own")
     kernel = by_name.kernel(kernel, own, options.get("solver", "auto") if kernel is None else None)
-    numbers: dict[str, Any] = {"C": C, EPSILON: epsilon}
-    if not names:
-        if groups is not None:
-            raise InputError("groups are for parameters that are 'cv': nothing else is divided into folds")
-        return training.fit(X, y, kernel=kernel, **numbers, **options)
+    if groups is not None and not names:
+        raise InputError("groups are for parameters that are 'cv': nothing else is divided into folds")
+    encoding = None
+    if not isinstance(kernel, Precomputed):
+        X, encoding, options = encode_samples(X, y, options, holes=bool(options.get("impute")), stacklevel=3)
+    if names:
+        how = Choice(names=names, cv=cv, metric=metric, groups=groups)
+        fitted: Fit = _fit_chosen(X, y, kernel, numbers, how, options)
+    else:
+        fitted = training.fit(X, y, kernel=kernel, **numbers, **options)
+    return fitted if encoding is None else replace(fitted, model=fitted.model.with_encoding(encoding))
+
+
+def _fit_chosen(X: Any, y: Any, kernel: Any, numbers: Mapping[str, Any], how: Choice, options: dict[str, Any]) -> Fit:
+    """Choose parameters, and train with the best ones; `numbers` are C and epsilon, `options` those of `fit`."""
     inspect.signature(training.fit).bind(X, y, kernel=kernel, **options)  # a TypeError for what it does not take
     known = {field.name for field in fields(Settings)}
-    numbers = {name: value for name, value in numbers.items() if name not in names}
+    numbers = {name: value for name, value in numbers.items() if name not in how.names}
     settings = Settings(kernel=kernel, **numbers, **{name: value for name, value in options.items() if name in known})
     rest = {name: value for name, value in options.items() if name not in known}
     task, rest["callbacks"] = rest.pop("task", "classify"), rest.pop("watch", None)
-    how = Choice(names=names, cv=cv, metric=metric, groups=groups)
     return train_chosen(X, y, resolve(settings, task), how, **rest)

@@ -18,6 +18,7 @@ from svmkit.data.prepare.reading import Reading
 from svmkit.data.tables import label_column, onehot, refusals
 from svmkit.data.tables.columns import Column, Trouble
 from svmkit.data.tables.readers import Learnt, learn
+from svmkit.data.tables.table import as_option
 from svmkit.errors import InputError
 
 _OFTEN = 3  # the most frequent texts of a column that are listed
@@ -83,7 +84,7 @@ def _facts(learnt: Learnt, column: Column) -> dict[str, Any]:
 def _remark(learnt: Learnt, column: Column) -> str | None:
     """Return what is the matter with a column, in a few words."""
     name = learnt.table.names[column.position]
-    option = refusals.as_option([name])
+    option = as_option([name])
     if column.trouble == Trouble.MANY:
         return f"too many texts: --drop {option}, or --categorical {option}"
     if column.trouble == Trouble.MARK:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import Features, as_features, is_sparse, pad_or_refuse_columns
 from svmkit.errors import InputError, meant
 from svmkit.estimators.other_names import OTHER_NAMES
@@ -82,12 +83,46 @@ def features_to_predict(estimator: Any, X: Any) -> Features:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(estimator, "model_")
-    check_names(estimator, X, reset=False)
-    X = as_features(X)
+    frame = frame_of(X)
+    check_names(estimator, X if frame is None else frame, reset=False)
+    encoding = estimator.model_.encoding
+    if encoding is not None and (frame is not None or _is_of_columns(X, encoding)):
+        return _encode(estimator, X if frame is None else frame, encoding)
+    X = as_features(X if frame is None else frame)
     if X.shape[1] != estimator.n_features_in_:  # a dense look at no rows, for narrower sparse ones would be padded
         none = X[:0].toarray() if hasattr(X, "toarray") else X
         pad_or_refuse_columns(none, estimator.n_features_in_, name=type(estimator).__name__)
     return X
+
+
+def frame_of(X: Any) -> Any:
+    """Return a table in memory as a pandas DataFrame; None for all else, such as an array."""
+    if isinstance(X, np.ndarray | list) or is_sparse(X):
+        return None
+    from svmkit.data.tables.in_memory import as_frame  # here: arrays need none of it
+
+    return as_frame(X)
+
+
+def _is_of_columns(X: Any, encoding: Encoding) -> bool:
+    """Return whether an array has the columns of a table, which are not all features as they are."""
+    is_same = all(encoding.numeric) and encoding.positions is None
+    return not is_same and isinstance(X, np.ndarray | list) and np.ndim(X) == 2
+
+
+def _encode(estimator: Any, X: Any, encoding: Encoding) -> Features:
+    """Return the features of a table that an estimator was fitted to, or of an array with the columns of the table."""
+    import pandas as pd
+
+    from svmkit.data.tables.in_memory import encode_frame
+
+    frame = X if hasattr(X, "iloc") else pd.DataFrame(X)
+    if frame.shape[1] != estimator.n_features_in_:
+        raise InputError(
+            f"X has {frame.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input: pass the columns of the table that it was fitted to"
+        )
+    return encode_frame(frame, encoding, holes=estimator.model_.preprocessing.takes_holes)
 
 
 def warn_unless_converged(

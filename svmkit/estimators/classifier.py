@@ -111,6 +111,7 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
     time_limit: float | None = None
     max_support: int | None = None
     class_weight: Any = None
+    impute: str | None = None
     scale: str | None = None
     relevance: str | None = None
     memory: Any = "1GB"
@@ -132,8 +133,9 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), float32 or float64
-            The training samples. For a precomputed kernel, the kernel values (n_samples, n_samples).
+        X : array-like, sparse matrix or table of shape (n_samples, n_features), float32 or float64
+            The training samples. For a precomputed kernel, the kernel values (n_samples, n_samples). Columns of a table
+            (pandas, polars, pyarrow) become features as in `svmkit train`: texts a 0/1 feature for each, dates days.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             The labels, numbers or text; or a 0/1 matrix with a column for each of several labels, which a row may have
             or not: one model learns all, on the same kernel rows, and predicts such a matrix.
@@ -211,12 +213,12 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         return self
 
     def _model_attributes(self, model: SVMModel) -> dict[str, Any]:
-        return super()._model_attributes(model) | {"classes_": model.classes}
+        classes = np.arange(len(model.outputs)) if model.outputs else model.classes
+        return super()._model_attributes(model) | {"classes_": classes}
 
     def _take(self, trained: Fit, method: Method) -> None:
         super()._take(trained, method)
-        outputs = trained.model.outputs
-        self.classes_ = np.arange(len(outputs)) if outputs else trained.model.classes
+        vars(self).update(self._model_attributes(trained.model))
 
     def decision_function(self, X) -> np.ndarray:
         """Compute the decisions, at margins of -1 and +1.

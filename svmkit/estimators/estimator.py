@@ -14,12 +14,16 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_regressor
 
+from svmkit import plugins
+from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import as_features
+from svmkit.data.tables.in_memory import encode_samples
 from svmkit.errors import InputError
 from svmkit.estimators.base import (
     Lacking,
     check_names,
     features_to_predict,
+    frame_of,
     only_where,
     seed_of,
     warn_unless_converged,
@@ -28,6 +32,7 @@ from svmkit.estimators.callbacks import FitTasks, require_callbacks, run_with_ta
 from svmkit.estimators.other_names import require_own_options
 from svmkit.estimators.sklearn_bases import BaseEstimator
 from svmkit.kernels.functions import Precomputed
+from svmkit.losses.by_name import is_likelihood
 from svmkit.model.model import SVMModel
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import stop_rules
@@ -52,6 +57,31 @@ STYLE = (
     "font:.85em/1.5 ui-sans-serif,system-ui,sans-serif;color:inherit;background:transparent;"
     "border:1px solid currentColor;border-radius:4px;opacity:.85"
 )
+
+
+_OF_TASK = {"classify": "SVMClassifier", "regress": "SVMRegressor", "outliers": "SVMOneClass", "rank": "SVMRanker"}
+
+
+def _params_of(model: SVMModel) -> dict[str, Any]:
+    """Return the parameters of an estimator that a model says of its training."""
+    about, minimised = model.about, model.about.get("minimised", {})
+    steps, stated = model.preprocessing, ("C", "nu", "epsilon", "loss")
+    known: dict[str, Any] = {name: about[name] for name in stated if about.get(name) is not None}
+    known |= {name: step.kind for name, step in (("impute", steps.imputing), ("scale", steps.scaling)) if step}
+    if about.get("solver") in plugins.names("solver"):
+        known["solver"] = about["solver"]
+    if is_likelihood(minimised.get("loss")):
+        known["loss"] = minimised["loss"]
+    elif model.calibration is not None:
+        known["calibration"] = model.calibration.kind
+    return known | {"kernel": model.kernel, "multiclass": model.multiclass, "non_crossing": model.non_crossing}
+
+
+def _holds_weights(model: SVMModel) -> bool:
+    """Return whether the vectors of a model are weights, of which each decision takes one as it is."""
+    given = model.coef[model.coef != 0.0]
+    is_linear = model.kernel.name == "linear" and len(model.vectors) == len(model.trained_pairs)
+    return is_linear and bool((given == 1.0).all())
 
 
 def require_stream(estimator: Any, name: str) -> None:
@@ -108,6 +138,9 @@ class SVMEstimator(BaseEstimator):
         The most seconds, shared by the class pairs if there are several.
     max_support : int, default=None
         The most support vectors, for each class pair if there are several.
+    impute : {"median", "most_frequent", "indicator"}, default=None
+        What fills the holes of X, learnt from X and kept with the model: the median or the most frequent value of the
+        column; "indicator" is the median and a 0/1 column for each column with holes. None refuses holes.
     scale : {"standard", "minmax", "maxabs"}, default=None
         The scaling that is applied to X first and kept with the model. On CSR, "standard" divides by the standard
         deviation and does not centre, and "minmax" is refused.
@@ -184,6 +217,8 @@ class SVMEstimator(BaseEstimator):
 
     model_: SVMModel
     _online: Online | None
+    _encoding: Encoding | None = None  # of the columns of a table
+    _n_columns: int | None = None  # of the table
     _weights_only: bool
     _is_sparse: bool
     solver: Any
@@ -238,8 +273,8 @@ class SVMEstimator(BaseEstimator):
             vars(self).pop(name, None)  # of an earlier fit
         if groups is not None and not names:
             raise InputError("groups are for parameters that are 'cv': nothing else is divided into folds")
-        check_names(self, X, reset=True)
         method = resolve(settings, task or self.task)
+        X, options = self._read(X, y, method, options)
         if getattr(self, "warm_start", False):
             options["start"] = getattr(self, "model_", None)
         trained: Fit
@@ -261,6 +296,20 @@ class SVMEstimator(BaseEstimator):
             trained, self.remedy, exhausted=self.exhausted, budgeted=self._is_budgeted(), stacklevel=4
         )
 
+    def _read(self, X: Any, y: Any, method: Method, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Return training samples, of which the names are kept, as features, and the options of a training with what
+        the columns of a table say of them.
+        """
+        frame = frame_of(X)
+        check_names(self, X if frame is None else frame, reset=True)
+        self._encoding, self._n_columns = None, None
+        if frame is None or isinstance(method.kernel, Precomputed):
+            return X, options
+        holes = method.settings.impute is not None
+        X, self._encoding, options = encode_samples(frame, y, options, holes=holes, stacklevel=6)
+        self._n_columns = frame.shape[1]
+        return X, options
+
     def _is_budgeted(self) -> bool:
         """Return whether the caller chose a budget of iterations."""
         return any(getattr(self, name, None) is not None for name in ("max_iter", "max_epochs"))
@@ -272,11 +321,9 @@ class SVMEstimator(BaseEstimator):
                 f"no partial_fit with {names[0]}='cv': a stream cannot be divided into folds; give a value"
             )
         fitted, online = getattr(self, "model_", None), getattr(self, "_online", None)
-        if fitted is None:
-            check_names(self, X, reset=True)
-        X = as_features(X) if fitted is None else features_to_predict(self, X)
         method = resolve(self._settings(), self.task)
         settings = method.settings
+        X = as_features(self._read(X, y, method, {})[0]) if fitted is None else features_to_predict(self, X)
         if settings.relevance is not None:
             raise InputError("a stream cannot be divided into folds that choose a relevance: leave relevance out")
         if online is None:
@@ -301,9 +348,9 @@ class SVMEstimator(BaseEstimator):
 
     def _take(self, trained: Fit, method: Method) -> None:
         """Set the fitted attributes."""
-        self.model_ = model = trained.model
+        self.model_ = model = self._with_columns(trained.model)
         self._weights_only, self._is_sparse = method.problem_type(model.kernel).is_linear, False
-        self.n_features_in_ = model.n_features
+        self.n_features_in_ = self._n_columns or model.n_features
         self.support_ = trained.support
         self.intercept_ = model.intercept
         self.n_iter_ = trained.n_iter
@@ -341,17 +388,90 @@ class SVMEstimator(BaseEstimator):
 
     def _model_attributes(self, model: SVMModel) -> dict[str, Any]:
         """Return the fitted attributes that predictions need."""
-        return {"model_": model, "n_features_in_": model.n_features}
+        return {"model_": self._with_columns(model), "n_features_in_": self._n_columns or model.n_features}
+
+    def _with_columns(self, model: SVMModel) -> SVMModel:
+        """Return a model with the encoding of the table that the estimator is fitted to."""
+        return model if self._encoding is None else model.with_encoding(self._encoding)
+
+    @classmethod
+    def from_model(cls, model: SVMModel, **params: Any) -> Self:
+        """Return an estimator that is fitted already: with a model that was loaded, imported or trained elsewhere.
+
+        Parameters
+        ----------
+        model : SVMModel
+            The model, of the task of the estimator.
+        **params : object
+            Parameters of the estimator. Those that are left out are what the model says of its training (solver, C,
+            nu, kernel, loss, multiclass, calibration), else their defaults.
+
+        Returns
+        -------
+        estimator
+            It predicts, scores and stands in pipelines as after `fit`. Without `support_`, `history_` and
+            `certificate_`, which a model does not have.
+
+        Raises
+        ------
+        InputError
+            The model is one of another task.
+
+        Examples
+        --------
+        >>> from svmkit import SVMClassifier, fit
+        >>> model = fit([[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"], C=10.0).model
+        >>> machine = SVMClassifier.from_model(model)
+        >>> machine.C, machine.predict([[0.5], [2.5]]).tolist()
+        (10.0, ['low', 'high'])
+        """
+        task = "outliers" if model.finds_outliers else "classify" if model.task == "multilabel" else model.task
+        if task != cls.task.name:
+            raise InputError(f"{cls.__name__}.from_model: the model is one of task {task}: take {_OF_TASK[task]}")
+        known = _params_of(model)
+        own = inspect.signature(cls).parameters
+        self = cls(**{name: value for name, value in known.items() if name in own} | params)
+        self._encoding, self._online, self._is_sparse = model.encoding, None, False
+        self._weights_only = _holds_weights(model)
+        if model.encoding is not None:
+            self._n_columns = len(model.encoding.columns)
+            if model.encoding.header:
+                vars(self)["feature_names_in_"] = np.array(model.encoding.columns, dtype=object)
+        ended = {"status_": model.about.get("status"), "gap_": model.about.get("gap")}
+        vars(self).update(self._model_attributes(model), intercept_=model.intercept, **ended)
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the features that the kernel sees, (n_features,), text: the columns of `coef_`.
+
+        Parameters
+        ----------
+        input_features : sequence of str, default=None
+            The names of the columns of an array; None are "x0", "x1", ... A table has its own.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from svmkit import SVMClassifier
+        >>> table = pd.DataFrame({"age": [31, 44, 25, 58], "city": ["Bonn", "Kiel", "Bonn", "Kiel"]})
+        >>> SVMClassifier().fit(table, [0, 1, 0, 1]).get_feature_names_out().tolist()
+        ['age', 'city=Bonn', 'city=Kiel']
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "model_")
+        width = self.model_.n_features
+        names = [f"x{j}" for j in range(width)] if input_features is None else [str(name) for name in input_features]
+        if self.model_.encoding is None and len(names) != width:
+            raise InputError(f"input_features names {len(names)} columns, and X had {width}: name each of them")
+        return np.array(self.model_.preprocessing.feature_names(width, names), dtype=object)
 
     def _vectors(self, name: str) -> SVMModel:
         """Return the model, for its attribute `name`; raise AttributeError before `fit` and for a model of weights."""
         model = getattr(self, "model_", None)
         if model is None or self._weights_only:
-            why = (
-                "it is not fitted"
-                if model is None
-                else f"solver {model.about['solver']} leaves weights, in coef_; smo has both"
-            )
+            leaves = "leaves weights, in coef_ (smo has both)"
+            why = "it is not fitted" if model is None else f"solver {model.about.get('solver')} {leaves}"
             raise AttributeError(f"no {name}: {why}")
         return model
 
@@ -413,15 +533,15 @@ class SVMEstimator(BaseEstimator):
         model = getattr(self, "model_", None)
         if model is None:
             return diagram
-        solver, choice = str(model.about["solver"]), model.about.get("choice")
+        solver, choice = str(model.about.get("solver", "not known")), model.about.get("choice")
         facts = {
             "solver": f"{solver}: {choice}" if choice else solver,
             "status": str(self.status_),
             "certified gap": "none" if self.gap_ is None else f"{self.gap_:.2g}",
-            "support vectors": f"{len(self.support_):,}",
-            "iterations": f"{self.n_iter_:,}",
-            "training time": f"{self.seconds_:.3g} s",
         }
+        if hasattr(self, "support_"):  # not of an estimator from a model
+            facts |= {"support vectors": f"{len(self.support_):,}", "iterations": f"{self.n_iter_:,}"}
+            facts |= {"training time": f"{self.seconds_:.3g} s"}
         rows = "".join(f"<span>{escape(name)}</span><b>{escape(value)}</b>" for name, value in facts.items())
         return f'{diagram}<div class="svmkit-fit" style="{STYLE}">{rows}</div>'
 
@@ -440,6 +560,7 @@ class SVMEstimator(BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = getattr(self, "impute", None) is not None
         kernel = getattr(self, "kernel", None)
         tags.input_tags.pairwise = kernel == "precomputed" or isinstance(kernel, Precomputed)
         return tags

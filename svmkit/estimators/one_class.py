@@ -11,6 +11,7 @@ import numpy as np
 from svmkit.estimators.base import features_to_predict, options_by_name
 from svmkit.estimators.estimator import SVMEstimator, describe
 from svmkit.estimators.sklearn_bases import OutlierMixin
+from svmkit.model.model import SVMModel
 from svmkit.tasks import OneClass
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method
@@ -113,6 +114,8 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
     max_iter: int | None = None
     time_limit: float | None = None
     max_support: int | None = None
+    impute: str | None = None
+    scale: str | None = None
     memory: Any = "1GB"
     n_threads: int | None = None
     random_state: Any = 0
@@ -123,8 +126,9 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), float32 or float64
-            The training samples. For a precomputed kernel, the kernel values (n_samples, n_samples).
+        X : array-like, sparse matrix or table of shape (n_samples, n_features), float32 or float64
+            The training samples. For a precomputed kernel, the kernel values (n_samples, n_samples). Columns of a table
+            (pandas, polars, pyarrow) become features as in `svmkit train`: texts a 0/1 feature for each, dates days.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -143,11 +147,15 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
         self._train(X, None, sample_weight=sample_weight)
         return self
 
+    def _model_attributes(self, model: SVMModel) -> dict[str, Any]:
+        return super()._model_attributes(model) | {"offset_": -float(model.intercept[0])}
+
     def _take(self, trained: Fit, method: Method) -> None:
         super()._take(trained, method)
         (solution,) = trained.solutions
         self.certificate_, self.history_ = solution.certificate, solution.history
-        self.rho_, self.offset_ = self.task.rho(self.loss, solution.certificate), -float(self.intercept_[0])
+        self.rho_ = self.task.rho(self.loss, solution.certificate)
+        vars(self).update(self._model_attributes(trained.model))
 
     def score_samples(self, X) -> np.ndarray:
         """Compute sum_i alpha_i k(x_i, x), (n_samples,), which is high for samples like the training data."""

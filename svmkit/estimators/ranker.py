@@ -63,6 +63,7 @@ class SVMRanker(SVMEstimator):
     stop: Any = None
     max_iter: int | None = None
     time_limit: float | None = None
+    impute: str | None = None
     scale: str | None = None
     n_threads: int | None = None
     random_state: Any = 0
@@ -74,8 +75,8 @@ class SVMRanker(SVMEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), float32 or float64
-            The training samples.
+        X : array-like, sparse matrix or table of shape (n_samples, n_features), float32 or float64
+            The training samples; of a table as for `SVMClassifier`.
         y : array-like of shape (n_samples,), structured array, array-like of shape (n_samples, 2), or Ranks
             The values. Censored times are a structured array of a flag (bool) whether the event was observed and a
             time, as scikit-survival has them, or these two columns; the model then predicts larger numbers for longer

@@ -95,6 +95,7 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
     max_epochs: float | None = None
     time_limit: float | None = None
     max_support: int | None = None
+    impute: str | None = None
     scale: str | None = None
     relevance: str | None = None
     memory: Any = "1GB"
@@ -110,8 +111,9 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), float32 or float64
-            The training samples. For a precomputed kernel, the kernel values (n_samples, n_samples).
+        X : array-like, sparse matrix or table of shape (n_samples, n_features), float32 or float64
+            The training samples. For a precomputed kernel, the kernel values (n_samples, n_samples). Columns of a table
+            (pandas, polars, pyarrow) become features as in `svmkit train`: texts a 0/1 feature for each, dates days.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             The targets, finite numbers; of several columns one model learns all, on the same kernel rows.
         sample_weight : array-like of shape (n_samples,), default=None

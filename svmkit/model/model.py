@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.data import Encoding
-from svmkit.data.prepare.features import as_features, pad_or_refuse_columns, require_finite
+from svmkit.data.prepare.features import as_features, is_sparse, pad_or_refuse_columns, require_finite
 from svmkit.data.prepare.imputing import Imputing
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.data.prepare.scaling import Scaling
@@ -273,9 +273,10 @@ class SVMModel:
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), float32 or float64
+        X : array-like, sparse matrix or table of shape (n_samples, n_features), float32 or float64
             The samples; NaN is a hole for a model that imputes. For a precomputed kernel, their kernel values with all
-            training samples.
+            training samples. A table (pandas, polars, pyarrow) of a model of a table has its columns as they are,
+            texts and dates, by name in any order; others in it are left out.
         n_threads : int or None, default=None
             The number of threads; None uses all.
 
@@ -632,7 +633,16 @@ class SVMModel:
 
         return cls(**from_sklearn(estimator))
 
+    def with_encoding(self, encoding: Encoding | None) -> SVMModel:
+        """Return the model with what makes features of the columns of a table, None for other data."""
+        return replace(self, preprocessing=replace(self.preprocessing, encoding=encoding))
+
     def _check(self, X):
+        if not isinstance(X, np.ndarray | list) and not is_sparse(X):
+            from svmkit.data.tables.in_memory import as_frame, encode_frame  # here: few rows come in tables
+
+            frame = as_frame(X)
+            X = X if frame is None else encode_frame(frame, self.encoding, holes=self.preprocessing.takes_holes)
         X = as_features(X)
         X = pad_or_refuse_columns(X, self.n_features, name="SVMModel", pad=False)
         require_finite(X, holes=self.preprocessing.takes_holes)

@@ -22,7 +22,7 @@ from svmkit.data.prepare.reading import Reading
 from svmkit.data.tables import label_column, refusals
 from svmkit.data.tables.columns import Trouble
 from svmkit.data.tables.readers import Learnt, learn_pieces
-from svmkit.data.tables.table import name_columns
+from svmkit.data.tables.table import as_option, name_columns
 from svmkit.errors import InputError
 from svmkit.runtime.mapping import windows
 
@@ -112,7 +112,7 @@ class TableDecoder(Decoder):
             names = [learnt.table.names[column.position] for column in texts]
             raise NotByPieces(
                 f"{self.path}: {name_columns(names)} {'hold' if len(names) > 1 else 'holds'} text, whose categories "
-                f"other parts may not share: {_ENCODE}, or --drop {refusals.as_option(names)}"
+                f"other parts may not share: {_ENCODE}, or --drop {as_option(names)}"
             )
         if not learnt.columns:
             raise InputError(f"{self.path}: has a label column but no features: all others are empty")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -126,12 +126,13 @@ class Preprocessing:
         """Return the number of features that `apply` makes of so many."""
         return n_features + (self.imputing.n_added if self.imputing else 0)
 
-    def feature_names(self, n_features: int) -> list[str]:
-        """Return the names of the features that `apply` makes of so many: those of a table, else "column 1", ..."""
-        table = self.encoding is not None and self.encoding.n_features == n_features
-        names = (
-            self.encoding.feature_names if table and self.encoding else [f"column {j + 1}" for j in range(n_features)]
-        )
+    def feature_names(self, n_features: int, names: Sequence[str] | None = None) -> list[str]:
+        """Return the names of the features that `apply` makes of so many: those of a table, else the given ones, else
+        "column 1", ...
+        """
+        names = [f"column {j + 1}" for j in range(n_features)] if names is None else list(names)
+        if self.encoding is not None and self.encoding.n_features == n_features:
+            names = self.encoding.feature_names
         return names + ([f"{names[j]} is a hole" for j in self.imputing.holed] if self.imputing else [])
 
     def widen(self, n_features: int) -> Preprocessing:

@@ -123,7 +123,7 @@ def _with_trouble(
         if right and shares.share(right) >= _MOSTLY:
             wrong = np.array([not good and text != "" for good, text in zip(right, texts, strict=True)])
             row, name = int(np.argmax(wrong[codes])), table.names[position]
-            remedy = f"mend that cell, or drop the row (--drop {name} leaves the column out)"
+            remedy = f"mend that cell, or drop the row ({table.drop([name])} leaves the column out)"
             slip = table.refusal(row, position, f"is {kind} but for text", remedy)
             return Column(position, values, categories, trouble=Trouble.SLIP, slip=slip)
     if len(texts) > max(FEW_CATEGORIES, len(codes) // ROWS_PER_CATEGORY):
@@ -198,7 +198,7 @@ def _is_text(table: Table, position: int, series: Any) -> bool:
         return True
     raise InputError(
         f"{table.path}: {table.column(position)} has type {dtype}: convert it to numbers or text, or drop it "
-        f"(--drop {table.names[position]})"
+        f"({table.drop([table.names[position]])})"
     )
 
 
@@ -214,7 +214,7 @@ def _factorize(table: Table, position: int, series: Any) -> tuple[np.ndarray, li
     if odd is not None and not _is_datetime(series):
         raise InputError(
             f"{table.path}: {table.column(position)} holds {type(odd).__name__}: convert it to numbers or text, "
-            f"or drop it (--drop {table.names[position]})"
+            f"or drop it ({table.drop([table.names[position]])})"
         )
     whole = series.dtype.kind == "f" and all(float(value).is_integer() for value in uniques)
     texts = [str(int(value)) if whole else str(value) for value in uniques]  # 1.0 is 1 where holes made floats of them

@@ -51,7 +51,8 @@ def apply(
             SvmkitWarning,
             stacklevel=stacklevel,
         )
-    refused = refusals.refusal(table, read, holes=holes, remedy="fill them in, or train the model with --impute median")
+    remedy = f"fill them in, or train the model with {table.imputing}"
+    refused = refusals.refusal(table, read, holes=holes, remedy=remedy)
     if refused is not None:
         raise refused
     return assemble(read, len(table.frame))

@@ -52,8 +52,10 @@ class Learnt:
         if not self.columns:
             raise InputError(f"{self.table.path}: has a label column but no features: all others are empty")
 
-    def encoding(self, is_text: bool) -> Encoding:
-        """Return what later tables need to be read in the same way; `is_text` says whether the labels are text."""
+    def encoding(self, is_text: bool, label: str | None = None) -> Encoding:
+        """Return what later tables need to be read in the same way; `is_text` says whether the labels are text, and
+        `label` what the column of labels is called that are not in the table.
+        """
         table = self.table
         positions = tuple(column.position for column in self.columns)
         is_whole = len(positions) + (self.label is not None) == len(table.names)
@@ -61,7 +63,7 @@ class Learnt:
             columns=tuple(table.names[at] for at in positions),
             categories=tuple(column.categories for column in self.columns),
             header=table.has_header,
-            label=None if self.label is None else table.names[self.label],
+            label=label if self.label is None else table.names[self.label],
             label_index=self.label,
             label_text=is_text,
             dates=tuple(column.order for column in self.columns),

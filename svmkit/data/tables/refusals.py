@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 
 import numpy as np
@@ -42,7 +41,7 @@ def refusal(
         return InputError(
             f"{table.path}: {_names(table, days)} {_verb(days, 'holds', 'hold')} dates, but no cell shows whether the "
             f"day or the month comes first ({cite(days[0].example)}): write them as 2024-12-31, or leave them out "
-            f"(--drop {_options(table, days)})"
+            f"({table.drop(_list_names(table, days))})"
         )
     if of[Trouble.MANY]:
         return InputError(f"{table.path}: {_describe_texts(table, of[Trouble.MANY])}")
@@ -53,12 +52,12 @@ def notes(table: Table, columns: Sequence[Column]) -> tuple[str, ...]:
     """Return what a user should know of the columns that training takes: dates, and columns that look like an ID."""
     lines = []
     dates = [column for column in columns if column.order is not None]
-    if dates:
+    if dates and not table.is_in_memory:  # a note is a warning there, and this is what a caller expects
         lines.append(f"{_names(table, dates)} taken for dates: days since 1970-01-01")
     ids = [column for column in columns if looks_like_id(table.names[column.position], column)]
     if ids:
         looks = _verb(ids, "looks like an ID", "look like IDs")
-        lines.append(f"{_names(table, ids)} {looks}: --drop {_options(table, ids)}")
+        lines.append(f"{_names(table, ids)} {looks}: {table.drop(_list_names(table, ids))}")
     return tuple(lines)
 
 
@@ -75,17 +74,12 @@ def looks_like_id(name: str, column: Column) -> bool:
     return in_order or values.max() - values.min() + 1 == len(values) or _ID_NAME.search(name) is not None
 
 
-def as_option(names: Sequence[str]) -> str:
-    """Return columns as the value of an option, in quotes where a shell needs them."""
-    return shlex.quote(",".join(names))
-
-
 def _names(table: Table, columns: Sequence[Column]) -> str:
-    return name_columns([table.names[column.position] for column in columns])
+    return name_columns(_list_names(table, columns))
 
 
-def _options(table: Table, columns: Sequence[Column]) -> str:
-    return as_option([table.names[column.position] for column in columns])
+def _list_names(table: Table, columns: Sequence[Column]) -> list[str]:
+    return [table.names[column.position] for column in columns]
 
 
 def _describe_marks(table: Table, columns: Sequence[Column], decimal: str | None) -> str:
@@ -98,14 +92,16 @@ def _describe_marks(table: Table, columns: Sequence[Column], decimal: str | None
     elif points > commas:
         what, how = "a decimal point, or commas between the thousands", "--decimal . reads them"
     verb = _verb(columns, "holds", "hold")
+    if table.is_in_memory:
+        how = "convert them to numbers"
     if decimal is not None:
-        out = f"--drop {_options(table, columns)} leaves {_verb(columns, 'it', 'them')} out"
+        out = f"{table.drop(_list_names(table, columns))} leaves {_verb(columns, 'it', 'them')} out"
         how = f"but --decimal {decimal} was given: write all columns with one mark, or {out}"
     return f"{_names(table, columns)} {verb} numbers with {what} ({cite(columns[0].example)}): {how}"
 
 
 def _describe_texts(table: Table, columns: Sequence[Column]) -> str:
-    rows, names = len(columns[0].values), _options(table, columns)
+    rows, names = len(columns[0].values), _list_names(table, columns)
     counts = ", ".join(
         f"{table.names[c.position]!r} {len(c.categories or ()):,}"
         + (f": mostly numbers, but {cite(c.example)} (write a hole as an empty cell)" if c.example else "")
@@ -114,8 +110,8 @@ def _describe_texts(table: Table, columns: Sequence[Column]) -> str:
     more = f" and {len(columns) - 12} more" if len(columns) > 12 else ""
     return (
         f"too many different texts in {rows:,} rows: {counts}{more} (at most {FEW_CATEGORIES}, or one for "
-        f"ten rows); --drop {names} leaves {_verb(columns, 'the column', 'the columns')} out, "
-        f"--categorical {names} makes a feature of each text"
+        f"ten rows); {table.drop(names)} leaves {_verb(columns, 'the column', 'the columns')} out, "
+        f"{table.categorical(names)} makes a feature of each text"
     )
 
 
@@ -136,7 +132,7 @@ def _hole_error(table: Table, columns: Sequence[Column], remedy: str | None) -> 
     return InputError(
         f"{table.place(first)}: {'the first of ' if total > 1 else ''}{total:,} hole{'s' * (total > 1)} in {n} "
         f"column{'s' * (n > 1)}: {of_each}{f' and {n - 12} more' if n > 12 else ''}; "
-        + (remedy or "--impute median fills them, --drop COL leaves a column out")
+        + (remedy or f"{table.imputing} fills them, {table.drop(['COL'])} leaves a column out")
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ class Table:
     has_header: bool
     layout: Dialect | None  # None for Parquet, which has no lines
     first: int = 0  # the row of the file with which the frame begins, if it is a piece of a larger table
+    is_in_memory: bool = False  # a DataFrame, whose path is its name
 
     def with_frame(self, frame: Any, first: int = 0) -> Table:
         """Return the table with other cells, which begin in this row of the file."""
@@ -30,6 +32,21 @@ class Table:
     def column(self, position: int) -> str:
         """Return the name of a column for messages."""
         return f"column {self.names[position]!r}" if self.has_header else f"column {position + 1} (counted from 1)"
+
+    def drop(self, names: Sequence[str]) -> str:
+        """Return what leaves columns out: an option of the command line, or a step in Python."""
+        return f"{self.path}.drop(columns={list(names)})" if self.is_in_memory else f"--drop {as_option(names)}"
+
+    def categorical(self, names: Sequence[str]) -> str:
+        """Return what makes a category of each value of columns."""
+        if self.is_in_memory:
+            return f"{self.path}.astype({dict.fromkeys(names, 'category')})"
+        return f"--categorical {as_option(names)}"
+
+    @property
+    def imputing(self) -> str:
+        """What fills holes: an option of the command line, or a parameter in Python."""
+        return "impute='median'" if self.is_in_memory else "--impute median"
 
     def place(self, row: int) -> str:
         """Return where a row stands in the file, for messages."""
@@ -51,6 +68,11 @@ class Table:
             line, fields = line_of(self.path, self.layout, self.first + row)
             value, place = fields[position], f"{self.path}:{line}"
         return InputError(f"{place}: {self.column(position)} {problem} ({cite(value)}): {remedy}")
+
+
+def as_option(names: Sequence[str]) -> str:
+    """Return columns as the value of an option, in quotes where a shell needs them."""
+    return shlex.quote(",".join(names))
 
 
 def name_columns(names: Sequence[str]) -> str:
