@@ -1,0 +1,229 @@
+"""Many box problems on the rows of one X, solved side by side on the device and certified there in float64."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from svmkit.problems.certificate import Certificate
+from svmkit_torch.memory import room_on
+from svmkit_torch.ondevice.batch import Batch, Shared, Source, Squares
+from svmkit_torch.ondevice.certify import certify
+from svmkit_torch.ondevice.minimise import minimise
+from svmkit_torch.values import DeviceRows
+
+CPU_ROOM = 1 << 30  # bytes on the CPU, where nothing says how much is free
+PART = 0.8  # of the free memory of a device
+FOR_MATRIX, FOR_SQUARES, FOR_VECTORS = 0.6, 0.25, 0.2  # parts of the budget
+VECTORS = 24  # arrays (B, q) of 8 bytes that a batch takes while it is solved
+SAFETY = 0.8  # gap at which a solve ends, as a part of what is asked for: the iterations are in float32
+TRIES = 6  # certificates of a problem, each for half of the gap of the one before
+PADDED = 2.0  # the largest problem of a batch has at most so many times the points of the smallest
+
+
+@dataclass(frozen=True)
+class BoxProblem:
+    """min 1/2 beta'Q beta - 1'beta, 0 <= beta <= C, y'beta = 0 on some rows of X: C-SVC with the hinge and a free bias.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (m,)
+        Which rows of X, ascending.
+    y : ndarray of float64, shape (m,)
+        Labels, -1.0 and 1.0.
+    C : ndarray of float64, shape (m,)
+        The weight of the loss of each row, > 0.
+    """
+
+    rows: np.ndarray
+    y: np.ndarray
+    C: np.ndarray
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The point (m,) of a problem, its certificate, and the numbers of SMO steps and of spectral steps."""
+
+    beta: np.ndarray
+    certificate: Certificate
+    steps: int
+    spectral: int
+
+
+@dataclass
+class Profile:
+    """Seconds and counts of the parts of a solve, by name; the device is waited for where `exact`."""
+
+    device: torch.device
+    exact: bool = False
+    seconds: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @contextmanager
+    def timing(self, name: str) -> Iterator[None]:
+        """Add the time of the block to the seconds of `name`."""
+        self._wait()
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._wait()
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - began
+
+    def count(self, name: str, n: int) -> None:
+        """Add n to the count of `name`."""
+        self.counts[name] = self.counts.get(name, 0) + n
+
+    def _wait(self) -> None:
+        if self.exact and self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+
+def solve_many(
+    rows: DeviceRows,
+    problems: Sequence[BoxProblem],
+    gap: float = 1e-3,
+    *,
+    memory: int | None = None,
+    seconds: float = math.inf,
+    profile: Profile | None = None,
+) -> list[Answer]:
+    """Solve box problems on the rows of one X, and certify each of them.
+
+    Parameters
+    ----------
+    rows : DeviceRows
+        The rows of X, with the kernel.
+    problems : sequence of BoxProblem
+        The problems, such as the class pairs of a training, the folds of a search, or its values of C.
+    gap : float, default=1e-3
+        The relative gap that is asked for.
+    memory : int, optional
+        Bytes of the device that may be taken; by default most of what is free.
+    seconds : float, default=inf
+        A problem whose gap is not proven by then ends with the gap that it has.
+    profile : Profile, optional
+        Where the seconds and counts of the parts go.
+
+    Returns
+    -------
+    list of Answer
+        In the order of the problems.
+    """
+    from svmkit_torch.ondevice.rounds import solve_by_rounds  # here: it needs this module
+
+    profile = profile or Profile(rows.device)
+    if memory is None:
+        memory = int(PART * room_on(rows.device)) or CPU_ROOM
+    ends, answers = time.perf_counter() + seconds, dict[int, Answer]()
+    used = np.unique(np.concatenate([problem.rows for problem in problems]))
+    if 4 * len(used) ** 2 > FOR_MATRIX * memory:
+        return [solve_by_rounds(rows, problem, gap, memory, ends, profile) for problem in problems]
+    at = torch.as_tensor(used, device=rows.device)
+    with profile.timing("matrix"):
+        K = rows.block(at, at, torch.float32, rough=True)
+        diag = _diagonal(rows, at)
+        K.diagonal().copy_(diag)
+    for group in _groups(problems, memory):
+        batch, idx, place = _batch([problems[k] for k in group], used, K, diag, memory)
+        found = solve_batch(rows, batch, at[place], idx, gap, ends, profile)
+        answers |= dict(zip(group, found, strict=True))
+    return [answers[k] for k in range(len(problems))]
+
+
+def _diagonal(rows: DeviceRows, at: torch.Tensor) -> torch.Tensor:
+    """Return k(x, x) of some rows in float32."""
+    if rows.form.is_radial:
+        return torch.ones(len(at), dtype=torch.float32, device=at.device)
+    X = rows.rows.dense(at, torch.float64, rows.origin)
+    from svmkit_torch.values import apply_form  # here: the radial kernels need it not
+
+    return apply_form(torch.linalg.vecdot(X, X), rows.scalars).to(torch.float32)
+
+
+def _groups(problems: Sequence[BoxProblem], memory: int) -> list[list[int]]:
+    """Return the numbers of the problems in groups of similar sizes whose arrays fit."""
+    room = FOR_VECTORS * memory / (8 * VECTORS)
+    groups: list[list[int]] = []
+    for k in sorted(range(len(problems)), key=lambda k: -len(problems[k].rows)):
+        most = len(problems[groups[-1][0]].rows) if groups else 0
+        fits = groups and most <= PADDED * len(problems[k].rows) and most * (len(groups[-1]) + 1) <= room
+        if fits:
+            groups[-1].append(k)
+        else:
+            groups.append([k])
+    return groups
+
+
+def _batch(
+    problems: list[BoxProblem], used: np.ndarray, K: torch.Tensor, diag: torch.Tensor, memory: int
+) -> tuple[Batch, list[int], torch.Tensor]:
+    """Return the problems side by side at beta = 0, their sizes, and the places (B, q) of their points in K."""
+    sizes = [len(problem.rows) for problem in problems]
+    q = max(sizes)
+    shape = len(problems), q
+    places, y, upper = np.zeros(shape, dtype=np.int64), np.ones(shape), np.zeros(shape)
+    for b, problem in enumerate(problems):
+        m = sizes[b]
+        places[b, :m], y[b, :m], upper[b, :m] = np.searchsorted(used, problem.rows), problem.y, problem.C
+    device = K.device
+    place, ys, bounds = (torch.as_tensor(values, device=device) for values in (places, y, upper))
+    source: Source = Shared(K, place, bounds > 0.0)
+    if 2 * q <= len(used) and 4 * len(problems) * q * q <= FOR_SQUARES * memory:
+        squares = torch.empty((len(problems), q, q), dtype=torch.float32, device=device)
+        for b in range(len(problems)):
+            torch.index_select(K[place[b]], 1, place[b], out=squares[b])
+        source = Squares(squares)
+    counts = torch.as_tensor(np.array(sizes, dtype=np.int32), device=device)
+    zero = torch.zeros_like(ys)
+    batch = Batch(source, ys, bounds, zero, -ys, diag[place], zero[:, :1].clone(), counts)
+    return batch, sizes, place
+
+
+def solve_batch(
+    rows: DeviceRows,
+    batch: Batch,
+    idx: torch.Tensor,
+    sizes: list[int],
+    gap: float,
+    ends: float,
+    profile: Profile,
+) -> list[Answer]:
+    """Solve the problems of a batch, all of whose points are in it, and certify them.
+
+    Parameters
+    ----------
+    rows, batch, idx, sizes
+        The rows of X, the problems, and the row and the number of their points.
+    gap, ends, profile
+        The relative gap that is asked for, when to end, and where seconds go.
+    """
+    n = len(sizes)
+    found: dict[int, Answer] = {}
+    numbers, target = torch.arange(n, device=idx.device), SAFETY * gap
+    for k in range(TRIES):
+        taken = minimise(batch, target, ends, profile)
+        with profile.timing("certificate"):
+            certificates = certify(rows, batch, idx)
+        points, steps = batch.beta.cpu().numpy(), taken.cpu().numpy()
+        unproven = []
+        for b, (number, certificate) in enumerate(zip(numbers.tolist(), certificates, strict=True)):
+            proven = certificate.gap is not None and certificate.gap <= gap
+            before = found.get(number)
+            done = steps[b] + ([before.steps, before.spectral] if before else [0, 0])
+            found[number] = Answer(points[b, : sizes[number]], certificate, int(done[0]), int(done[1]))
+            if not (proven or certificate.flaw or certificate.is_exhausted):
+                unproven.append(b)
+        profile.count("certificates", len(certificates))
+        if not unproven or time.perf_counter() > ends:
+            break
+        kept = torch.as_tensor(unproven, device=idx.device)
+        batch, idx, numbers = batch.select(kept), idx[kept], numbers[kept]
+        target *= 0.5
+    return [found[b] for b in range(n)]
