@@ -13,7 +13,7 @@ from svmkit_torch.values import PANEL, DeviceRows
 
 
 def best_biases(batch: Batch, h: torch.Tensor) -> torch.Tensor:
-    """Return the bias (B, 1) that makes the hinge losses of each problem smallest, for decisions h (B, q) without it."""
+    """Return the bias (B, 1) of least hinge losses of each problem, for decisions h (B, q) without it."""
     residual = torch.where(batch.upper > 0.0, batch.y - h, torch.inf)
     order = residual.argsort(dim=1)
     passed = batch.upper.gather(1, order).cumsum(1)

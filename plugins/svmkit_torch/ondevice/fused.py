@@ -17,7 +17,7 @@ LANES = 4096  # points that a program looks at together, at most
 
 
 @triton.jit
-def _steps(  # noqa: PLR0913  a kernel is given arrays one by one
+def _steps(
     K,
     first,
     columns,

@@ -207,7 +207,7 @@ def solve_batch(
     n = len(sizes)
     found: dict[int, Answer] = {}
     numbers, target = torch.arange(n, device=idx.device), SAFETY * gap
-    for k in range(TRIES):
+    for _ in range(TRIES):
         taken = minimise(batch, target, ends, profile)
         with profile.timing("certificate"):
             certificates = certify(rows, batch, idx)

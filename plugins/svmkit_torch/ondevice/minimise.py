@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from svmkit_torch.ondevice import pairs
 from svmkit_torch.ondevice.batch import Batch
+from svmkit_torch.ondevice.code import code_for
 from svmkit_torch.ondevice.spectral import Spectral
 
 LOOK = 8  # spectral steps between two looks at the gaps
@@ -19,17 +19,6 @@ FIRST, MOST = 512, 8192  # SMO steps of the first launch, and of later ones at m
 EPS = 4.0  # violation at which SMO ends, as a multiple of the gap that is wanted a unit of weight
 LAUNCHES = 400  # launches of SMO at most
 STALLED = 0.95, 3  # a problem is left whose gap does not fall by this factor so many launches in a row
-
-
-def smo_steps(device: torch.device) -> Callable[[Batch, int, torch.Tensor], torch.Tensor]:
-    """Return the code of SMO steps for a device: the kernel where Triton is installed, elsewhere PyTorch's operations."""
-    if device.type == "cuda":
-        try:
-            from svmkit_torch.ondevice import fused
-        except ImportError:  # a build of PyTorch without Triton
-            return pairs.take_steps
-        return fused.take_steps
-    return pairs.take_steps
 
 
 class _Left:
@@ -84,7 +73,7 @@ def minimise(batch: Batch, target: float | torch.Tensor, ends: float, profile: A
 
 def _spectral(left: _Left, goals: Callable[[], torch.Tensor], ends: float, profile: Any) -> bool:
     """Make spectral steps as long as they pay; return whether a problem is left."""
-    spectral, before = Spectral(left.batch), None
+    spectral, before = Spectral(left.batch, code_for(left.batch.y.device).project, profile), None
     while True:
         with profile.timing("spectral"):
             for _ in range(LOOK):
@@ -108,7 +97,7 @@ def _spectral(left: _Left, goals: Callable[[], torch.Tensor], ends: float, profi
 
 def _smo(left: _Left, goals: Callable[[], torch.Tensor], ends: float, profile: Any) -> None:
     """Make SMO steps until each problem is solved."""
-    take_steps, most = smo_steps(left.batch.y.device), FIRST
+    take_steps, most = code_for(left.batch.y.device).take_steps, FIRST
     factor = torch.full_like(left.batch.y[:, 0], EPS)
     least, waits = torch.full_like(factor, torch.inf), torch.zeros_like(factor)
     for _ in range(LAUNCHES):

@@ -6,9 +6,14 @@ projection of the gradient step, by an exact line search, so that no objective r
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 
 from svmkit_torch.ondevice.batch import Batch
+
+Projection = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 HALVINGS = 48  # of the interval of the multiplier
 SHORT = 3  # steps of each of the two lengths in turn
@@ -45,6 +50,10 @@ class Spectral:
     ----------
     batch : Batch
         The problems, whose iterates are changed in place.
+    projection : callable
+        `project`, or another that returns the same.
+    profile : Profile
+        Where seconds go.
 
     References
     ----------
@@ -52,8 +61,8 @@ class Spectral:
     support vector machines: the two lengths of Barzilai and Borwein in turn.
     """
 
-    def __init__(self, batch: Batch) -> None:
-        self.batch, self.count = batch, 0
+    def __init__(self, batch: Batch, projection: Projection, profile: Any) -> None:
+        self.batch, self.projection, self.profile, self.count = batch, projection, profile, 0
         largest = batch.diag.amax(1, keepdim=True).to(torch.float64)
         self.length = 1.0 / largest.clamp(min=1e-300)
 
@@ -66,9 +75,11 @@ class Spectral:
         batch = self.batch
         y, beta = batch.y, batch.beta
         gradient = y * batch.v
-        change = project(beta - self.length * gradient, y, batch.upper, batch.balance) - beta
-        image = batch.source.image((change * y).to(torch.float32)).to(torch.float64)
+        with self.profile.timing("projection"):
+            change = self.projection(beta - self.length * gradient, y, batch.upper, batch.balance) - beta
         of_signed = change * y
+        with self.profile.timing("image"):
+            image = batch.source.image(of_signed.to(torch.float32)).to(torch.float64)
         curved = (of_signed * image).sum(1, keepdim=True)
         slope = (gradient * change).sum(1, keepdim=True)
         tiny = torch.finfo(torch.float64).tiny

@@ -1,0 +1,32 @@
+"""The code of the iterations for a device: Triton kernels where they run, PyTorch's operations everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+
+from svmkit_torch.ondevice import pairs, spectral
+from svmkit_torch.ondevice.batch import Batch
+
+
+class Code(NamedTuple):
+    """SMO steps as `pairs.take_steps` makes them, and the projection as `spectral.project` computes it."""
+
+    take_steps: Callable[[Batch, int, torch.Tensor], torch.Tensor]
+    project: Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+PLAIN = Code(pairs.take_steps, spectral.project)
+
+
+def code_for(device: torch.device) -> Code:
+    """Return the code for a device."""
+    if device.type != "cuda":
+        return PLAIN
+    try:
+        from svmkit_torch.ondevice import fused, fused_projection
+    except ImportError:  # a build of PyTorch without Triton
+        return PLAIN
+    return Code(fused.take_steps, fused_projection.project)
