@@ -3,9 +3,10 @@
     python examples/benchmarks/gpu.py --device cuda --data FOLDER --out gpu.json
     python examples/benchmarks/gpu.py --device cpu --small    # the same cells with few rows
 
-FOLDER ($SVMKIT_DATA by default) has mnist and letter.scale in svmlight form; they are kept as .npy in --cache. Each cell has a limit in seconds and says which gap it has reached by then. Seconds are those of a second run in the same process,
-with kernels compiled; the first one is given beside it, where the cell is short. "judge" is the float64 certificate of
-the CPU for the same points, by the largest gap of all problems.
+FOLDER ($SVMKIT_DATA by default) has mnist and letter.scale in svmlight form; they are kept as .npy in --cache. Each cell
+has a limit in seconds and says which gap it has reached by then. Seconds are those of a second run in the same process,
+with kernels compiled; the first one is given beside it, where the cell is short. "judge" is the largest gap by the
+float64 certificate of the CPU for the same points.
 """
 
 from __future__ import annotations
