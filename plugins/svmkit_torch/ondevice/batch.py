@@ -20,6 +20,10 @@ class Source(ABC):
         """Return the kernel row (q,) of the point at[b] of each problem b, (B, q)."""
 
     @abstractmethod
+    def bytes_of_image(self) -> int:
+        """Return how many bytes `image` reads, or would read in the time that its arithmetic takes."""
+
+    @abstractmethod
     def select(self, kept: torch.Tensor) -> Source:
         """Return the source of some of the problems, whose numbers are `kept`."""
 
@@ -48,6 +52,10 @@ class Shared(Source):
     def rows(self, at: torch.Tensor) -> torch.Tensor:
         return self.K[self.idx.gather(1, at[:, None])[:, 0]].gather(1, self.idx)
 
+    def bytes_of_image(self) -> int:
+        # a number of the matrix is worth some 30 operations of a card for each problem
+        return self.K.numel() * max(4, len(self.idx) // 8)
+
     def select(self, kept: torch.Tensor) -> Shared:
         return Shared(self.K, self.idx[kept], self.real[kept])
 
@@ -74,6 +82,9 @@ class Squares(Source):
 
     def rows(self, at: torch.Tensor) -> torch.Tensor:
         return self.K[self.numbers, at]
+
+    def bytes_of_image(self) -> int:
+        return 4 * self.K.numel()
 
     def select(self, kept: torch.Tensor) -> Squares:
         return Squares(self.K, self.numbers[kept])

@@ -1,4 +1,4 @@
-"""The iterations on a batch: spectral steps as long as they halve the gaps, then SMO steps."""
+"""The iterations on a batch: spectral steps and SMO steps, whichever lowers the gaps more for what it costs."""
 
 from __future__ import annotations
 
@@ -10,38 +10,70 @@ from typing import Any
 import torch
 
 from svmkit_torch.ondevice.batch import Batch
-from svmkit_torch.ondevice.code import code_for
+from svmkit_torch.ondevice.code import Code, code_for
 from svmkit_torch.ondevice.spectral import Spectral
 
 LOOK = 8  # spectral steps between two looks at the gaps
-FALLS = 0.5  # factor by which the median gap has to fall meanwhile, or SMO takes over
 FIRST, MOST = 512, 8192  # SMO steps of the first launch, and of later ones at most
-EPS = 4.0  # violation at which SMO ends, as a multiple of the gap that is wanted a unit of weight
-LAUNCHES = 400  # launches of SMO at most
-STALLED = 0.95, 3  # a problem is left whose gap does not fall by this factor so many launches in a row
+EPS, FINER = 4.0, 0.3  # violation at which SMO ends, as a multiple of the gap wanted a unit of weight; its next part
+STALLED = 0.95, 6  # a problem is left whose gap does not fall by this factor so many times in a row
+HOPE = 1.1  # by what the worth of what was not chosen grows
+GOOD = 2.0  # factor by which the first spectral steps lower the gap, or SMO steps are tried
+# seconds on a card of 2023: a spectral step and each byte of the matrices, an SMO step and each point; programs at once
+SPECTRAL_STEP, A_BYTE, SMO_STEP, A_POINT, PROGRAMS = 4e-4, 4e-13, 5e-6, 5e-10, 264.0
 
 
 class _Left:
-    """The problems of a batch that are not solved yet: a batch of their own, and their numbers."""
+    """The problems of a batch that are not solved yet: a batch of their own, their numbers, and what is known of them.
 
-    def __init__(self, whole: Batch) -> None:
-        self.whole, self.batch = whole, whole
+    `taken` (B, 2) counts the SMO steps and the spectral steps of all problems; `least` is the smallest gap of each
+    problem that is left, `waits` how many times in a row it has not fallen, `factor` what EPS has become.
+    """
+
+    def __init__(self, whole: Batch, code: Code, profile: Any) -> None:
+        self.whole, self.batch, self.code, self.profile = whole, whole, code, profile
         self.numbers = torch.arange(len(whole.y), device=whole.y.device)
         self.taken = torch.zeros((len(whole.y), 2), dtype=torch.int64, device=whole.y.device)
+        self.factor = torch.full_like(whole.y[:, 0], EPS)
+        self.least, self.waits = torch.full_like(self.factor, torch.inf), torch.zeros_like(self.factor)
+        self.spectral, self.most = Spectral(whole, code.project, profile), FIRST
 
-    def keep(self, kept: torch.Tensor) -> torch.Tensor | None:
-        """Leave all problems but those marked in `kept` (B,); return the numbers of these within the batch, or None."""
+    def keep(self, kept: torch.Tensor) -> None:
+        """Leave all problems but those marked in `kept` (B,)."""
         self.save()
         at = kept.nonzero()[:, 0]
-        if len(at) == len(kept):
-            return None
-        self.batch, self.numbers = self.batch.select(at), self.numbers[at]
-        return at
+        if len(at) < len(kept):
+            self.batch, self.numbers = self.batch.select(at), self.numbers[at]
+            self.factor, self.least, self.waits = self.factor[at], self.least[at], self.waits[at]
+            self.spectral.select(self.batch, at)
 
     def save(self) -> None:
         """Write the iterates to the whole batch."""
         if self.batch is not self.whole:
             self.whole.beta[self.numbers], self.whole.v[self.numbers] = self.batch.beta, self.batch.v
+
+    def take_spectral_steps(self) -> float:
+        """Make `LOOK` spectral steps; return what they cost, in seconds of a typical card."""
+        with self.profile.timing("spectral"):
+            for _ in range(LOOK):
+                self.spectral.step()
+            self.taken[self.numbers, 1] += LOOK
+        self.profile.count("spectral", LOOK)
+        return LOOK * (SPECTRAL_STEP + A_BYTE * self.batch.source.bytes_of_image())
+
+    def take_smo_steps(self, goal: torch.Tensor) -> float:
+        """Make SMO steps; return what they cost, in seconds of a typical card."""
+        batch = self.batch
+        with self.profile.timing("smo"):
+            eps = self.factor * goal / batch.beta.sum(1).clamp(min=1e-300)
+            done = self.code.take_steps(batch, self.most, eps)
+            self.taken[self.numbers, 0] += done
+            self.factor = torch.where(done < self.most, FINER * self.factor, self.factor)
+            longest = int(done.max())
+        self.profile.count("launches", 1)
+        self.profile.count("smo (longest)", longest)
+        self.most = min(MOST, 2 * self.most)
+        return max(1, longest) * (SMO_STEP + A_POINT * batch.y.shape[1]) * max(1.0, len(batch.y) / PROGRAMS)
 
 
 def minimise(batch: Batch, target: float | torch.Tensor, ends: float, profile: Any) -> torch.Tensor:
@@ -58,65 +90,38 @@ def minimise(batch: Batch, target: float | torch.Tensor, ends: float, profile: A
     profile : Profile
         Where seconds and counts go.
     """
-    left = _Left(batch)
+    left = _Left(batch, code_for(batch.y.device), profile)
 
     def goals() -> torch.Tensor:
         if isinstance(target, torch.Tensor):
             return target[left.numbers]
         return target * left.batch.values().abs()
 
-    if _spectral(left, goals, ends, profile):
-        _smo(left, goals, ends, profile)
+    _iterate(left, goals, ends)
     left.save()
     return left.taken
 
 
-def _spectral(left: _Left, goals: Callable[[], torch.Tensor], ends: float, profile: Any) -> bool:
-    """Make spectral steps as long as they pay; return whether a problem is left."""
-    spectral, before = Spectral(left.batch, code_for(left.batch.y.device).project, profile), None
+def _iterate(left: _Left, goals: Callable[[], torch.Tensor], ends: float) -> None:
+    """Make steps of the better kind until no problem is left."""
+    worth = {"spectral": math.inf, "smo": math.inf}  # the logarithm of what the gap falls by, for its costs
+    before: torch.Tensor | None = None
     while True:
-        with profile.timing("spectral"):
-            for _ in range(LOOK):
-                spectral.step()
-            left.taken[left.numbers, 1] += LOOK
-        profile.count("spectral", LOOK)
-        with profile.timing("gaps"):
+        spectral = worth["spectral"] >= worth["smo"]
+        cost = left.take_spectral_steps() if spectral else left.take_smo_steps(goals())
+        with left.profile.timing("gaps"):
             gaps = left.batch.gaps()
-            kept = gaps > goals()
+            left.waits = torch.where(gaps < STALLED[0] * left.least, 0.0, left.waits + 1.0)
+            left.least = torch.minimum(gaps, left.least)
+            kept = (gaps > goals()) & (left.waits < STALLED[1])
             any_left = bool(kept.any())
-        if not any_left or time.perf_counter() > ends:
-            left.save()
-            return any_left
-        fell = math.inf if before is None else float((before[kept] / gaps[kept]).median())
-        at, before = left.keep(kept), gaps[kept]
-        if at is not None:
-            spectral.select(left.batch, at)
-        if fell < 1.0 / FALLS:
-            return True
-
-
-def _smo(left: _Left, goals: Callable[[], torch.Tensor], ends: float, profile: Any) -> None:
-    """Make SMO steps until each problem is solved."""
-    take_steps, most = code_for(left.batch.y.device).take_steps, FIRST
-    factor = torch.full_like(left.batch.y[:, 0], EPS)
-    least, waits = torch.full_like(factor, torch.inf), torch.zeros_like(factor)
-    for _ in range(LAUNCHES):
-        batch = left.batch
-        with profile.timing("smo"):
-            eps = factor * goals() / batch.beta.sum(1).clamp(min=1e-300)
-            done = take_steps(batch, most, eps)
-            left.taken[left.numbers, 0] += done
-        with profile.timing("gaps"):
-            gaps = batch.gaps()
-            waits = torch.where(gaps < STALLED[0] * least, 0.0, waits + 1.0)
-            least = torch.minimum(gaps, least)
-            kept = (gaps > goals()) & (waits < STALLED[1])
-            any_left = bool(kept.any())
-        profile.count("launches", 1)
-        profile.count("smo (longest)", int(done.max()))
         if not any_left or time.perf_counter() > ends:
             return
-        factor = torch.where(done < most, 0.3 * factor, factor)[kept]
-        least, waits = least[kept], waits[kept]
+        fell = GOOD if before is None else float((before[kept] / gaps[kept]).median())
+        before = gaps[kept]
         left.keep(kept)
-        most = min(MOST, 2 * most)
+        if spectral and worth["smo"] == math.inf and fell >= GOOD:
+            continue
+        chosen, other = ("spectral", "smo") if spectral else ("smo", "spectral")
+        worth[chosen] = math.log(max(fell, 1.0 + 1e-9)) / cost
+        worth[other] *= HOPE
