@@ -18,7 +18,8 @@ from svmkit.cli.options import READERS, SHOWN_AS, Options, Seconds, Share, Size,
 
 TOL = 1e-3  # --tol unless it is given
 EPSILON = 0.1  # --epsilon unless it is given; as in LIBSVM and scikit-learn
-OF_MODEL = ("gamma", "degree", "coef0", "epsilon")  # what a grid may name besides C and options of the solver
+OF_MODEL = ("gamma", "degree", "coef0", "epsilon", "kernel", "scale", "impute", "class_weight", "multiclass", "nu")
+"""What a grid may name besides C and options of the solver."""
 LOGGED = (
     *("tol", "seed", "impute", "scale", "memory", "class_weight", "stop", "max_iter", "max_epochs", "time_limit"),
     *("max_support", "label", "decimal", "encoding", "multiclass", "calibrate", "relevance"),
@@ -139,8 +140,9 @@ _SOLVING = _panel(
 )  # fmt: skip
 _SEARCH = _panel(
     "Search",
-    _row("tune", "grid", list[str], [], "NAME=VALUES, repeatable. NAME: C, gamma, degree, coef0, epsilon or an option "
-         "of the solver. VALUES: a list 1,10,100, 0.1:1000:log5 (5 values, even in log), 0:1:lin5, LIBSVM's "
+    _row("tune", "grid", list[str], [], "NAME=VALUES, repeatable. NAME: C, gamma, degree, coef0, epsilon, nu, "
+         "kernel, scale, impute, class_weight (none,balanced), multiclass or an option of the solver. VALUES: "
+         "a list 1,10,100, 0.1:1000:log5 (5 values, even in log), 0:1:lin5, LIBSVM's "
          "2^-5:2^15:2 (a step in exponents), or, for --search random, a range (0.1:1000, drawn even in log). Default: "
          "LIBSVM's grid, C=2^-5:2^15:2 and, for kernels with gamma, gamma=2^-15:2^3:2; for --search random the same as "
          "ranges."),

@@ -141,7 +141,7 @@ def search(
     -------
     Result
         The candidates. With `best = result.best`, train the best one by
-        ``svmkit.fit(X, y, solver=best.solver, kernel=best.kernel, C=best.C)``.
+        ``svmkit.fit(X, y, solver=best.solver, kernel=best.kernel, C=best.C, **best.settings)``.
 
     Raises
     ------
@@ -226,7 +226,7 @@ def run(
     how = Search(**{name: options.pop(name) for name in _SEARCH if name in options})
     settings, task = Settings(solver=paths[0].solver, kernel=paths[0].kernel, **options), task_named(task)
     # unusable data are refused here once, instead of in each fold
-    method = resolve(settings, task)
+    method = resolve(replace(settings, **paths[0].settings), task)
     data = TrainingData.of(X, y, method, sample_weight=sample_weight, flags=flags)
     if not task.has_targets and EPSILON in paths[0].settings:
         raise InputError("epsilon is for quantities, and the labels are classes: leave it out of the grid")
@@ -243,6 +243,8 @@ def run(
         metric = method.metric(metric, truth.classes, truth.codes)
     began, jobs = time.perf_counter(), how.n_workers
     ready, learnt = list(paths), settings
+    if how.preparation == "once" and {"scale", "impute"} & paths[0].settings.keys():
+        raise InputError("preparation='once' learns scaling and imputing of all rows: leave them out of the grid")
     if how.preparation == "once":
         X, flags, learnt = data.X, None, replace(settings, impute=None, scale=None)
         ready = [replace(path, kernel=path.kernel.resolve(X)) for path in paths]

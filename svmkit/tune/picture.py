@@ -34,7 +34,7 @@ def require_drawable(path: str, among: Sequence[Setting]) -> None:
     """Raise InputError unless the ending of the file name is a known format and a number differs among the settings."""
     require_format(path)
     for name in among[0].values:
-        values = {p.values[name] for p in among}
+        values = {p.values[name] for p in among if name in p.values}
         if len(values) > 1 and (name == "gamma" or not any(isinstance(v, bool | str) for v in values)):
             return
     if not any(len(p.Cs) > 1 for p in among):
@@ -44,7 +44,9 @@ def require_drawable(path: str, among: Sequence[Setting]) -> None:
 def axes_of(candidates: Sequence[Candidate]) -> list[str]:
     """Return the names of the numbers that differ among the candidates, C and gamma first."""
     names = ["C", "gamma", *(name for name in candidates[0].params if name not in ("C", "gamma"))]
-    return [name for name in names if len({value(c, name) for c in candidates} - {None}) > 1]
+    # one that only some kernels have is no axis
+    values = {name: {value(c, name) for c in candidates} for name in names}
+    return [name for name in names if len(values[name]) > 1 and None not in values[name]]
 
 
 def value(candidate: Candidate, name: str) -> float | None:

@@ -12,7 +12,7 @@ import numpy as np
 from svmkit.kernels.functions import Kernel
 from svmkit.scoring.metric import Metric
 from svmkit.solver.base import Solver
-from svmkit.tune.space import Path
+from svmkit.tune.space import Path, settings_of
 
 # of each C in each fold
 FACTS = ("accuracy", "metric", "fit_s", "n_iter", "kernel_values", "n_support", "converged", "determined", "tol")
@@ -88,6 +88,11 @@ class Candidate:
     @property
     def failed(self) -> bool:
         return math.isnan(self.mean_score)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The searched values that are neither C nor options of solver or kernel, such as scale, for `svmkit.fit`."""
+        return settings_of({name: value for name, value in self.params.items() if name != "C"})
 
 
 @dataclass(frozen=True)
@@ -221,6 +226,8 @@ def rank(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int
     ranked = []
     for path in (path for path in paths if path.number in last):
         gamma = path.kernel.params.get("gamma")
+        if isinstance(gamma, str) and {"scale", "impute"} & path.values.keys():
+            gammas[gamma] = None  # one number for each way to prepare the columns
         if gamma not in gammas:  # a rule is evaluated once
             gammas[gamma] = path.kernel.resolve(X).params["gamma"] if isinstance(gamma, str) else gamma
         for i in range(len(path.Cs)):

@@ -9,16 +9,28 @@ from itertools import product
 from typing import Any
 
 from svmkit import plugins
+from svmkit.data.prepare.imputing import KINDS as IMPUTINGS
+from svmkit.data.prepare.scaling import KINDS as SCALINGS
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
+from svmkit.model.one_vs_rest import MODES as MULTICLASS
 from svmkit.solver.base import Solver
+from svmkit.solver.selection import by_name
 from svmkit.tasks import Task, task_named
 from svmkit.tune.grids import MOST, Span, Values
 
 SEARCHES = ("grid", "random", "halving")
-EPSILON, NU = "epsilon", "nu"
+EPSILON, NU, KERNEL = "epsilon", "nu", "kernel"
 LEAST = {"C": "> 0", EPSILON: ">= 0", NU: "> 0"}
-"""Options of neither solver nor kernel, and what a value has to be: C, epsilon in regression, nu of outliers."""
+"""Numbers that are options of neither solver nor kernel, and what a value has to be."""
+NONE = "none"  # of a setting that may be absent
+WORDS = {
+    "scale": (NONE, *SCALINGS),
+    "impute": (NONE, *IMPUTINGS),
+    "class_weight": (NONE, "balanced"),
+    "multiclass": MULTICLASS,
+}
+"""Settings that are words, and which words."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +68,30 @@ class Path:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The searched values that are options of neither solver nor kernel."""
-        return {name: value for name, value in self.values.items() if name in LEAST}
+        """The searched values that are options of neither solver nor kernel, as `Settings` has them."""
+        return settings_of(self.values)
 
     def params(self, C: float) -> dict[str, Any]:
         """Return the searched values at this C, by name."""
         return ({"C": C} if self.has_C else {}) | self.values
+
+
+def settings_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some searched values, given by name, that `svmkit.training.settings.Settings` has fields for.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        Searched values by the names of the grid.
+
+    Examples
+    --------
+    >>> from svmkit.tune.space import settings_of
+    >>> settings_of({"gamma": 0.5, "epsilon": 0.1, "scale": "none"})
+    {'epsilon': 0.1, 'scale': None}
+    """
+    numbers = {name: value for name, value in values.items() if name in LEAST}
+    return numbers | {name: None if values[name] == NONE else values[name] for name in WORDS if name in values}
 
 
 def plan(
@@ -82,8 +112,9 @@ def plan(
     solver, kernel : Solver, Kernel
         The options that are not searched are taken from them.
     grid : mapping of str to sequence or Span
-        Values by name: C, epsilon (of regression), a parameter of the kernel (gamma, or kernel.NAME) or an option of
-        the solver. A `Span` is for search="random" only.
+        Values by name: C, nu, epsilon (of regression), kernel (names), a parameter of a kernel (gamma, or kernel.NAME),
+        an option of the solver, or scale, impute, class_weight and multiclass, whose absence is "none". A parameter
+        counts where the kernel has it. A `Span` is for search="random" only.
     C : float, default=1.0
         Value where C is not searched.
     search : {"grid", "random", "halving"}, default="grid"
@@ -112,23 +143,47 @@ def plan(
         raise InputError(f"search {search!r} is not known; there are: {', '.join(SEARCHES)}")
     if not grid:
         raise InputError("there is nothing to search: give values for C, gamma or an option of the solver")
-    grid = {_option_name(name, solver, kernel, task_named(task)): values for name, values in grid.items()}
-    defaults, checked = solver.params | kernel.params, dict[str, Values]()
+    kernels = _kernels(grid, solver, kernel)
+    params = {name: value for each in kernels for name, value in each.params.items()}
+    grid = {_option_name(name, solver, params, task_named(task), kernel): values for name, values in grid.items()}
+    defaults, checked = solver.params | params, dict[str, Values]()
     for name, values in grid.items():
         _require_values(name, values, defaults.get(name), search)
     for name, values in grid.items():
         if not isinstance(values, Span):
-            values = list(dict.fromkeys(_check(name, v, solver, kernel) for v in values))
+            owner = next((each for each in kernels if name in each.params), kernel)
+            values = list(dict.fromkeys(_check(name, v, solver, owner) for v in values))
         checked[name] = values
     points = _draw(checked, n_iter, seed) if search == "random" else _all(checked)
     Cs: dict[tuple, dict[float, None]] = {}
+    named = {each.name: each for each in kernels}
     for point in points:
-        rest = tuple((name, value) for name, value in point.items() if name != "C")
+        own = named.get(point.get(KERNEL, ""), kernel).params
+        rest = tuple((k, v) for k, v in point.items() if k != "C" and (k not in params or k in own))
         Cs.setdefault(tuple(sorted(rest)), {})[point.get("C", C)] = None
-    return [
-        Path(k, *_built(dict(rest), solver, kernel), tuple(sorted(values)), dict(rest), "C" in points[0])
-        for k, (rest, values) in enumerate(Cs.items())
-    ]
+    has_C = "C" in points[0]
+    return [_path(k, dict(rest), solver, named, sorted(its), has_C) for k, (rest, its) in enumerate(Cs.items())]
+
+
+def _path(
+    number: int, values: dict[str, Any], solver: Solver, named: dict[str, Kernel], Cs: list[float], has_C: bool
+) -> Path:
+    kernel = named.get(values.get(KERNEL, ""), next(iter(named.values())))
+    return Path(number, *_built(values, solver, kernel), tuple(Cs), values, has_C)
+
+
+def _kernels(grid: Mapping[str, Values], solver: Solver, kernel: Kernel) -> list[Kernel]:
+    """Return the kernels of a search: those that the grid names, or the one that is given."""
+    names = grid.get(KERNEL)
+    if names is None or isinstance(names, Span):
+        return [kernel]
+    kernels = []
+    for name in dict.fromkeys(str(each) for each in names):
+        try:
+            kernels.append(kernel if name == kernel.name else by_name.kernel(name, kernel.params, for_solver=solver))
+        except InputError as error:
+            raise InputError(f"--grid {KERNEL}: {error}") from None
+    return kernels
 
 
 def _require_values(name: str, values: Values, default: Any, search: str) -> None:
@@ -141,7 +196,7 @@ def _require_values(name: str, values: Values, default: Any, search: str) -> Non
             f"--grid {name}: a range without a step is for --search random; for --search {search} write "
             f"{values.low:g}:{values.high:g}:log5, or powers with a step, as in 2^-5:2^15:2"
         )
-    if isinstance(default, bool | int | str) and name != "gamma":
+    if (isinstance(default, bool | int | str) and name != "gamma") or name in WORDS or name == KERNEL:
         raise InputError(f"--grid {name}: a range gives fractions, which {name} cannot be: list its values")
 
 
@@ -175,6 +230,12 @@ def _check(name: str, value: Any, solver: Solver, kernel: Kernel) -> Any:
         if not (number > 0 or (number == 0.0 and name == EPSILON)) or math.isinf(number):
             raise InputError(f"--grid {name}: {value!r} is not a finite number {LEAST[name]}")
         return number
+    if name in WORDS:
+        if value not in (*WORDS[name], None):
+            raise InputError(f"--grid {name}: {value!r} is not known; there are: {', '.join(WORDS[name])}")
+        return NONE if value is None else value
+    if name == KERNEL:
+        return str(value)
     whole = (
         isinstance(value, float) and value.is_integer() and isinstance((solver.params | kernel.params).get(name), int)
     )
@@ -187,7 +248,8 @@ def _check(name: str, value: Any, solver: Solver, kernel: Kernel) -> Any:
 
 def _built(values: dict[str, Any], solver: Solver, kernel: Kernel) -> tuple[Solver, Kernel]:
     of_kernel = {name: v for name, v in values.items() if name in kernel.params}
-    of_solver = {name: v for name, v in values.items() if name not in kernel.params and name not in LEAST}
+    others = (*kernel.params, *LEAST, *WORDS, KERNEL)
+    of_solver = {name: v for name, v in values.items() if name not in others}
     if of_kernel:
         kernel = plugins.build("kernel", kernel.name, kernel.params | of_kernel)
     if of_solver:
@@ -196,18 +258,16 @@ def _built(values: dict[str, Any], solver: Solver, kernel: Kernel) -> tuple[Solv
     return solver, kernel
 
 
-def _option_name(name: str, solver: Solver, kernel: Kernel, task: Task) -> str:
+def _option_name(name: str, solver: Solver, params: Mapping[str, Any], task: Task, kernel: Kernel) -> str:
     """Return the name without `kernel.`; a name that kernel and solver share belongs to the kernel."""
     bare = name.removeprefix("kernel.")
-    settings = ("C", EPSILON) if task.is_supervised else (NU,)
-    if name in settings or bare in kernel.params or name in solver.params:
+    settings = ("C", EPSILON, NU, KERNEL, *WORDS) if task.is_supervised else (NU, KERNEL, "scale", "impute")
+    if name in settings or bare in params or name in solver.params:
         return bare
     what = "--grid " + name
-    if bare == "nu":
-        raise InputError(f"{what}: nu is not searched; GridSearchCV over SVMClassifier or SVMRegressor does it")
     if bare in ("gamma", "degree", "coef0"):
         raise InputError(f"{what}: the {kernel.name} kernel has no {bare}: leave it out, or give another --kernel")
-    known = ", ".join([settings[0], *kernel.params, *solver.params])
-    regresses = task.is_supervised and solver.regression_for(kernel) is not None
-    known += f"; in regression also {EPSILON}" if regresses else ""
+    of_quantities = task.is_supervised and solver.regression_for(kernel) is not None
+    own = [each for each in settings if each != EPSILON or of_quantities]
+    known = ", ".join([own[0], *params, *solver.params, *own[1:]])
     raise InputError(f"{what}: solver {solver.name} with the {kernel.name} kernel has no such option; it has {known}")

@@ -35,6 +35,7 @@ from svmkit.tracking import Tracker
 from svmkit.tune import backends, grids, picture
 from svmkit.tune.ranking import with_gap
 from svmkit.tune.records import progress_line
+from svmkit.tune.space import NONE, WORDS, settings_of
 
 SCORES = ("mean_accuracy", "std_accuracy", "mean_score", "std_score")
 SHOWN = 10  # candidates in the table
@@ -64,7 +65,7 @@ class TuneJob:
             scheme_of(options.scheduler)
             if options.jobs != 1 or options.backend != "loky":
                 raise InputError("--scheduler runs a fit a worker, with its threads: leave --jobs and --backend out")
-        fixed = {key for key in ("C", *OF_MODEL) if options.has(key)}
+        fixed = {key for key in ("C", *OF_MODEL) if options.has(key) and getattr(options, key) != NONE}
         fixed |= {text.partition("=")[0].strip().removeprefix("kernel.") for text in options.option}
         drawn = search == "random"
         self.zooms, self.fixed, self.result = search == ZOOM, fixed, None
@@ -119,7 +120,8 @@ class TuneJob:
             self.searched = {name for name in choosable_names(self.method) if name not in self.fixed}
             if not self.searched:
                 raise InputError("there is nothing to choose: leave -C or --gamma out")
-        advise_scaling(self.sets.train.X, self.options, self.method.kernel)
+        if "scale" not in self.searched:
+            advise_scaling(self.sets.train.X, self.options, self.method.kernel)
         solver, name, task = self.method.solver, self.sets.train.name, task_named(self.sets.train.task)
         truth = task.encode_truth(self.sets.train.y, self.sets.train.n_samples)
         metric = self.options.metric or (None if task.is_supervised else task.metric)
@@ -211,7 +213,8 @@ class TuneJob:
             note(f"interrupted: {len(tried)} of {self.n_candidates} candidates are whole; refitting the best")
         self._note_flaws(self.result)
         own: dict[str, Any] = {"solver": best.solver, "solver_options": None, "kernel": best.kernel, "C": best.C}
-        own |= {key: best.params[key] for key in (*OF_MODEL, "nu") if key in best.params and key in shared}
+        own |= settings_of(best.params)
+        vars(self.options).update({name: best.params[name] for name in WORDS if name in best.params})  # as it is logged
         if best.tol is not None:
             own["stop"] = with_gap(method.settings.stop, best.tol)
         self.method = replace(method, settings=replace(method.settings, **own), solver=best.solver, kernel=best.kernel)
@@ -354,7 +357,7 @@ class TuneJob:
 
 def _table(result: tune.Result, most: int) -> list[str]:
     """Return the best candidates as lines of aligned columns, best first."""
-    names = list(result.best.params)
+    names = list(dict.fromkeys(name for c in result.candidates for name in c.params))
     halved = len({c.n_rows for c in result.candidates}) > 1
     metric = result.metric
     other = [] if metric.name == "accuracy" or math.isnan(result.best.mean_accuracy) else ["accuracy"]
@@ -364,7 +367,7 @@ def _table(result: tune.Result, most: int) -> list[str]:
         spread = f"{100 * c.std_score:.2f}" if metric.is_share else f"{c.std_score:.4f}"
         score = [f"{metric.format(c.mean_score)} ± {spread}", *(f"{c.mean_accuracy:.2%}" for _ in other)]
         rest = [*([f"{c.n_rows:,}"] if halved else []), f"{c.n_support:,.0f}", f"{c.fit_s:.2f} s"]
-        lines.append([str(k + 1), *(_text(c.params[name]) for name in names), *score, *rest])
+        lines.append([str(k + 1), *(_text(c.params.get(name, "-")) for name in names), *score, *rest])
     return align(lines)
 
 

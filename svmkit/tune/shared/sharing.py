@@ -36,6 +36,7 @@ def can_share(path: Path, settings: Settings, task: Task, metric: Metric, each: 
         The path, the settings of all paths, what is learnt, by what fits are compared, and whether preprocessing is
         learnt in each fold.
     """
+    settings = replace(settings, **path.settings)
     if not path.solver.shares_folds or settings.nu is not None or settings.sampler is not None:
         return False
     if not (task.has_targets or (task.has_classes and settings.multiclass == "ovo")):
