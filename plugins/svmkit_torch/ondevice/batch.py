@@ -9,11 +9,13 @@ import torch
 
 
 class Source(ABC):
-    """Kernel values of the points of the problems of a batch, float32, on the device."""
+    """Kernel values of the points of the problems of a batch, float32 or float64, in `K` on the device."""
+
+    K: torch.Tensor
 
     @abstractmethod
     def image(self, weights: torch.Tensor) -> torch.Tensor:
-        """Return K weights of each problem, float32, for weights (B, q) of float32 that are 0 beyond its points."""
+        """Return K weights of each problem, for weights (B, q) of the type of K that are 0 beyond its points."""
 
     @abstractmethod
     def rows(self, at: torch.Tensor) -> torch.Tensor:
@@ -45,7 +47,7 @@ class Shared(Source):
     def image(self, weights: torch.Tensor) -> torch.Tensor:
         if self.whole:
             return (self.K @ weights[0])[None]
-        full = torch.zeros((len(weights), len(self.K)), dtype=torch.float32, device=self.K.device)
+        full = torch.zeros((len(weights), len(self.K)), dtype=self.K.dtype, device=self.K.device)
         full.scatter_add_(1, self.idx, weights)
         return (full @ self.K).gather(1, self.idx)
 
@@ -76,7 +78,7 @@ class Squares(Source):
             return (self.K[0] @ weights[0])[None]
         if len(self.numbers) == len(self.K):
             return torch.bmm(weights[:, None, :], self.K)[:, 0, :]
-        full = torch.zeros((len(self.K), weights.shape[1]), dtype=torch.float32, device=self.K.device)
+        full = torch.zeros((len(self.K), weights.shape[1]), dtype=self.K.dtype, device=self.K.device)
         full[self.numbers] = weights
         return torch.bmm(full[:, None, :], self.K)[:, 0, :][self.numbers]
 
@@ -130,7 +132,7 @@ class Batch:
 
     def move(self, change: torch.Tensor) -> None:
         """Add the effect of a change of beta (B, q), which beta has already, to v."""
-        self.v += self.source.image((change * self.y).to(torch.float32))
+        self.v += self.source.image((change * self.y).to(self.source.K.dtype))
 
     def gaps(self) -> torch.Tensor:
         """Return the absolute gap P - D of each problem, (B,), at the level that makes it smallest."""

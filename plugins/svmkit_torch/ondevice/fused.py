@@ -49,16 +49,16 @@ def _steps(
     tol = tl.load(eps + b)
     lane = tl.arange(0, BLOCK)
     inf = float("inf")
-    t = tl.load(eps + b) * 0.0
+    t = tol * 0.0
     of_i = b * 0
     of_j = b * 0
     step = n * 0
     go = n * 0 + 1
     while go > 0:
         # move v by the last pair; the point that may rise with the least v, and the largest v of those that may fall
-        least = tl.full([BLOCK], inf, tl.float32)
+        least = tl.full([BLOCK], inf, v.dtype.element_ty)
         least_at = tl.zeros([BLOCK], tl.int32)
-        largest = tl.full([BLOCK], -inf, tl.float32)
+        largest = tl.full([BLOCK], -inf, v.dtype.element_ty)
         for lo in range(0, n, BLOCK):
             r = lo + lane
             real = r < n
@@ -83,9 +83,9 @@ def _steps(
         at_i = tl.load(columns + i).to(tl.int64) if GATHER else i.to(tl.int64)
         of_i = at_i * ld
         diag_i = tl.load(diag + i)
-        best = tl.full([BLOCK], -1.0, tl.float32)
+        best = tl.full([BLOCK], -1.0, v.dtype.element_ty)
         best_at = tl.zeros([BLOCK], tl.int32)
-        best_t = tl.zeros([BLOCK], tl.float32)
+        best_t = tl.zeros([BLOCK], v.dtype.element_ty)
         for lo in range(0, n, BLOCK):
             r = lo + lane
             real = r < n
@@ -130,7 +130,7 @@ def _steps(
         new_j = tl.where(moves, new_j, tl.load(beta + j))
         tl.store(beta + j, new_j)
         tl.store(side + j, _side(new_j, upper_j, rises_j == 0))
-        t = move.to(tl.float32)
+        t = move.to(v.dtype.element_ty)
         step += go
         go = tl.where(top > 0.0, go, 0)
         tl.debug_barrier()
@@ -145,7 +145,7 @@ def _side(beta, upper, positive):
 
 
 def take_steps(batch: Batch, most: int, eps: torch.Tensor) -> torch.Tensor:
-    """Make SMO steps as `pairs.take_steps` does; v is followed in float32, then computed from the change of beta."""
+    """Make SMO steps as `pairs.take_steps` does; v is followed in the type of K, then computed anew."""
     q, before = batch.y.shape[1], batch.beta.clone()
     K, first, ld, columns = batch.source.layout()
     plus, some = batch.y > 0.0, batch.upper > 0.0
@@ -157,13 +157,13 @@ def take_steps(batch: Batch, most: int, eps: torch.Tensor) -> torch.Tensor:
         K,
         first,
         batch.sizes if columns is None else columns.to(torch.int32),
-        batch.v.to(torch.float32),
+        batch.v.to(K.dtype, copy=True),
         batch.beta,
         batch.upper,
         batch.y.to(torch.int8),
         side,
-        batch.diag,
-        eps.to(torch.float32),
+        batch.diag.to(K.dtype),
+        eps.to(K.dtype),
         batch.sizes,
         done,
         ld,

@@ -23,7 +23,10 @@ PART = 0.8  # of the free memory of a device
 FOR_MATRIX, FOR_SQUARES, FOR_VECTORS = 0.6, 0.25, 0.2  # parts of the budget
 VECTORS = 24  # arrays (B, q) of 8 bytes that a batch takes while it is solved
 SAFETY = 0.8  # gap at which a solve ends, as a part of what is asked for: the iterations are in float32
-TRIES = 6  # certificates of a problem, each for half of the gap of the one before
+TRIES, ROUGH = (
+    8,
+    2,
+)  # certificates of a problem, each for half of the gap of the one before; of them with float32 values
 PADDED = 2.0  # the largest problem of a batch has at most so many times the points of the smallest
 
 
@@ -125,26 +128,44 @@ def solve_many(
     used = np.unique(np.concatenate([problem.rows for problem in problems]))
     if 4 * len(used) ** 2 > FOR_MATRIX * memory:
         return [solve_by_rounds(rows, problem, gap, memory, ends, profile) for problem in problems]
-    at = torch.as_tensor(used, device=rows.device)
-    with profile.timing("matrix"):
-        K = rows.block(at, at, torch.float32, rough=True)
-        diag = _diagonal(rows, at)
-        K.diagonal().copy_(diag)
+    matrix = _Matrix(rows, used, memory, profile)
     for group in _groups(problems, memory):
-        batch, idx, place = _batch([problems[k] for k in group], used, K, diag, memory)
-        found = solve_batch(rows, batch, at[place], idx, gap, ends, profile)
+        batch, place = _batch([problems[k] for k in group], matrix)
+        found = solve_batch(batch, place, matrix, gap, ends)
         answers |= dict(zip(group, found, strict=True))
     return [answers[k] for k in range(len(problems))]
 
 
 def _diagonal(rows: DeviceRows, at: torch.Tensor) -> torch.Tensor:
-    """Return k(x, x) of some rows in float32."""
+    """Return k(x, x) of some rows in float64."""
     if rows.form.is_radial:
-        return torch.ones(len(at), dtype=torch.float32, device=at.device)
+        return torch.ones(len(at), dtype=torch.float64, device=at.device)
     X = rows.rows.dense(at, torch.float64, rows.origin)
     from svmkit_torch.values import apply_form  # here: the radial kernels need it not
 
-    return apply_form(torch.linalg.vecdot(X, X), rows.scalars).to(torch.float32)
+    return apply_form(torch.linalg.vecdot(X, X), rows.scalars)
+
+
+class _Matrix:
+    """The kernel matrix K of the rows `used` (n,) of X on the device, float32 at first; `diag` is its diagonal."""
+
+    def __init__(self, rows: DeviceRows, used: np.ndarray, memory: int, profile: Profile) -> None:
+        self.rows, self.used, self.memory, self.profile = rows, used, memory, profile
+        self.at = torch.as_tensor(used, device=rows.device)
+        self.diag = _diagonal(rows, self.at)
+        self.K = self._compute(torch.float32)
+
+    def _compute(self, dtype: torch.dtype) -> torch.Tensor:
+        with self.profile.timing("matrix"):
+            K = self.rows.block(self.at, self.at, dtype, rough=True)
+            K.diagonal().copy_(self.diag)
+        return K
+
+    def refine(self) -> bool:
+        """Change to float64; return whether it is float64."""
+        if self.K.dtype != torch.float64 and 12 * len(self.used) ** 2 <= FOR_MATRIX * self.memory:
+            self.K = self._compute(torch.float64)
+        return self.K.dtype == torch.float64
 
 
 def _groups(problems: Sequence[BoxProblem], memory: int) -> list[list[int]]:
@@ -161,10 +182,9 @@ def _groups(problems: Sequence[BoxProblem], memory: int) -> list[list[int]]:
     return groups
 
 
-def _batch(
-    problems: list[BoxProblem], used: np.ndarray, K: torch.Tensor, diag: torch.Tensor, memory: int
-) -> tuple[Batch, list[int], torch.Tensor]:
-    """Return the problems side by side at beta = 0, their sizes, and the places (B, q) of their points in K."""
+def _batch(problems: list[BoxProblem], matrix: _Matrix) -> tuple[Batch, torch.Tensor]:
+    """Return the problems side by side at beta = 0, and the places (B, q) of their points in the matrix."""
+    used, K, diag = matrix.used, matrix.K, matrix.diag
     sizes = [len(problem.rows) for problem in problems]
     q = max(sizes)
     shape = len(problems), q
@@ -175,55 +195,52 @@ def _batch(
     device = K.device
     place, ys, bounds = (torch.as_tensor(values, device=device) for values in (places, y, upper))
     source: Source = Shared(K, place, bounds > 0.0)
-    if 2 * q <= len(used) and 4 * len(problems) * q * q <= FOR_SQUARES * memory:
-        squares = torch.empty((len(problems), q, q), dtype=torch.float32, device=device)
+    if 2 * q <= len(used) and 4 * len(problems) * q * q <= FOR_SQUARES * matrix.memory:
+        squares = torch.empty((len(problems), q, q), dtype=K.dtype, device=device)
         for b in range(len(problems)):
             torch.index_select(K[place[b]], 1, place[b], out=squares[b])
         source = Squares(squares)
     counts = torch.as_tensor(np.array(sizes, dtype=np.int32), device=device)
     zero = torch.zeros_like(ys)
     batch = Batch(source, ys, bounds, zero, -ys, diag[place], zero[:, :1].clone(), counts)
-    return batch, sizes, place
+    return batch, place
 
 
-def solve_batch(
-    rows: DeviceRows,
-    batch: Batch,
-    idx: torch.Tensor,
-    sizes: list[int],
-    gap: float,
-    ends: float,
-    profile: Profile,
-) -> list[Answer]:
+def solve_batch(batch: Batch, place: torch.Tensor, matrix: _Matrix, gap: float, ends: float) -> list[Answer]:
     """Solve the problems of a batch, all of whose points are in it, and certify them.
 
     Parameters
     ----------
-    rows, batch, idx, sizes
-        The rows of X, the problems, and the row and the number of their points.
-    gap, ends, profile
-        The relative gap that is asked for, when to end, and where seconds go.
+    batch : Batch
+        The problems.
+    place : tensor of int64, shape (B, q)
+        The places of their points in the matrix.
+    matrix, gap, ends
+        The kernel matrix, the relative gap that is asked for, and when to end.
     """
-    n = len(sizes)
+    n, sizes, profile = len(place), batch.sizes.tolist(), matrix.profile
     found: dict[int, Answer] = {}
-    numbers, target = torch.arange(n, device=idx.device), SAFETY * gap
-    for _ in range(TRIES):
+    numbers, target = torch.arange(n, device=place.device), SAFETY * gap
+    for k in range(TRIES):
         taken = minimise(batch, target, ends, profile)
         with profile.timing("certificate"):
-            certificates = certify(rows, batch, idx)
+            certificates = certify(matrix.rows, batch, matrix.at[place])
         points, steps = batch.beta.cpu().numpy(), taken.cpu().numpy()
         unproven = []
         for b, (number, certificate) in enumerate(zip(numbers.tolist(), certificates, strict=True)):
+            before, done = found.get(number), steps[b]
+            if before:
+                done = np.add(done, [before.steps, before.spectral])
             proven = certificate.gap is not None and certificate.gap <= gap
-            before = found.get(number)
-            done = steps[b] + ([before.steps, before.spectral] if before else [0, 0])
-            found[number] = Answer(points[b, : sizes[number]], certificate, int(done[0]), int(done[1]))
+            found[number] = Answer(points[b, : sizes[number]].copy(), certificate, int(done[0]), int(done[1]))
             if not (proven or certificate.flaw or certificate.is_exhausted):
                 unproven.append(b)
         profile.count("certificates", len(certificates))
         if not unproven or time.perf_counter() > ends:
             break
-        kept = torch.as_tensor(unproven, device=idx.device)
-        batch, idx, numbers = batch.select(kept), idx[kept], numbers[kept]
+        kept = torch.as_tensor(unproven, device=place.device)
+        batch, place, numbers = batch.select(kept), place[kept], numbers[kept]
+        if k >= ROUGH - 1 and matrix.refine():  # what is left is an error of float32 values
+            batch.source = Shared(matrix.K, place, batch.upper > 0.0)
         target *= 0.5
     return [found[b] for b in range(n)]

@@ -79,7 +79,7 @@ class Spectral:
             change = self.projection(beta - self.length * gradient, y, batch.upper, batch.balance) - beta
         of_signed = change * y
         with self.profile.timing("image"):
-            image = batch.source.image(of_signed.to(torch.float32)).to(torch.float64)
+            image = batch.source.image(of_signed.to(batch.source.K.dtype)).to(torch.float64)
         curved = (of_signed * image).sum(1, keepdim=True)
         slope = (gradient * change).sum(1, keepdim=True)
         tiny = torch.finfo(torch.float64).tiny
