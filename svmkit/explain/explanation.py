@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from svmkit.data.prepare.features import is_sparse
 from svmkit.errors import InputError
+from svmkit.explain.change import Change, find_change
 from svmkit.explain.players import Players
 from svmkit.explain.shapley import Values, linear_values, product_values, require_factors
-from svmkit.explain.subject import Subject, decide, function_names, require_columns
+from svmkit.explain.subject import Subject, decide, function_names, require_columns, store_alike
+from svmkit.explain.support import Vector, find_vectors
 from svmkit.kernels.forms import Form
 from svmkit.runtime import threads
 
@@ -123,6 +123,56 @@ class Explanation:
     def cells(self) -> np.ndarray:
         """Return the rows as a table has them, object (n_samples, n_players): numbers, texts, None for holes."""
         return self.players.cells(self.X)
+
+    def vectors(self, row: int = 0, *, most: int = 5, function: str | int | None = None) -> list[Vector]:
+        """Return the support vectors that decided: those with the largest terms of a decision.
+
+        Parameters
+        ----------
+        row : int, default=0
+            The place of the row among those that are explained.
+        most : int, default=5
+            How many vectors.
+        function : str or int, default=None
+            The decision; None is that of the predicted class.
+
+        Raises
+        ------
+        InputError
+            A linear model keeps weights and no support vectors, or there is no such row or decision.
+        """
+        at = self.function_of(row) if function is None else self.number(function)
+        return find_vectors(self.model, self.players, self.row(row), at, most)
+
+    def change(self, row: int = 0, *, fix: Sequence[str] = (), to: Any = None) -> Change | None:
+        """Return the nearest change that was found to give a row another label, as the model predicts it.
+
+        Parameters
+        ----------
+        row : int, default=0
+            The place of the row among those that are explained.
+        fix : sequence of str, default=()
+            Columns that keep their values.
+        to : object, default=None
+            The label to reach; None is any other.
+
+        Returns
+        -------
+        Change or None
+            None if no row of the background and no support vector has another label once `fix` has its old values.
+
+        Raises
+        ------
+        InputError
+            The model predicts quantities or several labels, or there is no such row, column or label.
+        """
+        return find_change(self.model, self.players, self.row(row), self.background, fix=tuple(fix), to=to)
+
+    def row(self, row: int) -> Any:
+        """Return a row that is explained, (1, n_features); raise InputError if there is none of that place."""
+        if not 0 <= row < self.X.shape[0]:
+            raise InputError(f"there is no row {row}: rows are numbered from 0 to {self.X.shape[0] - 1}")
+        return self.X[row : row + 1]
 
     def to_shap(self) -> Any:
         """Return the values as a `shap.Explanation`, for the plots of shap.
@@ -237,14 +287,7 @@ def _values(model: Subject, X: Any, background: Any, players: Players, nodes: in
     """Return the Shapley values of all functions of a model."""
     X, Z = (model.preprocessing.apply(rows) for rows in (X, background))
     if model.kernel.form is Form.LINEAR:
-        X, Z = _alike(X, Z)
+        X, Z = store_alike(X, Z)
         return linear_values(X, Z, model.machine.class_weights, players.wide, len(players.names))
-    X, Z, vectors = _alike(X, Z, model.vectors)
+    X, Z, vectors = store_alike(X, Z, model.vectors)
     return product_values(model.kernel, X, Z, vectors, model.machine.class_coefficients, players.wide, nodes)
-
-
-def _alike(*parts: Any) -> list[Any]:
-    """Return matrices in one storage, that of the last one."""
-    if is_sparse(parts[-1]):
-        return [part if is_sparse(part) else sp.csr_array(part) for part in parts]
-    return [part.toarray() if is_sparse(part) else part for part in parts]

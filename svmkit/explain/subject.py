@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
+from svmkit.data.prepare.features import is_sparse
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
@@ -87,3 +89,16 @@ def require_columns(model: Subject) -> None:
             "a model with a precomputed kernel sees kernel values and no columns: nothing can be said of columns; "
             "train it on the columns (rbf, laplacian, linear)"
         )
+
+
+def store_alike(*parts: Any) -> list[Any]:
+    """Return matrices in one storage, dense or CSR, that of the last one."""
+    if is_sparse(parts[-1]):
+        return [part if is_sparse(part) else sp.csr_array(part) for part in parts]
+    return [part.toarray() if is_sparse(part) else part for part in parts]
+
+
+def has_vectors(model: Subject) -> bool:
+    """Whether the vectors of a model are training rows, rather than the weights of a linear model."""
+    n_decisions = model.machine.class_coefficients.shape[1]
+    return model.vectors.ndim == 2 and not (model.kernel.name == "linear" and model.vectors.shape[0] <= n_decisions)

@@ -68,6 +68,21 @@ def square_gradients(kernel: Kernel, X, vectors, coef: np.ndarray) -> np.ndarray
     return total / max(n, 1)
 
 
+def gradients(kernel: Kernel, X, vectors, coef: np.ndarray) -> np.ndarray:
+    """Return the gradient of a decision function h(x) = sum_i coef_i k(x_i, x) + b at each row of X, float64 (n, d).
+
+    Parameters
+    ----------
+    kernel, X, vectors : as for `square_gradients`
+    coef : ndarray of shape (n_sv,), float64
+    """
+    form = kernel.form
+    if form is None:
+        raise UnknownForm(kernel)
+    slopes = form.slope(_arguments(form.argument, X, vectors), kernel.scalars)
+    return np.broadcast_to(_gradients(form.argument, slopes * coef, X, vectors), X.shape)
+
+
 def point_cost(kernel: Kernel, vectors, coef: np.ndarray) -> float:
     """Return about how many multiplications of a matrix product `square_gradients` costs for each row of X."""
     assert kernel.form is not None

@@ -178,3 +178,20 @@ def test_only_the_kind_that_tells_holes_may_list_them():
     for kind in ("median", "most_frequent"):
         with pytest.raises(InputError, match="impossible"):
             Preprocessing.from_file(header | {"imputing": kind}, arrays, 7)
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "minmax", "maxabs"])
+@pytest.mark.parametrize("impute", [None, "median", "indicator"])
+def test_steps_are_undone(impute, scale):
+    X = np.random.default_rng(0).normal(size=(20, 3)) * [1.0, 100.0, 1e-3] + 5.0
+    if impute:
+        X[::4, 1] = np.nan
+    preprocessing, A = Preprocessing.fit(X, impute=impute, scale=scale)
+    expected = np.where(np.isnan(X), np.nanmedian(X, axis=0), X) if impute == "median" else X
+    np.testing.assert_allclose(preprocessing.undo(A), expected, rtol=1e-12)
+
+
+def test_sparse_steps_are_undone():
+    X = sp.csr_array(np.where(np.arange(100).reshape(20, 5) % 3, 0.0, np.arange(100).reshape(20, 5)))
+    preprocessing, A = Preprocessing.fit(X, scale="maxabs")
+    np.testing.assert_allclose(preprocessing.undo(A).toarray(), X.toarray(), rtol=1e-12)

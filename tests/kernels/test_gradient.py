@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from svmkit.kernels import gradient
 from svmkit.kernels.forms import UnknownForm
 from svmkit.kernels.functions import RBF, Kernel, Laplacian, Linear, Poly, Sigmoid
-from svmkit.kernels.gradient import square_gradients
+from svmkit.kernels.gradient import gradients, square_gradients
 
 KERNELS = [
     Linear(),
@@ -80,3 +80,14 @@ def test_a_constant_column_and_no_vectors_have_no_gradient():
 def test_a_kernel_without_a_form_is_refused():
     with pytest.raises(UnknownForm):
         square_gradients(Kernel(), *sample())
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_gradients_of_a_function(kernel, storage):
+    X, Z, coef = sample()
+    found = gradients(kernel, storage(X), storage(Z), coef[:, 0])
+    for j in range(X.shape[1]):
+        step = E * np.eye(X.shape[1])[j]
+        change = (plain_values(kernel, X + step, Z) - plain_values(kernel, X - step, Z)) @ coef[:, 0] / (2 * E)
+        np.testing.assert_allclose(found[:, j], change, atol=1e-7)

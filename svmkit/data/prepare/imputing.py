@@ -116,6 +116,17 @@ class Imputing:
         out[:, X.shape[1] :] = holes[:, self.holed]
         return out
 
+    def undo(self, X: Features) -> Features:
+        """Return rows without the added features; what these tell to have been a hole is NaN again, in dense rows."""
+        d = len(self.statistics)
+        if not self.n_added:
+            return X
+        out = X[:, :d]
+        if not is_sparse(X):
+            out = np.array(out)
+            out[:, self.holed] = np.where(X[:, d:] > 0.5, np.nan, out[:, self.holed])
+        return out
+
     def _filled_sparse(self, X: Any) -> Any:
         holes = np.isnan(X.data)
         if not self.n_added and not holes.any():

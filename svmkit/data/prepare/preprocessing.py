@@ -105,6 +105,15 @@ class Preprocessing:
             X = self.imputing.apply(X)
         return X if self.scaling is None else self.scaling.apply(X)
 
+    def undo(self, X: Features) -> Features:
+        """Return preprocessed rows (n_samples, width) as features (n_samples, n_features), up to rounding.
+
+        Holes that were filled without being told apart stay filled.
+        """
+        if self.scaling is not None:
+            X = self.scaling.undo(X)
+        return X if self.imputing is None else self.imputing.undo(X)
+
     def weigh(self, weights: np.ndarray) -> Preprocessing:
         """Return the steps with features that are multiplied by weights (width,) > 0 in the end; they need a scaling,
         which keeps them.

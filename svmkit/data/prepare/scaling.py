@@ -143,6 +143,14 @@ class Scaling:
             out[rows] = (X[rows].astype(np.float64, copy=False) - self.center) / self.scale
         return out
 
+    def undo(self, X: Any) -> Any:
+        """Return scaled rows as they were before, ndarray or CSR of float64 (n_samples, n_features)."""
+        if is_sparse(X):
+            data = X.data.astype(np.float64) * self.scale[X.indices]
+            X = type(X)((data, X.indices, X.indptr), shape=X.shape, copy=False)
+            return X.toarray() + self.center if self.moves_zeros else X
+        return X.astype(np.float64) * self.scale + self.center
+
     def scale_moments(self, moments: Moments) -> Moments:
         """Return the moments of rows after scaling, from those before.
 
