@@ -10,7 +10,7 @@ from numba import types
 from numba.extending import overload
 
 from svmkit.problems.risks.design import CSR, FAST, Design, row_add, row_dot
-from svmkit.problems.risks.points import curvature_of, loss_beyond, one_loss, side_toward, weight_beyond
+from svmkit.problems.risks.points import one_loss, side_toward, weight_beyond
 from svmkit.runtime.compiling import njit
 
 TINIEST = 1e-200  # curvature of a column along which the losses are flat
@@ -168,28 +168,6 @@ def _row_push(A, j, a, weights, r):
             r[i] += a * weights[i] * A.data[k]
 
     return sparse
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def weigh(rows, below, h, share, beta, curvature):
-    """Write the first derivatives of the losses by their residuals at h to beta, and curvatures to `curvature`, (m,).
-
-    Return the sum of the losses. The first arguments are those of `Points`. Where a loss has become a line, its
-    curvature is `share` times that of the parabola through its minimum which touches it there, so that a column has
-    one wherever it has a slope.
-    """
-    loss = 0.0
-    for i in range(h.size):
-        e = rows[i, 0] - h[i]
-        side = side_toward(rows, below, i, e)
-        beyond = side.sign * e - side.epsilon
-        size = weight_beyond(beyond, side)
-        loss += loss_beyond(beyond, side)
-        beta[i] = side.sign * size
-        curvature[i] = curvature_of(size, side)
-        if curvature[i] == 0.0 and beyond > 0.0:
-            curvature[i] = share * size / beyond
-    return loss
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

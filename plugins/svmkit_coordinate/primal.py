@@ -16,6 +16,7 @@ from svmkit.problems.base import NUMBER_OR_FREE, Problem
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
 from svmkit.problems.risks.penalty import L1_RATIO, make_penalty
+from svmkit.problems.risks.points import sum_derivatives
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws
@@ -99,7 +100,8 @@ class State:
 
     def weigh(self) -> float:
         """Set beta and the curvatures at h; return the sum of the losses."""
-        return columns.weigh(*self.problem.points, self.h, self.share, self.beta, self.curvature)
+        points, h = self.problem.points, self.h
+        return sum_derivatives(*points, h, self.share, self.beta, self.curvature, 0, h.size)[0]
 
     def _pulls(self) -> np.ndarray:
         """Return v for a column of ones in place of that of the bias."""

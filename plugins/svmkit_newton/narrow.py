@@ -12,10 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.problems.risks.linear_problem import LinearProblem
-from svmkit.problems.risks.points import dual_sums, make_two_sided, total_loss
+from svmkit.problems.risks.points import dual_sums, make_two_sided, sum_derivatives, total_loss
 from svmkit.runtime.compiling import njit
 from svmkit_newton.proximal import LESS, is_solved, put_centre
-from svmkit_newton.samples import part_toward, search, sum_derivatives
+from svmkit_newton.samples import part_toward, search
 
 WORK = 20_000_000  # products in a Hessian up to which calls of Python would take longer
 VALUES = 500_000  # values of X that are copied at most
@@ -127,7 +127,7 @@ def examine(data, it, goal):
         bias = search(rows, below, it.h, np.ones(m), 0.0, 0.0, 0.0)
         it.h[:] += bias
         it.w[-1] += bias / column
-    loss, linear, ridged, support = sum_derivatives(rows, below, it.h, it.slopes, it.curvature, 0, m)
+    loss, linear, ridged, support = sum_derivatives(rows, below, it.h, None, it.slopes, it.curvature, 0, m)
     v = np.dot(it.slopes, X)
     size = penalty * it.w
     it.g[:] = size - v

@@ -10,9 +10,8 @@ from svmkit.problems.risks.points import (
     Points,
     curvature_of,
     least_rate,
-    loss_beyond,
     side_toward,
-    twice_phi,
+    sum_derivatives,
     weight_beyond,
 )
 from svmkit.runtime.compiling import njit
@@ -132,24 +131,6 @@ def part_toward(dual, other, square, primal):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sum_derivatives(rows, below, h, beta, curvature, first, last):
-    """Fill the derivatives of the samples first to last - 1, and return their `Sums`."""
-    loss, linear, ridged, support = 0.0, 0.0, 0.0, 0.0
-    for i in range(first, last):
-        e = rows[i, 0] - h[i]
-        side = side_toward(rows, below, i, e)
-        beyond = side.sign * e - side.epsilon
-        size = weight_beyond(beyond, side)
-        loss += loss_beyond(beyond, side)
-        linear += (rows[i, 0] - side.sign * side.epsilon) * side.sign * size
-        ridged += twice_phi(size, side)
-        support += size > 0.0
-        beta[i] = side.sign * size
-        curvature[i] = curvature_of(size, side)
-    return loss, linear, ridged, support
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def sum_slopes(rows, below, h, change, t, first, last):
     """Return the sums that `narrow_down` takes, over the samples first to last - 1."""
     slope, rate, sizes = 0.0, 0.0, 0.0
@@ -167,7 +148,7 @@ def sum_slopes(rows, below, h, change, t, first, last):
 def _fill(first, last, rows, below, h, beta, curvature, sums):
     for tile in range(first, last):
         lo, hi = tile * TILE, min(h.size, tile * TILE + TILE)
-        loss, linear, ridged, support = sum_derivatives(rows, below, h, beta, curvature, lo, hi)
+        loss, linear, ridged, support = sum_derivatives(rows, below, h, None, beta, curvature, lo, hi)
         sums[tile, 0], sums[tile, 1], sums[tile, 2], sums[tile, 3] = loss, linear, ridged, support
 
 

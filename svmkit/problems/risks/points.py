@@ -312,6 +312,33 @@ def fill_derivatives(rows, below, h, out):
         out[i] = derivative(rows, below, i, rows[i, 0] - h[i])
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_derivatives(rows, below, h, share, beta, curvature, first, last):
+    """Write the first and second derivatives of the losses by their residuals at h to beta and `curvature`, all (m,),
+    for the samples first to last - 1.
+
+    Return sums over these samples: the losses and, without a `share`, what `dual_sums` returns of beta and how many of
+    its entries are not 0. With a `share`, a loss that has become a line has this share of the curvature of the parabola
+    through its minimum which touches it there, so that a column has a curvature wherever it has a slope.
+    """
+    loss, linear, ridged, support = 0.0, 0.0, 0.0, 0.0
+    for i in range(first, last):
+        e = rows[i, 0] - h[i]
+        side = side_toward(rows, below, i, e)
+        beyond = side.sign * e - side.epsilon
+        size = weight_beyond(beyond, side)
+        loss += loss_beyond(beyond, side)
+        beta[i] = side.sign * size
+        curvature[i] = curvature_of(size, side)
+        if share is None:
+            linear += (rows[i, 0] - side.sign * side.epsilon) * beta[i]
+            ridged += twice_phi(size, side)
+            support += size > 0.0
+        elif curvature[i] == 0.0 and beyond > 0.0:
+            curvature[i] = share * size / beyond
+    return loss, linear, ridged, support
+
+
 @njit(cache=True, error_model="numpy")
 def total_loss_error(rows, below, h, error, roundoff):
     """Return a bound on the error of `total_loss` for decision values h (m,) with errors of at most `error` (m,).
