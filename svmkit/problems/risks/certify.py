@@ -39,16 +39,15 @@ def primal_error(rows, below, sq, w, h, of_bias):
     of_bias : ndarray of float64, shape (m,) or (0,)
         Bounds on the errors that a free bias brings to the residuals; of length 0 without one.
     """
-    size, square = 0.0, 0.0
+    square = 0.0
     for k in range(w.size):
-        size += abs(w[k])
         square += w[k] * w[k]
     length = (w.size + 2) * U * np.sqrt(square)
     error = np.empty(h.size)
     for i in range(h.size):
         off = of_bias[i] if of_bias.size else 0.0
         error[i] = (length * np.sqrt(sq[i]) + off) * (1.0 + 4.0 * U)
-    return sum_error(w.size, size) + sum_error(w.size, square) + total_loss_error(rows, below, h, error, U)
+    return sum_error(w.size, square) + total_loss_error(rows, below, h, error, U)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

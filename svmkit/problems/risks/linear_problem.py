@@ -168,7 +168,8 @@ class LinearProblem(Risk):
 
     def _primal_error(self, w: np.ndarray, h: np.ndarray, of_bias: np.ndarray) -> float:
         """Return a bound on the rounding error of P at w (width,), given what `with_best_bias` returns for it."""
-        return primal_error(*self.points, self.design.sq, w, h, of_bias)
+        error = primal_error(*self.points, self.design.sq, w, h, of_bias)
+        return error + (dot_error(w) if self.penalty.l1 else 0.0)
 
     @cached_property
     def ceiling(self) -> float:

@@ -255,7 +255,7 @@ class RankRisk(Problem):
         if self.is_squared:
             up, down = 2.0 * (up * (reach - centred) + above), 2.0 * (down * (reach + centred) - below)
         carried = float((np.maximum(up + down, 0.0) + plane.error) @ of_h)
-        return dot_error(w) + dot_error(np.square(w)) + self.cost * (carried + plane.offset_error)
+        return dot_error(np.square(w)) + self.cost * (carried + plane.offset_error)
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         h = self.decision(point) if certificate.gradient is None else certificate.gradient
