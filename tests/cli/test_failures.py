@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from svmkit.errors import redact
+
 pytestmark = pytest.mark.usefixtures("alone")
 
 
@@ -66,3 +68,19 @@ def test_the_working_folder_has_been_deleted(svmkit, call, tmp_path, monkeypatch
     monkeypatch.undo()
     assert (done.code, done.out) == (2, "")
     assert done.err == "svmkit: the working folder has been deleted: change to a folder that exists\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("https://me:secret@host:5000/a", "https://***@host:5000/a"),
+        ("cannot reach http://token@host/a?b=1", "cannot reach http://***@host/a?b=1"),
+        ("postgresql://me:sec/ret@host/db", "postgresql://***@host/db"),
+        ("https://host/a?Token=abc&x=1", "https://host/a?Token=***&x=1"),
+        ("https://host/a?x=1&my_password=abc;y=2", "https://host/a?x=1&my_password=***;y=2"),
+        ("https://host:5000/a@b", "https://host:5000/a@b"),
+        ("sqlite:///runs.db", "sqlite:///runs.db"),
+    ],
+)
+def test_logins_and_keys_are_not_shown(given, shown):
+    assert redact(given) == shown

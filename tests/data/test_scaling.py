@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from support.refusals import refused
 
+from svmkit.data.prepare import moments
+from svmkit.data.prepare.moments import Moments
 from svmkit.data.prepare.scaling import Scaling, _row_chunks, scale_hint, standard_note
 
 SKLEARN = {"standard": StandardScaler, "minmax": MinMaxScaler, "maxabs": MaxAbsScaler}
@@ -143,6 +145,30 @@ def test_arrays_round_trip_and_damage(X):
     for bad in (-1.0, 0.0, np.nan):
         refused("impossible", Scaling.from_arrays, "standard", arrays | {"scale": np.full(6, bad)})
     refused("impossible", Scaling.from_arrays, "standard", arrays | {"scale": np.ones(5)})
+
+
+# --- moments
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("chunks", [None, 3])
+def test_moments_of_sparse_rows_are_those_of_dense_ones(dtype, chunks, monkeypatch):
+    """Columns of positive and negative numbers with zeros among them, without any, and with zeros alone."""
+    if chunks:
+        monkeypatch.setattr(moments, "_CHUNK", 1)
+        monkeypatch.setattr(moments, "_FEWEST", chunks)
+    rng = np.random.default_rng(0)
+    size, sign = rng.uniform(1.0, 2.0, (50, 8)), np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 0.0, 1.0])
+    X = (sign * size * np.where(np.arange(8) < 4, 1.0, rng.random((50, 8)) < 0.4)).astype(dtype)
+    X[:, 7] = np.where(np.arange(50) % 2, 3.0, -2.0)
+    dense, sparse = Moments.from_rows(X), Moments.from_rows(sp.csr_array(X))
+    assert dense.n == sparse.n == 50
+    np.testing.assert_array_equal([sparse.low, sparse.high], [X.min(axis=0), X.max(axis=0)])
+    np.testing.assert_array_equal([dense.low, dense.high], [X.min(axis=0), X.max(axis=0)])
+    wide = X.astype(np.float64)
+    for found in (dense, sparse, Moments.from_rows(X[:20]).merge(Moments.from_rows(X[20:]))):
+        np.testing.assert_allclose(found.mean, wide.mean(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(found.variance, wide.var(axis=0), rtol=1e-12)
 
 
 # --- scale_hint

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
+from svmkit.scoring.probability_scores import Reliability
 from svmkit.scoring.scores import Scores, balanced_accuracy
 
 KINDS = {
@@ -58,3 +59,21 @@ def test_a_model_that_knows_one_class_only_has_the_share_of_the_largest():
 def test_balanced_accuracy_of_a_part_that_lacks_a_class():
     codes = np.array([0, 0, 2])
     assert balanced_accuracy(np.array([True, False, True]), codes, np.bincount(codes)) == 0.75
+
+
+def test_bins_of_several_runs_are_joined_to_those_of_all_predictions():
+    rng = np.random.default_rng(0)
+    probability = np.r_[rng.random(500), 0.0, 0.1, 0.5, 0.99, 1.0]
+    came_true = rng.random(505) < probability
+    whole = Reliability.from_probabilities(probability, came_true)
+    assert len(whole.rows) == 10 and whole.rows.sum() == 505
+    parts = [Reliability.from_probabilities(probability[at], came_true[at]) for at in (slice(0, 90), slice(90, None))]
+    joined = Reliability.from_plain([entry for part in parts for entry in part.plain()])
+    for field, own in zip(joined, whole, strict=True):
+        np.testing.assert_allclose(field, own, rtol=1e-12)
+    edges = np.linspace(0.0, 1.0, 11)
+    for k in range(10):
+        inside = (probability >= edges[k]) & ((probability < edges[k + 1]) | (k == 9))
+        assert whole.rows[k] == inside.sum()
+        assert whole.predicted[k] == pytest.approx(probability[inside].mean())
+        assert whole.observed[k] == pytest.approx(came_true[inside].mean())

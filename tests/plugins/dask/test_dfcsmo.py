@@ -13,7 +13,7 @@ from svmkit_dask.parts.part import MemoryPart
 from svmkit_dask.worker.answers import Message, answer
 from svmkit_dask.worker.rows import Features, Portion, Rows, Space, Spec
 
-from svmkit import fit
+from svmkit import fit, plugins
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import RBF, Linear
@@ -21,6 +21,7 @@ from svmkit.kernels.gram import Gram
 from svmkit.losses import Hinge, SquaredHinge
 from svmkit.problems.box import BoxQP
 from svmkit.solver import Gap, Progress, Status, solve
+from svmkit.solver.sampler import Draws
 from svmkit.solver.smo import box as smo_box
 
 HINGE = Hinge()
@@ -245,3 +246,14 @@ def test_a_part_solves_for_the_rows_that_violate_and_those_between_their_bounds(
     assert after.min() >= 0.0 and after.max() <= 1.0 and signs @ after == pytest.approx(signs @ beta, abs=1e-9)
     before, now = (0.5 * (signs * b) @ K @ (signs * b) - b.sum() for b in (beta, after))
     assert now < before
+
+
+@pytest.mark.parametrize(("first", "plus"), [(40, 20), (200, 100), (300, 100), (1000, 100)])
+def test_the_first_rows_are_half_of_each_class_if_there_are_enough(first, plus):
+    X, _ = data(400)
+    y = np.where(np.random.default_rng(1).permutation(400) < 100, 1.0, -1.0)
+    problem = scattered(X, y, RBF(0.3))
+    state = DFCSMO(first=first).init(problem, None, Draws(plugins.build("sampler", "full"), np.ones(4), 0))
+    state.grow(first, 2.0)
+    drawn = state.box.y
+    assert len(drawn) == min(first, 400) and np.count_nonzero(drawn > 0.0) == plus

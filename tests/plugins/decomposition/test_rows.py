@@ -187,6 +187,25 @@ def test_the_second_order_rule(m, seed):
     assert len(most) == min(7, np.count_nonzero(scores > 0))
 
 
+def test_guesses_are_of_points_that_may_be_chosen_and_whose_rows_are_missing():
+    """The gains of points that can fall, and how far points that can rise lie below, by their definitions."""
+    _, b, K = box(60)
+    (i, k), cached = smo_box.extremes(b.v, b.side), np.full(60, -1)
+    cached[::5] = 0
+    scores, missing = np.empty(60), cached < 0
+    violation = b.v - b.v[i]
+    falls, rises = (b.side & LOW > 0) & (violation > 0.0) & missing, (b.side & UP > 0) & missing
+    assert 0 < np.count_nonzero(falls) < np.count_nonzero((violation > 0.0) & missing)
+    guesses.gains(b, cached, K[i], i, scores)
+    curvature = np.maximum(b.diag[i] + b.diag - 2.0 * K[i], 1e-12)
+    np.testing.assert_allclose(scores, np.where(falls, violation**2 / curvature, 0.0), rtol=1e-9)
+    guesses.depths(b, cached, b.v[k], scores)
+    np.testing.assert_allclose(scores, np.where(rises, np.maximum(b.v[k] - b.v, 0.0), 0.0), rtol=1e-12)
+    for n in (1, 7, 100):
+        order = np.argsort(-scores, kind="stable")[: min(n, np.count_nonzero(scores))]
+        assert guesses.largest(scores, n).tolist() == order.tolist()
+
+
 def test_the_second_order_rule_looks_beyond_the_largest_difference():
     v, side, row = np.zeros(600), np.full(600, UP | LOW, dtype=np.uint8), np.zeros(600)
     v[5], v[400], row[400] = 1.0, 0.9, 0.9  # gains of 1 / 2 and 0.81 / 0.2
