@@ -68,8 +68,8 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         solves with the linear kernel (LinearSVC's multi_class).
     calibration : {"sigmoid", "isotonic"}, default=None
         How decisions become probabilities: `predict_proba` exists with a calibration, or with the logistic loss, and
-        `predict` then returns the class of the highest probability. It is fitted to the decisions of five stratified
-        folds, each by a model of the others, so that training takes some two to five times as long. Class weights move
+        `predict` then returns the class of the highest probability. It is fitted to the decisions of the folds of
+        `cv`, each by a model of the others, so that training takes some two to five times as long. Class weights move
         the models, and not what a probability means: samples count in the calibration with their sample weights alone.
 
     Attributes
@@ -144,7 +144,8 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         validation : tuple (X, y), default=None
             Held-out samples on which `history_` measures accuracy as the model grows.
         groups : array-like of shape (n_samples,), default=None
-            Rows of the same group are in the same fold of the search for parameters that are "cv".
+            Rows of the same group are in the same fold, of the calibration and of the search for parameters that are
+            "cv".
 
         Returns
         -------

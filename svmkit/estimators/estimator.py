@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import fields
 from html import escape
+from numbers import Integral
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -33,6 +34,7 @@ from svmkit.estimators.other_names import require_own_options
 from svmkit.estimators.sklearn_bases import BaseEstimator
 from svmkit.kernels.functions import Precomputed
 from svmkit.losses.by_name import is_likelihood
+from svmkit.model.calibration import FOLDS
 from svmkit.model.model import SVMModel
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import stop_rules
@@ -42,6 +44,8 @@ from svmkit.training.settings import CHOSEN, Method, Settings, resolve
 from svmkit.training.stream.input import streaming_solver
 from svmkit.training.stream.online import Online
 from svmkit.training.train import train
+from svmkit.training.weights import sample_weights
+from svmkit.tune.splits import make_splits
 
 T = TypeVar("T", bound="type[SVMEstimator]")
 
@@ -158,7 +162,7 @@ class SVMEstimator(BaseEstimator):
         Whether `fit` starts at the support vectors of the last model that are among the samples. Samples may have
         changed or been added; columns, and classes if there are any, must be the same.
     cv : int, splitter of scikit-learn, or sequence of (train, test), default=5
-        The folds by which parameters that are "cv" are chosen, and those of a calibration then. A number of folds is
+        The folds by which parameters that are "cv" are chosen, and those of a calibration. A number of folds is
         shuffled with `random_state` and, of classes, stratified; it is lowered where a class has fewer samples.
     metric : str, default=None
         The scorer of scikit-learn by which candidates are compared. None is accuracy, or balanced accuracy where
@@ -271,10 +275,12 @@ class SVMEstimator(BaseEstimator):
         names, settings = self._names_to_choose(), self._settings()
         for name in OF_SEARCH:
             vars(self).pop(name, None)  # of an earlier fit
-        if groups is not None and not names:
-            raise InputError("groups are for parameters that are 'cv': nothing else is divided into folds")
+        if groups is not None and not names and settings.calibration is None:
+            raise InputError("groups are for a calibration or parameters that are 'cv': nothing else has folds")
         method = resolve(settings, task or self.task)
         X, options = self._read(X, y, method, options)
+        if settings.calibration is not None and not names:
+            options["fold"] = self._calibration_folds(y, method, groups, options.get("sample_weight"))
         if getattr(self, "warm_start", False):
             options["start"] = getattr(self, "model_", None)
         trained: Fit
@@ -295,6 +301,21 @@ class SVMEstimator(BaseEstimator):
         warn_unless_converged(
             trained, self.remedy, exhausted=self.exhausted, budgeted=self._is_budgeted(), stacklevel=4
         )
+
+    def _calibration_folds(self, y: Any, method: Method, groups: Any, sample_weight: Any) -> np.ndarray | None:
+        """Return the fold of each sample for the calibration, from `cv` and groups; None for those that it draws."""
+        cv = getattr(self, "cv", FOLDS)
+        if groups is None and isinstance(cv, Integral) and cv == FOLDS:
+            return None
+        n = len(y) if hasattr(y, "__len__") else len(np.asarray(y))
+        used = sample_weights(sample_weight, n) > 0.0
+        splits = make_splits(
+            cv, method.task.encode_truth(y, n), method.task, method.settings.seed, groups=groups, used=used
+        )
+        fold = splits.numbers(n)
+        if fold is None:
+            raise InputError("a calibration takes each row out of one fold, and cv holds some rows out more than once")
+        return fold
 
     def _read(self, X: Any, y: Any, method: Method, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Return training samples, of which the names are kept, as features, and the options of a training with what

@@ -17,7 +17,7 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401  enables
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, KFold, StratifiedKFold
 
 from svmkit.cluster import Cluster
-from svmkit.errors import InputError, SvmkitError, SvmkitWarning
+from svmkit.errors import InputError, SvmkitError, SvmkitWarning, meant
 from svmkit.kernels.gram import parse_bytes
 from svmkit.runtime import threads
 from svmkit.scoring.metric import Metric
@@ -98,6 +98,25 @@ class Search:
 
 
 _SEARCH = [field.name for field in fields(Search)]
+_SETTINGS = [field.name for field in fields(Settings)]
+OTHER_NAMES = {
+    "scoring": "write metric='f1'",
+    "n_jobs": "write jobs=2",
+    "param_grid": "write grid={'C': [1, 10]}",
+    "random_state": "write seed=0",
+    "tol": "write stop=svmkit.solver.Gap(1e-4)",
+    "refit": "svmkit.fit trains the best one",
+}
+"""What to write here, by the name in scikit-learn."""
+
+
+def _require_known(options: Mapping[str, Any]) -> None:
+    """Raise InputError, with the right name, for an option that a search does not have."""
+    for name in options:
+        if name not in _SEARCH and name not in _SETTINGS:
+            known = [*_SEARCH, *_SETTINGS, "metric", "grid", "flags", "sample_weight"]
+            said = f": {OTHER_NAMES[name]}" if name in OTHER_NAMES else meant(name, known)
+            raise InputError(f"a search has no option {name!r}{said}")
 
 
 def search(
@@ -223,6 +242,7 @@ def run(
     >>> run(paths, iris.X, iris.y, cv=3).best.params
     {'C': 10.0}
     """
+    _require_known(options)
     how = Search(**{name: options.pop(name) for name in _SEARCH if name in options})
     settings, task = Settings(solver=paths[0].solver, kernel=paths[0].kernel, **options), task_named(task)
     # unusable data are refused here once, instead of in each fold

@@ -98,3 +98,40 @@ def test_scores_that_need_probabilities():
     X, y = load_iris(return_X_y=True)
     found = cross_val_score(SVMClassifier(calibration="sigmoid"), X, y, scoring="neg_log_loss")
     assert found.shape == (5,) and found.mean() > -0.25
+
+
+@pytest.mark.parametrize("kind", ["groups", "splitter", "pairs", "number"])
+def test_a_calibration_on_given_folds(kind):
+    """The calibration is that of the decisions on these folds: scikit-learn's own on the same estimator and folds."""
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.model_selection import GroupKFold, StratifiedKFold
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(240, 4)), np.tile([0, 1], 120)
+    X[y == 1] += 1.0
+    groups = np.repeat(np.arange(24), 10)
+    folds = list(GroupKFold(3).split(X, y, groups))
+    given, more = {
+        "groups": (GroupKFold(3), {"groups": groups}),
+        "splitter": (StratifiedKFold(4), {}),
+        "pairs": (folds, {}),
+        "number": (3, {}),
+    }[kind]
+    plain = {"gamma": 0.25, "tol": 1e-6}
+    found = SVMClassifier(calibration="sigmoid", cv=given, **plain).fit(X, y, **more)
+    if kind == "number":
+        assert found.model_.about["calibration"]["folds"] == 3
+        return
+    theirs = folds if kind == "groups" else given
+    expected = CalibratedClassifierCV(SVMClassifier(**plain), ensemble=False, cv=theirs).fit(X, y)
+    np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=2e-3)
+
+
+def test_folds_that_no_calibration_can_have():
+    from sklearn.model_selection import ShuffleSplit
+
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.tile([0, 1], 30)
+    with pytest.raises(InputError, match="holds some rows out more than once"):
+        SVMClassifier(calibration="sigmoid", cv=ShuffleSplit(3, random_state=0)).fit(X, y)
+    with pytest.raises(InputError, match="groups are for a calibration"):
+        SVMClassifier().fit(X, y, groups=y)

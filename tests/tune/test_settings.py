@@ -103,3 +103,16 @@ def test_the_refit_has_the_settings_of_the_best(svmkit, alone):
     model = SVMModel.load("m.svmkit")
     assert model.preprocessing.scaling.kind == "standard" and model.about["params"]["class_weight"] == "balanced"
     assert model.about["params"]["scale"] == "standard"
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"), [("scoring", "metric="), ("n_jobs", "jobs="), ("random_state", "seed="), ("tol", "Gap")]
+)
+def test_names_of_scikit_learn_are_answered(name, ours):
+    with pytest.raises(InputError, match=f"no option '{name}': write .*{ours}"):
+        tune.search(X, Y, grid={"C": [1.0]}, **{name: 1})
+
+
+def test_an_option_that_is_misspelt():
+    with pytest.raises(InputError, match=r"no option 'class_weigth'.*class_weight"):
+        tune.search(X, Y, grid={"C": [1.0]}, class_weigth="balanced")
