@@ -66,6 +66,10 @@ class Tiles:
         self.device = device
         self.budget = CPU_BUDGET if device.type == "cpu" else BUDGET
 
+    def limit(self, budget: int) -> None:
+        """Take at most `budget` bytes for a tile."""
+        self.budget = min(self.budget, max(budget, 1))
+
     def size(self, each: int) -> int:
         """Return how many rows of `each` bytes fit into a tile, at least 1."""
         return max(1, self.budget // each)

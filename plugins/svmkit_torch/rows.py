@@ -29,10 +29,30 @@ class Rows(ABC):
 
     @abstractmethod
     def dense(self, at: Any, dtype: torch.dtype, origin: torch.Tensor | None = None) -> torch.Tensor:
-        """Return the rows `at`, a slice or a tensor of int64, less an origin of float64 unless it is empty."""
+        """Return some rows as a dense tensor.
 
-    def stored(self, at: Any, dtype: torch.dtype, origin: torch.Tensor) -> torch.Tensor:
-        """Return the rows `at` as `dense` does, or as a sparse CSR tensor where products with it are faster."""
+        Parameters
+        ----------
+        at : slice or tensor of int64
+            Which rows.
+        dtype : torch.dtype
+            Type of the result.
+        origin : tensor of float64, shape (d,) or (0,), optional
+            What is subtracted, in float64, where rows are dense.
+        """
+
+    @abstractmethod
+    def largest(self) -> float:
+        """Return the largest absolute value."""
+
+    def product_rows(self, at: Any, dtype: torch.dtype, origin: torch.Tensor) -> torch.Tensor:
+        """Return some rows as `dense` does, or as a sparse CSR tensor where products with it are faster.
+
+        Parameters
+        ----------
+        at, dtype, origin : object
+            As for `dense`.
+        """
         return self.dense(at, dtype, origin)
 
     def norms(self, at: Any, origin: torch.Tensor) -> torch.Tensor:
@@ -51,6 +71,9 @@ class DenseRows(Rows):
     @property
     def entries(self) -> int:
         return self.d
+
+    def largest(self):
+        return _largest(self.X)
 
     def dense(self, at, dtype, origin=None):
         rows = self.X[at]
@@ -74,13 +97,16 @@ class SparseRows(Rows):
     def entries(self) -> int:
         return int(self.counts.max()) if self.n else 0
 
+    def largest(self):
+        return _largest(self._given)
+
     @cached_property
     def scarce(self) -> bool:
         """Whether products are computed from the stored entries."""
         able = self.device.type in ("cpu", "cuda", "xpu")
         return able and len(self.columns) < SCARCE * self.n * self.d
 
-    def _of(self, dtype: torch.dtype) -> torch.Tensor:
+    def _entries_in(self, dtype: torch.dtype) -> torch.Tensor:
         if dtype not in self._entries:
             self._entries[dtype] = self._given.to(dtype)
         return self._entries[dtype]
@@ -101,7 +127,7 @@ class SparseRows(Rows):
             here = slice(int(self.pointers[lo]), int(self.pointers[hi]))
         else:
             here, pointers = self._positions(at)
-        return pointers, self.columns[here], self._of(dtype)[here]
+        return pointers, self.columns[here], self._entries_in(dtype)[here]
 
     def dense(self, at, dtype, origin=None):
         pointers, columns, entries = self._csr(at, dtype)
@@ -111,7 +137,7 @@ class SparseRows(Rows):
         rows[row, columns] = entries
         return rows
 
-    def stored(self, at, dtype, origin):
+    def product_rows(self, at, dtype, origin):
         if not self.scarce:
             return self.dense(at, dtype)
         pointers, columns, entries = self._csr(at, dtype)
@@ -122,6 +148,10 @@ class SparseRows(Rows):
         pointers, _, entries = self._csr(at, torch.float64)
         counts = pointers[1:] - pointers[:-1]
         return torch.segment_reduce(entries.square(), "sum", lengths=counts, unsafe=True, initial=0.0)
+
+
+def _largest(values: torch.Tensor) -> float:
+    return float(torch.stack(values.aminmax()).abs().max()) if values.numel() else 0.0
 
 
 def rows_on(X: Any, device: torch.device) -> Rows:
@@ -143,6 +173,43 @@ def rows_on(X: Any, device: torch.device) -> Rows:
         X.sum_duplicates()
     index = [torch.as_tensor(part.astype(np.int64, copy=False), device=device) for part in (X.indptr, X.indices)]
     return SparseRows(X.shape, *index, torch.as_tensor(X.data, device=device))
+
+
+class Taken:
+    """Some of the rows that are on a device, `idx` (q,), for any engine there; slices are of this class, too."""
+
+    def __init__(self, rows: Rows, idx: torch.Tensor) -> None:
+        self.rows, self.idx, self.shape = rows, idx, (len(idx), rows.d)
+
+    def __getitem__(self, some: slice) -> Taken:
+        return Taken(self.rows, self.idx[some])
+
+
+class Vectors:
+    """The `n` vectors that an engine on a device is given, dense or CSR, of the host or rows of a device.
+
+    Parameters
+    ----------
+    Z : Taken, ndarray, CSR or tensor of shape (n, d)
+        The vectors.
+    device : torch.device
+        Where they are wanted.
+    origin : tensor of float64, shape (d,) or (0,)
+        What is subtracted from them.
+    """
+
+    def __init__(self, Z: Any, device: torch.device, origin: torch.Tensor) -> None:
+        self.Z, self.n, self.device, self.origin = Z, Z.shape[0], device, origin
+
+    def part(self, here: slice, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the vectors of a slice less the origin, dense and of this type, and their |z|^2."""
+        if isinstance(self.Z, Taken):
+            part = self.Z.rows.dense(self.Z.idx[here], dtype, self.origin).to(self.device)
+        else:
+            part = self.Z[here]
+            part = torch.as_tensor(part.toarray() if sp.issparse(part) else part, device=self.device)
+            part = DenseRows(part).dense(slice(None), dtype, self.origin)
+        return part, torch.linalg.vecdot(part, part)
 
 
 def _warn_nobody() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 
 from svmkit.kernels.extent import (
@@ -27,7 +28,7 @@ from svmkit.kernels.functions import Kernel
 from svmkit.kernels.rounding import largest_value, value_error
 from svmkit_torch.arithmetic import plain_arithmetic
 from svmkit_torch.memory import Tiles
-from svmkit_torch.rows import rows_on
+from svmkit_torch.rows import Taken, Vectors, rows_on
 
 CANCELS = 1e-10  # error of a float64 value above which distances are sums of differences
 PANEL = 1024  # rows whose products are summed together before they are added to the sums of those before
@@ -129,7 +130,7 @@ class DeviceRows:
     ----------
     kernel, n, d, device
         The kernel, the number of rows and of columns, and the device.
-    rows : Rows
+    rows
         X on the device.
     origin : tensor of float64, shape (d,) or (0,)
         What is subtracted from all rows; empty for nothing.
@@ -139,6 +140,8 @@ class DeviceRows:
         Whether float32 does for values, and for values that are only summed up; elsewhere float64 is used.
     error, largest : float
         Bounds on the error of a float64 value and on the size of a value.
+    panel : int
+        Most products that are summed before their sum is added to those before.
     tiles : Tiles
         The memory that the arrays of a tile may take.
 
@@ -152,6 +155,8 @@ class DeviceRows:
     >>> rows.block(torch.tensor([0]), torch.tensor([0, 1]), torch.float64).numpy().round(4).tolist()
     [[1.0, 0.3679]]
     """
+
+    panel = PANEL
 
     def __init__(self, kernel: Kernel, X: Any, device: torch.device | str, extent: Extent | None = None) -> None:
         assert kernel.form is not None
@@ -233,17 +238,17 @@ class DeviceRows:
         """Return the precision in which values are computed that are asked for in `dtype`, or only summed up."""
         return dtype if self.single or (rough and self.rough_single) else torch.float64
 
-    def moved(self, at: Any, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return rows of X less the origin as a dense tensor of this type, and their |x|^2.
+    def select(self, idx: Any) -> Taken:
+        """Return the rows `idx`, numbers of rows of X, for this object or another one on the device."""
+        return Taken(self.rows, torch.as_tensor(np.asarray(idx, dtype=np.int64), device=self.device))
 
-        Parameters
-        ----------
-        at : slice or tensor of int64
-            Which rows.
-        dtype : torch.dtype
-            float32 or float64.
-        """
-        return self.rows.dense(at, dtype, self.origin), self.sq[at].to(dtype)
+    def vectors(self, Z: Any) -> Vectors:
+        """Return what gives slices of Z less the origin: rows of X as `select`, or an array, a CSR matrix, a tensor."""
+        return Vectors(Z, self.device, self.origin)
+
+    def places(self, sel: np.ndarray) -> torch.Tensor | None:
+        """Return numbers of rows as a tensor on the device; None for an empty array, which stands for all."""
+        return torch.as_tensor(sel, device=self.device) if sel.size else None
 
     def block(
         self, idx: torch.Tensor, at: torch.Tensor, dtype: torch.dtype = torch.float32, rough: bool = False
@@ -260,13 +265,31 @@ class DeviceRows:
             Whether float32 values may be off by up to 5e-4, which only a sum can bear.
         """
         out = torch.empty((len(idx), len(at)), dtype=dtype, device=self.device)
+        self._write(self.vectors(Taken(self.rows, idx)), out, at, rough)
+        return out
+
+    def write_block(self, Z: Vectors, out: np.ndarray, at: torch.Tensor | None, rough: bool) -> None:
+        """Write the values of vectors with rows of X to an array of the host.
+
+        Parameters
+        ----------
+        Z, at : Vectors, tensor of int64 or None
+            The vectors, and numbers of rows of X; all for None.
+        out : ndarray of shape (len(Z), len(at)), float32 or float64
+            The array.
+        rough : bool
+            As for `block`.
+        """
+        self._write(Z, torch.as_tensor(out), at, rough)
+
+    def _write(self, Z: Vectors, out: torch.Tensor, at: torch.Tensor | None, rough: bool) -> None:
+        kept = self.precision(out.dtype, rough)
 
         def write(panel: slice) -> None:
-            Z, sq_z = self.moved(idx[panel], self.precision(dtype, rough))
-            self.fill(Z, sq_z, at, lambda here, part: out[panel, here].copy_(part))
+            part, sq_z = Z.part(panel, kept)
+            self.fill(part, sq_z, at, lambda here, values: out[panel, here].copy_(values))
 
-        self.panels(len(idx), write)
-        return out
+        self.panels(Z.n, write)
 
     def product(
         self, idx: torch.Tensor, coef: torch.Tensor, at: torch.Tensor | None = None, dtype=torch.float64
@@ -284,28 +307,63 @@ class DeviceRows:
         dtype : {torch.float64, torch.float32}, default=float64
             Precision of the values and of their sums over a panel.
         """
+        return self.product_with(self.vectors(Taken(self.rows, idx)), coef, at, dtype)
+
+    def product_with(self, Z: Vectors, coef, at: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor:
+        """Return K(X[at], Z) @ coef as `product` does.
+
+        Parameters
+        ----------
+        Z : Vectors
+            The vectors.
+        coef, at, dtype : tensor of float64 (len(Z), p), tensor of int64 or None, torch.dtype
+            As for `product`.
+        """
         out = torch.zeros((self.n if at is None else len(at), coef.shape[1]), dtype=torch.float64, device=self.device)
         kept = self.precision(dtype, rough=True)
-        for lo in range(0, len(idx), PANEL):
-            self._add_panel(idx[lo : lo + PANEL], coef[lo : lo + PANEL].to(kept), at, out)
+        for lo in range(0, Z.n, self.panel):
+            self._add_panel(Z, lo, coef[lo : lo + self.panel].to(kept), at, out)
         return out
 
-    def _add_panel(self, idx, weights, at, out) -> None:
-        """Add the products with the rows `idx`, a panel, to `out`."""
+    def host_product(self, Z: Vectors, coef: np.ndarray, at: torch.Tensor | None, dtype: np.dtype) -> np.ndarray:
+        """Return `product_with` on the host.
+
+        Parameters
+        ----------
+        Z, at, dtype : Vectors, tensor of int64 or None, numpy.dtype
+            As for `product_with`.
+        coef : ndarray of shape (len(Z), p)
+            Coefficients on the host.
+        """
+        weights = torch.as_tensor(np.ascontiguousarray(coef, dtype=np.float64), device=self.device)
+        return self.product_with(Z, weights, at, getattr(torch, dtype.name)).cpu().numpy()
+
+    def _add_panel(self, Z: Vectors, lo: int, weights: torch.Tensor, at: torch.Tensor | None, out) -> None:
+        """Add the products with the vectors from `lo` on, one for each weight, to `out`.
+
+        If a part of them is all that the device has room for, their sum is made before it is added: `panel` says how
+        many products a bound on rounding takes for one sum.
+        """
+        q = len(weights)
+        whole = self.tiles.size(self._bytes_of_vector) >= q
+        sums = out if whole else torch.zeros_like(out)
 
         def add(part: slice) -> None:
-            Z, sq_z = self.moved(idx[part], weights.dtype)
-            self.add_product(Z, sq_z, weights[part], at, out)
+            vectors, sq_z = Z.part(slice(lo + part.start, lo + part.stop), weights.dtype)
+            coef = weights[part]
+            self.fill(vectors, sq_z, at, lambda here, values: sums[here].add_(values.T @ coef))
 
-        self.panels(len(idx), add)
+        self.panels(q, add)
+        if not whole:
+            out.add_(sums)
 
-    def add_product(self, Z, sq_z, weights, at, out) -> None:
-        """Add the products of vectors Z (q, d), with weights (q, p) of their type, to `out` (len(at), p)."""
-        self.fill(Z, sq_z, at, lambda here, part: out[here].add_(part.T @ weights))
+    @property
+    def _bytes_of_vector(self) -> int:
+        return 4 * self._bytes(torch.float64)
 
     def panels(self, q: int, use: Callable[[slice], object]) -> None:
         """Call `use` with slices of q vectors, which are dense while they are used: at most `PANEL`."""
-        self.tiles.run(q, 4 * self._bytes(torch.float64), use, PANEL)
+        self.tiles.run(q, self._bytes_of_vector, use, self.panel)
 
     def fill(
         self, Z: torch.Tensor, sq_z: torch.Tensor, at: torch.Tensor | None, use: Callable[[slice, torch.Tensor], object]
@@ -328,7 +386,7 @@ class DeviceRows:
     def _values(self, Z: torch.Tensor, sq_z: torch.Tensor, at: Any) -> torch.Tensor:
         if self.cancels:
             return difference_values(self.kernel, Z, self.rows.dense(at, Z.dtype))
-        rows = self.rows.stored(at, Z.dtype, self.origin)
+        rows = self.rows.product_rows(at, Z.dtype, self.origin)
         return values(self.kernel, Z, sq_z, rows, self.sq[at].to(Z.dtype))
 
     def _bytes(self, dtype: torch.dtype, q: int = 0) -> int:

@@ -1,6 +1,7 @@
 """`svmkit check` of engines, and an engine of another kind under solvers, certificates and predictions."""
 
 from importlib.metadata import EntryPoint
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -177,8 +178,34 @@ def test_an_engine_is_found_by_device(installed, monkeypatch):
         assert type(engine_for(RBF(0.2), clouds()[0])) is NumpyEngine
     with request_engine(device="cpu"):
         assert type(engine_for(RBF(0.2), clouds()[0])).name == "dense"
-    with pytest.raises(InputError, match=r"no engine computes on device 'tpu'; there are: abacus, cpu"):
+    with pytest.raises(InputError, match=r"no engine computes on device 'tpu'; there are: abacus, auto, cpu"):
         request_engine(device="tpu").__enter__()
+
+
+@pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")
+@pytest.mark.parametrize("device", ["cuda", "cuda:1", "mps", "torch:cpu"])
+def test_a_device_that_needs_software_is_one_line(device):
+    with pytest.raises(
+        InputError, match=rf"device '{device}': engine torch needs PyTorch: pip install 'svmkit\[torch\]'"
+    ):
+        request_engine(device=device).__enter__()
+
+
+def test_our_own_engines_are_found_without_an_import_of_others(monkeypatch):
+    monkeypatch.setattr(plugins, "working", lambda kind: pytest.fail("imports all engines"))
+    with request_engine(device="cpu"):
+        assert type(engine_for(RBF(0.2), clouds()[0])).name == "dense"
+
+
+def test_requests_of_several_threads_end_in_any_order():
+    first, second = request_engine(device="cpu"), request_engine("blocks")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    with pytest.raises(InputError, match="blocks: no such engine takes the linear kernel"):
+        engine_for(Linear(), np.eye(4))
+    second.__exit__(None, None, None)
+    assert type(engine_for(Linear(), np.eye(4))).name == "dense"
 
 
 @pytest.mark.parametrize("kernel", [Precomputed(), FromFunction(lambda A, B: A @ B.T)], ids=lambda kernel: kernel.name)
@@ -193,7 +220,8 @@ def test_what_the_engine_does_not_take_is_one_line(installed, kernel):
 
 
 def test_an_unknown_engine_is_one_line():
-    with pytest.raises(UnknownName, match="there is no engine 'abacus'; there are: blocks, csr, dense, matrix"):
+    known = "there is no engine 'abacus'; there are: blocks, csr, dense, matrix, torch"
+    with pytest.raises(UnknownName, match=known):
         request_engine("abacus").__enter__()
 
 

@@ -1,4 +1,13 @@
-from .choice import engine_for, request_engine
+from .choice import engine_for, on_device, request_engine, require_device
 from .contract import ALL, PANEL, Engine, with_int32_indices
 
-__all__ = ["ALL", "PANEL", "Engine", "engine_for", "request_engine", "with_int32_indices"]
+__all__ = [
+    "ALL",
+    "PANEL",
+    "Engine",
+    "engine_for",
+    "on_device",
+    "request_engine",
+    "require_device",
+    "with_int32_indices",
+]

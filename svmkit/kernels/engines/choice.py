@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from svmkit import plugins
 from svmkit.errors import InputError
@@ -15,15 +15,26 @@ from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel
 
 BUILT_IN: tuple[type[Engine], ...] = (DenseEngine, CSREngine, PrecomputedEngine, BlockEngine)
-_asked: list[tuple[str | None, str | None]] = [(None, None)]  # name and device, the innermost last
+AUTO = "auto"  # a GPU if there is one, else the CPU
+
+
+class _Request(NamedTuple):
+    """What engines were asked for: one by its name, or those on a device."""
+
+    name: str | None = None
+    device: str | None = None
+
+
+_asked: list[_Request] = [_Request()]  # the innermost last
 
 
 @contextmanager
 def request_engine(name: str | None = None, *, device: str | None = None) -> Iterator[None]:
     """Make `engine_for` choose this engine, or one for this device, inside the block, in all threads of the process.
 
-    A kernel or an X that the engine does not take is refused. The first engine that computes on the device, such as
-    "cpu", and takes kernel and X is chosen.
+    A kernel or an X that the engine does not take is refused. The first engine that computes on the device and takes
+    kernel and X is chosen. "cpu" are svmkit's own engines; `svmkit[torch]` adds "cuda", "cuda:1", "xpu", "mps" and
+    "torch:cpu". "auto" is a GPU if there is one, for what its engine takes, else "cpu".
 
     Examples
     --------
@@ -38,21 +49,74 @@ def request_engine(name: str | None = None, *, device: str | None = None) -> Ite
         plugins.load("engine", name)
     elif device is not None:
         _engines_on(device)
-    _asked.append((name, device))
+    request = _Request(name, device)
+    _asked.append(request)
     try:
         yield
-    finally:
-        _asked.pop()
+    finally:  # of several threads, each takes away its own
+        del _asked[max(k for k, one in enumerate(_asked) if one is request)]
+
+
+def require_device(device: str | None) -> None:
+    """Raise InputError, which names the devices that exist, unless an engine computes on it; None is no choice.
+
+    Examples
+    --------
+    >>> from svmkit.kernels.engines import require_device
+    >>> require_device("cpu")
+    """
+    if device is not None:
+        _engines_on(device)
+
+
+@contextmanager
+def on_device(device: str | None) -> Iterator[None]:
+    """Request engines on a device inside the block; None leaves the choice as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import RBF, engine_for
+    >>> from svmkit.kernels.engines import on_device
+    >>> with on_device(None):
+    ...     engine_for(RBF(1.0), np.array([[0.0], [1.0]])).n
+    2
+    """
+    if device is None:
+        yield
+        return
+    with request_engine(device=device):
+        yield
+
+
+def _others() -> list[type[Engine]]:
+    """Return the engines that work here besides svmkit's own."""
+    return [row.plugin for row in plugins.working("engine") if row.plugin not in BUILT_IN]
 
 
 def _engines_on(device: str) -> list[type[Engine]]:
-    """Return the engines that compute on a device, svmkit's own first."""
-    others = [row.plugin for row in plugins.working("engine") if row.plugin not in BUILT_IN]
-    engines = [engine for engine in (*BUILT_IN, *others) if device in engine.devices]
+    """Return the engines that compute on a device, svmkit's own first, without an import of others for the CPU."""
+    if not isinstance(device, str):
+        device = str(device)  # a device of torch
+    if device == AUTO:
+        found = next((name for engine in _others() for name in engine.present() if not name.endswith("cpu")), None)
+        return [*(_engines_on(found) if found else ()), *BUILT_IN]
+    engines = [engine for engine in BUILT_IN if device in engine.devices]
     if not engines:
-        known = sorted({device for engine in (*BUILT_IN, *others) for device in engine.devices})
-        raise InputError(f"no engine computes on device {device!r}; there are: {', '.join(known)}")
+        engines = [own for engine in _others() if (own := engine.class_on(device)) is not None]
+    if not engines:
+        _refuse(device)
     return engines
+
+
+def _refuse(device: str) -> None:
+    """Raise InputError for a device on which no engine computes."""
+    kind = device.partition(":")[0]
+    for row in plugins.describe("engine"):
+        if row.status == "unavailable" and kind in {one.partition(":")[0] for one in row.plugin.devices}:
+            raise InputError(f"device {device!r}: engine {row.name} {row.error}")
+    known = sorted({name for engine in (*BUILT_IN, *_others()) for name in engine.present()} | {AUTO})
+    raise InputError(f"no engine computes on device {device!r}; there are: {', '.join(known)}")
 
 
 def engine_for(kernel: Kernel, X: Any, extent: Extent | None = None) -> Engine:

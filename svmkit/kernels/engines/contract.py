@@ -112,6 +112,23 @@ class Engine(ABC):
         storage = "csr" if sp.issparse(X) else "dense"
         return storage in cls.storages and _name(X.dtype) in cls.dtypes and cls.takes_kernel(kernel)
 
+    @classmethod
+    def class_on(cls, device: str) -> type[Engine] | None:
+        """Return the class that computes on a device, by default this one if `devices` has it, or None.
+
+        An engine of several devices returns one of its subclasses. InputError is raised for a device of a kind that it
+        knows that does not exist here.
+        """
+        return cls if device in cls.devices else None
+
+    @classmethod
+    def present(cls) -> list[str]:
+        """Return the names of the devices that exist here and on which the engine computes."""
+        return list(cls.devices)
+
+    def limit_memory(self, budget: int) -> None:  # noqa: B027
+        """Take at most `budget` bytes for values that are not stored; by default nothing changes, as they are few."""
+
     @property
     @abstractmethod
     def error(self) -> float:

@@ -120,6 +120,7 @@ class Gram:
         self.engine = engine or engine_for(kernel, X, extent)
         self.kernel, self.m = kernel, self.engine.n
         self.budget = parse_bytes(memory)
+        self.engine.limit_memory(self.budget)
         self.diag = self.engine.diag()
         largest = self.engine.largest
         require_finite_values(kernel, largest)
