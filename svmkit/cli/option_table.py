@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial, wraps
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ OF_MODEL = ("gamma", "degree", "coef0", "epsilon", "kernel", "scale", "impute", 
 """What a grid may name besides C and options of the solver."""
 LOGGED = (
     *("tol", "seed", "impute", "scale", "memory", "class_weight", "stop", "max_iter", "max_epochs", "time_limit"),
-    *("max_support", "label", "decimal", "encoding", "multiclass", "calibrate", "relevance"),
+    *("max_support", "label", "decimal", "encoding", "multiclass", "calibrate", "relevance", "device"),
 )
 """The options that are parameters of a run under their names."""
 GAMMA, SCALE = "scale, auto, msd or a number", "none, standard, minmax or maxabs"
@@ -91,6 +92,8 @@ _PANELLESS = (
          "ratios."),
     Row("train tune compare evaluate predict", "strict", bool, STRICT),
     Row("train tune evaluate predict", "threads", int, THREADS),
+    _row("train tune compare evaluate predict", "device", str, None, "Where kernel values are computed: cpu, auto (a "
+         "GPU if there is one), and with svmkit[torch] cuda, cuda:1, xpu, mps, torch:cpu; default cpu."),
     _row("train tune", "option", list[str], [], "KEY=VALUE of the solver, such as loss=squared_hinge where it has a "
          "choice; or kernel.KEY=VALUE.", "-o"),
     _row("curve", "option", list[str], [], "SOLVER.KEY=VALUE, kernel.KEY=VALUE, or KEY=VALUE of --loss.", "-o"),
@@ -274,6 +277,15 @@ _CELLS = _panel(
 TABLE = (*_PANELLESS, *_WHAT, *_SOLVING, *_SEARCH, *_RUN, *_MODEL, *_STREAMS, *_CELLS)
 
 
+def _on_device(options: Options) -> AbstractContextManager[None]:
+    """Return what computes on the device of a command that has one: its predictions, too."""
+    if getattr(options, "device", None) is None:
+        return nullcontext()
+    from svmkit.kernels.engines import on_device  # most commands need no engine
+
+    return on_device(options.device)
+
+
 def defaults(command: str) -> dict[str, Any]:
     """Return the values of the options of a command that is called without any."""
     return {row.name: row.info.default for row in TABLE if command in row.commands.split()}
@@ -306,7 +318,9 @@ def takes(command: str, *own: Row) -> Callable[[Callable[[Options], None]], Call
         @wraps(function)
         def call(context: typer.Context, **values: Any) -> None:
             with warnings_as_notes():
-                function(Options(**merge_file(context, values)))
+                options = Options(**merge_file(context, values))
+                with _on_device(options):
+                    function(options)
 
         vars(call)["__signature__"] = inspect.Signature(parameters)
         call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

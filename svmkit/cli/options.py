@@ -42,6 +42,7 @@ NOT_OF_A_CLUSTER = {
     "test_size": "rows cannot be held out of parts: give --test FILE, or leave a part out",
     "curve": "the model on the way is not measured on a cluster: leave --curve out",
     "max_support": "support vectors are not limited on a cluster: leave --max-support out",
+    "device": "the workers of a cluster compute on their CPUs: leave --device out",
     "calibrate": "a calibration is not available on a cluster: leave --calibrate out",
     "relevance": "relevance is not learnt on a cluster: leave --relevance out",
     "impute": "holes are not filled on a cluster: fill them in the parts, and leave --impute out",

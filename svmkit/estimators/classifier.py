@@ -116,6 +116,7 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
     relevance: str | None = None
     memory: Any = "1GB"
     n_threads: int | None = None
+    device: str | None = None
     random_state: Any = 0
     warm_start: bool = False
     decision_function_shape: str = "ovr"
@@ -239,7 +240,7 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
             decisions themselves.
         """
         X = self._ready(X)
-        decision = self.model_.decision_function(X, n_threads=self.n_threads)
+        decision = self.model_.decision_function(X, n_threads=self.n_threads, device=self.device)
         if self.model_.calibration is not None and (len(self.classes_) == 2 or self.decision_function_shape == "ovr"):
             return self.model_.log_odds(decision)
         if len(self.classes_) == 2 or self.decision_function_shape == "ovo" or self.model_.outputs:
@@ -249,7 +250,7 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
     def predict(self, X) -> np.ndarray:
         """Predict the labels of samples X (n_samples, n_features): (n_samples,), or a 0/1 matrix of several labels."""
         X = self._ready(X)
-        return self.model_.predict(X, n_threads=self.n_threads)
+        return self.model_.predict(X, n_threads=self.n_threads, device=self.device)
 
     def _ready(self, X):
         X = features_to_predict(self, X)
@@ -282,13 +283,13 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
             Training was interrupted before there was a calibration.
         """
         X = features_to_predict(self, X)
-        return self.model_.predict_proba(X, n_threads=self.n_threads)
+        return self.model_.predict_proba(X, n_threads=self.n_threads, device=self.device)
 
     @only_where(_require_calibration)
     def predict_log_proba(self, X) -> np.ndarray:
         """Predict the logarithms of `predict_proba` (n_samples, n_classes)."""
         X = features_to_predict(self, X)
-        return self.model_.predict_log_proba(X, n_threads=self.n_threads)
+        return self.model_.predict_log_proba(X, n_threads=self.n_threads, device=self.device)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

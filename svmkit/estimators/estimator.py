@@ -156,6 +156,9 @@ class SVMEstimator(BaseEstimator):
         The most memory for kernel rows, in bytes or as text.
     n_threads : int, default=None
         The number of threads; None uses all.
+    device : str, default=None
+        Where kernel values are computed: "cpu", "auto", and with `svmkit[torch]` "cuda", "cuda:1", "xpu", "mps" or
+        "torch:cpu". None is "cpu" unless `svmkit.kernels.engines.request_engine` asks for another.
     random_state : int, RandomState or None, default=0
         The seed of all random choices.
     warm_start : bool, default=False
@@ -357,6 +360,7 @@ class SVMEstimator(BaseEstimator):
                 seed=settings.seed,
                 max_support=self.max_support,
                 n_threads=settings.n_threads,
+                device=settings.device,
                 start=fitted,
             )
         learned = online.update(X, y, sample_weight, test=False)

@@ -118,6 +118,7 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
     scale: str | None = None
     memory: Any = "1GB"
     n_threads: int | None = None
+    device: str | None = None
     random_state: Any = 0
     verbose: int = 0
 
@@ -161,7 +162,9 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
         """Compute sum_i alpha_i k(x_i, x), (n_samples,), which is high for samples like the training data."""
         X = features_to_predict(self, X)
         # not the decision plus the offset: rounding would tie the scores of all that is far away
-        return replace(self.model_, intercept=np.zeros(1)).decision_function(X, n_threads=self.n_threads)
+        return replace(self.model_, intercept=np.zeros(1)).decision_function(
+            X, n_threads=self.n_threads, device=self.device
+        )
 
     def decision_function(self, X) -> np.ndarray:
         """Compute `score_samples` minus `offset_`, (n_samples,), which is negative for outliers."""

@@ -100,6 +100,7 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
     relevance: str | None = None
     memory: Any = "1GB"
     n_threads: int | None = None
+    device: str | None = None
     random_state: Any = 0
     warm_start: bool = False
     cv: Any = 5
@@ -183,7 +184,7 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
             The targets, or the levels.
         """
         X = features_to_predict(self, X)
-        return self.model_.predict(X, n_threads=self.n_threads)
+        return self.model_.predict(X, n_threads=self.n_threads, device=self.device)
 
     def score(self, X, y, sample_weight=None) -> float:
         """Return R2, or of several levels minus the mean of their losses: of quantiles the pinball loss.

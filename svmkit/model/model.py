@@ -17,7 +17,7 @@ from svmkit.data.prepare.imputing import Imputing
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.data.prepare.scaling import Scaling
 from svmkit.errors import InputError
-from svmkit.kernels.engines import engine_for
+from svmkit.kernels.engines import engine_for, on_device
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.losses.base import Loss
@@ -265,7 +265,7 @@ class SVMModel:
         steps = self.preprocessing.widen(n_features)
         return replace(self, vectors=vectors, preprocessing=steps, n_features=n_features)
 
-    def decision_function(self, X, *, n_threads: int | None = None) -> np.ndarray:
+    def decision_function(self, X, *, n_threads: int | None = None, device: str | None = None) -> np.ndarray:
         """Compute the decisions, at margins of -1 and +1; in regression the predictions.
 
         Kernel values are computed in float64, shared by all class pairs and never stored: besides X and the result,
@@ -279,6 +279,8 @@ class SVMModel:
             texts and dates, by name in any order; others in it are left out.
         n_threads : int or None, default=None
             The number of threads; None uses all.
+        device : str, default=None
+            Where kernel values are computed, as for `svmkit.fit`.
 
         Returns
         -------
@@ -292,12 +294,12 @@ class SVMModel:
         """
         X = self._check(X)
         out = np.zeros((X.shape[0], len(self.intercept)))
-        with threads.using(n_threads):
+        with on_device(device), threads.using(n_threads):
             for rows in self._parts(X, len(self.intercept)):
                 out[rows, self.machine.trained] = self._decide(X, rows)
         return out[:, 0] if self.has_one_function else out
 
-    def predict(self, X, *, n_threads: int | None = None) -> np.ndarray:
+    def predict(self, X, *, n_threads: int | None = None, device: str | None = None) -> np.ndarray:
         """Predict labels or quantities.
 
         Among more than two classes votes of the class pairs decide, and equal votes by the sum of margins; or the
@@ -312,6 +314,8 @@ class SVMModel:
             As for `decision_function`.
         n_threads : int or None, default=None
             The number of threads; None uses all.
+        device : str, default=None
+            Where kernel values are computed, as for `svmkit.fit`.
 
         Returns
         -------
@@ -324,10 +328,10 @@ class SVMModel:
             X has another number of columns, values that are missing or infinite, or too large for the kernel.
         """
         if self.regresses or self.outputs:
-            return self.labels(self.decision_function(X, n_threads=n_threads))
+            return self.labels(self.decision_function(X, n_threads=n_threads, device=device))
         X = self._check(X)
         codes = np.empty(X.shape[0], dtype=np.int64)
-        with threads.using(n_threads):
+        with on_device(device), threads.using(n_threads):
             for rows in self._parts(X, len(self.machine.trained)):
                 codes[rows] = self._codes(self._decide(X, rows))
         return self.classes[codes]
@@ -355,7 +359,7 @@ class SVMModel:
         """
         return self.machine.scores(self._select_trained(decision))
 
-    def predict_proba(self, X, *, n_threads: int | None = None) -> np.ndarray:
+    def predict_proba(self, X, *, n_threads: int | None = None, device: str | None = None) -> np.ndarray:
         """Predict the probabilities of the classes.
 
         Parameters
@@ -364,6 +368,8 @@ class SVMModel:
             As for `decision_function`.
         n_threads : int or None, default=None
             The number of threads; None uses all.
+        device : str, default=None
+            Where kernel values are computed, as for `svmkit.fit`.
 
         Returns
         -------
@@ -375,20 +381,20 @@ class SVMModel:
         InputError
             The model has no calibration, or X cannot be used.
         """
-        return rounded(np.exp(self.predict_log_proba(X, n_threads=n_threads)))
+        return rounded(np.exp(self.predict_log_proba(X, n_threads=n_threads, device=device)))
 
-    def predict_log_proba(self, X, *, n_threads: int | None = None) -> np.ndarray:
+    def predict_log_proba(self, X, *, n_threads: int | None = None, device: str | None = None) -> np.ndarray:
         """Predict the logarithms of `predict_proba`, which are finite where a probability is too small for a number.
 
         Parameters
         ----------
-        X, n_threads : optional
+        X, n_threads, device : optional
             As for `predict_proba`.
         """
         self.require_calibration()
         X = self._check(X)
         out = np.empty((X.shape[0], len(self.outputs) or len(self.classes)))
-        with threads.using(n_threads):
+        with on_device(device), threads.using(n_threads):
             for rows in self._parts(X, len(self.intercept)):
                 out[rows] = self._log_probabilities(self._decide(X, rows))
         return out

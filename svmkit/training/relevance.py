@@ -18,13 +18,14 @@ from svmkit.data.prepare.features import is_sparse
 from svmkit.errors import InputError
 from svmkit.kernels.forms import Argument
 from svmkit.kernels.gradient import point_cost, square_gradients
-from svmkit.runtime import interrupt, threads
+from svmkit.runtime import interrupt
 from svmkit.scoring.metric import OF_PROBABILITIES, Metric
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Seconds
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
+from svmkit.training.running import running
 from svmkit.training.settings import Method
 
 ROUNDS, FOLDS = 3, 3
@@ -83,7 +84,7 @@ def train_with_relevance(
     if kept is None:
         alone = replace(plain, settings=replace(plain.settings, calibration=None))
         learner = Learner(train, data, alone, metric, began + SHARE * limit)
-        with threads.using(settings.n_threads), interrupt.catching() as flag:
+        with running(settings) as flag:
             kept = learner.learn(flag)
             interrupted, values = bool(flag) or learner.interrupted, learner.kernel_values
             flag.raised = False  # the signal is answered: a further one ends the training of the model

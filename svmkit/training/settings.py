@@ -10,6 +10,7 @@ import numpy as np
 
 from svmkit import plugins
 from svmkit.errors import InputError
+from svmkit.kernels.engines import require_device
 from svmkit.kernels.forms import FORMS
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import Gram, parse_bytes
@@ -71,6 +72,7 @@ class Settings:
     sampler: str | Sampler | None = None
     seed: int = 0
     n_threads: int | None = None
+    device: str | None = None  # of kernel values: "cpu", "cuda:1", "auto"; None leaves the choice as it is
 
     def __post_init__(self) -> None:
         require_C(self.C)
@@ -78,6 +80,7 @@ class Settings:
             raise InputError(f"epsilon must be a finite number >= 0, not {self.epsilon!r}")
         make_penalty(self.penalty or "l2", self.l1_ratio)
         parse_bytes(self.memory)
+        require_device(self.device)
         if self.multiclass not in SCHEMES:
             raise InputError(f"multiclass={self.multiclass!r} is not known; there are: {', '.join(SCHEMES)}")
         if self.calibration is not None:

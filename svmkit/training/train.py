@@ -11,7 +11,6 @@ import numpy as np
 
 from svmkit.kernels.functions import Kernel
 from svmkit.losses.base import Loss
-from svmkit.runtime import interrupt, threads
 from svmkit.scoring.metric import Metric
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
@@ -22,6 +21,7 @@ from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.data import TrainingData
 from svmkit.training.relevance import train_with_relevance
 from svmkit.training.result import Fit
+from svmkit.training.running import running
 from svmkit.training.settings import Method, Settings, resolve
 from svmkit.training.subproblems.one import Start
 from svmkit.training.subproblems.trainer import Trainer
@@ -53,6 +53,7 @@ def fit(
     memory: str | int = "1GB",
     seed: int = 0,
     n_threads: int | None = None,
+    device: str | None = None,
     start: Start | None = None,
     validation: Held | None = None,
     watch: BeforeSolve | Callbacks | None = None,
@@ -125,6 +126,9 @@ def fit(
         The seed of all random choices.
     n_threads : int, default=None
         The number of threads; None uses all.
+    device : str, default=None
+        Where kernel values are computed: "cpu", "auto", and with `svmkit[torch]` "cuda", "cuda:1", "xpu", "mps" or
+        "torch:cpu". None is "cpu" unless `svmkit.kernels.engines.request_engine` asks for another.
     start : sequence of ndarray or SVMModel, default=None
         Where training begins; it does not change the optimum. Either a point for each class pair, such as
         `Solution.point` of an earlier fit on the same X and y; or a model of the same classes and columns, whatever
@@ -181,6 +185,7 @@ def fit(
         memory=memory,
         seed=seed,
         n_threads=n_threads,
+        device=device,
         calibration=calibration,
     )
     return train(
@@ -268,6 +273,6 @@ def fit_prepared(
     trainer = Trainer(data, method, start=start, **given)
     if checkpoint is not None:
         data.bind(checkpoint, settings)
-    with threads.using(settings.n_threads), interrupt.catching():
+    with running(settings):
         fitted = trainer.fit(trainer.run(settings.C, checkpoint), settings.C)
     return replace(fitted, seconds=time.perf_counter() - trainer.one.measuring - began)

@@ -18,6 +18,7 @@ from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, KFold, St
 
 from svmkit.cluster import Cluster
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning, meant
+from svmkit.kernels.engines import on_device
 from svmkit.kernels.gram import parse_bytes
 from svmkit.runtime import threads
 from svmkit.scoring.metric import Metric
@@ -276,7 +277,7 @@ def run(
         shares = [not alone and _shares(path, learnt, task, metric, how, X) for path in ready]
         n_shared = sum(len(path.Cs) for path, its in zip(paths, shares, strict=True) if its)
         paths, ready = (_cut(some, shares, jobs, how.n_folds) for some in (paths, ready))
-    with threads.using(settings.n_threads) as all_threads, scratch() as folder:
+    with on_device(settings.device), threads.using(settings.n_threads) as all_threads, scratch() as folder:
         share = 1 if how.cluster is not None else jobs  # of the memory, which workers of a cluster have of their own
         each = replace(learnt, memory=parse_bytes(settings.memory) // share, n_threads=max(1, all_threads // jobs))
         training = Training(max(len(path.Cs) for path in paths), folder, metric, each, task, flags)

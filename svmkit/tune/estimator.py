@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from svmkit.cluster import here
-from svmkit.kernels.engines import engine_for
+from svmkit.kernels.engines import engine_for, on_device
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Precomputed
 from svmkit.model.model import SVMModel
@@ -102,7 +102,7 @@ class PathEstimator(BaseEstimator):
         else:
             fits = path_prepared(data, Cs, method, callbacks=watch)
         ranked = is_ranked(data, t.metric, method)
-        with threads.using(t.threads):
+        with on_device(settings.device), threads.using(t.threads):
             carried = [
                 carry_on(fitted, data, C, method, watch) if ranked else Carried(fitted, fitted.n_iter)
                 for fitted, C in zip(fits, Cs, strict=True)
@@ -140,6 +140,13 @@ class PathRegressor(RegressorMixin, PathEstimator):
 @QUIET
 def score(estimator: PathEstimator, X, y) -> dict[str, float]:
     """The `FACTS` of each C on held-out samples, as the scores of scikit-learn's search; they go to records, too."""
+    assert estimator.training is not None
+    with on_device(estimator.training.settings.device):
+        return _score(estimator, X, y)
+
+
+def _score(estimator: PathEstimator, X, y) -> dict[str, float]:
+    """As `score`, on the device of the process."""
     path, training = estimator.path, estimator.training
     assert path is not None and training is not None
     # of the i-th C; nan stays beyond the last C and where a fit failed

@@ -173,7 +173,7 @@ class StreamJob:
         self.dense = isinstance(X, np.ndarray)
         if self.start is None:
             advise_scaling(X, options, method.kernel)
-        shared = ("C", "class_weight", "scale", "memory", "seed", "n_threads")
+        shared = ("C", "class_weight", "scale", "memory", "seed", "n_threads", "device")
         given = {name: getattr(method.settings, name) for name in shared}
         given |= {"solver": method.solver, "kernel": method.kernel, "max_support": options.max_support}
         self.online = Online(self.classes, **given, start=self.start)

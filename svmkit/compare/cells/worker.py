@@ -26,6 +26,7 @@ from svmkit.data.classes import answers
 from svmkit.data.prepare.scaling import standard_note
 from svmkit.data.splitting import part
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning
+from svmkit.kernels.engines import on_device
 from svmkit.model.calibration import FOLDS
 from svmkit.model.model import SVMModel
 from svmkit.plugins import PluginFile, load_files
@@ -145,6 +146,12 @@ def _metric(method: Method, sets: Sets, name: str | None) -> Metric | None:
 
 def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dict[str, Any]:
     """Return the record with the accuracy on the test rows, and log the cell as a run unless `tracking` is None."""
+    with on_device(cell.training.device):
+        return _finish(record, cell, tracking)
+
+
+def _finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dict[str, Any]:
+    """As `finish`, on the device of the process."""
     trained, sets = _bench.trained, _bench.sets
     assert trained is not None and sets is not None
     model = trained.fitted.model

@@ -22,7 +22,7 @@ from svmkit.tasks import TASKS, task_named
 from svmkit.training.settings import Settings, resolve
 
 OBJECTIVE = ("C", "nu", "epsilon")
-OPTIONS = (*OBJECTIVE, "multiclass", "class_weight", "impute", "scale", "memory")
+OPTIONS = (*OBJECTIVE, "multiclass", "class_weight", "impute", "scale", "memory", "device")
 """The options of training that a set has, by their names in `Settings`."""
 OF_SOLVERS = ("sampler", "calibrate", "loss")
 """The options that a solver has, or else its set."""

@@ -20,7 +20,6 @@ from svmkit.kernels.gram import parse_bytes
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_pairs, pair_coefficients, signed_pair
 from svmkit.problems.base import DecisionFunction
-from svmkit.runtime import interrupt, threads
 from svmkit.solver.base import Solver
 from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.selection import defaults
@@ -28,6 +27,7 @@ from svmkit.solver.solution import Solution, Status
 from svmkit.tasks import Answers, Classification, Regression, Task
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
+from svmkit.training.running import running
 from svmkit.training.settings import Method, Settings
 from svmkit.training.stream.input import StreamInput, codes_among, require_streamable, streaming_solver
 from svmkit.training.stream.subproblem import WAITING, OnlinePair, Rows, join
@@ -62,6 +62,8 @@ class Online:
         The most support vectors of each class pair.
     n_threads : int, default=None
         The number of threads; None uses all.
+    device : str, default=None
+        Where kernel values are computed, as for `svmkit.fit`.
     start : SVMModel, default=None
         A model to continue from, of the same classes and the same kind of kernel. Its gamma and its scaling are kept,
         and its support vectors count as the first samples, of weight 1; a linear solver continues from its weights.
@@ -110,9 +112,11 @@ class Online:
         seed: int = 0,
         max_support: int | None = None,
         n_threads: int | None = None,
+        device: str | None = None,
         start: SVMModel | None = None,
     ) -> None:
-        given = dict(C=C, class_weight=class_weight, scale=scale, memory=memory, seed=seed, n_threads=n_threads)
+        given = dict(C=C, class_weight=class_weight, scale=scale, memory=memory, seed=seed)
+        given |= dict(n_threads=n_threads, device=device)
         self._set_up(classes, solver, kernel, max_support, start, **given)
 
     def _set_up(
@@ -253,7 +257,7 @@ class Online:
         undo: list[Callable[[], None]],
     ) -> int:
         """Learn from a block; return how many samples were learned from, and add to `undo` what undoes it."""
-        with threads.using(self.method.settings.n_threads), interrupt.catching() as flag:
+        with running(self.method.settings) as flag:
             before, codes = bool(flag), answers.codes
             if test and self.received:
                 self._test(self.model().predict(X), answers.values)

@@ -1,0 +1,17 @@
+"""What holds while a training computes: its threads, its device, and a signal that ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from svmkit.kernels.engines import on_device
+from svmkit.runtime import interrupt, threads
+from svmkit.training.settings import Settings
+
+
+@contextmanager
+def running(settings: Settings) -> Iterator[interrupt.Flag]:
+    """Compute with the threads and on the device of the settings, and yield the flag that Ctrl-C raises."""
+    with on_device(settings.device), threads.using(settings.n_threads), interrupt.catching() as flag:
+        yield flag
