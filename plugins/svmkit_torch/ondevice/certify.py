@@ -9,7 +9,8 @@ from svmkit.kernels.rounding import U
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.sums import Bounds, Sums, Totals, error_of_h, values_of
 from svmkit_torch.ondevice.batch import Batch
-from svmkit_torch.values import PANEL, DeviceRows
+from svmkit_torch.ondevice.products import Products
+from svmkit_torch.values import PANEL
 
 
 def best_biases(batch: Batch, h: torch.Tensor) -> torch.Tensor:
@@ -48,15 +49,15 @@ def sums_of(batch: Batch, h: torch.Tensor, bias: torch.Tensor, of_h: torch.Tenso
     return torch.stack(columns, 1)
 
 
-def certify(rows: DeviceRows, batch: Batch, idx: torch.Tensor, shift: float = 0.0) -> list[Certificate]:
+def certify(products: Products, batch: Batch, idx: torch.Tensor, shift: float = 0.0) -> list[Certificate]:
     """Return the certificate of each problem, and make v of the batch that of the decision values behind it.
 
     The decision values come from scratch, by one product in float64 for all problems.
 
     Parameters
     ----------
-    rows : DeviceRows
-        The rows of X.
+    products : Products
+        Products with the rows of X.
     batch : Batch
         The problems, all of whose points are in it, with the linear term -1'beta.
     idx : tensor of int64, shape (B, q)
@@ -64,20 +65,27 @@ def certify(rows: DeviceRows, batch: Batch, idx: torch.Tensor, shift: float = 0.
     shift : float, default=0.0
         `svmkit.kernels.gram.semidefinite.Definiteness.shift`.
     """
+    rows = products.rows
     signed = torch.zeros((len(idx), rows.n), dtype=torch.float64, device=idx.device)
     signed.scatter_add_(1, idx, batch.y * batch.beta)
     support = signed.any(0).nonzero()[:, 0]
     used = torch.zeros(rows.n, dtype=torch.bool, device=idx.device)
     used[idx[batch.upper > 0.0]] = True
     at = None if bool(used.all()) else used.nonzero()[:, 0]
-    product = rows.product(support, signed[:, support].T.contiguous(), at)
+    if len(signed) == 1:
+        product, of_values = (
+            products.product(support, signed[0, support], at)[:, None],
+            (products.error, products.panel),
+        )
+    else:
+        product, of_values = rows.product(support, signed[:, support].T.contiguous(), at), (rows.error, PANEL)
     if at is not None:
         place = torch.zeros(rows.n, dtype=torch.int64, device=idx.device)
         place[at] = torch.arange(len(at), device=idx.device)
         idx = place[idx]
     h = product.T.gather(1, idx)
     batch.v = torch.where(batch.upper > 0.0, h - batch.y, 0.0)
-    bounds = Bounds(rows.error, rows.largest, PANEL, shift, U)
+    bounds = Bounds(of_values[0], rows.largest, of_values[1], shift, U)
     beta = batch.beta
     facts = torch.stack([(beta > 0.0).sum(1).to(torch.float64), beta.sum(1), beta.amax(1)], 1).cpu().numpy()
     widest = batch.diag.amax(1).to(torch.float64).cpu().numpy() * (1.0 + 1e-6)  # which float32 may have rounded

@@ -12,10 +12,14 @@ from svmkit_torch.ondevice.batch import Batch
 
 
 class Code(NamedTuple):
-    """SMO steps as `pairs.take_steps` makes them, and the projection as `spectral.project` computes it."""
+    """SMO steps as `pairs.take_steps` makes them, the projection as `spectral.project` computes it, and where there is
+    one a product for the rbf kernel and X of up to `most_columns`, with the products that it sums together."""
 
     take_steps: Callable[[Batch, int, torch.Tensor], torch.Tensor]
     project: Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+    product: Callable[[torch.Tensor, torch.Tensor, torch.Tensor, float], torch.Tensor] | None = None
+    most_columns: int = 0
+    panel: int = 0
 
 
 PLAIN = Code(pairs.take_steps, spectral.project)
@@ -26,7 +30,8 @@ def code_for(device: torch.device) -> Code:
     if device.type != "cuda":
         return PLAIN
     try:
-        from svmkit_torch.ondevice import fused, fused_projection
+        from svmkit_torch.ondevice import fused, fused_product, fused_projection
     except ImportError:  # a build of PyTorch without Triton
         return PLAIN
-    return Code(fused.take_steps, fused_projection.project)
+    columns, panel = fused_product.MOST_COLUMNS, fused_product.PANEL
+    return Code(fused.take_steps, fused_projection.project, fused_product.product, columns, panel)

@@ -16,6 +16,7 @@ from svmkit_torch.memory import room_on
 from svmkit_torch.ondevice.batch import Batch, Shared, Source, Squares
 from svmkit_torch.ondevice.certify import certify
 from svmkit_torch.ondevice.minimise import minimise
+from svmkit_torch.ondevice.products import Products
 from svmkit_torch.values import DeviceRows
 
 CPU_ROOM = 1 << 30  # bytes on the CPU, where nothing says how much is free
@@ -152,7 +153,7 @@ class _Matrix:
     def __init__(self, rows: DeviceRows, used: np.ndarray, memory: int, profile: Profile) -> None:
         self.rows, self.used, self.memory, self.profile = rows, used, memory, profile
         self.at = torch.as_tensor(used, device=rows.device)
-        self.diag = _diagonal(rows, self.at)
+        self.diag, self.products = _diagonal(rows, self.at), Products(rows)
         self.K = self._compute(torch.float32)
 
     def _compute(self, dtype: torch.dtype) -> torch.Tensor:
@@ -224,7 +225,7 @@ def solve_batch(batch: Batch, place: torch.Tensor, matrix: _Matrix, gap: float, 
     for k in range(TRIES):
         taken = minimise(batch, target, ends, profile)
         with profile.timing("certificate"):
-            certificates = certify(matrix.rows, batch, matrix.at[place])
+            certificates = certify(matrix.products, batch, matrix.at[place])
         points, steps = batch.beta.cpu().numpy(), taken.cpu().numpy()
         unproven = []
         for b, (number, certificate) in enumerate(zip(numbers.tolist(), certificates, strict=True)):

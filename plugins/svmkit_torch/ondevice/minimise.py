@@ -104,7 +104,10 @@ def minimise(batch: Batch, target: float | torch.Tensor, ends: float, profile: A
 
 def _iterate(left: _Left, goals: Callable[[], torch.Tensor], ends: float) -> None:
     """Make steps of the better kind until no problem is left."""
-    worth = {"spectral": math.inf, "smo": math.inf}  # the logarithm of what the gap falls by, for its costs
+    worth = {
+        "spectral": math.inf,
+        "smo": math.inf if left.batch.source.stored else 0.0,
+    }  # the logarithm of what the gap falls by, for its costs
     before: torch.Tensor | None = None
     while True:
         spectral = worth["spectral"] >= worth["smo"]

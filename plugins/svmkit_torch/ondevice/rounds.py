@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from svmkit_torch.ondevice.batch import Batch, Squares
+from svmkit_torch.ondevice.batch import Batch, Source, Squares
 from svmkit_torch.ondevice.certify import certify
 from svmkit_torch.ondevice.minimise import minimise
+from svmkit_torch.ondevice.products import Computed, Products
 from svmkit_torch.values import DeviceRows
 
 SQUARE = 0.5  # part of the memory for the square of the working set
-FIRST, LARGEST = 4096, 32768  # points of the first working set, and of any
+FIRST = 4096  # points of the first working set
+STORED, COMPUTED = 1 << 17, 1 << 19  # points of a set whose kernel values are stored, and computed for each product
 INNER = 0.1  # gap of the set at which all points are looked at again, as a part of its own or of that of all points
 NEAR = 0.7  # estimated gap, as a part of what is asked for, at which the certificate is computed
 VIOLATING = 0.75  # part of the set for points that violate their condition, where others are free
@@ -53,7 +55,9 @@ class _Rounds:
         diag = _diagonal_of(rows, self.idx)[None]
         source: Any = None
         self.batch = Batch(source, y, upper, zero, -y, diag, zero[:, :1].clone(), sizes)
-        self.most = max(256, min(LARGEST, math.isqrt(int(SQUARE * memory) // 4), m))
+        self.products = Products(rows)
+        self.stored = max(256, min(STORED, math.isqrt(int(SQUARE * memory) // 4), m))
+        self.most = max(self.stored, min(COMPUTED, m)) if self.products.fused else self.stored
         self.set = torch.empty(0, dtype=torch.int64, device=device)
         self.taken = np.zeros(2, dtype=np.int64)
 
@@ -68,7 +72,7 @@ class _Rounds:
             late = time.perf_counter() > ends
             if relative <= near or late:
                 with self.profile.timing("certificate"):
-                    certificate = certify(self.rows, batch, self.idx[None])[0]
+                    certificate = certify(self.products, batch, self.idx[None])[0]
                 self.profile.count("certificates", 1)
                 proven = certificate.gap is not None and certificate.gap <= self.gap
                 if proven or late or certificate.flaw or certificate.is_exhausted:
@@ -78,7 +82,7 @@ class _Rounds:
             self._round(gap, ends)
             self.profile.count("rounds", 1)
         if certificate is None:
-            certificate = certify(self.rows, batch, self.idx[None])[0]
+            certificate = certify(self.products, batch, self.idx[None])[0]
         return Answer(batch.beta[0].cpu().numpy(), certificate, *self.taken.tolist())
 
     def _round(self, gap: float, ends: float) -> None:
@@ -87,24 +91,30 @@ class _Rounds:
             self.set = self._choose()
         at, batch = self.set, self.batch
         with self.profile.timing("square"):
-            where = self.idx[at]
-            square = self.rows.block(where, where, torch.float32, rough=True)
-            square.diagonal().copy_(batch.diag[0, at])
+            source = self._source(at)
         beta, y = batch.beta[:, at], batch.y[:, at]
         sizes = torch.tensor([len(at)], dtype=torch.int32, device=at.device)
         parts = batch.upper[:, at], beta.clone(), batch.v[:, at], batch.diag[:, at]
-        inner = Batch(Squares(square[None]), y, *parts, (y * beta).sum(1, keepdim=True), sizes)
+        inner = Batch(source, y, *parts, (y * beta).sum(1, keepdim=True), sizes)
         goal = INNER * torch.minimum(inner.gaps(), torch.full_like(inner.gaps(), gap))
         self.taken += minimise(inner, goal, ends, self.profile)[0].cpu().numpy()
-        del square
+        del source
         change = (inner.beta - beta)[0]
         moved = change.nonzero()[:, 0]
         batch.beta[0, at] = inner.beta[0]
         self.profile.count("changed", len(moved))
         with self.profile.timing("gradient"):
-            weights = (change * y[0])[moved][:, None]
-            to = None if self.all else self.idx
-            batch.v[0] += self.rows.product(where[moved], weights, to, torch.float32)[:, 0]
+            weights, to = (change * y[0])[moved], None if self.all else self.idx
+            batch.v[0] += self.products.product(self.idx[at[moved]], weights, to, torch.float32)
+
+    def _source(self, at: torch.Tensor) -> Source:
+        """Return the kernel values of some points with one another."""
+        where = self.idx[at]
+        if len(at) > self.stored:
+            return Computed(self.products, where)
+        square = self.rows.block(where, where, torch.float32, rough=True)
+        square.diagonal().copy_(self.batch.diag[0, at])
+        return Squares(square[None])
 
     def _choose(self) -> torch.Tensor:
         """Return the points of the next working set: the free ones, and those that violate their condition most."""

@@ -13,9 +13,9 @@ from svmkit.kernels import RBF, Laplacian, Linear, Poly
 from svmkit.problems import BoxQP
 
 torch = pytest.importorskip("torch", reason="needs pip install 'svmkit[torch]'")
-from svmkit_torch.ondevice import many, minimise  # noqa: E402
+from svmkit_torch.ondevice import many, minimise, products  # noqa: E402
 from svmkit_torch.ondevice.batch import Squares  # noqa: E402
-from svmkit_torch.ondevice.code import code_for  # noqa: E402
+from svmkit_torch.ondevice.code import PLAIN, Code, code_for  # noqa: E402
 from svmkit_torch.ondevice.many import BoxProblem, Profile, solve_many  # noqa: E402
 from svmkit_torch.values import DeviceRows  # noqa: E402
 
@@ -86,6 +86,7 @@ def test_kernels(where, kernel):
     assert answer.certificate.primal <= libsvm(kernel, X, problem, GAP) * (1.0 + GAP)
 
 
+@pytest.mark.slow
 def test_problems_of_different_sizes_weights_and_costs_share_a_batch(where):
     X, y = noisy(400)
     rng = np.random.default_rng(1)
@@ -129,6 +130,7 @@ def test_all_rows_alike(where):
     assert math.isclose(answer.certificate.primal, 30.0, rel_tol=1e-6)  # 2 C for each of the smaller class
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [40_000, 400_000])
 def test_a_matrix_that_does_not_fit_is_solved_by_rounds(where, room):
     X, y = noisy(1200, 6)
@@ -137,6 +139,23 @@ def test_a_matrix_that_does_not_fit_is_solved_by_rounds(where, room):
     assert profile.counts["rounds"] > 1
     assert_proven(kernel, X, [problem], [answer])
     assert answer.certificate.primal <= libsvm(kernel, X, problem, GAP) * (1.0 + GAP)
+
+
+@pytest.mark.slow
+def test_a_set_beyond_memory_computes_its_kernel_values_for_each_step(where, monkeypatch):
+    X, y = noisy(1200, 6)
+    kernel, problem, profile = RBF(0.2), posed(y, 3.0), Profile(torch.device(where))
+    given = []
+
+    def product(X, Z, coef, gamma):
+        given.append((X.dtype, Z.shape))
+        return (torch.exp(-gamma * torch.cdist(X.T, Z.T).square()) @ coef).to(torch.float64)
+
+    monkeypatch.setattr(products, "code_for", lambda device: Code(*PLAIN[:2], product, 8, 64))
+    [answer] = solve_many(DeviceRows(kernel, X, where), [problem], GAP, memory=40_000, profile=profile)
+    assert profile.counts["rounds"] > 1 and profile.counts.get("launches", 0) == 0
+    assert given[-1][0] is torch.float64  # the certificate
+    assert_proven(kernel, X, [problem], [answer])
 
 
 def test_a_smaller_gap_is_reached_too(where):
@@ -165,6 +184,4 @@ def test_the_certificate_of_a_wrong_point_is_no_proof(where, monkeypatch):
 
 
 def test_plain_code_everywhere_but_on_cuda():
-    from svmkit_torch.ondevice.code import PLAIN
-
     assert code_for(torch.device("cpu")) is PLAIN

@@ -13,7 +13,7 @@ PROGRAM = """
 import numpy as np
 import torch
 from svmkit.kernels import RBF
-from svmkit_torch.ondevice import fused, fused_projection, pairs, spectral
+from svmkit_torch.ondevice import fused, fused_product, fused_projection, pairs, spectral
 from svmkit_torch.ondevice.many import BoxProblem, Profile, _batch, _Matrix
 from svmkit_torch.values import DeviceRows
 
@@ -48,6 +48,12 @@ for scale in (1e-4, 1.0, 1e6):
     assert float((expected - found).abs().max()) < 1e-12 * scale
     assert float(((y * found).sum(1, keepdim=True) - balance).abs().max()) < 1e-11 * scale
     assert float((found - upper).max()) <= 0.0 and float(found.min()) >= 0.0
+
+for dtype, off in ((torch.float32, 1e-5), (torch.float64, 1e-13)):
+    X, Z, coef = torch.randn(200, 5, dtype=dtype), torch.randn(150, 5, dtype=dtype), torch.randn(150, dtype=dtype)
+    expected = torch.exp(-0.3 * torch.cdist(X.double(), Z.double()).square()) @ coef.double()
+    found = fused_product.product(X.T.contiguous(), Z.T.contiguous(), coef, 0.3)
+    assert found.dtype is torch.float64 and float((expected - found).abs().max()) < off
 print("equal")
 """
 

@@ -1,0 +1,83 @@
+"""Products of one vector of weights with kernel values: in one kernel where the columns are few, else by matrices."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import torch
+
+from svmkit.kernels.forms import RBF, difference_error
+from svmkit_torch.ondevice.batch import Source
+from svmkit_torch.ondevice.code import code_for
+from svmkit_torch.values import PANEL, DeviceRows
+
+
+class Products:
+    """Products with the kernel values of rows of X.
+
+    Attributes
+    ----------
+    rows : DeviceRows
+        The rows.
+    fused : callable or None
+        `fused_product.product` where it is the way to compute them.
+    error, panel : float, int
+        A bound on the error of a float64 value, and how many products are summed together, as `Bounds` has them.
+    """
+
+    def __init__(self, rows: DeviceRows) -> None:
+        self.rows, code = rows, code_for(rows.device)
+        able = rows.scalars.form == RBF and not rows.rows.sparse and rows.d <= code.most_columns
+        self.fused = code.product if able else None
+        self.error, self.panel = rows.error, PANEL
+        if self.fused is not None:
+            self.error = max(rows.error, difference_error(rows.scalars, rows.d + 3))
+            self.panel = min(PANEL, code.panel)
+
+    @cached_property
+    def _by_columns(self) -> torch.Tensor:
+        """All rows less the origin in float32, (d, n)."""
+        return self._moved(slice(None), torch.float32)
+
+    def _moved(self, at: slice | torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        return self.rows.moved(at, dtype)[0].T.contiguous()
+
+    def product(
+        self, idx: torch.Tensor, coef: torch.Tensor, at: torch.Tensor | None = None, dtype=torch.float64
+    ) -> torch.Tensor:
+        """Return K[at, idx] coef, (len(at),), for coef (q,) of float64; arguments as for `DeviceRows`."""
+        kept = self.rows.precision(dtype, rough=True)
+        if self.fused is None or not len(idx):
+            return self.rows.product(idx, coef[:, None], at, dtype)[:, 0]
+        if at is None and kept == torch.float32:
+            X = self._by_columns
+        else:
+            X = self._moved(slice(None) if at is None else at, kept)
+        return self.fused(X, self._moved(idx, kept), coef.to(kept), self.rows.scalars.gamma)
+
+
+class Computed(Source):
+    """The kernel values of one problem's points `idx` (q,), which are computed for each product and never stored."""
+
+    stored = False
+
+    def __init__(self, products: Products, idx: torch.Tensor) -> None:
+        self.products, self.idx = products, idx
+        self.K = torch.empty(0, dtype=torch.float32, device=idx.device)
+
+    def image(self, weights: torch.Tensor) -> torch.Tensor:
+        moved = weights[0].nonzero()[:, 0]
+        coef = weights[0, moved].to(torch.float64)
+        return self.products.product(self.idx[moved], coef, self.idx, torch.float32)[None]
+
+    def rows(self, at: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError("a source without stored values has no rows")
+
+    def bytes_of_image(self) -> int:
+        return 4 * len(self.idx) ** 2
+
+    def select(self, kept: torch.Tensor) -> Computed:
+        return self
+
+    def layout(self):
+        raise NotImplementedError("a source without stored values has no layout")
