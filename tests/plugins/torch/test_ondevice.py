@@ -153,7 +153,7 @@ def test_a_set_beyond_memory_computes_its_kernel_values_for_each_step(where, mon
 
     monkeypatch.setattr(products, "code_for", lambda device: Code(*PLAIN[:2], product, 8, 64))
     [answer] = solve_many(DeviceRows(kernel, X, where), [problem], GAP, memory=40_000, profile=profile)
-    assert profile.counts["rounds"] > 1 and profile.counts.get("launches", 0) == 0
+    assert sum(dtype is torch.float32 for dtype, _ in given) > 3 * profile.counts["rounds"]
     assert given[-1][0] is torch.float64  # the certificate
     assert_proven(kernel, X, [problem], [answer])
 
