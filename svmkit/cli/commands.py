@@ -8,10 +8,10 @@ from typing import Any
 
 import typer
 
-from svmkit.cli.common import emit, load_for, load_model, note
+from svmkit.cli.common import emit, load_model, note
 from svmkit.cli.option_table import Options, argument, option, takes
 from svmkit.errors import InputError
-from svmkit.runtime.terminal import say, visible
+from svmkit.runtime.terminal import say
 
 
 @takes(
@@ -153,69 +153,24 @@ def evaluate(options: Options) -> None:
     "predict",
     argument("model", str, "Model file, or models:/name@alias."),
     argument("data", str, "Data, with labels or without: file, or name of a set."),
-    option("out", str, None, "Write here instead of stdout."),
+    option(
+        "out", str, None, "Write here instead of stdout (-): .csv and .tsv with a header, .parquet, else plain lines."
+    ),
     option("decision", bool, False, "Margins, tab-separated, instead of labels; of quantities the same."),
     option("proba", bool, False, "Probabilities of the classes, tab-separated, of a model that has them."),
+    option("keep", list[str], [], "COL,...: columns of DATA to write before the predictions, such as an ID, as CSV."),
+    option("append", bool, False, "Write all columns of DATA before the predictions, as CSV."),
 )
 def predict(options: Options) -> None:
     """Predict DATA with MODEL: one label or number a line, or one of each output, as CSV, so that a label with a comma
     is in quotes.
+
+    A file .csv, .tsv or .parquet has a header: prediction, or the names of the classes or outputs. With --keep or
+    --append so has the CSV on stdout. A row that was skipped has an empty prediction.
     """
-    from svmkit.runtime import files
+    from svmkit.cli.evaluating import predictions
 
-    decision, proba, out = options.decision, options.proba, options.out
-    if decision and proba:
-        raise InputError("give --decision or --proba, not both")
-    model = load_model(options.model, options.tracking_uri)
-    if proba:
-        model.require_calibration()
-    rows = load_for(model, options, labelled=False)
-    model = model.widened(rows.n_features)
-    predict = model.predict_proba if proba else model.decision_function if decision else model.predict
-    values = predict(rows.X, n_threads=options.threads)
-    values = values.reshape(len(values), -1) if decision else values
-    if options.json:
-        named = "probabilities" if proba else "decision" if decision else "values" if model.regresses else "labels"
-        classes = {"classes": model.classes} if proba else {"outputs": model.outputs} if model.outputs else {}
-        emit({"model": options.model, "data": rows.name, "n": rows.n_samples, named: values} | classes)
-        if out is None:
-            return
-    if proba and not options.json:
-        note(f"probabilities of the classes {', '.join(map(str, model.classes.tolist()))}, in this order")
-    if model.outputs and not options.json:
-        note(f"a column for each of {', '.join(model.outputs)}, in this order")
-    if decision or proba:
-        lines = ["\t".join(map(repr, row)) for row in values.tolist()]
-    elif model.outputs:
-        lines = [",".join(map(str, row)) for row in values.tolist()]
-    else:
-        _note_formulas(model.classes)
-        steers = out is None and sys.stdout.isatty()
-        lines = [_field(visible(label) if steers else str(label)) for label in values.tolist()]
-    text = "".join(f"{line}\n" for line in lines)
-    if out is None:
-        sys.stdout.write(text)
-        return
-    files.write(out, text.encode())
-    if not options.json:
-        note(f"{rows.n_samples:,} predictions in {out}")
-
-
-def _field(text: str) -> str:
-    """Return a label as one field of a CSV record, in quotes where a reader would take it for more, or for less."""
-    if text and text == text.strip() and not any(mark in text for mark in ',;\t"\r\n'):
-        return text
-    return '"' + text.replace('"', '""') + '"'
-
-
-def _note_formulas(classes: Any) -> None:
-    """Print a line if a label is text that a spreadsheet would take for a formula."""
-    from svmkit.data.formats.cells import is_number
-
-    texts = [text for text in map(str, classes.tolist()) if text.startswith(("=", "+", "-", "@"))]
-    first = next((text for text in texts if not is_number(text)), None)
-    if first is not None:
-        note(f"the label {first!r} looks like a formula: a spreadsheet may compute it, unless it takes labels as text")
+    predictions.run(options)
 
 
 @takes(

@@ -115,7 +115,7 @@ def load_for(model: SVMModel, options: Any, *, labelled: bool = True, reading: R
         wider=not (options.strict or holes or model.encoding),
         encoding=model.encoding,
         labelled=labelled,
-        reading=reading,
+        reading=reading or options.reading_of_model,
         holes=holes,
     )
 

@@ -178,7 +178,16 @@ _RUN = _panel(
     _row("train tune", "n_features", int, None, "Columns of an svmlight set whose last ones may be empty.", min=1),
     _row("train tune compare curve info", "label", str, None, "Label column of a table: name or position."),
     _row("train tune compare curve info", "decimal", str, None, "Decimal mark of a table: . or ,"),
+    _row("evaluate predict", "decimal", str, None, "Decimal mark of a table: . or , (default: as in training)."),
     _row("train tune compare curve info", "encoding", str, None, "Character encoding of a table; default utf-8."),
+    _row("evaluate predict", "encoding", str, None, "Character encoding of a table; default: as in training."),
+    _row("train tune compare curve info evaluate predict", "na", list[str], [], "TEXT,...: cells of a table without a "
+         "value, besides empty ones, NA, NaN, null, None and ?; a model remembers them."),
+    _row("evaluate", "on_error", str, None, "At a cell that the model cannot read: stop (default), skip the row, or "
+         "impute (of a model that fills holes)."),
+    _row("predict", "on_error", str, None, "At a cell that the model cannot read: stop (default), skip the row, whose "
+         "prediction is empty, or impute (of a model that fills holes)."),
+    _row("evaluate predict", "allow_missing", bool, False, "Take columns that a table lacks as holes."),
     _row("train tune compare curve info", "drop", list[str], [], "COL,...: columns of a table to leave out."),
     _row("train tune compare curve info", "only", list[str], [], "COL,...: columns of a table to take as features."),
     _row("train tune", "groups", str, None, "Column of a table whose rows of the same value stay together, in folds "

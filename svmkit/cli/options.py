@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 OF_A_STREAM = {
     name: f"--{name.replace('_', '-')} belongs to a stream: svmkit train -" for name in ("classes", "on_error", "block")
 }
-_OF_A_TABLE = ("decimal", "encoding", "drop", "only", "categorical", "groups", "event")
+_OF_A_TABLE = ("decimal", "encoding", "na", "drop", "only", "categorical", "groups", "event")
 LEAST_BYTES = 1 << 16  # of memory, for a number without a unit
 NOT_OF_A_STREAM = {
     "test_size": "rows cannot be held out of a stream: give --test FILE",
@@ -93,8 +93,16 @@ class Options(SimpleNamespace):
         from svmkit.data.prepare.reading import Reading
 
         columns = (self.drop, self.only, self.categorical)
-        related = (label_column(getattr(self, name, None)) for name in ("groups", "event"))
-        return Reading(label_column(self.label), self.decimal, self.encoding, *columns, *related)
+        related = {name: label_column(getattr(self, name, None)) for name in ("groups", "event")}
+        return Reading(label_column(self.label), self.decimal, self.encoding, *columns, **related, na=self.na)
+
+    @property
+    def reading_of_model(self) -> Reading:
+        """How a table is to be read whose columns a model knows."""
+        from svmkit.data.prepare.reading import Reading
+
+        how = {"na": self.na, "on_error": self.on_error, "allow_missing": self.allow_missing}
+        return Reading(decimal=self.decimal, charset=self.encoding, **how)
 
 
 def merge_file(context: Any, given: dict[str, Any]) -> dict[str, Any]:

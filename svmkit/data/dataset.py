@@ -45,6 +45,8 @@ class Dataset:
         `qid:` of an svmlight file (`svmkit.data.groups.add_groups`).
     observed : bool ndarray of shape (n_samples,) or None
         Whether the event of each sample was observed, so that its label is no censored time.
+    kept : bool ndarray of shape (n_rows,) or None
+        Which rows of the file are samples, where `Reading.on_error` left some out; None where all are.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class Dataset:
     task: str | None = None
     groups: np.ndarray | None = None
     observed: np.ndarray | None = None
+    kept: np.ndarray | None = None
 
     @property
     def truth(self) -> Any:

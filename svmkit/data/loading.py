@@ -60,7 +60,8 @@ def load(
         Whether labels are required. Without them, as for prediction, y is None if the file has none.
     reading : Reading, default=None
         How a table is to be read: its label, decimal mark and character encoding, the columns to drop, the columns of
-        categories. Together with `encoding`, which knows all else, only its label, groups and event count.
+        categories. Together with `encoding`, which knows the columns, only its label, groups, event, decimal mark,
+        character encoding, `na`, `on_error` and `allow_missing` count.
     holes : bool, default=False
         Whether NaN may stand in X, for the cells of a table's number columns that hold no value, and as the files of
         other formats have it. Infinity is always refused.
@@ -174,19 +175,20 @@ def _load_whole(
     holes: bool,
 ) -> Dataset:
     """Read a file at once."""
-    kind = kind_of(place, encoding.charset if encoding is not None else reading.charset)
+    kind = kind_of(place, reading.charset or (encoding.charset if encoding is not None else None))
     learnt: Encoding | None = None
     flags: np.ndarray | None = None
     notes: tuple[str, ...] = ()
     y: Any = None
     groups: np.ndarray | None = None
     observed: np.ndarray | None = None
+    kept: np.ndarray | None = None
     if kind in ("table", "parquet"):
         if kind == "parquet" and reading.charset is not None:
             raise InputError(f"{place}: --encoding is for CSV and TSV: Parquet says itself how its texts are encoded")
         from svmkit.data.tables.readers import read_table
 
-        X, y, learnt, flags, notes, (groups, observed) = read_table(
+        X, y, learnt, flags, notes, (groups, observed), kept = read_table(
             place, kind, n_features=n_features, encoding=encoding, reading=reading, labelled=labelled, holes=holes
         )
     else:
@@ -210,7 +212,8 @@ def _load_whole(
         X = _without_empty(X, n_features, str(place))
     elif encoding is None or learnt is None:
         X = _fit_columns(X, n_features, place)
-    return Dataset(X, y, split_endings(place.name)[0], learnt, flags, notes, groups=groups, observed=observed)
+    name = split_endings(place.name)[0]
+    return Dataset(X, y, name, learnt, flags, notes, groups=groups, observed=observed, kept=kept)
 
 
 def _fit_columns(X: Any, n_features: int | None, source: str | Path) -> Any:

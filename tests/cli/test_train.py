@@ -269,18 +269,18 @@ def test_what_a_method_is_known_for_is_told(train, svmkit):
 LABELS = ("a,b", "line\nbreak", 'a "quoted" one', " spaces ", "semi;colon", "tab\there", "plain", "cr\rlf\r\n")
 
 
-@pytest.mark.parametrize("out", [False, True])
+@pytest.mark.parametrize("out", [None, "labels.txt", "labels.csv"])
 def test_predictions_of_any_text_are_read_back(svmkit, out):
     X, codes = np.random.default_rng(0).normal(size=(80, 2)), np.arange(80) % len(LABELS)
     X += 30.0 * np.c_[codes % 3, codes // 3]
     y = np.array(LABELS)[codes]
     fit(X, y, kernel=RBF(0.1)).model.save("m.model")
     np.savez("new.npz", X=X)
-    done = svmkit("predict", "m.model", "new.npz", *(("--out", "labels.csv") if out else ()))
+    done = svmkit("predict", "m.model", "new.npz", *(("--out", out) if out else ()))
     assert done.code == 0
-    text = Path("labels.csv").read_bytes().decode() if out else done.out
+    text = Path(out).read_bytes().decode() if out else done.out
     read = list(csv.reader(io.StringIO(text, newline="")))
-    assert read == [[label] for label in y]
+    assert read == ([["prediction"]] if out == "labels.csv" else []) + [[label] for label in y]
     assert "\nplain\n" in text  # no quotes without need
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from svmkit.cli.common import load_for
 from svmkit.data import Dataset
 from svmkit.data.classes import with_task
 from svmkit.data.groups import add_groups, require_columns
-from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
 from svmkit.tasks import task_named
@@ -29,6 +29,6 @@ def load_truth(model: SVMModel, options: Any) -> Dataset:
         return data
     trained = model.about.get("params", {})
     columns = {name: trained.get(name) if column is None else column for name, column in given.items()}
-    reading = Reading(**columns)
+    reading = replace(options.reading_of_model, **columns)
     require_columns(options.data, reading)
     return with_task(add_groups(load_for(model, options, reading=reading), options.data), model.task)

@@ -103,7 +103,7 @@ def dialect(path: Path, tabs: bool, encoding: Encoding | None, reading: Reading)
     width = len(rows[0][1])
     _require_even(path, rows, width)
     fields = [[field.strip() for field in record] for _, record in rows]
-    header = tuple(fields[0]) if _is_header(fields[0], fields[1:], encoding, reading.label) else None
+    header = tuple(fields[0]) if _is_header(fields[0], fields[1:], encoding, reading) else None
     if header is not None:
         header = tuple(name or f"column{i + 1}" for i, name in enumerate(header))
         require_different(header, f"{path}:{rows[0][0]}")
@@ -120,6 +120,11 @@ def require_different(names: Sequence[str], where: str) -> None:
 def require_even_lines(path: Path, layout: Dialect, strict: bool = False) -> None:
     """Refuse the first record with too few or too many fields or, if strict, wrong quotes, and name its line."""
     _require_even(path, _records(path, layout.delimiter, layout.charset, strict), layout.width)
+
+
+def records(path: Path, layout: Dialect) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line and the fields of each record of a file, the header included."""
+    yield from _records(path, layout.delimiter, layout.charset)
 
 
 def line_of(path: Path, layout: Dialect, row: int) -> tuple[int, list[str]]:
@@ -165,7 +170,8 @@ def _require_even(path: Path, rows: Iterator[tuple[int, list[str]]] | list[tuple
             )
 
 
-def _is_header(first: list[str], below: list[list[str]], encoding: Encoding | None, label: str | int | None) -> bool:
+def _is_header(first: list[str], below: list[list[str]], encoding: Encoding | None, reading: Reading) -> bool:
+    label, missing = reading.label, {*MISSING, *reading.na}
     if encoding is not None and encoding.header:
         known = len(set(first) & set(encoding.columns))
         if 2 * known > len(encoding.columns):
@@ -174,7 +180,7 @@ def _is_header(first: list[str], below: list[list[str]], encoding: Encoding | No
         return True
     if not below:  # with the encoding of a model, a single row is a sample
         return encoding is None and not any(map(is_number_somehow, first))
-    columns = [[row[i] for row in below if row[i] not in MISSING] for i in range(len(first))]
+    columns = [[row[i] for row in below if row[i] not in missing] for i in range(len(first))]
     of_each = [{_kind(field) for field in column} for column in columns]
     kinds = [kinds.pop() if len(kinds) == 1 else None for kinds in of_each]
     if any(is_number_somehow(field) for field in first):

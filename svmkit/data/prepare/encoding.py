@@ -52,6 +52,8 @@ class Encoding:
         How the label was chosen, in words: "given", "by its name", "last column".
     more_labels : tuple of str, default=()
         The names of further label columns, of several targets or labels.
+    na : tuple of str, default=()
+        Texts of cells without a value, besides those that are known as such.
 
     Examples
     --------
@@ -75,6 +77,7 @@ class Encoding:
     width: int | None = None
     label_chosen: str | None = None
     more_labels: tuple[str, ...] = ()
+    na: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.dates:
@@ -149,12 +152,14 @@ class Encoding:
             values = {f.name: stored[f.name] for f in fields(cls) if f.name in stored or f.default is MISSING}
             for name in ("columns", "dates", "positions"):
                 values[name] = tuple(values[name]) if values.get(name) is not None else None
-            values["more_labels"] = tuple(values.get("more_labels") or ())
+            for name in ("more_labels", "na"):
+                values[name] = tuple(values.get(name) or ())
             values["categories"] = tuple(None if known is None else tuple(known) for known in values["categories"])
             columns, dates, positions = values["columns"], values["dates"] or (), values["positions"]
             texts = [
                 *columns,
                 *values["more_labels"],
+                *values["na"],
                 *(text for known in values["categories"] for text in known or ()),
             ]
         except (KeyError, TypeError, AttributeError) as err:

@@ -9,6 +9,7 @@ from typing import Any
 
 from svmkit.errors import InputError
 
+ON_ERROR = ("stop", "skip", "impute")  # at a cell that a model cannot read
 _SPELT = {"charset": "encoding"}  # the options of the command line that have another name here
 
 
@@ -34,11 +35,19 @@ class Reading:
     event : str or int, default=None
         A column that holds 1 where the label is the time of an event, and 0 where it is censored (`Dataset.observed`);
         it is no feature.
+    na : sequence of str, default=()
+        Texts of cells without a value, besides those that are known as such (an empty cell, NA, null, ?, ...); a text
+        may join several by commas. The label is left as it is.
+    on_error : {"stop", "skip", "impute"}, default=None
+        For a table that a model reads: what becomes of a cell that it cannot read, such as text among numbers. None
+        is "stop", an error; "skip" leaves the row out; "impute" makes a hole of the cell, for a model that fills it.
+    allow_missing : bool, default=False
+        For a table that a model reads: whether columns of training may be missing, which are then holes in all rows.
 
     Raises
     ------
     InputError
-        The decimal mark or the character encoding is unknown, or both `drop` and `only` are given.
+        The decimal mark, the character encoding or `on_error` is unknown, or both `drop` and `only` are given.
 
     Examples
     --------
@@ -57,11 +66,18 @@ class Reading:
     categorical: Sequence[str | int] = ()
     groups: str | int | None = None
     event: str | int | None = None
+    na: Sequence[str] = ()
+    on_error: str | None = None
+    allow_missing: bool = False
 
     def __post_init__(self) -> None:
         for name in ("drop", "only", "categorical"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str | int) else tuple(value or ()))
+        texts = (self.na,) if isinstance(self.na, str) else tuple(self.na or ())
+        object.__setattr__(self, "na", tuple(part.strip() for text in texts for part in text.split(",")))
+        if self.on_error not in (None, *ON_ERROR):
+            raise InputError(f"--on-error {self.on_error!r} is not known; there are: {', '.join(ON_ERROR)}")
         if self.decimal not in (None, ".", ","):
             raise InputError(f"--decimal {self.decimal!r}: the decimal mark is . or , (a point or a comma)")
         if self.drop and self.only:
@@ -85,4 +101,5 @@ class Reading:
     def given(self) -> list[str]:
         """The options that are given, as the command line spells them."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return [f"--{_SPELT.get(name, name)}" for name, value in values.items() if value not in (None, ())]
+        given = [name for name, value in values.items() if value not in (None, ()) and value is not False]
+        return [f"--{_SPELT.get(name, name).replace('_', '-')}" for name in given]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from numbers import Number
 from typing import Any
 
@@ -42,6 +43,7 @@ class Column:
     order: str | None = None  # "ymd", "dmy" or "mdy" for dates
     trouble: Trouble | None = None
     slip: InputError | None = None  # for the cell that does not fit the others
+    wrong: np.ndarray | None = None  # the rows whose cell could not be read, as booleans; None where all can be
     example: str = ""  # a cell that shows the trouble; for too many texts that are mostly numbers, a text that is none
 
     @property
@@ -53,6 +55,11 @@ class Column:
     def holes(self) -> np.ndarray:
         """The rows without a value, as booleans; an empty text is a category, and no hole."""
         return np.isnan(self.values) if self.categories is None else np.zeros(len(self.values), dtype=bool)
+
+    @property
+    def unread(self) -> np.ndarray:
+        """The rows whose cell could not be read, as booleans."""
+        return np.zeros(len(self.values), dtype=bool) if self.wrong is None else self.wrong
 
     @property
     def is_empty(self) -> bool:
@@ -151,10 +158,17 @@ class _Shares:
 
 
 def apply(
-    table: Table, position: int, *, categories: tuple[str, ...] | None, order: str | None, decimal: str | None
+    table: Table,
+    position: int,
+    *,
+    categories: tuple[str, ...] | None,
+    order: str | None,
+    decimal: str | None,
+    lenient: bool = False,
 ) -> tuple[Column, str | None]:
     """Return a column as training has learnt to read it, and the first text that is none of its categories. Raises
-    InputError: a cell of a number column is infinite or text, or a cell of a date column is no date.
+    InputError: a cell of a number column is infinite or text, or a cell of a date column is no date, unless `lenient`,
+    which makes holes of them.
 
     Parameters
     ----------
@@ -172,8 +186,40 @@ def apply(
         return Column(position, mapped, categories), unknown
     if order is not None and _is_datetime(series):
         return Column(position, days_of(series), order=order), None
+    if lenient:
+        read = partial(number, decimal=decimal) if order is None else partial(_day, order=order)
+        values, wrong = _read_leniently(table, position, series, read)
+        return Column(position, values, order=order, wrong=wrong), None
     values = _numbers(table, position, series, decimal) if order is None else _dates(table, position, series, order)
     return Column(position, values, order=order), None
+
+
+def absent(position: int, n_rows: int, categories: tuple[str, ...] | None, order: str | None) -> Column:
+    """Return a column that a table lacks: holes, of categories the empty text if it is one of them.
+
+    Parameters
+    ----------
+    position, n_rows : int
+    categories, order : as for `apply`
+    """
+    if categories is None:
+        return Column(position, np.full(n_rows, np.nan), order=order)
+    code = categories.index("") if "" in categories else -1
+    return Column(position, np.full(n_rows, code, dtype=np.int32), categories)
+
+
+def _read_leniently(table: Table, position: int, series: Any, read: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return a column as float64, NaN for a hole, and which cells are holes because they could not be read."""
+    if _is_text(table, position, series):
+        codes, texts = _factorize(table, position, series)
+        known = [read(text) for text in texts]
+        wrong = np.array([value is None for value in known])[codes]
+        values = np.array([np.nan if value is None else value for value in known])[codes]
+    else:
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        wrong = np.zeros(len(values), dtype=bool)
+    wrong |= np.isinf(values)
+    return np.where(wrong, np.nan, values), wrong
 
 
 def _categories(position: int, codes: np.ndarray, texts: list[str]) -> Column:
@@ -239,9 +285,17 @@ def _numbers(table: Table, position: int, series: Any, decimal: str | None) -> n
 
 def _dates(table: Table, position: int, series: Any, order: str) -> np.ndarray:
     """Return a column of dates in text as days, NaN for a hole, or refuse a cell that is no such date."""
-    return _convert(
-        table, position, series, lambda text: np.nan if text == "" else days(text, order), f"dates ({order})"
-    )
+    return _convert(table, position, series, partial(_day, order=order), f"dates ({order})")
+
+
+def _day(text: str, order: str) -> float | None:
+    """Return a date in days, NaN for an empty cell, None for any other text. One that begins with the year is read in
+    any order.
+    """
+    if text == "":
+        return np.nan
+    value = days(text, order)
+    return days(text, YEAR_FIRST) if value is None else value
 
 
 def _convert(table: Table, position: int, series: Any, convert: Any, what: str) -> np.ndarray:
@@ -250,5 +304,7 @@ def _convert(table: Table, position: int, series: Any, convert: Any, what: str) 
     wrong = np.array([value is None for value in values])[codes]
     if wrong.any():
         problem = f"holds text, but must hold {what}"
-        raise table.refusal(int(np.argmax(wrong)), position, problem, "mend that cell, or drop the row")
+        remedy = "mend that cell, or drop the row"
+        remedy += "" if table.is_in_memory else " (evaluate and predict: --on-error skip)"
+        raise table.refusal(int(np.argmax(wrong)), position, problem, remedy)
     return np.array(values, dtype=np.float64)[codes]

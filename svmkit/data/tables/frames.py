@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,13 @@ _MISSING_LABEL = ("", "NaN", "nan", "NAN")
 
 
 def csv_frames(
-    path: Path, layout: Dialect, at: int | None, texts: Sequence[int], decimal: str | None, rows: int | None
+    path: Path,
+    layout: Dialect,
+    at: int | None,
+    texts: Sequence[int],
+    decimal: str | None,
+    rows: int | None,
+    na: Sequence[str] = (),
 ) -> Iterator[Any]:
     """Yield the cells of a CSV file in DataFrames with columns 0, 1, ...
 
@@ -29,14 +36,16 @@ def csv_frames(
     texts : sequence of int, columns that stay text whatever they contain
     decimal : {".", ","} or None
     rows : int or None, the most rows of a DataFrame; None is one of all
+    na : sequence of str, further texts of cells without a value, but for the label
     """
+    frames = partial(_frames, path, layout, texts=texts, decimal=decimal, rows=rows)
     labels: Iterator[Any] | None = None
     uneven = False
-    for done, frame in enumerate(_frames(path, layout, None, texts, decimal, rows)):
+    for done, frame in enumerate(frames(None, missing=(*MISSING, *na))):
         # pandas takes longer to prepare a list of holes for each column than to read some rows: the label is read again
         # where the common list has left one out
         if at is not None and (labels is not None or frame[at].isna().any()):
-            labels = labels or islice(_frames(path, layout, at, texts, decimal, rows), done, None)
+            labels = labels or islice(frames(at, missing=_MISSING_LABEL), done, None)
             frame[at] = next(labels)[at]
         if frame[layout.width - 1].isna().any() and not uneven:  # a truncated line looks like missing values
             require_even_lines(path, layout)
@@ -45,7 +54,14 @@ def csv_frames(
 
 
 def _frames(
-    path: Path, layout: Dialect, at: int | None, texts: Sequence[int], decimal: str | None, rows: int | None
+    path: Path,
+    layout: Dialect,
+    at: int | None,
+    *,
+    texts: Sequence[int],
+    decimal: str | None,
+    rows: int | None,
+    missing: Sequence[str],
 ) -> Iterator[Any]:
     """Yield the cells as `csv_frames`, of all columns or of the label alone if `at` says where it is."""
     import pandas as pd
@@ -63,7 +79,7 @@ def _frames(
                 index_col=False,
                 dtype={position: "str" for position in texts if at in (None, position)},
                 keep_default_na=False,
-                na_values=list(MISSING if at is None else _MISSING_LABEL),
+                na_values=list(missing),
                 skipinitialspace=True,
                 low_memory=False,  # one type for each column, not for each chunk
                 decimal=decimal or ".",

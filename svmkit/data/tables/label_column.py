@@ -111,20 +111,31 @@ def join_labels(
     return np.stack(every, axis=1)
 
 
-def match(table: Table, encoding: Encoding, label: str | int | None) -> tuple[list[int], int | None]:
-    """Return the positions of the encoding's columns and of the label in this table (None if it has no label)."""
+def match(
+    table: Table, encoding: Encoding, label: str | int | None, allow_missing: bool = False
+) -> tuple[list[int | None], int | None]:
+    """Return the positions of the encoding's columns and of the label in this table (None if it has no label).
+
+    Parameters
+    ----------
+    table, encoding : Table, Encoding
+    label : str or int or None, the label column, where it is given
+    allow_missing : bool, whether columns may be missing, whose position is None, from a table with a header
+    """
     if encoding.header and table.has_header:
         place = {name: i for i, name in enumerate(table.names)}
         lacking = [name for name in encoding.columns if name not in place]
-        if lacking:
+        if lacking and (not allow_missing or len(lacking) == len(encoding.columns)):
+            option = "" if table.is_in_memory or allow_missing else ", or take it as holes (--allow-missing)"
             raise InputError(
                 f"{table.path}: lacks {name_columns(lacking)}, which the model was trained on: add what is missing"
+                f"{option}"
             )
         at = position_of(table, label) if label is not None else place.get(encoding.label or "")
         if at is None and label is None and encoding.label is None:  # trained without labels, which these data may have
             free = [name for name in table.names if name.lower() in _NAMES and name not in encoding.columns]
             at = place[free[0]] if free else None
-        return [place[name] for name in encoding.columns], at
+        return [place.get(name) for name in encoding.columns], at
     width, wanted = len(table.names), len(encoding.columns)
     index = encoding.label_index
     if encoding.positions is not None and encoding.width is not None and width != wanted:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.tables import columns, refusals
 from svmkit.data.tables.columns import Column
 from svmkit.data.tables.table import Table
-from svmkit.errors import SvmkitWarning
+from svmkit.errors import InputError, SvmkitWarning
 
 # A table of at most this many features is dense, however many of its entries are 0: a tenth of 200 columns of 0/1 takes
 # 1.6 kB a row instead of 0.24 kB, dense kernel rows are computed faster at this width, and centring or imputing needs
@@ -23,7 +24,7 @@ DENSE_BYTES = 1 << 28
 
 
 def apply(
-    table: Table, positions: Sequence[int], encoding: Encoding, *, holes: bool = False, stacklevel: int = 4
+    table: Table, positions: Sequence[int | None], encoding: Encoding, *, holes: bool = False, stacklevel: int = 4
 ) -> Any:
     """Return the matrix of these columns in a learnt encoding. Unknown categories become zeros, with one warning.
     Raises InputError: a cell of a number column is text or infinite, a date cannot be read, or there are holes.
@@ -31,15 +32,81 @@ def apply(
     Parameters
     ----------
     table : Table, with its cells
-    positions : sequence of int, where the columns of `encoding` stand in it, in their order
+    positions : sequence of int, where the columns of `encoding` stand in it, in their order; None for one that it lacks
     encoding : Encoding
     holes : bool, whether NaN may stand for a hole in a number column
     stacklevel : int, the caller that the warning names, as for `warnings.warn`
     """
+    read = _read(table, positions, encoding, lenient=False, stacklevel=stacklevel + 1)
+    remedy = f"fill them in, or train the model with {table.imputing}"
+    refused = refusals.refusal(table, read, holes=holes, remedy=remedy)
+    if refused is not None:
+        raise refused
+    return assemble(read, len(table.frame))
+
+
+def apply_leniently(
+    table: Table,
+    positions: Sequence[int | None],
+    encoding: Encoding,
+    *,
+    holes: bool,
+    skip: bool,
+    stacklevel: int = 4,
+) -> tuple[Any, np.ndarray | None]:
+    """Return a matrix as `apply` does, in which cells that cannot be read are holes, and None; or, to `skip`, without
+    the rows of such cells, and of holes where there may be none, and which rows are in it. One warning counts them.
+
+    Parameters
+    ----------
+    table, positions, encoding, holes, stacklevel : as for `apply`
+    skip : bool, whether rows are left out; else the model fills holes
+    """
+    if not (holes or skip):
+        raise InputError(
+            f"{table.path}: --on-error impute is for a model that fills holes, and this one does not: give "
+            "--on-error skip, or train it with --impute median"
+        )
+    read, rows = _read(table, positions, encoding, lenient=True, stacklevel=stacklevel + 1), len(table.frame)
+    wrong = [column for column in read if column.unread.any()]
+    bad = np.zeros(rows, dtype=bool)
+    for column in read:
+        bad |= column.unread if holes else column.holes
+    if skip and bad.all():
+        raise InputError(f"{table.path}: no row can be read: {_first_of(table, wrong) or 'each has a hole'}")
+    if skip and bad.any():
+        first = _first_of(table, wrong) or f"first a hole in {table.place(int(np.argmax(bad)))}"
+        line = f"{np.count_nonzero(bad):,} of {rows:,} rows are skipped: {first}"
+        warnings.warn(f"{table.path}: {line}", SvmkitWarning, stacklevel=stacklevel)
+    elif wrong:
+        n_cells = sum(int(np.count_nonzero(column.unread)) for column in wrong)
+        line = f"{n_cells:,} cell{'s' * (n_cells > 1)} cannot be read, filled as holes are: {_first_of(table, wrong)}"
+        warnings.warn(f"{table.path}: {line}", SvmkitWarning, stacklevel=stacklevel)
+    X = assemble(read, rows)
+    return (X[~bad], ~bad) if skip and bad.any() else (X, None)
+
+
+def _first_of(table: Table, wrong: Sequence[Column]) -> str:
+    """Return the first cell that could not be read in words; "" for none."""
+    if not wrong:
+        return ""
+    column = min(wrong, key=lambda column: int(np.argmax(column.unread)))
+    row = int(np.argmax(column.unread))
+    return f"first {table.place(row)}, {table.column(column.position)} ({table.cell(row, column.position)})"
+
+
+def _read(
+    table: Table, positions: Sequence[int | None], encoding: Encoding, *, lenient: bool, stacklevel: int
+) -> list[Column]:
+    """Return the columns of a learnt encoding, with one warning for all unknown categories."""
     read: list[Column] = []
-    unseen, first = 0, ""
+    unseen, first, rows = 0, "", len(table.frame)
     for position, known, order in zip(positions, encoding.categories, encoding.dates, strict=True):
-        column, unknown = columns.apply(table, position, categories=known, order=order, decimal=encoding.decimal)
+        if position is None:
+            read.append(columns.absent(0, rows, known, order))
+            continue
+        how = partial(columns.apply, decimal=encoding.decimal, lenient=lenient)
+        column, unknown = how(table, position, categories=known, order=order)
         if unknown is not None:
             unseen += int(np.count_nonzero(column.values < 0))
             first = first or f"{table.column(position)}: {unknown!r}"
@@ -51,11 +118,7 @@ def apply(
             SvmkitWarning,
             stacklevel=stacklevel,
         )
-    remedy = f"fill them in, or train the model with {table.imputing}"
-    refused = refusals.refusal(table, read, holes=holes, remedy=remedy)
-    if refused is not None:
-        raise refused
-    return assemble(read, len(table.frame))
+    return read
 
 
 def assemble(parts: Sequence[Column], rows: int) -> Any:

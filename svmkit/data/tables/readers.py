@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from svmkit.data.formats.csvtext import Dialect, dialect
+from svmkit.data.formats.cells import is_number
+from svmkit.data.formats.csvtext import Dialect, dialect, records
 from svmkit.data.formats.files import split_endings
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.reading import Reading
@@ -18,7 +20,7 @@ from svmkit.data.tables import columns, label_column, onehot, refusals
 from svmkit.data.tables.columns import Column
 from svmkit.data.tables.frames import csv_frames, parquet_tables
 from svmkit.data.tables.table import Table, name_columns
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitWarning
 
 _TRUTH = {"1": True, "1.0": True, "true": True, "yes": True, "0": False, "0.0": False, "false": False, "no": False}
 
@@ -73,6 +75,7 @@ class Learnt:
             width=None if is_whole else len(table.names),
             label_chosen=self.chosen,
             more_labels=tuple(table.names[at] for at in self.more),
+            na=tuple(self.reading.na),
         )
 
     @property
@@ -93,6 +96,18 @@ class Learnt:
         return (*refusals.notes(self.table, self.columns), *empty)
 
 
+class Read(NamedTuple):
+    """What was read of a table, as `Dataset` has it."""
+
+    X: Any
+    y: np.ndarray | None
+    encoding: Encoding
+    flags: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
+    relations: Relations = Relations()
+    kept: np.ndarray | None = None
+
+
 def read_table(
     path: Path,
     kind: str,
@@ -102,8 +117,8 @@ def read_table(
     reading: Reading,
     labelled: bool,
     holes: bool,
-) -> tuple[Any, np.ndarray | None, Encoding, np.ndarray | None, tuple[str, ...], Relations]:
-    """Read a CSV file (kind "table") or a Parquet file: X, y, encoding, flags, notes as in `Dataset`, and relations.
+) -> Read:
+    """Read a CSV file (kind "table") or a Parquet file.
 
     Without `encoding` one is learnt: a text column becomes a 0/1 feature for each category (sorted), a column of
     numbers or booleans one feature, and so does a column of dates (days since 1970-01-01). A text column with numbers
@@ -127,24 +142,48 @@ def read_table(
             y = label_column.join_labels(learnt.table, y, learnt.more, None, reading.decimal)
         learnt_encoding = learnt.encoding(y is not None and y.dtype.kind == "U")
         X = onehot.assemble(learnt.columns, len(learnt.table.frame))
-        return X, y, learnt_encoding, learnt.flags, learnt.notes, learnt.relations
-    table = _outline(path, kind, replace(reading, decimal=encoding.decimal, charset=encoding.charset), encoding)
-    positions, at = label_column.match(table, encoding, reading.label)
+        return Read(X, y, learnt_encoding, learnt.flags, learnt.notes, learnt.relations)
+    return _apply(path, kind, _join(encoding, reading), reading, labelled=labelled, holes=holes)
+
+
+def _join(encoding: Encoding, reading: Reading) -> Encoding:
+    """Return an encoding for a file that is written in another way than that of training."""
+    decimal, charset = reading.decimal or encoding.decimal, reading.charset or encoding.charset
+    return replace(encoding, decimal=decimal, charset=charset, na=(*encoding.na, *reading.na))
+
+
+def _apply(path: Path, kind: str, encoding: Encoding, reading: Reading, *, labelled: bool, holes: bool) -> Read:
+    """Read a table in a learnt encoding."""
+    how = replace(reading, decimal=encoding.decimal, charset=encoding.charset, na=encoding.na)
+    table = _outline(path, kind, how, encoding)
+    positions, at = label_column.match(table, encoding, reading.label, reading.allow_missing)
     if at is None and labelled:
         wanted = f"{encoding.label!r}" if encoding.label else "given"
         raise InputError(f"{path}: has no label column ({wanted}), only features: name it, or predict instead")
-    texts = [i for i, numeric in zip(positions, encoding.numeric, strict=True) if not numeric]
+    lacking = [name for name, position in zip(encoding.columns, positions, strict=True) if position is None]
+    if lacking:
+        what = f"{name_columns(lacking)} {'are' if len(lacking) > 1 else 'is'} missing, taken as holes in all rows"
+        warnings.warn(f"{path}: {what}", SvmkitWarning, stacklevel=6)
+    texts = [i for i, numeric in zip(positions, encoding.numeric, strict=True) if not numeric and i is not None]
     texts += _relation_positions(table, reading)
-    table = _fill(table, at, [*texts, at] if at is not None and encoding.label_text else texts, encoding.decimal)
+    table = _fill(table, at, [*texts, at] if at is not None and encoding.label_text else texts, how)
     y = None if at is None else label_column.labels(table, at, encoding, labelled, encoding.decimal)
     if y is not None and encoding.more_labels:
-        lacking = [name for name in encoding.more_labels if name not in table.names]
-        if lacking and labelled:
-            raise InputError(f"{path}: has no label {name_columns(lacking)}: add what is missing, or predict instead")
-        more = [] if lacking else [table.names.index(name) for name in encoding.more_labels]
-        y = None if lacking else label_column.join_labels(table, y, more, encoding, encoding.decimal)
-    X = onehot.apply(table, positions, encoding, holes=holes, stacklevel=5)
-    return X, y, encoding, None, (), _relations(table, reading)
+        unnamed = [name for name in encoding.more_labels if name not in table.names]
+        if unnamed and labelled:
+            raise InputError(f"{path}: has no label {name_columns(unnamed)}: add what is missing, or predict instead")
+        more = [] if unnamed else [table.names.index(name) for name in encoding.more_labels]
+        y = None if unnamed else label_column.join_labels(table, y, more, encoding, encoding.decimal)
+    relations = _relations(table, reading)
+    if reading.on_error in (None, "stop"):
+        X = onehot.apply(table, positions, encoding, holes=holes, stacklevel=6)
+        return Read(X, y, encoding, relations=relations)
+    skip = reading.on_error == "skip"
+    X, kept = onehot.apply_leniently(table, positions, encoding, holes=holes, skip=skip, stacklevel=6)
+    if kept is None:
+        return Read(X, y, encoding, relations=relations)
+    relations = Relations(*(None if each is None else each[kept] for each in relations))
+    return Read(X, y if y is None else y[kept], encoding, relations=relations, kept=kept)
 
 
 def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Reading, labelled: bool = True) -> Learnt:
@@ -159,7 +198,7 @@ def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Read
     table = _outline(path, kind, reading, None)
     choice = _choice(table, reading, labelled, n_features)
     texts = [*choice.as_categories, *_relation_positions(table, reading)]
-    return _learn(_fill(table, choice.label, texts, reading.decimal), choice, reading)
+    return _learn(_fill(table, choice.label, texts, reading), choice, reading)
 
 
 def learn_pieces(path: Path, kind: str, *, reading: Reading, cells: int, text_labels: bool = False) -> Iterator[Learnt]:
@@ -183,7 +222,7 @@ def learn_pieces(path: Path, kind: str, *, reading: Reading, cells: int, text_la
         choice = _choice(outline, reading, True, None)
         texts = [*choice.as_categories, *([choice.label] if text_labels and choice.label is not None else [])]
         layout, rows = cast(Dialect, outline.layout), max(1, cells // len(outline.names))
-        frames = csv_frames(path, layout, choice.label, texts, reading.decimal, rows)
+        frames = csv_frames(path, layout, choice.label, texts, reading.decimal, rows, reading.na)
         tables = (outline.with_frame(frame) for frame in frames)
     if choice.more:
         raise InputError(f"{path}: several label columns are read from a table that is in memory as a whole")
@@ -231,6 +270,27 @@ def _texts(table: Table, at: int, lacking: str, remedy: str) -> np.ndarray:
     return cells.astype(str).to_numpy(dtype=str)
 
 
+def read_cells(
+    path: Path, kind: str, wanted: Sequence[str | int] | None, reading: Reading, encoding: Encoding | None
+) -> dict[str, list[Any]]:
+    """Return columns of a table by name as they stand there, the texts of a CSV file; raise InputError for no such one.
+
+    Parameters
+    ----------
+    path, kind, reading : as for `read_table`
+    wanted : sequence of str or int, names or positions; None are all
+    encoding : Encoding or None, what training has learnt, by which a header is known
+    """
+    table = _outline(path, kind, reading, encoding)
+    positions = range(len(table.names)) if wanted is None else label_column.positions_of(table, wanted)
+    names = [table.names[at] for at in positions]
+    if table.layout is None:
+        return {name: table.frame[at].tolist() for name, at in zip(names, positions, strict=True)}
+    rows = islice(records(path, table.layout), int(table.has_header), None)
+    cells = [[fields[at] for at in positions] for _, fields in rows]
+    return {name: [row[k] for row in cells] for k, name in enumerate(names)}
+
+
 class _Choice(NamedTuple):
     """The columns of a training table that are features, those that become categories, and the label."""
 
@@ -274,10 +334,22 @@ def _outline(path: Path, kind: str, reading: Reading, encoding: Encoding | None)
     return Table(path, None, names, layout.header is not None, layout)
 
 
-def _fill(table: Table, at: int | None, texts: Sequence[int], decimal: str | None) -> Table:
+def _fill(table: Table, at: int | None, texts: Sequence[int], reading: Reading) -> Table:
     """Return a table with its cells; the columns `texts` stay text whatever they contain, and `at` is the label."""
     if table.layout is not None and table.layout.has_rows:
-        table = table.with_frame(next(csv_frames(table.path, table.layout, at, texts, decimal, None)))
+        frames = csv_frames(table.path, table.layout, at, texts, reading.decimal, None, reading.na)
+        table = table.with_frame(next(frames))
+    elif table.frame is not None and reading.na:
+        table = table.with_frame(_blank(table.frame, at, reading.na))
     if table.frame is None or len(table.frame) == 0:
         raise InputError(f"{table.path}: has a header but no rows below it: it needs one line a sample")
     return table
+
+
+def _blank(frame: Any, at: int | None, na: Sequence[str]) -> Any:
+    """Return the cells of a Parquet file without those that say that there is no value; `at` is the label."""
+    wanted = [*na, *(float(text) for text in na if is_number(text))]
+    is_na = frame.isin(wanted)
+    if at is not None:
+        is_na[at] = False
+    return frame.mask(is_na)

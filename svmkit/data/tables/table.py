@@ -62,12 +62,14 @@ class Table:
         row, position : int, the place of the cell in the frame
         problem, remedy : str
         """
+        place = self.place(row)
+        return InputError(f"{place}: {self.column(position)} {problem} ({self.cell(row, position)}): {remedy}")
+
+    def cell(self, row: int, position: int) -> str:
+        """Return the text of a cell for messages."""
         if self.layout is None:
-            value, place = str(self.frame[position].iloc[row]), self.place(row)
-        else:
-            line, fields = line_of(self.path, self.layout, self.first + row)
-            value, place = fields[position], f"{self.path}:{line}"
-        return InputError(f"{place}: {self.column(position)} {problem} ({cite(value)}): {remedy}")
+            return cite(str(self.frame[position].iloc[row]))
+        return cite(line_of(self.path, self.layout, self.first + row)[1][position])
 
 
 def as_option(names: Sequence[str]) -> str:
