@@ -8,6 +8,7 @@ from .kernels import Gram, Kernel
 from .model import SVMModel
 from .plotting import plot_decision, plot_history, plot_relevance
 from .problems import Certificate, Problem, SimplexQP
+from .referee import certify
 from .solver import Sampler, Solution, Solver, Status, minimize_simplex, solve
 from .training import c_path
 
@@ -31,6 +32,7 @@ __all__ = [
     "SvmkitError",
     "__version__",
     "c_path",
+    "certify",
     "fit",
     "load",
     "minimize_simplex",

@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from svmkit import plugins as plugin_registry
 from svmkit._version import __version__
-from svmkit.cli import commands, datasets, exchange, show
+from svmkit.cli import certifying, commands, datasets, exchange, show
 from svmkit.cli.extending import new, plugins
 from svmkit.errors import InputError
 from svmkit.runtime.terminal import say
@@ -100,6 +100,7 @@ def root(
 
 for _command in (
     *(commands.train, commands.compare, commands.curve, commands.evaluate, commands.tune, commands.predict),
+    certifying.certify,
     *(show.show, exchange.export, exchange.import_model, plugins.plugins, new.new, commands.check, commands.warmup),
 ):
     app.command(_command.__name__.removesuffix("_model"))(_command)

@@ -97,11 +97,12 @@ _PANELLESS = (
     _row("train tune", "option", list[str], [], "KEY=VALUE of the solver, such as loss=squared_hinge where it has a "
          "choice; or kernel.KEY=VALUE.", "-o"),
     _row("curve", "option", list[str], [], "SOLVER.KEY=VALUE, kernel.KEY=VALUE, or KEY=VALUE of --loss.", "-o"),
-    Row("train tune compare evaluate predict show export", "tracking_uri", str, TRACKING_URI),
+    Row("train tune compare evaluate certify predict show export", "tracking_uri", str, TRACKING_URI),
     _row("train", "config", str, None, "YAML file of these options; the command line takes precedence."),
-    Row("train tune compare curve evaluate predict show export plugins check warmup", "plugin", list[str], PLUGIN),
-    Row("train tune compare curve evaluate predict info list fetch show export import plugins new check warmup", "json",
-        bool, JSON),
+    Row("train tune compare curve evaluate certify predict show export plugins check warmup", "plugin", list[str],
+        PLUGIN),
+    Row("train tune compare curve evaluate certify predict info list fetch show export import plugins new check warmup",
+        "json", bool, JSON),
 )  # fmt: skip
 _WHAT = _panel(
     "What",
@@ -176,24 +177,26 @@ _RUN = _panel(
     _row("train", "curve", bool, False, "Measure test accuracy as the model grows; also with --max-support."),
     _row("train", "metric", str, None, METRIC),
     _row("train tune", "n_features", int, None, "Columns of an svmlight set whose last ones may be empty.", min=1),
-    _row("train tune compare curve info", "label", str, None, "Label column of a table: name or position."),
-    _row("train tune compare curve info", "decimal", str, None, "Decimal mark of a table: . or ,"),
+    _row("train tune compare curve certify info", "label", str, None, "Label column of a table: name or position."),
+    _row("train tune compare curve certify info", "decimal", str, None, "Decimal mark of a table: . or ,"),
     _row("evaluate predict", "decimal", str, None, "Decimal mark of a table: . or , (default: as in training)."),
-    _row("train tune compare curve info", "encoding", str, None, "Character encoding of a table; default utf-8."),
+    _row("train tune compare curve certify info", "encoding", str, None, "Character encoding of a table; default "
+         "utf-8."),
     _row("evaluate predict", "encoding", str, None, "Character encoding of a table; default: as in training."),
-    _row("train tune compare curve info evaluate predict", "na", list[str], [], "TEXT,...: cells of a table without a "
-         "value, besides empty ones, NA, NaN, null, None and ?; a model remembers them."),
+    _row("train tune compare curve certify info evaluate predict", "na", list[str], [], "TEXT,...: cells of a table "
+         "without a value, besides empty ones, NA, NaN, null, None and ?; a model remembers them."),
     _row("evaluate", "on_error", str, None, "At a cell that the model cannot read: stop (default), skip the row, or "
          "impute (of a model that fills holes)."),
     _row("predict", "on_error", str, None, "At a cell that the model cannot read: stop (default), skip the row, whose "
          "prediction is empty, or impute (of a model that fills holes)."),
     _row("evaluate predict", "allow_missing", bool, False, "Take columns that a table lacks as holes."),
-    _row("train tune compare curve info", "drop", list[str], [], "COL,...: columns of a table to leave out."),
-    _row("train tune compare curve info", "only", list[str], [], "COL,...: columns of a table to take as features."),
+    _row("train tune compare curve certify info", "drop", list[str], [], "COL,...: columns of a table to leave out."),
+    _row("train tune compare curve certify info", "only", list[str], [], "COL,...: columns of a table to take as "
+         "features."),
     _row("train tune", "groups", str, None, "Column of a table whose rows of the same value stay together, in folds "
          "and --test-size, and are ranked among themselves; it is no feature."),
-    _row("train tune compare curve info", "categorical", list[str], [], "COL,...: columns of which each value is a "
-         "category."),
+    _row("train tune compare curve certify info", "categorical", list[str], [], "COL,...: columns of which each value "
+         "is a category."),
     _row("compare evaluate", "groups", str, None, "Column of a table whose rows are ranked among themselves."),
     _row("train compare evaluate", "event", str, None, "Column of a table of --task rank: 1 where the label is the "
          "time of an event, 0 where it is censored."),

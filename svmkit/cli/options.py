@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -93,8 +94,9 @@ class Options(SimpleNamespace):
         from svmkit.data.prepare.reading import Reading
 
         columns = (self.drop, self.only, self.categorical)
-        related = {name: label_column(getattr(self, name, None)) for name in ("groups", "event")}
-        return Reading(label_column(self.label), self.decimal, self.encoding, *columns, **related, na=self.na)
+        groups, event = (label_column(getattr(self, name, None)) for name in ("groups", "event"))
+        how = Reading(label_column(self.label), self.decimal, self.encoding, *columns, na=self.na)
+        return replace(how, groups=groups, event=event)
 
     @property
     def reading_of_model(self) -> Reading:

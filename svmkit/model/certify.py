@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,31 +80,90 @@ def certify(
         given = None if samples.dual is None else samples.dual[rows, k]
         if isinstance(kernel, Linear) and (support < 0).any():
             # the vectors are weights of the columns, or no rows at hand: then w is all that is known
-            risk = LinearTubeRisk if is_regression else LinearRisk
-            bias = FREE if objective.bias is None else objective.bias
-            problem = risk(Gram(kernel, samples.X[rows]), target, C, loss, bias=bias, penalty=objective.penalty)
-            point = problem.start_weights(machine.weights[k], float(machine.intercept[k]))
-            assert point is not None
-            own = float(machine.intercept[k]) if objective.bias is None and objective.penalty.l1 else None
-            certificate = problem.certificate(point, own)
-            if objective.bias is not None or objective.penalty.l1:
-                out.append(certificate)
+            weights = machine.weights[k], float(machine.intercept[k])
+            own = objective._replace(loss=loss)
+            of_weights = certify_weights(samples.X[rows], *weights, target, C, own, dual=given)
+            if settled is None:
+                out.append(of_weights)
                 continue
-            given = certificate.beta if given is None else given  # P there is that of the best bias, not of the model's
+            given = of_weights.beta if given is None else given
         expansion = _expand(kernel, machine, samples.X, support, k, rows)
-        expansion.gram.prove_definiteness()
         if settled is not None and not is_regression:
             rho = _read_settled(settled, "rho", k, least=math.ulp(0.0))
-            C = C * float(np.abs(expansion.coef[expansion.at] / C).max()) if rho is None else C / rho
-        h, errors = _sums(expansion.gram, expansion.coef)
+            C = settle_costs(expansion, C) if rho is None else C / rho
         if settled is not None and is_regression:
             epsilon = _read_settled(settled, "epsilon", k, least=0.0)
-            if epsilon is None:  # the tube has the width w that minimises sum C max(0, |e| - w) + w |beta|_1
-                size, outside = np.abs(target - h[expansion.at] - expansion.intercept), np.abs(expansion.coef).sum()
-                epsilon = max(-weighted_quantile(-size, C, min(float(outside), float(C.sum()))), 0.0)
-            loss = EpsilonInsensitive(epsilon)
-        out.append(_certify_expansion(expansion, (h, errors), target, C, objective._replace(loss=loss), given))
+            loss = EpsilonInsensitive(settle_epsilon(expansion, target, C) if epsilon is None else epsilon)
+        out.append(certify_expansion(expansion, target, C, objective._replace(loss=loss), given))
     return out
+
+
+def settle_costs(expansion: Expansion, weights: np.ndarray) -> np.ndarray:
+    """Return the costs (m,) of the C-SVC that a nu-SVC of sample weights (m,) has settled, from its coefficients: some
+    sample is at its bound.
+    """
+    return weights * float(np.abs(expansion.coef[expansion.at] / weights).max())
+
+
+def settle_epsilon(expansion: Expansion, target: np.ndarray, C: np.ndarray) -> float:
+    """Return the epsilon that a nu-SVR has settled: the tube has the width w that minimises sum C max(0, |e| - w) +
+    w |beta|_1. The targets and the costs are (m,).
+    """
+    h = _sums(expansion.gram, expansion.coef)[0][expansion.at]
+    size, outside = np.abs(target - h - expansion.intercept), np.abs(expansion.coef).sum()
+    return max(-weighted_quantile(-size, C, min(float(outside), float(C.sum()))), 0.0)
+
+
+def certify_weights(
+    X: Any,
+    w: np.ndarray,
+    intercept: float,
+    target: np.ndarray,
+    C: np.ndarray,
+    objective: Objective,
+    *,
+    dual: np.ndarray | None = None,
+) -> Certificate:
+    """Return the certificate of a linear decision function, whose D its decisions suggest or `dual` proves; `beta` are
+    the weights behind it.
+
+    Parameters
+    ----------
+    X, w, intercept : ndarray or CSR of shape (m, d), ndarray of shape (d,), float
+        The rows, the weights of the columns, and the intercept.
+    target, C, objective : ndarray of shape (m,), ndarray of shape (m,), Objective
+        Labels -1.0 and 1.0 or quantities, the cost of a unit of loss of each row, and what is minimised.
+    dual : ndarray of shape (m,), default=None
+        Signed dual weights, of a bias that is free and the penalty l2.
+    """
+    risk = LinearTubeRisk if objective.loss.task == "regress" else LinearRisk
+    bias = FREE if objective.bias is None else objective.bias
+    problem = risk(Gram(Linear(), X), target, C, objective.loss, bias=bias, penalty=objective.penalty)
+    point = problem.start_weights(w, intercept)
+    assert point is not None
+    certificate = problem.certificate(point, intercept if objective.bias is None and objective.penalty.l1 else None)
+    if objective.bias is not None or objective.penalty.l1:
+        return certificate
+    # P there is that of the best bias, not of the model's
+    beta, row = certificate.beta if dual is None else dual, w[None, :]
+    row = sp.csr_array(row) if sp.issparse(X) else row
+    expansion = expand(Linear(), row, np.ones(1), intercept, np.full(1, -1), X)
+    return replace(certify_expansion(expansion, target, C, objective, beta), beta=beta)
+
+
+def certify_expansion(
+    expansion: Expansion, target: np.ndarray, C: np.ndarray, objective: Objective, dual: np.ndarray | None = None
+) -> Certificate:
+    """Return the certificate of a kernel expansion. Its coefficients are the dual weights if all are those of samples.
+
+    Parameters
+    ----------
+    expansion : Expansion
+    target, C, objective, dual : as for `certify_weights`
+    """
+    expansion.gram.prove_definiteness()
+    sums = _sums(expansion.gram, expansion.coef)
+    return _certify_expansion(expansion, sums, target, C, objective, dual)
 
 
 def _read_settled(settled: Mapping[str, Any], name: str, k: int, least: float) -> float | None:
@@ -146,23 +206,36 @@ def _match(machine: Machine, samples: Samples) -> np.ndarray:
 
 def _expand(kernel: Kernel, machine: Machine, X: Any, support: np.ndarray, k: int, rows: np.ndarray) -> Expansion:
     """Return decision function k over its samples alone, or over its vectors and the samples."""
-    coef, intercept = machine.coefficients[:, k], float(machine.intercept[k])
+    coef = machine.coefficients[:, k]
     used = np.flatnonzero(coef)
     place = np.full(X.shape[0], -1)
     place[rows] = np.arange(len(rows))
     at = np.where(support[used] >= 0, place[support[used]], -1)
+    own = X[np.ix_(rows, rows)] if isinstance(kernel, Precomputed) else X[rows]
+    return expand(kernel, machine.vectors[used], coef[used], float(machine.intercept[k]), at, own)
+
+
+def expand(kernel: Kernel, vectors: Any, coef: np.ndarray, intercept: float, at: np.ndarray, X: Any) -> Expansion:
+    """Return a decision function over the samples alone, or over its vectors and the samples.
+
+    Parameters
+    ----------
+    kernel, vectors, coef, intercept : Kernel, ndarray or CSR of shape (n_sv, d), ndarray of shape (n_sv,), float
+    at : ndarray of shape (n_sv,), int, the row of X that each vector is, -1 for one that is none
+    X : ndarray or CSR of shape (m, d), the samples; of a precomputed kernel their values (m, m)
+    """
+    m = X.shape[0]
     if (at >= 0).all():
-        own = X[np.ix_(rows, rows)] if isinstance(kernel, Precomputed) else X[rows]
-        weights = np.zeros(len(rows))
-        weights[at] = coef[used]
-        return Expansion(Gram(kernel, own), weights, np.arange(len(rows)), intercept, True)
+        weights = np.zeros(m)
+        weights[at] = coef
+        return Expansion(Gram(kernel, X), weights, np.arange(m), intercept, True)
     if isinstance(kernel, Precomputed):
         raise InputError("a model of a precomputed kernel is certified on its training rows, with all their values")
-    stack = sp.vstack if sp.issparse(X) or sp.issparse(machine.vectors) else np.concatenate
-    points = stack([machine.vectors[used], X[rows]])
-    weights = np.concatenate([coef[used], np.zeros(len(rows))])
+    stack = sp.vstack if sp.issparse(X) or sp.issparse(vectors) else np.concatenate
+    points = stack([vectors, X])
+    weights = np.concatenate([coef, np.zeros(m)])
     points = sp.csr_array(points) if sp.issparse(points) else points
-    return Expansion(Gram(kernel, points), weights, np.arange(len(used), len(weights)), intercept, False)
+    return Expansion(Gram(kernel, points), weights, np.arange(len(coef), len(weights)), intercept, False)
 
 
 def _sums(gram: Gram, coef: np.ndarray) -> tuple[np.ndarray, float]:

@@ -32,7 +32,7 @@ def from_sklearn(estimator: Any) -> dict[str, Any]:
         except NotFittedError as error:
             raise InputError(f"{type(step).__name__} is not fitted: call fit first") from error
     kind = _kind(machine)
-    parts = _kernel_parts(machine, kind) if kind in KERNEL_MACHINES else _weight_parts(machine)
+    parts = kernel_parts(machine, kind) if kind in KERNEL_MACHINES else weight_parts(machine)
     parts["about"] = {"imported_from": "scikit-learn", "estimator": kind} | {
         name: float(value) for name, value in machine.get_params(deep=False).items() if name in ("C", "nu", "epsilon")
     }
@@ -68,8 +68,19 @@ def _steps(estimator: Any) -> tuple[Any, Any]:
     return steps[-1], scalers[0] if scalers else None
 
 
-def _kernel_parts(machine: Any, kind: str) -> dict[str, Any]:
-    """Return the parts of a machine of LIBSVM, whose layout and signs in scikit-learn are ours."""
+def read_scaling(estimator: Any) -> Scaling | None:
+    """Return what the steps of a fitted pipeline before its last one do, as a scaling; None where they do more."""
+    scalers = [step for _, step in estimator.steps[:-1] if step is not None and step != "passthrough"]
+    if len(scalers) != 1 or _kind(scalers[0]) not in SCALERS:
+        return None
+    try:
+        return _scaling(scalers[0])
+    except InputError:  # one that clips
+        return None
+
+
+def kernel_parts(machine: Any, kind: str) -> dict[str, Any]:
+    """Return the parts of a machine of LIBSVM, whose layout and signs in scikit-learn are ours; `kind` is the class."""
     kernel, coef = _kernel(machine), machine.dual_coef_
     coef = coef.toarray() if sp.issparse(coef) else np.asarray(coef)
     parts = {
@@ -88,7 +99,7 @@ def _kernel_parts(machine: Any, kind: str) -> dict[str, Any]:
     return parts | {"classes": _labels(machine.classes_), "n_support": machine.n_support_.astype(np.int64)}
 
 
-def _weight_parts(machine: Any) -> dict[str, Any]:
+def weight_parts(machine: Any) -> dict[str, Any]:
     """Return the parts of a machine of LIBLINEAR, which has a weight for each column."""
     w = np.atleast_2d(np.asarray(machine.coef_, dtype=np.float64))
     intercept = np.broadcast_to(np.asarray(machine.intercept_, dtype=np.float64), (len(w),)).copy()

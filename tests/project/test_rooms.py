@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "explain": [*GROUND, "data", "kernels", "tasks"],  # models lie above, and call it
     "model": [*GROUND, "plugins", "losses", "data", "kernels", "problems", "tasks", "explain"],  # problems: to certify
     "training": [*CORE, "scoring", "tasks", "model"],
+    "referee": TRAINING,
     "plotting": [*GROUND, "data", "solver", "tasks", "explain", "model"],
     "tune": [*TRAINING, "cluster"],
     "choice": [*TRAINING, "cluster", "tune"],
@@ -37,7 +38,10 @@ MAY_IMPORT = {
     "tracking": TRAINING,
     "conformance": [*TRAINING, "estimators"],  # the hostile grid trains one-class models as users do
     "compare": [*TRAINING, "cluster", "tracking", "plotting"],
-    "cli": [*TRAINING, "cluster", "estimators", "tracking", "plotting", "tune", "choice", "compare", "conformance"],
+    "cli": [
+        *(*TRAINING, "cluster", "estimators", "tracking", "plotting", "tune", "choice", "compare", "conformance"),
+        "referee",
+    ],
     "__main__": ["cli"],
     "svmkit_": CORE,  # the packages of plugins/
     "svmkit_dask": [*TRAINING, "estimators", "cluster", "svmkit_corrective"],  # a driver, and an estimator of its own

@@ -28,6 +28,16 @@ CLASSIFIERS = ("L2R_L2LOSS_SVC_DUAL", "L2R_L2LOSS_SVC", "L2R_L1LOSS_SVC_DUAL", "
 SVR_TYPES = ("L2R_L2LOSS_SVR_DUAL", "L2R_L2LOSS_SVR", "L2R_L1LOSS_SVR_DUAL")
 CRAMMER_SINGER, ONE_CLASS = "MCSVM_CS", "ONECLASS_SVM"
 SOLVER_TYPES = (*LOGISTIC, *CLASSIFIERS, CRAMMER_SINGER, *SVR_TYPES, ONE_CLASS)
+MINIMISED = {  # loss and penalty of each type, but for outliers, whose nu is not in the file
+    **dict.fromkeys(("L2R_LR", "L2R_LR_DUAL"), ("logistic", "l2")),
+    "L1R_LR": ("logistic", "l1"),
+    **dict.fromkeys(("L2R_L2LOSS_SVC_DUAL", "L2R_L2LOSS_SVC"), ("squared_hinge", "l2")),
+    "L2R_L1LOSS_SVC_DUAL": ("hinge", "l2"),
+    "L1R_L2LOSS_SVC": ("squared_hinge", "l1"),
+    CRAMMER_SINGER: ("hinge", "l2"),
+    **dict.fromkeys(("L2R_L2LOSS_SVR_DUAL", "L2R_L2LOSS_SVR"), ("squared_epsilon_insensitive", "l2")),
+    "L2R_L1LOSS_SVR_DUAL": ("epsilon_insensitive", "l2"),
+}
 WORDS = ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho")
 
 
@@ -56,6 +66,10 @@ def read(path: Path, stream: IO[bytes], n_features: int | None) -> SVMModel:
         header.refuse("bias times its weight is more than float64 holds", header.line)
     parts: dict[str, Any] = {"kernel": Linear(), "n_features": w.shape[1]}
     parts["about"] = {"imported_from": "LIBLINEAR", "solver_type": solver_type}
+    if solver_type in MINIMISED:
+        loss, penalty = MINIMISED[solver_type]
+        described = {"loss": loss, "options": {}, "bias": max(bias, 0.0)}
+        parts["about"]["minimised"] = described | ({"penalty": penalty} if penalty != "l2" else {})
     if solver_type == ONE_CLASS:
         intercept = intercept - header.number("rho")
     if labels is None:

@@ -1,0 +1,9 @@
+"""The referee: certificates of models that other software trained, each for the problem that this software poses.
+
+It may import `errors`, `plugins`, `runtime`, `losses`, `data`, `kernels`, `problems`, `solver`, `tasks`, `model`,
+`scoring` and `training`.
+"""
+
+import lazy_loader as lazy
+
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

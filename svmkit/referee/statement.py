@@ -1,0 +1,127 @@
+"""The problem of a model: what is told in place of what it says, and all of it in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.losses.base import Loss
+from svmkit.losses.by_name import make_loss
+from svmkit.model.model import SVMModel
+from svmkit.model.objective import Objective
+from svmkit.problems.base import FREE
+from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
+from svmkit.referee.estimators import Rows
+from svmkit.referee.foreign import Foreign
+from svmkit.referee.posed import Posed, PosedDecision
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is told of a problem where the model does not say it, or says it wrong; None where nothing is told.
+
+    Parameters
+    ----------
+    C : float, default=None
+        The weight of the summed losses.
+    loss : str or Loss, default=None
+        The loss.
+    bias : {"free"} or float, default=None
+        A free bias, or the value of the column of one that is part of the weights, 0 for none.
+    class_weight : dict or "balanced", default=None
+        By what C is multiplied for each class.
+    epsilon, nu : float, default=None
+        Half the width of the tube of a regression; the nu of nu-SVC, nu-SVR and outliers.
+    """
+
+    C: float | None = None
+    loss: str | Loss | None = None
+    bias: str | float | None = None
+    class_weight: Any = None
+    epsilon: float | None = None
+    nu: float | None = None
+
+    def complete(self, foreign: Foreign, rows: Rows) -> Foreign:
+        """Return a foreign model with what is told; InputError where its problem is not known even then.
+
+        Parameters
+        ----------
+        foreign, rows : Foreign, Rows
+        """
+        model = foreign.model
+        if self.C is not None and not 0.0 < float(self.C) < np.inf:
+            raise InputError(f"C must be finite and > 0, not {self.C}")
+        foreign = replace(
+            foreign,
+            C=foreign.C if self.C is None else float(self.C),
+            nu=foreign.nu if self.nu is None else float(self.nu),
+            class_weight=foreign.class_weight if self.class_weight is None else self._weigh(model, rows),
+        )
+        if model.finds_outliers:
+            if foreign.nu is None:
+                raise InputError("the model does not say its nu: give nu=NUMBER")
+            return foreign
+        objective = self._objective(foreign)
+        if foreign.C is None:
+            raise InputError("the model does not say its C: give C=NUMBER, that of its training")
+        return replace(foreign, objective=objective)
+
+    def _objective(self, foreign: Foreign) -> Objective:
+        known, task = foreign.objective, "regress" if foreign.model.regresses else "classify"
+        loss = self.loss if self.loss is not None else None if known is None else known.loss
+        if loss is None:
+            raise InputError("the model does not say its loss: give loss=NAME, that of its training")
+        made = make_loss(loss, task, epsilon=self.epsilon)
+        if self.epsilon is not None and hasattr(made, "epsilon"):
+            made = make_loss(made.name, task, made.params | {"epsilon": self.epsilon})
+        if foreign.epsilon_is_open and self.epsilon is None and self.loss is None:
+            raise InputError("the model does not say its epsilon: give epsilon=NUMBER, that of its training")
+        column = None if known is None else known.bias
+        if self.bias is not None:
+            column = None if self.bias == FREE else float(self.bias)
+        return Objective(made, column) if known is None else known._replace(loss=made, bias=column)
+
+    def _weigh(self, model: SVMModel, rows: Rows) -> np.ndarray:
+        """Return the weights of the classes that are told; keys are compared as text where labels are."""
+        from sklearn.utils.class_weight import compute_class_weight
+
+        if not len(model.classes):
+            raise InputError("class_weight is for classes: leave it out")
+        if isinstance(self.class_weight, str):
+            return compute_class_weight(self.class_weight, classes=model.classes, y=np.asarray(rows.y))
+        by_text = {str(label): float(weight) for label, weight in self.class_weight.items()}
+        names = [str(label) for label in model.classes.tolist()]
+        unknown = set(by_text) - set(names)
+        if unknown:
+            raise InputError(f"class_weight names {min(unknown)!r}, which is none of the classes {', '.join(names)}")
+        return np.array([by_text.get(name, 1.0) for name in names])
+
+
+def describe_problem(foreign: Foreign, posed: Sequence[Posed]) -> str:
+    """Return what a model was to minimise, in words.
+
+    Parameters
+    ----------
+    foreign, posed : Foreign, sequence of Posed
+    """
+    kernel = foreign.model.kernel
+    params = ", ".join(f"{name}={value:g}" for name, value in kernel.params.items())
+    of_kernel = f"{kernel.name} kernel" + (f" ({params})" if params else "")
+    if foreign.objective is None:
+        return f"one class, {foreign.slacks.replace('_', ' ')}, nu={foreign.nu:g}, {of_kernel}"
+    loss, bias, penalty = foreign.objective
+    first = next((one for one in posed if isinstance(one, PosedDecision)), None)
+    settled, C = "", foreign.C
+    if foreign.nu is not None and first is not None:
+        settled = f"nu={foreign.nu:g} settled on "
+        C, loss = (C, first.objective.loss) if foreign.model.regresses else (float(np.max(first.C)), loss)
+    risk = LinearTubeRisk if foreign.model.regresses else LinearRisk
+    words = risk.formulation(loss=loss, bias=FREE if bias is None else bias, **penalty.params)
+    if foreign.model.is_joint:
+        words = "Crammer and Singer's " + words
+    weighed = "" if foreign.class_weight is None else " times class weights"
+    return f"{settled}{words}, C={C:g}{weighed}, {of_kernel}"
