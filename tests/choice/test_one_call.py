@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, StratifiedKFold, cross_val_score
 from sklearn.preprocessing import StandardScaler
 from support.problems import blobs, overlapping
 
@@ -119,6 +119,18 @@ def test_a_regression_chooses_the_width_of_its_tube(options):
     default = SVMRegressor(scale="standard", **options).fit(X, y)
     held = cross_val_score(clone(default), X, y, cv=3).mean()
     assert model.best_score_ > held and model.score(X, y) > 0.3
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_each_width_is_tried_with_the_loss_that_was_named(loss):
+    X, y = StandardScaler().fit_transform(DIABETES[0]), DIABETES[1]
+    fixed = {"C": 10.0, "gamma": 0.1, "loss": loss, "tol": 1e-6}
+    model = SVMRegressor(epsilon="cv", cv=KFold(3), **fixed).fit(X, y)
+    epsilons = [params["epsilon"] for params in model.cv_results_["params"]]
+    assert len(set(epsilons)) > 1
+    for epsilon, score in zip(epsilons, model.cv_results_["mean_test_score"], strict=True):
+        plain = SVMRegressor(epsilon=epsilon, **fixed)
+        assert score == pytest.approx(cross_val_score(plain, X, y, cv=KFold(3)).mean(), abs=1e-4)
 
 
 def test_other_parameters_of_a_regression():

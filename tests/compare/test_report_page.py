@@ -6,16 +6,22 @@ import re
 import socket
 import subprocess
 from getpass import getuser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 from support.report import failure, made
 
 import svmkit
+from svmkit.compare.cells.worker import CURVE, _thin
+from svmkit.compare.plan.spec import most_seeds
 from svmkit.compare.report import environment, html, pictures, stats, words
 from svmkit.compare.report.pictures import COLOURS, curves, floor, style
+from svmkit.compare.report.plots import _draw_ranks
 from svmkit.errors import SvmkitError
+from svmkit.solver.history import History, HistoryPoint
 
 EVIL = "<script>alert(1)</script>"
 
@@ -295,3 +301,38 @@ def test_a_page_that_cannot_be_written_is_one_line(tmp_path):
         html.write(made(), tmp_path / "file" / "report.html")
     with pytest.raises(SvmkitError, match="cannot write pictures"):
         pictures.draw(made(), tmp_path / "file" / "x", "cmp")
+
+
+def test_labels_of_both_axes_have_one_size():
+    ax = Figure().subplots()
+    pictures.dress(ax, "across", "up")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("across", "up")
+    assert ax.xaxis.label.get_size() == ax.yaxis.label.get_size()
+
+
+def test_a_history_is_thinned_to_even_points_and_those_with_an_accuracy():
+    points = [HistoryPoint(k, 0.1 * k, 9.0, 0.5, 3, 10 * k, 0.75 if k == 33 else None) for k in range(1000)]
+    for n in (0, 1, 20, 1000):
+        columns = _thin(History(points[:n]))
+        kept = columns["n_iter"]
+        assert kept == sorted(set(kept)) and all(len(of) == len(kept) for of in columns.values())
+        assert len(kept) <= CURVE + 1 and (n > CURVE or kept == list(range(n)))
+        if n > CURVE:
+            assert kept[0] == 0 and kept[-1] == n - 1 and 33 in kept
+            assert max(b - a for a, b in pairwise(kept)) <= n / (CURVE - 1) + 1
+
+
+def test_most_seeds_are_those_of_the_solver_that_has_most():
+    assert most_seeds([0, 1], {"smo": {}, "fw": {}}) == 2 and most_seeds([0], {"smo": {}}) == 1
+    assert most_seeds([0], {"smo": {"repeats": 3}, "fw": {}}) == 3 and most_seeds([0, 1], {"smo": {"repeats": 1}}) == 2
+
+
+@pytest.mark.parametrize("ranks", [{"one": {"a": 1.0, "b": 2.0}, "two": {"a": 1.5, "b": 1.5}}])
+def test_each_measure_has_its_line_of_ranks(ranks):
+    """Those of a measure lie on its line; what would lie on each other is a little apart."""
+    ax = Figure().subplots()
+    _draw_ranks(ax, ranks, {name: style(k) for k, name in enumerate("ab")})
+    drawn = [(float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in ax.lines]
+    assert [x for x, _ in drawn] == [1.0, 2.0, 1.5, 1.5]
+    assert [round(y) for _, y in drawn] == [0, 0, 1, 1] and drawn[0][1] == drawn[1][1] != drawn[2][1] != drawn[3][1]
+    assert ax.get_ylim() == (1.5, -0.5) and [text.get_text() for text in ax.get_yticklabels()] == ["one", "two"]

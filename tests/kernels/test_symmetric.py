@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.functions import RBF, Laplacian, Linear, Poly, Sigmoid
 from svmkit.kernels.gram import Gram
+from svmkit.kernels.loops import tiles
 from svmkit.runtime import threads
 
 KERNELS = [Linear(), RBF(0.05), RBF(1e9), Laplacian(0.03), Poly(0.1, 3, 1.0), Sigmoid(0.02, 0.1)]
@@ -56,3 +57,9 @@ def test_a_gram_multiplies_many_points_by_symmetry(stored):
     before = gram.kernel_values
     gram.matvec(coef, far)
     assert gram.kernel_values == before + 40 * 1500  # too few points to gain from it
+
+
+def test_tiles_hold_all_rows_and_none_is_empty():
+    for m in (1, tiles.TILE - 1, tiles.TILE, tiles.TILE + 1, 3 * tiles.TILE, 1000):
+        n = tiles.n_tiles(m)
+        assert (n - 1) * tiles.TILE < m <= n * tiles.TILE

@@ -220,5 +220,8 @@ def test_vectors_are_found_among_rows_of_their_class_bit_for_bit(stored):
     codes, vectors = np.array([0, 0, 1, 1, 0]), np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [0.0, 2.0], [0.0, 2.0]])
     owner = np.array([0, 1, 0, 0, 1])
     np.testing.assert_array_equal(match_rows(stored(vectors), owner, stored(X), codes), [1, 3, 4, 0, -1])
+    minus = stored(np.array([[-0.0, 2.0]]))  # equal to 0
+    np.testing.assert_array_equal(match_rows(minus, np.array([0]), stored(X), codes), [0])
+    np.testing.assert_array_equal(match_rows(stored(X[:1]), np.array([0]), minus, codes[:1]), [0])
     zeros = sp.csr_array((np.array([0.0, 2.0]), np.array([0, 1]), np.array([0, 2])), shape=(1, 2))  # one is stored
     np.testing.assert_array_equal(match_rows(zeros, np.array([0]), stored(X), codes), [0])

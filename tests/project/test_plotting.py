@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from support.problems import blobs
 from support.refusals import refused
 
@@ -16,6 +17,7 @@ from svmkit import SVMClassifier, SVMOneClass, plot_history
 from svmkit.errors import SvmkitWarning
 from svmkit.kernels.functions import RBF
 from svmkit.plotting import COLOURS, STYLES, WORDS
+from svmkit.plotting.reliability import draw_reliability
 from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.loop.minimize import minimize_simplex
 
@@ -249,3 +251,15 @@ def test_an_item_without_points_is_left_out_with_a_warning(models):
     with pytest.warns(SvmkitWarning, match="left out, no point has both seconds and accuracy .*: none"):
         ax = plot_history({"none": History(CURVE[:1]), "some": CURVE}, y="accuracy")
     assert legend(ax) == ["some"]
+
+
+def test_the_curve_of_a_reliability_lies_over_its_bars():
+    ax = Figure().subplots()
+    bins = np.array([0.15, 0.85]), np.array([0.1, 0.9]), np.array([10, 30])
+    draw_reliability(ax, [(bins, {"fmt": "o", "color": "black", "label": "observed"})])
+    (counts,) = [other for other in ax.figure.axes if other is not ax]
+    assert ax.get_zorder() > counts.get_zorder() and not ax.patch.get_visible()
+    assert [bar.get_height() for bar in counts.patches] == [10, 30]
+    assert [bar.get_x() + bar.get_width() / 2 for bar in counts.patches] == pytest.approx([0.15, 0.85])
+    (line,) = [line for line in ax.lines if line.get_marker() == "o"]
+    assert line.get_xdata().tolist() == [0.15, 0.85] and line.get_ydata().tolist() == [0.1, 0.9]

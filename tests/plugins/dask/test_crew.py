@@ -12,7 +12,7 @@ from svmkit_dask.cluster import wire
 from svmkit_dask.cluster.executor import DaskExecutor
 from svmkit_dask.cluster.watch import Watch
 from svmkit_dask.cluster.wire import Held, Origin
-from svmkit_dask.cluster.workers import Counters, Placement
+from svmkit_dask.cluster.workers import Counters, Placement, _Asking
 from svmkit_dask.dfcsmo import DFCSMO
 from svmkit_dask.parts.facts import facts_of
 from svmkit_dask.worker.answers import Message
@@ -192,3 +192,12 @@ def test_what_workers_compute_is_counted_as_the_time_of_the_slowest():
     assert about["seconds"]["compute"] == 2.5 and about["seconds"]["wait"] == 1.5
     assert (about["rounds"], about["sent"], about["received"]) == (1, 5, 60)
     assert about["workers"] == {"a": {"seconds": 2.0, "peak_memory": 7}, "b": {"seconds": 2.5, "peak_memory": 11}}
+
+
+def test_parts_that_a_worker_did_not_answer_for_are_asked_for_again():
+    asking = _Asking.__new__(_Asking)
+    asking.replies, asking._lacking = [], {3}
+    asking._fail = lambda *args: None
+    reply = wire.Reply({0: "a", 3: "b"}, {}, 0.1, (), 0)
+    assert asking._take(("worker", [0, 1, 3]), reply, 10) == reply.answers
+    assert asking._lacking == {1} and asking.replies == [("worker", reply, 10)]
