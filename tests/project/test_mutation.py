@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.mutation.equivalent import EQUIVALENT
+from support.mutation.equivalent import EQUIVALENT, reason_of
 from support.mutation.operators import Mutation, mutated, mutations
 from support.mutation.rooms import ROOMS
 
@@ -68,6 +68,16 @@ def test_arguments_change_places_unless_a_function_is_symmetric():
     source = "".join(f"{call}\n" for call in calls + same)
     swapped = [m.before for m in mutations(source) if m.after == m.before.replace("a, b", "b, a")]
     assert swapped == calls
+
+
+def test_changes_of_some_kinds_are_equivalent_wherever_they_are():
+    source = "np.ix_(rows, rows)\nnp.random.default_rng(3)\nexact_sum(a.b, -c)\nrng.choice(a, a + 1)\nexact_sum(f(a, b), c)"
+    reasons = {f"{m.before} -> {m.after}": reason_of("a.py", m) for m in mutations(source)}
+    assert {text for text, reason in reasons.items() if reason} == {
+        "np.ix_(rows, rows) -> np.ix_(rows, rows)",
+        "np.random.default_rng(3) -> np.random.default_rng(4)",
+        "exact_sum(a.b, -c) -> exact_sum(-c, a.b)",
+    }
 
 
 def test_every_change_is_one_change_that_compiles():

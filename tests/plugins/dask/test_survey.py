@@ -60,6 +60,16 @@ def test_gamma_and_scaling_are_those_of_all_rows(kind):
             assert together.resolve(RBF(), found).gamma == pytest.approx(RBF().resolve(scaled).gamma, rel=precise)
 
 
+def test_parts_of_whole_numbers_and_of_decimals_are_one_set():
+    """Labels of 1 and of 1.0 are the same class, of the type that one file with all of them would give."""
+    X, y = numbers(n=60, d=3)
+    y = np.where(np.arange(60) % 2, 1, -1)
+    parts = [MemoryPart(X[:20], y[:20]), MemoryPart(X[20:50], y[20:50].astype(float)), MemoryPart(X[50:], y[50:])]
+    together = Summary([facts_of(part, f"part {i}") for i, part in enumerate(parts)])
+    assert together.classes.tolist() == [-1, 1] and together.classes.dtype.kind == "i"
+    np.testing.assert_array_equal(places(together.classes, y.astype(float)), (y > 0).astype(int))
+
+
 def test_constant_data_and_what_is_beyond_float64_are_as_on_one_machine():
     y = np.array([0, 1] * 10)
     for X in (np.full((20, 3), 0.1), np.repeat([[0.1, 5.0, 0.0]], 20, axis=0), sp.csr_array(np.zeros((20, 2)))):

@@ -14,10 +14,11 @@ from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.gram.complete import CompleteGram, CompleteKernel
 from svmkit.losses import loss_names
+from svmkit.problems.certificate import relative_gap
 from svmkit.problems.tube import TubeQP
 from svmkit.solver import Gap, Iterations, solve
 from svmkit.solver.sampler import Draws
-from svmkit.solver.smo.box import l1_part, take_sides
+from svmkit.solver.smo.box import extremes, l1_part, slopes, take_sides
 from svmkit.solver.solution import Status
 
 pytestmark = pytest.mark.usefixtures("one_pool")
@@ -234,6 +235,10 @@ def test_every_report_is_that_of_the_weights(name, loss):
             np.testing.assert_array_equal(box.side, sides)
             assert info.objective == pytest.approx(problem.value(point, gradient), rel=1e-9)
             assert info.n_support == np.count_nonzero(point)
+            middle = 0.5 * sum(slopes(box, *extremes(box.v, box.side, kinks), kinks))  # minus the bias
+            h = gram.matvec(point, np.arange(60))
+            P = 0.5 * point @ h + C @ own.value(t, h - middle + problem.centre)
+            assert info.gap == pytest.approx(relative_gap(P + info.objective, -info.objective), rel=1e-6, abs=1e-10)
             if info.gap < 1e-6:
                 break
         assert info.gap < 1e-6 and problem.certificate(point).gap < 2e-6

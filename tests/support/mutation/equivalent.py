@@ -9,6 +9,8 @@ from support.mutation.operators import Mutation
 BY_LABELS = re.compile(r" / (self\.)?y(\[[\w:]+\])?")
 
 DESIGN = "svmkit/problems/risks/design.py"
+A_SEED = re.compile(r"(?:np\.)?random\.default_rng\(\d+\)")
+SUM_OF_TWO = re.compile(r"exact_sum\(([^,()]+), ([^,()]+)\)")
 AN_ERROR = re.compile(r"_fetch\(|uintp")  # arguments that are swapped, and rows that are not there
 
 ROW_CACHE, ONE_VS_ONE = "svmkit/kernels/gram/row_cache.py", "svmkit/model/one_vs_one.py"
@@ -125,6 +127,13 @@ def reason_of(path: str, mutation: Mutation) -> str | None:
     """Return why the mutation is equivalent, or None if it is to be killed."""
     if BY_LABELS.search(mutation.after) and mutation.after.replace(" / ", " * ") == mutation.before:
         return "labels are -1 or +1: a product with them is a quotient"
+    if mutation.after == mutation.before:
+        return "the two are the same"
+    if A_SEED.fullmatch(mutation.before) and A_SEED.fullmatch(mutation.after):
+        return "any seed does"
+    given = SUM_OF_TWO.fullmatch(mutation.before)
+    if given and mutation.after == f"exact_sum({given[2]}, {given[1]})":
+        return "neither the sum of two numbers nor its error depends on their order"
     if (path, mutation.where[:11]) == (DESIGN, "_fetch_row.") and not AN_ERROR.search(mutation.after):
         return "what is fetched ahead changes no number"
     return EQUIVALENT.get((path, mutation.where, f"{mutation.before} -> {mutation.after}"))
