@@ -19,24 +19,15 @@ from support.problems import SUBLINEAR, blobs, every_solver
 
 from svmkit import SVMClassifier, SVMModel
 from svmkit.errors import InputError
+from svmkit.estimators import expected_failures
 from svmkit.kernels.functions import RBF, Kernel
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Absolute, Gap, Iterations
 
 IRIS = load_iris(return_X_y=True)
 
+
 # The two check that a weight of zero is a removal and a weight of two a repetition, to 1e-7 and with every default.
-LOOSE = "tol=1e-3 is looser than the check's 1e-7, and gamma='scale' does not see sample weights, as in SVC"
-DEFAULT_FAILS = {
-    "check_sample_weight_equivalence_on_dense_data": LOOSE,
-    "check_sample_weight_equivalence_on_sparse_data": LOOSE,
-}
-
-
-def expected_failures(estimator):
-    return DEFAULT_FAILS if estimator.tol == 1e-3 else {}
-
-
 @parametrize_with_checks(
     [
         SVMClassifier(solver, gamma=gamma, tol=tol)

@@ -11,13 +11,10 @@ from support.problems import blobs
 from support.refusals import refused
 
 from svmkit import SVMClassifier, SVMOneClass
+from svmkit.estimators import expected_failures
 from svmkit.solver.selection import by_name
 
 SQUARED = {"loss": "squared_hinge"}
-LOOSE = "tol=1e-3 is looser than the check's 1e-7"
-DEFAULT_FAILS = dict.fromkeys(
-    [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")], LOOSE
-)
 X, Y = blobs(60, 3, seed=0)
 
 
@@ -27,7 +24,7 @@ X, Y = blobs(60, 3, seed=0)
         SVMClassifier(kernel="linear", penalty="l1"),
         SVMOneClass("fcfw", solver_options={"growth": 0.5}),
     ],
-    expected_failed_checks=lambda estimator: {} if getattr(estimator, "penalty", None) else DEFAULT_FAILS,
+    expected_failed_checks=expected_failures,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.slow

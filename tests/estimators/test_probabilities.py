@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import sklearn
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import log_loss
@@ -14,23 +13,12 @@ from support.problems import blobs
 
 from svmkit import SVMClassifier
 from svmkit.errors import InputError
-
-FOLDS = "a sample of weight 2 is in one fold, two equal samples may be in two, as for CalibratedClassifierCV"
-LABELS = "class weights leave probabilities alone, and labels are the likeliest classes, as for CalibratedClassifierCV"
-FEW = "a class of the check has too few samples for five folds: a ValueError that says so"
-FAILS = {
-    "check_sample_weight_equivalence_on_dense_data": FOLDS,
-    "check_sample_weight_equivalence_on_sparse_data": FOLDS,
-    "check_fit2d_1feature": FEW,
-    "check_class_weight_classifiers": LABELS,
-}
-if sklearn.__version__.startswith("1.6."):
-    FAILS["check_n_features_in_after_fitting"] = FEW
+from svmkit.estimators import expected_failures
 
 
 @parametrize_with_checks(
     [SVMClassifier(solver, calibration=kind) for solver in ("auto", "dcd") for kind in ("sigmoid", "isotonic")],
-    expected_failed_checks=lambda estimator: FAILS,
+    expected_failed_checks=expected_failures,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learns_checks(estimator, check):

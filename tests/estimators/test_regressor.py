@@ -18,16 +18,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from svmkit import SVMModel, SVMRegressor, plugins
 from svmkit.errors import InputError
+from svmkit.estimators import expected_failures
 from svmkit.solver.solution import Status
 
 DIABETES = load_diabetes(return_X_y=True)
 
 # The two check that a weight of zero is a removal and a weight of two a repetition, to 1e-7 and with every default.
-LOOSE = "tol=1e-3 is looser than the check's 1e-7, and gamma='scale' does not see sample weights, as in SVR"
-DEFAULT_FAILS = {
-    "check_sample_weight_equivalence_on_dense_data": LOOSE,
-    "check_sample_weight_equivalence_on_sparse_data": LOOSE,
-}
 
 
 @parametrize_with_checks(
@@ -36,7 +32,7 @@ DEFAULT_FAILS = {
         for solver in ("auto", "dcd", "libsvm")
         for gamma, tol in (("scale", 1e-3), (0.1, 1e-10))
     ],
-    expected_failed_checks=lambda estimator: DEFAULT_FAILS if estimator.tol == 1e-3 else {},
+    expected_failed_checks=expected_failures,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learns_checks(estimator, check):

@@ -71,7 +71,9 @@ def test_arguments_change_places_unless_a_function_is_symmetric():
 
 
 def test_changes_of_some_kinds_are_equivalent_wherever_they_are():
-    source = "np.ix_(rows, rows)\nnp.random.default_rng(3)\nexact_sum(a.b, -c)\nrng.choice(a, a + 1)\nexact_sum(f(a, b), c)"
+    source = (
+        "np.ix_(rows, rows)\nnp.random.default_rng(3)\nexact_sum(a.b, -c)\nrng.choice(a, a + 1)\nexact_sum(f(a, b), c)"
+    )
     reasons = {f"{m.before} -> {m.after}": reason_of("a.py", m) for m in mutations(source)}
     assert {text for text, reason in reasons.items() if reason} == {
         "np.ix_(rows, rows) -> np.ix_(rows, rows)",

@@ -1,0 +1,60 @@
+"""Which of scikit-learn's checks of estimators fail, and why that is meant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sklearn
+
+TIGHT = 1e-9  # tolerance from which on equivalent fits agree to the digits that scikit-learn compares
+WEIGHTS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
+LOOSE = "they compare to 1e-7 what is certified to tol, and gamma='scale' does not see sample weights, as in SVC"
+FOLDS = "a sample of weight 2 is in one fold, two equal samples may be in two, as for GridSearchCV"
+FEW = "a calibration takes five folds, and so five samples of each class, which the check does not have"
+LABELS = "class weights move the models, and not what a probability means, by which a label is chosen"
+ONE_TARGET = "the targets of one of two folds of ten samples are all the same, which no SVM learns"
+
+
+def expected_failures(estimator: Any) -> dict[str, str]:
+    """Return the checks of `sklearn.utils.estimator_checks` that an estimator of svmkit does not pass, with the reason.
+
+    Parameters
+    ----------
+    estimator : SVMClassifier, SVMRegressor, SVMOneClass or SVMRanker
+        The estimator with its parameters.
+
+    Returns
+    -------
+    dict of str to str
+        The reason by the name of the check, for `expected_failed_checks` of `check_estimator` and
+        `parametrize_with_checks`.
+
+    Examples
+    --------
+    >>> from svmkit import SVMClassifier
+    >>> from svmkit.estimators import expected_failures
+    >>> sorted(expected_failures(SVMClassifier()))[0]
+    'check_sample_weight_equivalence_on_dense_data'
+    >>> expected_failures(SVMClassifier(gamma=0.1, tol=1e-14))
+    {}
+    """
+    params = estimator.get_params(deep=False)
+    chosen = [name for name in ("C", "gamma", "epsilon") if isinstance(params.get(name), str) and params[name] == "cv"]
+    found: dict[str, str] = {}
+    if chosen:
+        found |= dict.fromkeys(WEIGHTS, FOLDS)
+    elif "sample_weight" in _fit_parameters(estimator) and not estimator.tol < TIGHT and not params.get("penalty"):
+        found |= dict.fromkeys(WEIGHTS, LOOSE)
+    if "epsilon" in chosen:
+        found["check_fit2d_1feature"] = ONE_TARGET
+    if params.get("calibration") is not None:
+        found |= dict.fromkeys(WEIGHTS, FOLDS)
+        found |= {"check_class_weight_classifiers": LABELS, "check_fit2d_1feature": FEW}
+        if sklearn.__version__.startswith("1.6."):
+            found["check_n_features_in_after_fitting"] = FEW
+    return found
+
+
+def _fit_parameters(estimator: Any) -> tuple[str, ...]:
+    code = type(estimator).fit.__code__
+    return code.co_varnames[: code.co_argcount]
