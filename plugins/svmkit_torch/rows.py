@@ -11,6 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from svmkit.data.prepare.device_arrays import source_of
+
 SCARCE = 0.05  # part of entries that are stored below which a product with CSR is faster than with a dense tile
 
 
@@ -164,6 +166,7 @@ def rows_on(X: Any, device: torch.device) -> Rows:
     device : torch.device
         Where they are wanted.
     """
+    X = X if source_of(X) is None else torch.from_dlpack(source_of(X))  # that of the device, which is not copied
     if isinstance(X, torch.Tensor):
         return DenseRows(X.detach().to(device))
     if not sp.issparse(X):

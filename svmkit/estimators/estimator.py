@@ -6,7 +6,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from html import escape
 from numbers import Integral
 from typing import Any, Self, TypeVar
@@ -32,6 +32,7 @@ from svmkit.estimators.base import (
 from svmkit.estimators.callbacks import FitTasks, require_callbacks, run_with_tasks
 from svmkit.estimators.other_names import require_own_options
 from svmkit.estimators.sklearn_bases import BaseEstimator
+from svmkit.kernels.engines import device_for
 from svmkit.kernels.functions import Precomputed
 from svmkit.losses.by_name import is_likelihood
 from svmkit.model.calibration import FOLDS
@@ -276,6 +277,7 @@ class SVMEstimator(BaseEstimator):
         is the task of the estimator.
         """
         names, settings = self._names_to_choose(), self._settings()
+        settings = replace(settings, device=device_for(settings.device, X))
         for name in OF_SEARCH:
             vars(self).pop(name, None)  # of an earlier fit
         if groups is not None and not names and settings.calibration is None:

@@ -17,7 +17,7 @@ from svmkit.data.prepare.imputing import Imputing
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.data.prepare.scaling import Scaling
 from svmkit.errors import InputError
-from svmkit.kernels.engines import engine_for, on_device
+from svmkit.kernels.engines import device_for, engine_for, on_device
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.losses.base import Loss
@@ -292,7 +292,7 @@ class SVMModel:
         InputError
             X has another number of columns, values that are missing or infinite, or too large for the kernel.
         """
-        X = self._check(X)
+        X, device = self._check(X), device_for(device, X)
         out = np.zeros((X.shape[0], len(self.intercept)))
         with on_device(device), threads.using(n_threads):
             for rows in self._parts(X, len(self.intercept)):
@@ -329,7 +329,7 @@ class SVMModel:
         """
         if self.regresses or self.outputs:
             return self.labels(self.decision_function(X, n_threads=n_threads, device=device))
-        X = self._check(X)
+        X, device = self._check(X), device_for(device, X)
         codes = np.empty(X.shape[0], dtype=np.int64)
         with on_device(device), threads.using(n_threads):
             for rows in self._parts(X, len(self.machine.trained)):
@@ -392,7 +392,7 @@ class SVMModel:
             As for `predict_proba`.
         """
         self.require_calibration()
-        X = self._check(X)
+        X, device = self._check(X), device_for(device, X)
         out = np.empty((X.shape[0], len(self.outputs) or len(self.classes)))
         with on_device(device), threads.using(n_threads):
             for rows in self._parts(X, len(self.intercept)):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from svmkit.data.prepare.device_arrays import require_one_device, to_host
 from svmkit.data.prepare.features import as_features, is_sparse, require_finite
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError, SvmkitWarning
@@ -162,12 +163,13 @@ class TrainingData:
         InputError
             The data or the options cannot be used.
         """
+        require_one_device(X, y)
         raw, task, kernel, settings = as_features(X), method.task, method.kernel, method.settings
         answers = task.encode(y, raw.shape[0])
         if settings.impute and isinstance(kernel, Precomputed):
             raise InputError("a precomputed kernel matrix has no columns to impute: compute it from data without holes")
         require_finite(raw, holes=bool(settings.impute))
-        own = sample_weights(sample_weight, raw.shape[0])
+        own = sample_weights(to_host(sample_weight, "sample_weight"), raw.shape[0])
         weights = training_weights(answers.codes, answers.classes, settings.class_weight, own)
         preparation = Preparation(kernel, settings.impute, settings.scaling(sparse=is_sparse(raw)), flags)
         preprocessing, features, kernel = preparation.learn(raw)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from svmkit.kernels.engines import device_for
 from svmkit.kernels.functions import Kernel
 from svmkit.losses.base import Loss
 from svmkit.scoring.metric import Metric
@@ -185,7 +186,7 @@ def fit(
         memory=memory,
         seed=seed,
         n_threads=n_threads,
-        device=device,
+        device=device_for(device, X),
         calibration=calibration,
     )
     return train(

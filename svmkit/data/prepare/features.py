@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from svmkit.data.prepare.device_arrays import to_host
 from svmkit.data.prepare.moments import Moments
 from svmkit.errors import InputError, one_line
 from svmkit.runtime.mapping import is_mapped
@@ -26,7 +27,7 @@ def as_features(X: Any, *, what: str = "X") -> Features:
 
     Parameters
     ----------
-    X : array-like, DataFrame or scipy sparse container of shape (n_samples, n_features)
+    X : array-like, DataFrame, array on a device or scipy sparse container of shape (n_samples, n_features)
         float32 and float64 are taken as they are: dense ones when C- or F-contiguous, sparse ones when CSR
         (int32 or int64 indices, explicit zeros allowed; of more than 2^31 entries see `svmkit.data.sparse_rows`).
         Integers, booleans and other floats become float64, other sparse formats CSR. Read-only arrays are fine; the
@@ -76,6 +77,7 @@ def dense_array(X: Any, what: str) -> np.ndarray:
     """Return X as an ndarray, or raise InputError if it has masked entries or rows of different lengths."""
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise InputError(f"{what} is a masked array with masked entries: fill them first, e.g. {what}.filled(0)")
+    X = to_host(X, what)
     try:
         return np.asarray(X)
     except (ValueError, TypeError) as err:

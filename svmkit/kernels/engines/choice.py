@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from svmkit import plugins
+from svmkit.data.prepare.device_arrays import device_of, source_of
 from svmkit.errors import InputError
 from svmkit.kernels.engines.blocks import BlockEngine, PrecomputedEngine
 from svmkit.kernels.engines.contract import Engine, with_int32_indices
@@ -87,6 +88,20 @@ def on_device(device: str | None) -> Iterator[None]:
         return
     with request_engine(device=device):
         yield
+
+
+def device_for(device: str | None, X: Any) -> str | None:
+    """Return the device that is given; else, unless engines were asked for, the one on which X is, None for the host.
+
+    Examples
+    --------
+    >>> from svmkit.kernels.engines import device_for
+    >>> device_for("cpu", [[0.0]]), device_for(None, [[0.0]])
+    ('cpu', None)
+    """
+    if device is not None or _asked[-1] != _Request():
+        return device
+    return device_of(X) or device_of(source_of(X))
 
 
 def _others() -> list[type[Engine]]:
