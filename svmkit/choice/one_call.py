@@ -476,7 +476,7 @@ def fit(
         fitted: Fit = _fit_chosen(X, y, kernel, numbers, how, options)
     else:
         fitted = training.fit(X, y, kernel=kernel, **numbers, **options)
-    return fitted if encoding is None else replace(fitted, model=fitted.model.with_encoding(encoding))
+    return fitted if encoding is None else replace(fitted, model=fitted.model.attach_encoding(encoding))
 
 
 def _fit_chosen(X: Any, y: Any, kernel: Any, numbers: Mapping[str, Any], how: Choice, options: dict[str, Any]) -> Fit:

@@ -120,16 +120,22 @@ def _report(about: dict[str, Any]) -> None:
 
 
 def _table(columns: list[dict[str, Any]]) -> list[str]:
-    """Return the columns as lines: the range of numbers or dates, or the most frequent texts with their rows."""
-    lines = [["column", "taken for", "values", "holes", "range or most frequent", ""]]
+    """Return the columns as lines: the range of numbers or dates, or the most frequent texts with their rows, and how
+    well each alone says the label: the area under its ROC curve, or its rank correlation with a quantity.
+    """
+    measure, heading = "roc_auc", "AUC"
+    if any(column["rank_correlation"] is not None for column in columns):
+        measure, heading = "rank_correlation", "rank corr."
+    lines = [["column", "taken for", "values", "holes", heading, "range or most frequent", ""]]
     for column in columns:
         if column["range"] is not None:
             spread = " to ".join(end if isinstance(end, str) else f"{end:.6g}" for end in column["range"])
         else:
             spread = ", ".join(f"{_cut(text, 20)}: {count:,}" for text, count in (column["most"] or {}).items())
         numbers = [f"{column[key]:,}" for key in ("distinct", "holes")]
-        lines.append([_cut(column["column"]), column["kind"], *numbers, spread, column["remark"] or ""])
-    return align(lines, left=[0, 1, 4, 5])
+        alone = "" if column[measure] is None else f"{column[measure]:.3f}"
+        lines.append([_cut(column["column"]), column["kind"], *numbers, alone, spread, column["remark"] or ""])
+    return align(lines, left=[0, 1, 5, 6])
 
 
 def _cut(text: str, width: int = WIDE) -> str:

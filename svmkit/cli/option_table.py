@@ -197,6 +197,8 @@ _RUN = _panel(
          "and --test-size, and are ranked among themselves; it is no feature."),
     _row("train tune compare curve certify info", "categorical", list[str], [], "COL,...: columns of which each value "
          "is a category."),
+    _row("train tune compare curve certify info", "tidy", list[str], [], "COL,...: columns of texts of which those that "
+         "differ by case or blanks only are one category."),
     _row("compare evaluate", "groups", str, None, "Column of a table whose rows are ranked among themselves."),
     _row("train compare evaluate", "event", str, None, "Column of a table of --task rank: 1 where the label is the "
          "time of an event, 0 where it is censored."),

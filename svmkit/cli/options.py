@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OF_A_STREAM = {
     name: f"--{name.replace('_', '-')} belongs to a stream: svmkit train -" for name in ("classes", "on_error", "block")
 }
-_OF_A_TABLE = ("decimal", "encoding", "na", "drop", "only", "categorical", "groups", "event")
+_OF_A_TABLE = ("decimal", "encoding", "na", "drop", "only", "categorical", "tidy", "groups", "event")
 LEAST_BYTES = 1 << 16  # of memory, for a number without a unit
 NOT_OF_A_STREAM = {
     "test_size": "rows cannot be held out of a stream: give --test FILE",
@@ -95,7 +95,7 @@ class Options(SimpleNamespace):
 
         columns = (self.drop, self.only, self.categorical)
         groups, event = (label_column(getattr(self, name, None)) for name in ("groups", "event"))
-        how = Reading(label_column(self.label), self.decimal, self.encoding, *columns, na=self.na)
+        how = Reading(label_column(self.label), self.decimal, self.encoding, *columns, tidy=self.tidy, na=self.na)
         return replace(how, groups=groups, event=event)
 
     @property

@@ -10,11 +10,10 @@ import numpy as np
 
 from svmkit.data.dataset import CLASSIFY, MULTILABEL, RANK, REGRESS, Dataset
 from svmkit.data.prepare.encoding import LAST
-from svmkit.data.prepare.labels import encode_labels
+from svmkit.data.prepare.labels import encode_labels, is_single, quantity
 from svmkit.errors import InputError
 
 FEW_TEXTS = 0.1  # share of the rows up to which texts among numbers are taken for mistakes
-_QUANTITY = 50  # so many values may whole numbers take in any table, and a tenth of the rows in a large one, as classes
 
 
 def with_task(data: Dataset, task: str | None) -> Dataset:
@@ -90,32 +89,10 @@ def answers(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
     return encode_labels(data.y, n_samples=data.n_samples)
 
 
-def quantity(y: np.ndarray) -> str | None:
-    """Return why labels look like a quantity rather than like classes, in a few words; None if they do not.
-
-    Numbers are a quantity if some have a fraction, if they take more than 50 values and fewer than ten rows share a
-    value on average, or if they differ in nearly all rows: the 26 of letter, the 20 of news20 and the 105 of sector are
-    classes, a price is none.
-    """
-    if y.dtype.kind not in "iuf":
-        return None
-    return quantity_of_counts(*np.unique(y, return_counts=True))
-
-
-def quantity_of_counts(values: np.ndarray, counts: np.ndarray) -> str | None:
-    """Return what `quantity` says of numbers, from the different ones and how often each occurs."""
-    n = int(counts.sum())
-    if values.dtype.kind == "f" and (values != np.floor(values)).any():
-        return f"{len(values):,} values such as {values[values != np.floor(values)][0]}"
-    if len(values) > max(_QUANTITY, n // 10) or _is_single(counts):
-        return f"{len(values):,} values in {n:,} rows"
-    return None
-
-
 def _require_repeated(y: np.ndarray, what: str) -> None:
     """Refuse texts that differ in nearly all rows: names and keys are no classes."""
     values, counts = np.unique(y, return_counts=True)
-    if _is_single(counts):
+    if is_single(counts):
         single = int((counts == 1).sum())
         texts = [row for row, value in enumerate(y.tolist()) if not _is_number(value)]
         if 0 < len(texts) <= FEW_TEXTS * len(y):
@@ -128,10 +105,6 @@ def _require_repeated(y: np.ndarray, what: str) -> None:
             f"{what} has {len(values):,} values in {len(y):,} rows, and {single:,} of them in one row only: choose a "
             "label with --label COL, or give --task classify if each value is a class"
         )
-
-
-def _is_single(counts: np.ndarray) -> bool:
-    return len(counts) > 10 and int((counts == 1).sum()) >= 0.9 * len(counts)
 
 
 def targets_of(data: Dataset, noun: str = "regression") -> np.ndarray:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from svmkit.data.loading import load
 from svmkit.data.places.sources import find
 from svmkit.data.prepare.dates import YEAR_FIRST, text_of
 from svmkit.data.prepare.reading import Reading
-from svmkit.data.tables import label_column, onehot, refusals
+from svmkit.data.tables import alone, label_column, onehot, refusals
 from svmkit.data.tables.columns import Column, Trouble
 from svmkit.data.tables.readers import Learnt, learn
 from svmkit.data.tables.table import as_option
@@ -45,6 +47,7 @@ def survey(source: str | os.PathLike[str], reading: Reading | None = None) -> di
     data = Dataset(onehot.assemble(learnt.columns, rows), y, split_endings(place.name)[0], encoding)
     every = sorted((*learnt.columns, *learnt.empty), key=lambda column: column.position)
     about = _label_facts(data)
+    strength = _strengths(learnt, y, about["task"])
     about["refusal"] = str(missing) if missing else about["refusal"]
     try:
         learnt.require_usable(holes=False)
@@ -54,7 +57,7 @@ def survey(source: str | os.PathLike[str], reading: Reading | None = None) -> di
         data.describe()
         | {
             "label": encoding.label_facts,
-            "columns": [_facts(learnt, column) for column in every],
+            "columns": [_facts(learnt, column) | strength(column) for column in every],
             "notes": list(learnt.notes),
         }
         | about
@@ -79,6 +82,28 @@ def _facts(learnt: Learnt, column: Column) -> dict[str, Any]:
         about |= {"kind": kind, "distinct": len(column.categories) - (holes > 0), "holes": holes, "range": None}
         about["most"] = {column.categories[i]: int(counts[i]) for i in most}
     return about | {"remark": _remark(learnt, column)}
+
+
+def _strengths(learnt: Learnt, y: np.ndarray | None, task: str | None) -> Callable[[Column], dict[str, Any]]:
+    """Return what says how well a column alone says the label, and remarks it if the column decides it."""
+    there = None
+    if y is not None and learnt.label is not None and len(y) != len(learnt.table.frame):
+        there = learnt.table.frame[learnt.label].notna().to_numpy()
+
+    def strength(column: Column) -> dict[str, Any]:
+        facts: dict[str, Any] = {"roc_auc": None, "rank_correlation": None}
+        if y is None or y.ndim > 1 or task is None or column.is_empty:
+            return facts
+        cut = column if there is None else replace(column, values=column.values[there], wrong=None)
+        if task == "regress":
+            return facts | {"rank_correlation": alone.correlation(cut, np.asarray(y, dtype=np.float64))}
+        facts["roc_auc"] = area = alone.area(cut, y)
+        if area is not None and area >= alone.DECIDES and len(y) >= alone.FEWEST:
+            option = as_option([learnt.table.names[column.position]])
+            facts["remark"] = f"alone decides the label: known only afterwards? --drop {option}"
+        return facts
+
+    return strength
 
 
 def _remark(learnt: Learnt, column: Column) -> str | None:

@@ -375,7 +375,7 @@ class SVMEstimator(BaseEstimator):
 
     def _take(self, trained: Fit, method: Method) -> None:
         """Set the fitted attributes."""
-        self.model_ = model = self._with_columns(trained.model)
+        self.model_ = model = self._attach_encoding(trained.model)
         self._weights_only, self._is_sparse = method.problem_type(model.kernel).is_linear, False
         self.n_features_in_ = self._n_columns or model.n_features
         self.support_ = trained.support
@@ -415,11 +415,11 @@ class SVMEstimator(BaseEstimator):
 
     def _model_attributes(self, model: SVMModel) -> dict[str, Any]:
         """Return the fitted attributes that predictions need."""
-        return {"model_": self._with_columns(model), "n_features_in_": self._n_columns or model.n_features}
+        return {"model_": self._attach_encoding(model), "n_features_in_": self._n_columns or model.n_features}
 
-    def _with_columns(self, model: SVMModel) -> SVMModel:
+    def _attach_encoding(self, model: SVMModel) -> SVMModel:
         """Return a model with the encoding of the table that the estimator is fitted to."""
-        return model if self._encoding is None else model.with_encoding(self._encoding)
+        return model if self._encoding is None else model.attach_encoding(self._encoding)
 
     @classmethod
     def from_model(cls, model: SVMModel, **params: Any) -> Self:

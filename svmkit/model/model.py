@@ -639,7 +639,7 @@ class SVMModel:
 
         return cls(**from_sklearn(estimator))
 
-    def with_encoding(self, encoding: Encoding | None) -> SVMModel:
+    def attach_encoding(self, encoding: Encoding | None) -> SVMModel:
         """Return the model with what makes features of the columns of a table, None for other data."""
         return replace(self, preprocessing=replace(self.preprocessing, encoding=encoding))
 

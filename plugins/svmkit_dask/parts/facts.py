@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.classes import quantity_of_counts
 from svmkit.data.formats.layout import integral
 from svmkit.data.parts.layout import About, layout_of, require_columns
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import Features, require_finite
+from svmkit.data.prepare.labels import quantity_of_counts
 from svmkit.data.prepare.moments import Moments
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.data.prepare.scaling import Scaling

@@ -26,7 +26,7 @@ OPTIONS = (*OBJECTIVE, "multiclass", "class_weight", "impute", "scale", "memory"
 """The options of training that a set has, by their names in `Settings`."""
 OF_SOLVERS = ("sampler", "calibrate", "loss")
 """The options that a solver has, or else its set."""
-OF_A_TABLE = ("label", "decimal", "encoding", "na", "drop", "only", "categorical", "groups", "event", "task")
+OF_A_TABLE = ("label", "decimal", "encoding", "na", "drop", "only", "categorical", "tidy", "groups", "event", "task")
 SHARED = ("test", "splits", "cv", "strict", "metric", "kernel", "gamma", *OPTIONS, "calibrate", "loss", *OF_A_TABLE)
 """The keys that a set has, or else the spec for all sets."""
 _DATA = {"source", "rows", "n_features", "positive", "solvers", "sampler", *SHARED}

@@ -53,3 +53,37 @@ def number(text: str, decimal: str | None) -> float | None:
 def is_number_somehow(text: str) -> bool:
     """Return whether a cell is a number with either decimal mark."""
     return is_number(text) or any(pattern.fullmatch(text) for pattern in _WRITTEN.values())
+
+
+_UNITS = "%|[$€£¥]|USD|EUR|GBP|CHF|JPY"
+_AMOUNT = re.compile(rf"(?P<sign>[+-]?) ?(?P<before>{_UNITS})? ?(?P<number>[^\s%$€£¥A-Z]+?) ?(?P<after>{_UNITS})?")
+_CODE = re.compile(r"0\d+", re.ASCII)
+
+
+def unit(text: str) -> str | None:
+    """Return the percent sign or the currency of a cell such as "25%" or "$1,650.88"; None for any other text."""
+    match = _AMOUNT.fullmatch(text)
+    return None if match is None or (match["before"] and match["after"]) else match["before"] or match["after"]
+
+
+def amount(text: str, mark: str) -> float | None:
+    """Return the number in a cell with a unit, or without: 0.25 for "25%", NaN for an empty cell, None for any other
+    text.
+
+    Parameters
+    ----------
+    text : str
+    mark : {".", ","}, the decimal mark; the other one may stand between groups of three digits
+    """
+    if text == "":
+        return np.nan
+    match = _AMOUNT.fullmatch(text)
+    value = None if match is None else number(match["sign"] + match["number"], mark)
+    if match is None or value is None or (match["before"] and match["after"]):
+        return None
+    return value / 100.0 if "%" in (match["before"], match["after"]) else value
+
+
+def has_zeros(text: str) -> bool:
+    """Return whether a cell is a whole number with leading zeros, such as a postal code: "01067"."""
+    return _CODE.fullmatch(text) is not None

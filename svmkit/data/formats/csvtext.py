@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from svmkit.data.formats.cells import MISSING, is_number_somehow
+from svmkit.data.formats.cells import MISSING, has_zeros, is_number_somehow
 from svmkit.data.formats.files import open_data
 from svmkit.data.prepare.dates import is_date
 from svmkit.data.prepare.encoding import Encoding
@@ -35,6 +35,7 @@ class Dialect:
     header: tuple[str, ...] | None
     charset: str
     has_rows: bool = True
+    zeros: tuple[tuple[int, str], ...] = ()  # columns with a number such as 01067 in the first records, and that number
 
 
 def _records(path: Path, delimiter: str, charset: str, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
@@ -107,7 +108,10 @@ def dialect(path: Path, tabs: bool, encoding: Encoding | None, reading: Reading)
     if header is not None:
         header = tuple(name or f"column{i + 1}" for i, name in enumerate(header))
         require_different(header, f"{path}:{rows[0][0]}")
-    return Dialect(delimiter, width, header, charset, len(rows) > (header is not None))
+    below = fields[header is not None :]
+    firsts = ((i, next((row[i] for row in below if has_zeros(row[i])), "")) for i in range(width))
+    zeros = tuple((i, text) for i, text in firsts if text)
+    return Dialect(delimiter, width, header, charset, len(rows) > (header is not None), zeros)
 
 
 def require_different(names: Sequence[str], where: str) -> None:
@@ -181,7 +185,8 @@ def _is_header(first: list[str], below: list[list[str]], encoding: Encoding | No
     if not below:  # with the encoding of a model, a single row is a sample
         return encoding is None and not any(map(is_number_somehow, first))
     columns = [[row[i] for row in below if row[i] not in missing] for i in range(len(first))]
-    of_each = [{_kind(field) for field in column} for column in columns]
+    again = [[row[i] for row in below if row != first and row[i] not in missing] for i in range(len(first))]
+    of_each = [{_kind(field) for field in column} for column in again]  # a header may stand in the middle again
     kinds = [kinds.pop() if len(kinds) == 1 else None for kinds in of_each]
     if any(is_number_somehow(field) for field in first):
         return _is_default_header(first, [kind == "number" for kind in kinds])

@@ -54,6 +54,10 @@ class Encoding:
         The names of further label columns, of several targets or labels.
     na : tuple of str, default=()
         Texts of cells without a value, besides those that are known as such.
+    amounts : tuple of ({".", ","} or None), default=all None
+        For each column of numbers with a unit, such as "25%" or "$1,650.88", their decimal mark.
+    tidy : tuple of bool, default=all False
+        For each column of categories, whether texts that differ by case or blanks only are one.
 
     Examples
     --------
@@ -78,10 +82,16 @@ class Encoding:
     label_chosen: str | None = None
     more_labels: tuple[str, ...] = ()
     na: tuple[str, ...] = ()
+    amounts: tuple[str | None, ...] = ()
+    tidy: tuple[bool, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.dates:
             object.__setattr__(self, "dates", (None,) * len(self.columns))
+        if not self.amounts:
+            object.__setattr__(self, "amounts", (None,) * len(self.columns))
+        if not self.tidy:
+            object.__setattr__(self, "tidy", (False,) * len(self.columns))
 
     @property
     def numeric(self) -> tuple[bool, ...]:
@@ -152,7 +162,7 @@ class Encoding:
             values = {f.name: stored[f.name] for f in fields(cls) if f.name in stored or f.default is MISSING}
             for name in ("columns", "dates", "positions"):
                 values[name] = tuple(values[name]) if values.get(name) is not None else None
-            for name in ("more_labels", "na"):
+            for name in ("more_labels", "na", "amounts", "tidy"):
                 values[name] = tuple(values.get(name) or ())
             values["categories"] = tuple(None if known is None else tuple(known) for known in values["categories"])
             columns, dates, positions = values["columns"], values["dates"] or (), values["positions"]
@@ -173,6 +183,10 @@ class Encoding:
             and all(isinstance(number, int | None) for number in (values["label_index"], width))
             and all(order in (None, *ORDERS) for order in dates)
             and values.get("decimal") in (None, ".", ",")
+            and len(values["amounts"]) in (0, len(columns))
+            and len(values["tidy"]) in (0, len(columns))
+            and all(mark in (None, ".", ",") for mark in values["amounts"])
+            and all(isinstance(is_tidy, bool) for is_tidy in values["tidy"])
         )
         if positions is not None:
             sound = sound and len(positions) == len(columns) and isinstance(width, int)

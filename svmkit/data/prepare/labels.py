@@ -9,6 +9,8 @@ import numpy as np
 from svmkit.data.prepare.features import dense_array, is_sparse
 from svmkit.errors import InputError, one_line
 
+_QUANTITY = 50  # so many values may whole numbers take in any table, and a tenth of the rows in a large one, as classes
+
 
 def encode_labels(y: Any, *, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     """Encode class labels as sorted classes and integer codes.
@@ -211,3 +213,30 @@ def _as_numbers(given: np.ndarray) -> np.ndarray:
     every = given.ravel()
     example = next((value for value in every if isinstance(value, str)), every[0] if len(every) else "")
     raise InputError(f"regression needs numbers as targets, y holds {str(example)!r}: for classes use task classify")
+
+
+def quantity(y: np.ndarray) -> str | None:
+    """Return why labels look like a quantity rather than like classes, in a few words; None if they do not.
+
+    Numbers are a quantity if some have a fraction, if they take more than 50 values and fewer than ten rows share a
+    value on average, or if they differ in nearly all rows: the 26 of letter, the 20 of news20 and the 105 of sector are
+    classes, a price is none.
+    """
+    if y.dtype.kind not in "iuf":
+        return None
+    return quantity_of_counts(*np.unique(y, return_counts=True))
+
+
+def quantity_of_counts(values: np.ndarray, counts: np.ndarray) -> str | None:
+    """Return what `quantity` says of numbers, from the different ones and how often each occurs."""
+    n = int(counts.sum())
+    if values.dtype.kind == "f" and (values != np.floor(values)).any():
+        return f"{len(values):,} values such as {values[values != np.floor(values)][0]}"
+    if len(values) > max(_QUANTITY, n // 10) or is_single(counts):
+        return f"{len(values):,} values in {n:,} rows"
+    return None
+
+
+def is_single(counts: np.ndarray) -> bool:
+    """Return whether nearly all of more than ten different values occur once, by how often each does."""
+    return len(counts) > 10 and int((counts == 1).sum()) >= 0.9 * len(counts)

@@ -35,6 +35,8 @@ class Reading:
     event : str or int, default=None
         A column that holds 1 where the label is the time of an event, and 0 where it is censored (`Dataset.observed`);
         it is no feature.
+    tidy : sequence of str or int, default=()
+        Columns of texts, of which those that differ by case or blanks only are one category.
     na : sequence of str, default=()
         Texts of cells without a value, besides those that are known as such (an empty cell, NA, null, ?, ...); a text
         may join several by commas. The label is left as it is.
@@ -66,12 +68,13 @@ class Reading:
     categorical: Sequence[str | int] = ()
     groups: str | int | None = None
     event: str | int | None = None
+    tidy: Sequence[str | int] = ()
     na: Sequence[str] = ()
     on_error: str | None = None
     allow_missing: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("drop", "only", "categorical"):
+        for name in ("drop", "only", "categorical", "tidy"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str | int) else tuple(value or ()))
         texts = (self.na,) if isinstance(self.na, str) else tuple(self.na or ())

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
+from itertools import starmap
 from numbers import Number
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmkit.data.formats.cells import is_number_somehow, number
+from svmkit.data.formats.cells import amount, has_zeros, is_number_somehow, number, unit
 from svmkit.data.prepare.dates import YEAR_FIRST, days, days_of, order_of
+from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.tables.table import Table
 from svmkit.errors import InputError
 
@@ -33,6 +35,22 @@ class Trouble(StrEnum):
     MANY = "many"
 
 
+class Form(NamedTuple):
+    """How a column was learnt to be read, as the entries of an `Encoding` say it."""
+
+    categories: tuple[str, ...] | None
+    order: str | None  # what comes first in dates
+    amount: str | None  # the decimal mark of numbers with a unit
+    is_tidy: bool
+
+    @classmethod
+    def of(cls, encoding: Encoding) -> list[Form]:
+        """Return the forms of the columns of an encoding."""
+        return list(
+            starmap(cls, zip(encoding.categories, encoding.dates, encoding.amounts, encoding.tidy, strict=True))
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Column:
     """A column of a table as features. Training refuses it for its `trouble`, if it has one."""
@@ -44,6 +62,11 @@ class Column:
     trouble: Trouble | None = None
     slip: InputError | None = None  # for the cell that does not fit the others
     wrong: np.ndarray | None = None  # the rows whose cell could not be read, as booleans; None where all can be
+    amount: str | None = None  # the decimal mark of numbers with a unit
+    is_tidy: bool = False  # whether texts that differ by case or blanks only are one category
+    is_chosen: bool = False  # whether the user said that these are categories
+    zeros: str = ""  # a number with leading zeros, perhaps a code
+    rows: tuple[int, ...] = ()  # of categories, the number of rows of each
     example: str = ""  # a cell that shows the trouble; for too many texts that are mostly numbers, a text that is none
 
     @property
@@ -78,7 +101,9 @@ class Column:
         return bool(len(known)) and self.order is None
 
 
-def learn(table: Table, position: int, *, decimal: str | None, as_categories: bool) -> Column:
+def learn(
+    table: Table, position: int, *, decimal: str | None, as_categories: bool = False, is_tidy: bool = False
+) -> Column:
     """Return what training takes a column for. Raises InputError: a cell is infinite, or of a type that is no feature,
     such as a list.
 
@@ -87,18 +112,30 @@ def learn(table: Table, position: int, *, decimal: str | None, as_categories: bo
     table, position : Table with its cells, int
     decimal : {".", ","} or None, the decimal mark of numbers in text
     as_categories : bool, whether each value becomes a category, whatever it is
+    is_tidy : bool, whether the column is one of categories, of which those that differ by case or blanks only are one
     """
     series = table.frame[position]  # once: it costs more than all that follows for a few rows
+    if is_tidy:
+        codes, texts = _join_alike(*_factorize(table, position, series))
+        return replace(_categories(position, codes, texts), is_tidy=True, is_chosen=as_categories)
     if as_categories:
-        return _categories(position, *_factorize(table, position, series))
+        return replace(_categories(position, *_factorize(table, position, series)), is_chosen=True)
     if _is_datetime(series):
         return Column(position, days_of(series), order=YEAR_FIRST)
     if not _is_text(table, position, series):
-        return Column(position, _numbers(table, position, series, decimal))
+        zeros = dict(table.layout.zeros).get(position, "") if table.layout else ""
+        return Column(position, _numbers(table, position, series, decimal), zeros=zeros)
     codes, texts = _factorize(table, position, series)
     shares = _Shares(codes, texts)
     if shares.where(lambda text: number(text, decimal) is not None) == 1.0:
-        return Column(position, _numbers(table, position, series, decimal))
+        zeros = next(filter(has_zeros, texts), "")
+        return Column(position, _numbers(table, position, series, decimal), zeros=zeros)
+    if marks := _marks_of_amounts(texts, decimal):
+        values = np.array([amount(text, marks[0]) for text in texts], dtype=np.float64)[codes]
+        example = next(text for text in texts if unit(text))
+        if len(marks) > 1:
+            return Column(position, values, tuple(texts), trouble=Trouble.MARK, example=example)
+        return Column(position, values, amount=marks[0], example=example)
     orders = order_of(texts, shares.counts.tolist())
     if orders and shares.where(lambda text: days(text, orders[0]) is not None) == 1.0:
         values = _dates(table, position, series, orders[0])
@@ -140,6 +177,35 @@ def _with_trouble(
     return column
 
 
+def _marks_of_amounts(texts: list[str], decimal: str | None) -> tuple[str, ...]:
+    """Return the decimal marks with which all texts are numbers with one unit, such as % or $: none, one, or two by
+    which they are different numbers. Of a currency some may lack it.
+    """
+    filled = [text for text in texts if text]
+    units = {unit(text) for text in filled} - {None}
+    if len(units) != 1 or ("%" in units and not all(unit(text) or text == "0" for text in filled)):
+        return ()
+    read = {mark: [amount(text, mark) for text in filled] for mark in ((decimal,) if decimal else (".", ","))}
+    fits = tuple(mark for mark, values in read.items() if None not in values)
+    return fits[:1] if len(fits) == 2 and read["."] == read[","] else fits
+
+
+def tidy_text(text: str) -> str:
+    """Return a text without what case and blanks make of it."""
+    return " ".join(text.split()).casefold()
+
+
+def _join_alike(codes: np.ndarray, texts: list[str]) -> tuple[np.ndarray, list[str]]:
+    """Return the codes and texts of a column in which those that differ by case or blanks only are the most frequent
+    one of them.
+    """
+    counts, names = np.bincount(codes, minlength=len(texts)), dict[str, str]()
+    for at in np.argsort(-counts, kind="stable"):
+        names.setdefault(tidy_text(texts[at]), texts[at].strip())
+    place = {key: k for k, key in enumerate(names)}
+    return np.array([place[tidy_text(text)] for text in texts], dtype=np.intp)[codes], list(names.values())
+
+
 class _Shares:
     """The share of the filled cells of a text column whose text has a property."""
 
@@ -158,13 +224,7 @@ class _Shares:
 
 
 def apply(
-    table: Table,
-    position: int,
-    *,
-    categories: tuple[str, ...] | None,
-    order: str | None,
-    decimal: str | None,
-    lenient: bool = False,
+    table: Table, position: int, form: Form, *, decimal: str | None, lenient: bool = False
 ) -> tuple[Column, str | None]:
     """Return a column as training has learnt to read it, and the first text that is none of its categories. Raises
     InputError: a cell of a number column is infinite or text, or a cell of a date column is no date, unless `lenient`,
@@ -173,39 +233,44 @@ def apply(
     Parameters
     ----------
     table, position : Table with its cells, int
-    categories : tuple of str or None, the texts that training saw; None for numbers and dates
-    order : {"ymd", "dmy", "mdy"} or None, what comes first in dates
+    form : Form, what training has learnt of the column
     decimal : {".", ","} or None, the decimal mark of numbers in text
+    lenient : bool, whether what cannot be read is a hole
     """
-    series = table.frame[position]
-    if categories is not None:
+    series, order = table.frame[position], form.order
+    if form.categories is not None:
         codes, texts = _factorize(table, position, series)
-        place = {text: i for i, text in enumerate(categories)}
-        mapped = np.array([place.get(text, -1) for text in texts], dtype=np.int32)[codes]
+        key: Any = tidy_text if form.is_tidy else str
+        place = {key(text): i for i, text in enumerate(form.categories)}
+        mapped = np.array([place.get(key(text), -1) for text in texts], dtype=np.int32)[codes]
         unknown = texts[codes[int(np.argmax(mapped < 0))]] if (mapped < 0).any() else None
-        return Column(position, mapped, categories), unknown
+        return Column(position, mapped, form.categories), unknown
     if order is not None and _is_datetime(series):
         return Column(position, days_of(series), order=order), None
+    read: Any = partial(number, decimal=decimal) if order is None else partial(_day, order=order)
+    if form.amount is not None:
+        read = partial(amount, mark=form.amount)
     if lenient:
-        read = partial(number, decimal=decimal) if order is None else partial(_day, order=order)
         values, wrong = _read_leniently(table, position, series, read)
         return Column(position, values, order=order, wrong=wrong), None
-    values = _numbers(table, position, series, decimal) if order is None else _dates(table, position, series, order)
-    return Column(position, values, order=order), None
+    if order is not None:
+        return Column(position, _dates(table, position, series, order), order=order), None
+    if form.amount is not None and _is_text(table, position, series):
+        return Column(position, _convert(table, position, series, read, "numbers")), None
+    return Column(position, _numbers(table, position, series, decimal)), None
 
 
-def absent(position: int, n_rows: int, categories: tuple[str, ...] | None, order: str | None) -> Column:
+def fill_absent(n_rows: int, form: Form) -> Column:
     """Return a column that a table lacks: holes, of categories the empty text if it is one of them.
 
     Parameters
     ----------
-    position, n_rows : int
-    categories, order : as for `apply`
+    n_rows, form : int, Form
     """
-    if categories is None:
-        return Column(position, np.full(n_rows, np.nan), order=order)
-    code = categories.index("") if "" in categories else -1
-    return Column(position, np.full(n_rows, code, dtype=np.int32), categories)
+    if form.categories is None:
+        return Column(0, np.full(n_rows, np.nan), order=form.order)
+    code = form.categories.index("") if "" in form.categories else -1
+    return Column(0, np.full(n_rows, code, dtype=np.int32), form.categories)
 
 
 def _read_leniently(table: Table, position: int, series: Any, read: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -227,7 +292,8 @@ def _categories(position: int, codes: np.ndarray, texts: list[str]) -> Column:
     order = sorted(range(len(texts)), key=texts.__getitem__)
     rank = np.empty(len(texts), dtype=np.int32)
     rank[order] = np.arange(len(texts), dtype=np.int32)
-    return Column(position, rank[codes], tuple(texts[i] for i in order))
+    counts = np.bincount(codes, minlength=len(texts))[order]
+    return Column(position, rank[codes], tuple(texts[i] for i in order), rows=tuple(counts.tolist()))
 
 
 def _is_datetime(series: Any) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -101,12 +100,11 @@ def _read(
     """Return the columns of a learnt encoding, with one warning for all unknown categories."""
     read: list[Column] = []
     unseen, first, rows = 0, "", len(table.frame)
-    for position, known, order in zip(positions, encoding.categories, encoding.dates, strict=True):
+    for position, form in zip(positions, columns.Form.of(encoding), strict=True):
         if position is None:
-            read.append(columns.absent(0, rows, known, order))
+            read.append(columns.fill_absent(rows, form))
             continue
-        how = partial(columns.apply, decimal=encoding.decimal, lenient=lenient)
-        column, unknown = how(table, position, categories=known, order=order)
+        column, unknown = columns.apply(table, position, form, decimal=encoding.decimal, lenient=lenient)
         if unknown is not None:
             unseen += int(np.count_nonzero(column.values < 0))
             first = first or f"{table.column(position)}: {unknown!r}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -15,8 +15,9 @@ from svmkit.data.formats.cells import is_number
 from svmkit.data.formats.csvtext import Dialect, dialect, records
 from svmkit.data.formats.files import split_endings
 from svmkit.data.prepare.encoding import Encoding
+from svmkit.data.prepare.labels import quantity
 from svmkit.data.prepare.reading import Reading
-from svmkit.data.tables import columns, label_column, onehot, refusals
+from svmkit.data.tables import alone, columns, label_column, onehot, refusals
 from svmkit.data.tables.columns import Column
 from svmkit.data.tables.frames import csv_frames, parquet_tables
 from svmkit.data.tables.table import Table, name_columns
@@ -69,6 +70,8 @@ class Learnt:
             label_index=self.label,
             label_text=is_text,
             dates=tuple(column.order for column in self.columns),
+            amounts=tuple(column.amount for column in self.columns),
+            tidy=tuple(column.is_tidy for column in self.columns),
             decimal=self.reading.decimal,
             charset=self.reading.charset,
             positions=None if is_whole else positions,
@@ -142,8 +145,26 @@ def read_table(
             y = label_column.join_labels(learnt.table, y, learnt.more, None, reading.decimal)
         learnt_encoding = learnt.encoding(y is not None and y.dtype.kind == "U")
         X = onehot.assemble(learnt.columns, len(learnt.table.frame))
-        return Read(X, y, learnt_encoding, learnt.flags, learnt.notes, learnt.relations)
+        notes = (*learnt.notes, *_leaks(learnt, y))
+        return Read(X, y, learnt_encoding, learnt.flags, notes, learnt.relations)
     return _apply(path, kind, _join(encoding, reading), reading, labelled=labelled, holes=holes)
+
+
+def _leaks(learnt: Learnt, y: np.ndarray | None) -> list[str]:
+    """Return a line for columns each of which alone decides the classes, if there are any and other columns."""
+    if y is None or y.ndim > 1 or len(y) < alone.FEWEST or not 2 <= len(learnt.columns) <= alone.MOST_COLUMNS:
+        return []
+    if quantity(y) is not None:
+        return []
+    areas = {learnt.table.names[c.position]: alone.area(c, y) or 0.0 for c in learnt.columns}
+    names = [name for name, area in areas.items() if area >= alone.DECIDES]
+    if not names:
+        return []
+    verb = "decides" if len(names) == 1 else "each decide"
+    return [
+        f"{name_columns(names)} alone {verb} the label (ROC AUC {areas[names[0]]:.4f}): known only afterwards? "
+        f"{learnt.table.drop(names)}"
+    ]
 
 
 def _join(encoding: Encoding, reading: Reading) -> Encoding:
@@ -164,9 +185,12 @@ def _apply(path: Path, kind: str, encoding: Encoding, reading: Reading, *, label
     if lacking:
         what = f"{name_columns(lacking)} {'are' if len(lacking) > 1 else 'is'} missing, taken as holes in all rows"
         warnings.warn(f"{path}: {what}", SvmkitWarning, stacklevel=6)
-    texts = [i for i, numeric in zip(positions, encoding.numeric, strict=True) if not numeric and i is not None]
+    kinds = zip(positions, encoding.numeric, encoding.amounts, strict=True)
+    texts = [i for i, numeric, mark in kinds if i is not None and (mark or not numeric)]
     texts += _relation_positions(table, reading)
     table = _fill(table, at, [*texts, at] if at is not None and encoding.label_text else texts, how)
+    if table.repeated:
+        warnings.warn(f"{path}: {refusals.note_repeated(table)}", SvmkitWarning, stacklevel=6)
     y = None if at is None else label_column.labels(table, at, encoding, labelled, encoding.decimal)
     if y is not None and encoding.more_labels:
         unnamed = [name for name in encoding.more_labels if name not in table.names]
@@ -197,7 +221,7 @@ def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Read
     """
     table = _outline(path, kind, reading, None)
     choice = _choice(table, reading, labelled, n_features)
-    texts = [*choice.as_categories, *_relation_positions(table, reading)]
+    texts = [*choice.as_categories, *choice.tidy, *_relation_positions(table, reading)]
     return _learn(_fill(table, choice.label, texts, reading), choice, reading)
 
 
@@ -286,8 +310,8 @@ def read_cells(
     names = [table.names[at] for at in positions]
     if table.layout is None:
         return {name: table.frame[at].tolist() for name, at in zip(names, positions, strict=True)}
-    rows = islice(records(path, table.layout), int(table.has_header), None)
-    cells = [[fields[at] for at in positions] for _, fields in rows]
+    header = list(table.names) if table.has_header else None  # which may stand in the middle, too
+    cells = [[fields[at] for at in positions] for _, fields in records(path, table.layout) if fields != header]
     return {name: [row[k] for row in cells] for k, name in enumerate(names)}
 
 
@@ -299,6 +323,7 @@ class _Choice(NamedTuple):
     label: int | None
     chosen: str | None
     more: tuple[int, ...] = ()  # further label columns
+    tidy: tuple[int, ...] = ()  # columns of texts of which those that differ by case or blanks only are one category
 
 
 def _choice(table: Table, reading: Reading, labelled: bool, n_features: int | None) -> _Choice:
@@ -310,13 +335,16 @@ def _choice(table: Table, reading: Reading, labelled: bool, n_features: int | No
     if not positions:
         dropping = "all others are left out" if dropped or reading.only else "check the delimiter"
         raise InputError(f"{table.path}: has a label column but no features: {dropping}")
-    return _Choice(positions, label_column.positions_of(table, reading.categorical), at, chosen, more)
+    tidy = tuple(label_column.positions_of(table, reading.tidy))
+    return _Choice(positions, label_column.positions_of(table, reading.categorical), at, chosen, more, tidy)
 
 
 def _learn(table: Table, choice: _Choice, reading: Reading) -> Learnt:
     """Return what the columns of a table with its cells are."""
     every = [
-        columns.learn(table, i, decimal=reading.decimal, as_categories=i in choice.as_categories)
+        columns.learn(
+            table, i, decimal=reading.decimal, as_categories=i in choice.as_categories, is_tidy=i in choice.tidy
+        )
         for i in choice.positions
     ]
     full = tuple(column for column in every if not column.is_empty)
@@ -338,12 +366,28 @@ def _fill(table: Table, at: int | None, texts: Sequence[int], reading: Reading) 
     """Return a table with its cells; the columns `texts` stay text whatever they contain, and `at` is the label."""
     if table.layout is not None and table.layout.has_rows:
         frames = csv_frames(table.path, table.layout, at, texts, reading.decimal, None, reading.na)
-        table = table.with_frame(next(frames))
+        table = _drop_headers(table.with_frame(next(frames)), at)
     elif table.frame is not None and reading.na:
         table = table.with_frame(_blank(table.frame, at, reading.na))
     if table.frame is None or len(table.frame) == 0:
         raise InputError(f"{table.path}: has a header but no rows below it: it needs one line a sample")
     return table
+
+
+def _drop_headers(table: Table, at: int | None) -> Table:
+    """Return a table without the rows in which its header stands again, as in files that were joined."""
+    frame, names = table.frame, table.names
+    if not table.has_header or frame[0].dtype.kind in "biufM" or not (is_header := frame[0] == names[0]).any():
+        return table
+    for position, name in enumerate(names[1:], start=1):
+        is_header &= frame[position] == name
+    repeated = np.flatnonzero(is_header.to_numpy(dtype=bool, na_value=False))
+    if not len(repeated):
+        return table
+    left = frame[~is_header.to_numpy(dtype=bool, na_value=False)].reset_index(drop=True)
+    if at is not None and all(is_number(str(text)) for text in left[at].dropna().unique()):
+        left[at] = left[at].astype(float)  # which the header has made text
+    return replace(table.with_frame(left), repeated=tuple(repeated.tolist()))
 
 
 def _blank(frame: Any, at: int | None, na: Sequence[str]) -> Any:

@@ -9,10 +9,13 @@ import numpy as np
 
 from svmkit.data.formats.cells import number
 from svmkit.data.formats.files import cite
-from svmkit.data.tables.columns import FEW_CATEGORIES, Column, Trouble
+from svmkit.data.tables.columns import FEW_CATEGORIES, Column, Trouble, tidy_text
 from svmkit.data.tables.table import Table, name_columns
 from svmkit.errors import InputError
 
+MANY = 50  # more categories than this in one column get a line
+_COMPARED, _WORD = 200, 4  # so many texts of so many letters at least are compared with each other
+_RARE, _OFTEN = 0.02, 20  # the rows of a misspelt text, as a share of those of the right one, which has so many
 _ID_ROWS = 50  # in a smaller table a quantity may well differ in all rows
 _ID_NAME = re.compile(
     r"(?:^|[^a-z])(?:id|uuid|guid|key|index|idx|nr|no|number|nummer)$|(?<=[a-z])(?-i:Id|ID|Nr|No|Key|Index)$", re.I
@@ -49,7 +52,7 @@ def refusal(
 
 
 def notes(table: Table, columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return what a user should know of the columns that training takes: dates, and columns that look like an ID."""
+    """Return what a user should know of the columns that training takes: what was done, and what changes it."""
     lines = []
     dates = [column for column in columns if column.order is not None]
     if dates and not table.is_in_memory:  # a note is a warning there, and this is what a caller expects
@@ -58,7 +61,92 @@ def notes(table: Table, columns: Sequence[Column]) -> tuple[str, ...]:
     if ids:
         looks = _verb(ids, "looks like an ID", "look like IDs")
         lines.append(f"{_names(table, ids)} {looks}: {table.drop(_list_names(table, ids))}")
-    return tuple(lines)
+    if table.repeated:
+        lines.append(note_repeated(table))
+    amounts = [column for column in columns if column.amount is not None]
+    if amounts:
+        percent = ", 25% as 0.25" if any("%" in column.example for column in amounts) else ""
+        lines.append(
+            f"{_names(table, amounts)} {_verb(amounts, 'holds', 'hold')} numbers with a unit "
+            f"({cite(amounts[0].example)}), read without it{percent}: {table.categorical(_list_names(table, amounts))} "
+            "makes a category of each text"
+        )
+    codes = [column for column in columns if column.zeros]
+    if codes:
+        lines.append(
+            f"{_names(table, codes)} {_verb(codes, 'holds', 'hold')} numbers with leading zeros "
+            f"({cite(codes[0].zeros)}), codes perhaps, taken for numbers: "
+            f"{table.categorical(_list_names(table, codes))} makes a category of each"
+        )
+    return (*lines, *_notes_of_texts(table, columns))
+
+
+def note_repeated(table: Table) -> str:
+    """Return where the header of a table stands again."""
+    line = table.place_of_record(table.repeated[0]).rpartition(":")[2]
+    more = f" and {len(table.repeated) - 1:,} more" if len(table.repeated) > 1 else ""
+    return f"the header stands again in line {line}{more}: left out"
+
+
+def _notes_of_texts(table: Table, columns: Sequence[Column]) -> list[str]:
+    """Return what a user should know of columns of categories: that there are many, or that some may be one."""
+    lines = []
+    texts = [column for column in columns if column.categories is not None and column.trouble is None]
+    many = [column for column in texts if column.width > MANY and not column.is_chosen]
+    if many:
+        counts = ", ".join(f"{table.names[column.position]!r} for {column.width:,}" for column in many[:8])
+        lines.append(
+            f"taken for categories, with a 0/1 feature for each text: {counts}; {table.drop(_list_names(table, many))} "
+            f"leaves {_verb(many, 'it', 'them')} out"
+        )
+    for column in texts:
+        name = table.names[column.position]
+        if alike := _alike(column):
+            lines.append(
+                f"column {name!r} has texts that differ by case or blanks only ({alike}), each a category of its own: "
+                f"{table.tidy([name])} joins them"
+            )
+        if slips := _slips(column):
+            lines.append(f"column {name!r} has rare texts that may be misspelt ({slips}), categories of their own")
+    return lines
+
+
+def _alike(column: Column) -> str:
+    """Return the first texts of a column that differ by case or blanks only, with their rows; "" for none."""
+    groups: dict[str, list[int]] = {}
+    for k, text in enumerate(column.categories or ()):
+        groups.setdefault(tidy_text(text), []).append(k)
+    several = next((group for group in groups.values() if len(group) > 1), None)
+    return "" if several is None else ", ".join(_count(column, k) for k in several[:3])
+
+
+def _slips(column: Column) -> str:
+    """Return the first text of a column in few rows that differs from one in many by a letter; "" for none."""
+    texts = column.categories or ()
+    if len(texts) > _COMPARED or not column.rows:
+        return ""
+    words = [k for k, text in enumerate(texts) if len(text) >= _WORD and text.replace(" ", "").isalpha()]
+    for rare in words:
+        for often in words:
+            is_rare = column.rows[rare] <= max(_RARE * column.rows[often], 1.0) and column.rows[often] >= _OFTEN
+            if is_rare and _is_slip(texts[rare], texts[often]):
+                return f"{_count(column, rare)}, beside {_count(column, often)}"
+    return ""
+
+
+def _is_slip(text: str, right: str) -> bool:
+    """Return whether a letter of one text is another, lacks, is one too many, or has changed places in the other."""
+    if abs(len(text) - len(right)) > 1 or tidy_text(text) == tidy_text(right):
+        return False
+    at = next((k for k, (a, b) in enumerate(zip(text, right, strict=False)) if a != b), min(len(text), len(right)))
+    rest, other = text[at:], right[at:]
+    swapped = len(rest) > 1 and rest[:2] == other[1::-1] and rest[2:] == other[2:]
+    return rest[1:] == other[1:] or rest[1:] == other or rest == other[1:] or swapped
+
+
+def _count(column: Column, k: int) -> str:
+    """Return a category and the number of its rows."""
+    return f"{cite((column.categories or ())[k])} {column.rows[k]:,}"
 
 
 def looks_like_id(name: str, column: Column) -> bool:

@@ -22,6 +22,7 @@ class Table:
     names: tuple[str, ...]
     has_header: bool
     layout: Dialect | None  # None for Parquet, which has no lines
+    repeated: tuple[int, ...] = ()  # rows of the file, from 0, in which the header stands again: not in `frame`
     first: int = 0  # the row of the file with which the frame begins, if it is a piece of a larger table
     is_in_memory: bool = False  # a DataFrame, whose path is its name
 
@@ -43,6 +44,12 @@ class Table:
             return f"{self.path}.astype({dict.fromkeys(names, 'category')})"
         return f"--categorical {as_option(names)}"
 
+    def tidy(self, names: Sequence[str]) -> str:
+        """Return what joins texts of columns that differ by case or blanks only."""
+        if self.is_in_memory:
+            return f"{self.path}[{names[0]!r}].str.strip().str.lower()"
+        return f"--tidy {as_option(names)}"
+
     @property
     def imputing(self) -> str:
         """What fills holes: an option of the command line, or a parameter in Python."""
@@ -52,7 +59,19 @@ class Table:
         """Return where a row stands in the file, for messages."""
         if self.layout is None:
             return f"{self.path}: row {self.first + row + 1} (counted from 1)"
-        return f"{self.path}:{line_of(self.path, self.layout, self.first + row)[0]}"
+        return self.place_of_record(self._record(row))
+
+    def place_of_record(self, record: int) -> str:
+        """Return where a row of the file stands in it, those with the header again included."""
+        assert self.layout is not None
+        return f"{self.path}:{line_of(self.path, self.layout, record)[0]}"
+
+    def _record(self, row: int) -> int:
+        """Return the row of the file that is this row of the frame."""
+        row += self.first
+        for at in self.repeated:
+            row += at <= row
+        return row
 
     def refusal(self, row: int, position: int, problem: str, remedy: str) -> InputError:
         """Return the error for a cell, with its line in the file and its text.
@@ -69,7 +88,7 @@ class Table:
         """Return the text of a cell for messages."""
         if self.layout is None:
             return cite(str(self.frame[position].iloc[row]))
-        return cite(line_of(self.path, self.layout, self.first + row)[1][position])
+        return cite(line_of(self.path, self.layout, self._record(row))[1][position])
 
 
 def as_option(names: Sequence[str]) -> str:
