@@ -174,6 +174,37 @@ def predict(options: Options) -> None:
 
 
 @takes(
+    "explain",
+    argument("model", str, "Model file, or models:/name@alias."),
+    argument("data", str, "Rows to explain, with labels or without: file, or name of a set."),
+    option("rows", str, None, "Rows of DATA, counted from 1: 3, 1-5, 2,7-9 or all; default the first five."),
+    option("background", str, None, "File or set whose rows decisions are compared with; default all of DATA."),
+    option("backgrounds", int, 100, "Most rows of it, drawn by --seed if there are more.", min=1),
+    option("of", str, None, "Class or output whose decision is explained; default the predicted class of each row."),
+    option("top", int, 10, "Columns that are shown.", min=1),
+    option("vectors", int, 3, "Support vectors that are shown of each row.", min=0),
+    option("flip", bool, False, "Find the nearest change of each row that gives it another label."),
+    option("fix", list[str], [], "COL,...: columns that --flip leaves as they are; repeatable."),
+    option("few", bool, False, "Have --flip change few columns, rather than stay near."),
+    option("to", str, None, "The label that --flip is to reach."),
+    option("shuffle", int, None, "Permutation importance, too: shuffle each column so often; needs labels.", min=1),
+    option(
+        "nodes", int, None, "Most nodes of quadrature; default as many as are exact, or lose less than 1e-9.", min=1
+    ),
+    option("seed", int, 0, "Seed of all that is drawn.", min=0),
+    option("plot", str, None, "Picture of the columns that matter and of the first row: .png, .svg or .pdf."),
+)
+def explain(options: Options) -> None:
+    """What each column of DATA contributes to the decisions of MODEL: exact Shapley values (rbf, laplacian, linear).
+
+    Of up to five rows each is shown, with the support vectors that decided; of more, the columns that matter over all.
+    """
+    from svmkit.cli.evaluating import explaining
+
+    explaining.perform(options)
+
+
+@takes(
     "check",
     argument("name", str, "Name of a plugin; default all in the files of --plugin.", None),
     option("kind", str, None, "solver, kernel, loss, sampler or engine, where the name alone is not clear."),

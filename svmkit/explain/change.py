@@ -42,12 +42,22 @@ class Change:
     before, after : object
         The labels.
     cells : dict of str to (object, object)
-        The columns that changed, with their values before and after, as a table has them.
+        The columns that changed, with their values before and after, as a table has them, the largest changes first.
     distance : float
         The Euclidean distance in the features after scaling; of a model without scaling, in standard deviations of the
         background.
     bound : float
         No row nearer than this has another label, whatever its columns; 0.0 where none is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import fit
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> explanation = fit(X, ["a", "a", "b", "b"]).model.explain(X[:1], background=X)
+    >>> change = explanation.change()
+    >>> str(change.before), str(change.after), list(change.cells)
+    ('a', 'b', ['column 1'])
     """
 
     row: np.ndarray
@@ -66,6 +76,7 @@ def find_change(
     *,
     fix: tuple[str, ...] = (),
     to: Any = None,
+    few: bool = False,
 ) -> Change | None:
     """Return the nearest change of a row that was found to give it another label; None if none was found.
 
@@ -86,6 +97,8 @@ def find_change(
         Columns that keep their values.
     to : object, default=None
         The label to reach; None is any other.
+    few : bool, default=False
+        Whether to change few columns rather than to stay near.
 
     Raises
     ------
@@ -102,7 +115,7 @@ def find_change(
             "a change of the label needs a model of classes or outliers: a quantity has no label to change"
         )
     search = _Search(model, players, _dense(x)[0], _dense(background), frozenset(map(players.number, fix)), to)
-    return search.run()
+    return search.run(few)
 
 
 class _Search:
@@ -159,18 +172,20 @@ class _Search:
         gaps = np.where(np.isnan(self.x), 0.0, (rows - self.x) / self.unit)
         return np.sqrt(np.square(gaps).sum(axis=-1))
 
-    def run(self) -> Change | None:
-        """Return the nearest change that was found."""
+    def run(self, few: bool) -> Change | None:
+        """Return the nearest change that was found, or that of the fewest columns."""
         others = self.pool[self.flips(self.pool)]
         if not len(others):
             return None
         nearest = np.argsort(self.distance(others), kind="stable")[:STARTS]
-        found = [self.approach(others[i]) for i in nearest]
-        best = min(found, key=lambda row: (float(self.distance(row)), int(self.list_changed(row).size)))
+        found = [self.contract(self.restore(others[i])) if few else self.approach(others[i]) for i in nearest]
+        best = min(found, key=lambda row: (few * len(self.list_changed(row)), float(self.distance(row))))
         best = self.shorten(best)
         after = self.predict(best[None])[0]
         old, new = self.players.cells(self.x[None])[0], self.players.cells(best[None])[0]
-        cells = {self.players.names[p]: (old[p], new[p]) for p in self.list_changed(best).tolist()}
+        players = self.list_changed(best).tolist()
+        players.sort(key=lambda p: -float(self.distance(np.where(self.players.owner == p, best, self.x))))
+        cells = {self.players.names[p]: (old[p], new[p]) for p in players}
         return Change(best, self.before, after, cells, float(self.distance(best)), self.bound)
 
     def approach(self, start: np.ndarray) -> np.ndarray:
@@ -265,8 +280,8 @@ class _Search:
         if model.kernel.form is None or (model.preprocessing.imputing is not None and np.isnan(row).any()):
             return None
         coef = model.machine.class_coefficients
-        place = {label: k for k, label in enumerate(model.classes.tolist())}
-        new, old = (place[label.item()] for label in (self.predict(row[None])[0], self.before))
+        place = {str(label): k for k, label in enumerate(model.classes)}
+        new, old = (place[str(label)] for label in (self.predict(row[None])[0], self.before))
         ours = coef[:, 0] if coef.shape[1] == 1 else coef[:, new] - coef[:, old]
         x, vectors = store_alike(model.preprocessing.apply(row[None]), model.vectors)
         gradient = gradients(model.kernel, x, vectors, ours)[0, : len(row)]

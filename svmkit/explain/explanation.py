@@ -144,7 +144,7 @@ class Explanation:
         at = self.function_of(row) if function is None else self.number(function)
         return find_vectors(self.model, self.players, self.row(row), at, most)
 
-    def change(self, row: int = 0, *, fix: Sequence[str] = (), to: Any = None) -> Change | None:
+    def change(self, row: int = 0, *, fix: Sequence[str] = (), to: Any = None, few: bool = False) -> Change | None:
         """Return the nearest change that was found to give a row another label, as the model predicts it.
 
         Parameters
@@ -155,6 +155,8 @@ class Explanation:
             Columns that keep their values.
         to : object, default=None
             The label to reach; None is any other.
+        few : bool, default=False
+            Whether to change few columns rather than to stay near.
 
         Returns
         -------
@@ -166,7 +168,7 @@ class Explanation:
         InputError
             The model predicts quantities or several labels, or there is no such row, column or label.
         """
-        return find_change(self.model, self.players, self.row(row), self.background, fix=tuple(fix), to=to)
+        return find_change(self.model, self.players, self.row(row), self.background, fix=tuple(fix), to=to, few=few)
 
     def row(self, row: int) -> Any:
         """Return a row that is explained, (1, n_features); raise InputError if there is none of that place."""

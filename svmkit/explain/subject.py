@@ -18,6 +18,10 @@ class Decisions(Protocol):
     """The functions that are explained: one, or one for each class or output. `svmkit.model.machines` has them."""
 
     @property
+    def coefficients(self) -> np.ndarray:
+        """The coefficient of each vector in each decision, float64 (n_sv, n_decisions)."""
+
+    @property
     def class_coefficients(self) -> np.ndarray:
         """The coefficient of each vector in each function, float64 (n_sv, n_functions)."""
 
@@ -41,6 +45,8 @@ class Subject(Protocol):
     @property
     def n_support(self) -> np.ndarray: ...
     @property
+    def intercept(self) -> np.ndarray: ...
+    @property
     def n_features(self) -> int: ...
     @property
     def preprocessing(self) -> Preprocessing: ...
@@ -58,6 +64,9 @@ class Subject(Protocol):
     def machine(self) -> Decisions: ...
     def decision_function(self, X: Any, *, n_threads: int | None = None) -> np.ndarray:
         """Return the decisions."""
+
+    def labels(self, decision: np.ndarray) -> np.ndarray:
+        """Return the labels that decisions stand for, or quantities."""
 
     def predict(self, X: Any, *, n_threads: int | None = None) -> np.ndarray:
         """Return labels or quantities."""

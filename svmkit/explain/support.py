@@ -15,7 +15,17 @@ SHORTEST = {4: 6, 8: 12}  # digits of a value that was scaled and is scaled back
 
 
 class Vector(NamedTuple):
-    """A support vector, and its term of the decision at a row."""
+    """A support vector, and its term of the decision at a row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit import fit
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> vector = fit(X, ["a", "a", "b", "b"]).model.explain(X[:1]).vectors(most=1)[0]
+    >>> vector.label, vector.cells
+    ('a', (0.0,))
+    """
 
     place: int  # among the vectors of the model
     label: str | None  # the class of the training row, where the task has classes

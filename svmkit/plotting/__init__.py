@@ -1,6 +1,6 @@
-"""Plots of histories, of decisions over two features, and of the reliability of probabilities.
+"""Plots of histories, of decisions over two features, of explanations, and of the reliability of probabilities.
 
-It may import `errors`, `runtime`, `data`, `solver` and `model`.
+It may import `errors`, `runtime`, `data`, `solver`, `explain` and `model`.
 """
 
 import lazy_loader as lazy

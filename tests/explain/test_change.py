@@ -126,6 +126,16 @@ def test_outliers_and_sparse_rows():
     assert model.predict(sp.csr_array(change.row[None]))[0] == change.after != change.before
 
 
+def test_few_columns_and_labels_that_are_objects():
+    data = load("wine")
+    model = fit(data.X, data.y.astype(object), scale="standard").model
+    explanation = model.explain(data.X[:2], data.X)
+    for r in range(2):
+        near, few = explanation.change(r), explanation.change(r, few=True)
+        assert len(few.cells) < len(near.cells) and near.distance <= few.distance
+        assert model.predict(few.row[None])[0] == few.after != few.before
+
+
 def test_bad_input():
     explanation = fit(X, ROUND).model.explain(X[:2], X)
     with pytest.raises(InputError, match=r"no column is called 'colum 1' \(did you mean column 1"):

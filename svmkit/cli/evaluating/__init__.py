@@ -1,1 +1,1 @@
-"""`svmkit evaluate` and `svmkit predict`: the quality of a model on rows with labels, and its answers on others."""
+"""`svmkit evaluate`, `predict` and `explain`: the quality of a model on rows with labels, its answers, and why."""
