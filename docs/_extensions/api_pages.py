@@ -23,6 +23,7 @@ PACKAGES = [
     "svmkit.tune",
     "svmkit.choice",
     "svmkit.compare",
+    "svmkit.explain",
     "svmkit.plotting",
     "svmkit.solver",
     "svmkit.problems",

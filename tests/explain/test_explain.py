@@ -148,6 +148,24 @@ def test_sparse_rows():
     )
 
 
+def test_single_precision():
+    A = X.astype(np.float32)
+    model = fit(A, TWO, scale="standard").model
+    explanation = model.explain(A[:3], A[10:16])
+    assert explanation.values.dtype == np.float64 and explanation.residual < 1e-5
+    np.testing.assert_allclose(
+        explanation.values, fit(X, TWO, scale="standard").model.explain(X[:3], X[10:16]).values, atol=1e-2
+    )
+
+
+def test_columns_of_a_frame_name_the_columns():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["a", "b", "c", "d"])
+    explanation = fit(frame, TWO).model.explain(frame[:2], frame)
+    assert explanation.names == ("a", "b", "c", "d")
+    np.testing.assert_array_equal(explanation.values, fit(X, TWO).model.explain(X[:2], X).values)
+
+
 def test_the_background_is_drawn_by_its_seed():
     model = fit(X, TWO).model
     drawn = model.explain(X[:2], X, n_background=10, seed=3)

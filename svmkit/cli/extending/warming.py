@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit import plugins
+from svmkit.explain.shapley import product_values
 from svmkit.kernels.engines import few
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
@@ -47,6 +48,7 @@ def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], objec
         if any(solver.regression_for(kernel) for kernel in (Linear(), RBF(0.5))):
             yield f"regression, solver {solver.name}", partial(_regress, solver)
     yield "three classes", _share
+    yield "explanations", _explain
     for dtype in (np.float64, np.float32):
         for name, storage in (("dense", np.ascontiguousarray), ("sparse", sp.csr_array)):
             for rows in (np.float64, np.float32):
@@ -103,6 +105,12 @@ def _share() -> None:
         gram = three.subproblem(0).gram
         gram.row(0)
         gram.matvec(np.ones(4), np.arange(4), dtype=gram.dtype)
+
+
+def _explain() -> None:
+    """Compute the contributions of columns."""
+    X, y = data()
+    product_values(RBF(0.5), X[:2], X[2:4], X[:4], y[:4, None], np.arange(X.shape[1]))
 
 
 def _solve(solver: Solver) -> None:
