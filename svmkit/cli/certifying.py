@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
 
 from svmkit.cli.common import emit, load_model, note, rows
 from svmkit.cli.option_table import Options, argument, option, takes
 from svmkit.cli.options import class_weights
 from svmkit.errors import InputError
-from svmkit.model.model import SVMModel
 
 if TYPE_CHECKING:
     from svmkit.data import Dataset
@@ -43,6 +42,7 @@ def certify(options: Options) -> None:
     The problem is posed as its software poses it. Exit 1 if --tol is given and not met.
     """
     from svmkit import referee
+    from svmkit.model.model import SVMModel
     from svmkit.runtime import files
 
     if options.polish:
@@ -83,6 +83,7 @@ def _load(options: Options) -> Any:
 def _rows_for(model: Any, options: Options) -> Dataset:
     """Return the data in the form that a model of svmkit was trained on, or as an estimator takes them."""
     from svmkit.data import load
+    from svmkit.model.model import SVMModel
 
     reading = options.reading
     if not isinstance(model, SVMModel):
@@ -164,7 +165,7 @@ def _decisions(verdict: Verdict) -> list[tuple[str, str]]:
     """Return a line for each of several decisions, the worst ones where there are many."""
     if len(verdict.rulings) < 2:
         return []
-    ordered = sorted(verdict.rulings, key=lambda one: -np.inf if one.gap is None else -one.gap)[:MOST]
+    ordered = sorted(verdict.rulings, key=lambda one: -math.inf if one.gap is None else -one.gap)[:MOST]
     gaps = ["not known" if one.gap is None else f"{one.gap:.2g}" for one in ordered]
     lines = [(one.name, f"P {one.primal:.8g}, gap {gap}") for one, gap in zip(ordered, gaps, strict=True)]
     more = len(verdict.rulings) - len(ordered)

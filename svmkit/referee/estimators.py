@@ -312,7 +312,6 @@ def read_logistic(estimator: Any, kind: str, rows: Rows) -> Foreign:
         Objective(make_loss("logistic", "classify"), bias, penalty),
         C=C,
         class_weight=_balance(estimator, model.classes, rows, True),
-        of_positives=solver == "liblinear",
         claim=_claim(estimator, f"a rule of the solver {solver}"),
         predict=estimator.predict,
     )
