@@ -141,10 +141,12 @@ def evaluate(options: Options) -> None:
     failure = report.draw(evaluated, plot) if plot else None
     result = {"model": options.model, **evaluated.result(), "n_support": int(model.n_support.sum())}
     result |= {"predict_s": evaluated.seconds, "plot": None if failure else plot}
+    cover = task_named(model.task).cover(model, test, options.threads)
+    result |= {} if cover is None else {"sets": cover.result()}
     if options.json:
         emit(result)
     else:
-        report.show(evaluated, result)
+        report.show(evaluated, result, cover)
     if failure:
         raise failure
 
@@ -157,6 +159,7 @@ def evaluate(options: Options) -> None:
         "out", str, None, "Write here instead of stdout (-): .csv and .tsv with a header, .parquet, else plain lines."
     ),
     option("decision", bool, False, "Margins, tab-separated, instead of labels; of quantities the same."),
+    option("sets", bool, False, "Sets of classes, or both ends of intervals, as CSV, of a model that has them."),
     option("proba", bool, False, "Probabilities of the classes, tab-separated, of a model that has them."),
     option("keep", list[str], [], "COL,...: columns of DATA to write before the predictions, such as an ID, as CSV."),
     option("append", bool, False, "Write all columns of DATA before the predictions, as CSV."),
@@ -168,6 +171,13 @@ def predict(options: Options) -> None:
     A file .csv, .tsv or .parquet has a header: prediction, or the names of the classes or outputs. With --keep or
     --append so has the CSV on stdout. A row that was skipped has an empty prediction.
     """
+    if options.decision + options.proba + options.sets > 1:
+        raise InputError("give --decision, --proba or --sets, one of them")
+    if options.sets:
+        from svmkit.cli.evaluating.sets import predict_sets
+
+        predict_sets(options)
+        return
     from svmkit.cli.evaluating import predictions
 
     predictions.run(options)

@@ -105,6 +105,13 @@ def load_for(model: SVMModel, options: Any, *, labelled: bool = True, reading: R
 
     Under --strict, an svmlight file with features that the model does not know is refused; else the data have these
     features, with a warning, and `SVMModel.widened` gives the model for them.
+
+    Parameters
+    ----------
+    model, options : SVMModel, Options
+        The model, and the options of the command.
+    labelled, reading : bool, Reading
+        As for `svmkit.load`.
     """
     from svmkit.data import load
 

@@ -180,14 +180,15 @@ _RUN = _panel(
     _row("train tune", "n_features", int, None, "Columns of an svmlight set whose last ones may be empty.", min=1),
     _row("train tune compare curve certify info", "label", str, None, "Label column of a table: name or position."),
     _row("train tune compare curve certify info", "decimal", str, None, "Decimal mark of a table: . or ,"),
-    _row("evaluate predict explain", "decimal", str, None, "Decimal mark of a table: . or , (default: as in training)."),
+    _row("evaluate predict explain", "decimal", str, None, "Decimal mark of a table: . or , (default: that of "
+         "training)."),
     _row("train tune compare curve certify info", "encoding", str, None, "Character encoding of a table; default "
          "utf-8."),
     _row("evaluate predict explain", "encoding", str, None, "Character encoding of a table; default: as in training."),
     _row("train tune compare curve certify info evaluate predict explain", "na", list[str], [], "TEXT,...: cells of a "
          "table without a value, besides empty ones, NA, NaN, null, None and ?; a model remembers them."),
-    _row("evaluate explain", "on_error", str, None, "At a cell that the model cannot read: stop (default), skip the row, "
-         "or impute (of a model that fills holes)."),
+    _row("evaluate explain", "on_error", str, None, "At a cell that the model cannot read: stop (default), skip the "
+         "row, or impute (of a model that fills holes)."),
     _row("predict", "on_error", str, None, "At a cell that the model cannot read: stop (default), skip the row, whose "
          "prediction is empty, or impute (of a model that fills holes)."),
     _row("evaluate predict explain", "allow_missing", bool, False, "Take columns that a table lacks as holes."),
@@ -267,6 +268,9 @@ _MODEL = _panel(
          "pair; ovr, one for each class against the rest; crammer_singer, one for all (linear kernel)."),
     _row("train tune compare", "calibrate", str, None, "Probabilities: sigmoid, or isotonic for many rows; fitted to "
          "decisions of five folds, and kept in the model."),
+    _row("train", "conformal", float, None, "Share of new rows that sets may miss, as 0.1: predict --sets prints sets "
+         "of classes, or intervals; a quarter of the rows is held out of training for it."),
+    _row("train", "conformal_by", str, None, "class: the share holds of the rows of each class."),
     _row("train tune", "relevance", str, None, "learned: weights of the columns from the gradients of the model, where "
          "three folds find them better; tune learns them for its best candidate. Without --scale: standard, "
          "of sparse data maxabs."),

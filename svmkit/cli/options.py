@@ -29,6 +29,7 @@ NOT_OF_A_STREAM = {
     "tune": "a stream cannot be divided into folds: leave --tune out",
     "multiclass": "a stream trains class pairs: leave --multiclass out",
     "calibrate": "a stream cannot be divided into the folds of a calibration: leave --calibrate out",
+    "conformal": "rows cannot be held out of a stream: leave --conformal out",
     "relevance": "a stream cannot be divided into the folds that choose a relevance: leave --relevance out",
     "impute": "the lines of a stream have no holes: leave --impute out",
     "label": "the lines of a stream begin with their label: leave --label out",
@@ -45,6 +46,7 @@ NOT_OF_A_CLUSTER = {
     "max_support": "support vectors are not limited on a cluster: leave --max-support out",
     "device": "the workers of a cluster compute on their CPUs: leave --device out",
     "calibrate": "a calibration is not available on a cluster: leave --calibrate out",
+    "conformal": "rows are not held out on a cluster: leave --conformal out",
     "relevance": "relevance is not learnt on a cluster: leave --relevance out",
     "impute": "holes are not filled on a cluster: fill them in the parts, and leave --impute out",
     "nu": "nu-SVC is not available on a cluster: leave --nu out",
@@ -73,6 +75,7 @@ NOT_OF_RANKS = {
         "class_weight": "is for classes",
         "multiclass": "is for classes",
         "calibrate": "is for classes",
+        "conformal": "is for classes, quantities and outliers",
         "nu": "is for classes, quantities and outliers",
         "scheduler": "has no solver that ranks",
     }.items()

@@ -71,6 +71,12 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         `predict` then returns the class of the highest probability. It is fitted to the decisions of the folds of
         `cv`, each by a model of the others, so that training takes some two to five times as long. Class weights move
         the models, and not what a probability means: samples count in the calibration with their sample weights alone.
+    conformal : float, default=None
+        The share of new samples that sets may miss, in (0, 1): `predict_sets` exists then, and returns sets of
+        classes that hold the label of at least 1 - conformal of them. A random quarter of the samples is held out of
+        training for it.
+    conformal_by : {"class"}, default=None
+        Whether the share holds of the samples of each class: a quarter of each is held out then.
 
     Attributes
     ----------
@@ -122,6 +128,8 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
     decision_function_shape: str = "ovr"
     multiclass: str = "ovo"
     calibration: str | None = None
+    conformal: float | None = None
+    conformal_by: str | None = None
     cv: Any = 5
     metric: Any = None
     verbose: int = 0

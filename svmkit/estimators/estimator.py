@@ -97,6 +97,12 @@ def require_stream(estimator: Any, name: str) -> None:
         raise Lacking(f"no {name}: {error}") from None
 
 
+def _require_conformal(estimator: Any, name: str) -> None:
+    """Raise an AttributeError that says how to get sets unless the estimator has them."""
+    if getattr(estimator, "conformal", None) is None:
+        raise Lacking(f"no {name} without a share of samples that sets may miss: give conformal=0.1")
+
+
 def _require_linear(estimator: Any, name: str) -> None:
     """Raise an AttributeError unless the kernel, of the model if there is one, is linear."""
     model = getattr(estimator, "model_", None)
@@ -349,6 +355,8 @@ class SVMEstimator(BaseEstimator):
         fitted, online = getattr(self, "model_", None), getattr(self, "_online", None)
         method = resolve(self._settings(), self.task)
         settings = method.settings
+        if settings.conformal is not None:
+            raise InputError("rows cannot be held out of a stream: leave conformal out")
         X = as_features(self._read(X, y, method, {})[0]) if fitted is None else features_to_predict(self, X)
         if settings.relevance is not None:
             raise InputError("a stream cannot be divided into folds that choose a relevance: leave relevance out")
@@ -389,6 +397,25 @@ class SVMEstimator(BaseEstimator):
         self.bound_ = trained.dual_objective
         self.certificate_: Any = [s.certificate for s in trained.solutions]
         self.history_: Any = [s.history for s in trained.solutions]
+
+    @only_where(_require_conformal)
+    def predict_sets(self, X, *, alpha: float | None = None) -> np.ndarray:
+        """Predict sets that hold the truth of new samples, as `SVMModel.predict_sets` does.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples.
+        alpha : float, default=None
+            The share of the samples that sets may miss; None is `conformal`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), bool; of quantities (n_samples, 2) or (n_samples, n_outputs, 2)
+            Which classes are in the set, or both ends of an interval.
+        """
+        X = features_to_predict(self, X)
+        return self.model_.predict_sets(X, alpha=alpha, n_threads=self.n_threads)
 
     @only_where(require_callbacks)
     def set_callbacks(self, *callbacks: Any) -> Any:

@@ -41,6 +41,9 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
         scores are outliers, as many as weigh at most this share.
     kernel : str, Kernel or callable, default="rbf"
         The kernel. A callable f(X, Z) returns the kernel values (rows of X, rows of Z).
+    conformal : float, default=None
+        The share of normal new samples that may be called outliers, in (0, 1): `predict_sets` exists then, and says
+        which are. A random quarter of the samples is held out of training for it.
 
     Attributes
     ----------
@@ -120,6 +123,7 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
     n_threads: int | None = None
     device: str | None = None
     random_state: Any = 0
+    conformal: float | None = None
     verbose: int = 0
 
     def fit(self, X, y=None, sample_weight=None) -> SVMOneClass:

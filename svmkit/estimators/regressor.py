@@ -51,6 +51,10 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
     nu : float, default=None
         Trains nu-SVR instead, by smo, fcsmo or auto: an upper bound of the fraction of samples outside of the tube, and
         a lower bound of that of support vectors, 0 < nu <= 1. Training finds epsilon; the parameter has no effect.
+    conformal : float, default=None
+        The share of new samples that sets may miss, in (0, 1): `predict_sets` exists then, and returns
+        intervals that hold the target of at least 1 - conformal of them. A random quarter of the samples is held out of
+        training for it.
 
     Attributes
     ----------
@@ -103,6 +107,7 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
     device: str | None = None
     random_state: Any = 0
     warm_start: bool = False
+    conformal: float | None = None
     cv: Any = 5
     metric: Any = None
     verbose: int = 0

@@ -23,6 +23,7 @@ from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.functions import Precomputed
 from svmkit.model.calibration import Calibration, from_file, weighed_classes
+from svmkit.model.conformal import Conformal
 from svmkit.model.one_vs_rest import MODES
 from svmkit.runtime import files
 from svmkit.tasks import TASKS, task_named
@@ -132,6 +133,9 @@ def save_model(path: str | os.PathLike, parts: dict[str, Any]) -> None:
         header |= {"version": 2, "calibration": calibration.kind}
     if parts["outputs"]:
         header |= {"version": 3, "outputs": list(parts["outputs"]), "non_crossing": parts["non_crossing"]}
+    if parts["conformal"] is not None:
+        arrays |= parts["conformal"].arrays()
+        header |= parts["conformal"].header()
     write(path, arrays, header, "model")
 
 
@@ -168,6 +172,7 @@ def load_model(path: str | os.PathLike) -> dict[str, Any]:
             "calibration": from_file(header, arrays, arrays["intercept"].size),
             "outputs": tuple(header.get("outputs", ())),
             "non_crossing": header.get("non_crossing", False),
+            "conformal": Conformal.from_file(header, arrays),
         }
         _require_valid(parts)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, MemoryError) as error:
@@ -198,6 +203,8 @@ def _require_valid(parts: dict[str, Any]) -> None:
     task = TASKS[parts["task"]]
     if not (task.has_classes or task.has_labels) and parts["calibration"] is not None:
         raise ValueError("only a classifier has a calibration")
+    if task.sets is None and parts["conformal"] is not None:
+        raise ValueError("there are no sets of its answers")
     outputs, sorts = parts["outputs"], parts["non_crossing"]
     if not all(isinstance(name, str) for name in outputs) or len(outputs) == 1 or not isinstance(sorts, bool):
         raise ValueError("its outputs are not known")

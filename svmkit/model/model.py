@@ -23,6 +23,7 @@ from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.losses.base import Loss
 from svmkit.model import file
 from svmkit.model.calibration import Calibration
+from svmkit.model.conformal import Conformal
 from svmkit.model.machines import ClassFunctions, ClassPairs, Machine, OneFunction, Outputs, rounded
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime import mapping, threads
@@ -92,6 +93,8 @@ class SVMModel:
         (n_outputs,), and predictions have a column for each. None where there is one prediction a row.
     non_crossing : bool, default=False
         Whether `predict` sorts the outputs of each row, so that no quantile lies above a later one.
+    conformal : Conformal, default=None
+        The misfits of held-out rows, of which `predict_sets` makes sets.
 
     Examples
     --------
@@ -117,6 +120,7 @@ class SVMModel:
     calibration: Calibration | None = None
     outputs: tuple[str, ...] = ()
     non_crossing: bool = False
+    conformal: Conformal | None = None
 
     def __repr__(self) -> str:
         """Return what the model is in a few lines, whatever the number of its vectors."""
@@ -382,6 +386,44 @@ class SVMModel:
             The model has no calibration, or X cannot be used.
         """
         return rounded(np.exp(self.predict_log_proba(X, n_threads=n_threads, device=device)))
+
+    def predict_sets(
+        self, X, *, alpha: float | None = None, n_threads: int | None = None, device: str | None = None
+    ) -> np.ndarray:
+        """Predict sets that hold the truth of at least 1 - alpha of new rows, if these come from where the training
+        rows came from.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            As for `decision_function`.
+        alpha : float, default=None
+            The share of the rows that sets may miss, in (0, 1); None takes that of the training.
+        n_threads : int or None, default=None
+            The number of threads; None uses all.
+        device : str, default=None
+            As for `decision_function`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), bool; of quantities (n_samples, 2) or (n_samples, n_outputs, 2)
+            Which of `classes` are in the set; or both ends of an interval, float64, infinite where too few rows were
+            held out for this alpha. A detector of outliers has either -1 or 1 in a set, and alpha bounds the share of
+            normal rows that are called outliers.
+
+        Raises
+        ------
+        InputError
+            The model has no sets, or X or alpha cannot be used.
+        """
+        sets = task_named(self.task).sets
+        if self.conformal is None or sets is None:
+            raise InputError(
+                "the model has no sets: train it with a share of rows that they may miss (conformal=0.1, or svmkit "
+                "train --conformal 0.1)"
+            )
+        radii = self.conformal.radii(alpha)
+        return sets.select(self, self.decision_function(X, n_threads=n_threads, device=device), radii)
 
     def predict_log_proba(self, X, *, n_threads: int | None = None, device: str | None = None) -> np.ndarray:
         """Predict the logarithms of `predict_proba`, which are finite where a probability is too small for a number.

@@ -17,6 +17,7 @@ from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.scoring.accuracy import comparable
 from svmkit.scoring.evaluations.base import Evaluation
+from svmkit.tasks.sets import Cover, Sets
 
 
 class Answers(NamedTuple):
@@ -107,6 +108,8 @@ class Task(ABC):
         Whether training needs labels or targets.
     evaluation : type of Evaluation
         What is measured of predictions, and how reports tell of it.
+    sets : Sets or None
+        How sets are made that cover (`conformal`); None where there are none.
     metric : str
         The metric by which models are compared unless another one is given, by scikit-learn's name.
     kernel : str or None
@@ -134,6 +137,7 @@ class Task(ABC):
     has_labels: ClassVar[bool] = False
     is_supervised: ClassVar[bool] = True
     evaluation: ClassVar[type[Evaluation]]
+    sets: ClassVar[Sets | None] = None
     metric: ClassVar[str]
     kernel: ClassVar[str | None] = None
     losses: ClassVar[tuple[str, ...]] = ("hinge", "squared_hinge")
@@ -179,6 +183,19 @@ class Task(ABC):
             The number of threads; None uses all.
         """
         return self.evaluation.predict(model, test, n_threads)
+
+    def cover(self, model: Any, test: Dataset, n_threads: int | None = None) -> Cover | None:
+        """Return how often the sets of a model hold the truth of rows; None for a model without sets.
+
+        Parameters
+        ----------
+        model, test, n_threads : optional
+            As for `evaluate`.
+        """
+        if model.conformal is None or self.sets is None:
+            return None
+        sets = model.predict_sets(test.X, n_threads=n_threads)
+        return self.sets.cover(model, sets, test.truth, model.conformal.alpha)
 
     def outputs(self, answers: Answers, method: Any) -> tuple[Output, ...]:
         """Return what each output of a model learns; none where the answers are one column, and the loss is one.

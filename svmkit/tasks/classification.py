@@ -10,6 +10,7 @@ from svmkit.data.prepare.labels import encode_labels
 from svmkit.scoring.evaluations.base import Evaluation
 from svmkit.scoring.evaluations.classes import ClassEvaluation
 from svmkit.tasks.base import Answers, Task
+from svmkit.tasks.sets import ClassSets, Sets
 
 SCHEMES = "ovo", "ovr", "crammer_singer"
 """The subproblems of more than two classes, by the values of the option `multiclass`."""
@@ -31,6 +32,7 @@ class Classification(Task):
     machine: ClassVar[str] = "a classifier"
     has_classes: ClassVar[bool] = True
     evaluation: ClassVar[type[Evaluation]] = ClassEvaluation
+    sets: ClassVar[Sets | None] = ClassSets()
     metric: ClassVar[str] = "accuracy"
 
     def encode(self, y: Any, n_samples: int) -> Answers:

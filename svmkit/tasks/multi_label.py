@@ -12,6 +12,7 @@ from svmkit.scoring.evaluations.base import Evaluation
 from svmkit.scoring.evaluations.labels import LabelEvaluation
 from svmkit.tasks.base import Answers, Output, Task, held_numbers
 from svmkit.tasks.classification import Classification
+from svmkit.tasks.sets import Sets
 
 
 class MultiLabel(Classification):
@@ -30,10 +31,12 @@ class MultiLabel(Classification):
     machine: ClassVar[str] = "a classifier of several labels"
     has_classes: ClassVar[bool] = False
     evaluation: ClassVar[type[Evaluation]] = LabelEvaluation
+    sets: ClassVar[Sets | None] = None
     has_labels: ClassVar[bool] = True
     refuses: ClassVar[Mapping[str, str]] = {
         "class_weight": "is for one label a row",
         "calibration": "is for one label a row",
+        "conformal": "is for one label a row",
     }
 
     def encode(self, y: Any, n_samples: int) -> Answers:

@@ -16,6 +16,7 @@ from svmkit.problems.simplex import SimplexQP
 from svmkit.scoring.evaluations.base import Evaluation
 from svmkit.scoring.evaluations.classes import OutlierEvaluation
 from svmkit.tasks.base import Answers, Task
+from svmkit.tasks.sets import OutlierSets, Sets
 
 CLASSES = np.array([-1, 1])  # outliers, and all others
 NU = 0.1  # nu unless it is given
@@ -38,6 +39,7 @@ class OneClass(Task):
     machine: ClassVar[str] = "a detector of outliers"
     is_supervised: ClassVar[bool] = False
     evaluation: ClassVar[type[Evaluation]] = OutlierEvaluation
+    sets: ClassVar[Sets | None] = OutlierSets()
     metric: ClassVar[str] = "balanced_accuracy"
     refuses: ClassVar[Mapping[str, str]] = {
         "class_weight": "is for classes",

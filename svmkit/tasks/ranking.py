@@ -40,6 +40,7 @@ class Ranking(Task):
     refuses: ClassVar[Mapping[str, str]] = {
         "class_weight": "is for classes",
         "calibration": "is for classes (a ranker has no probabilities)",
+        "conformal": "is for classes, quantities and outliers",
         "nu": "is for classes, regression and outliers",
     }
 

@@ -13,6 +13,7 @@ from svmkit.losses.by_name import make_loss
 from svmkit.scoring.evaluations.base import Evaluation
 from svmkit.scoring.evaluations.quantities import QuantityEvaluation
 from svmkit.tasks.base import Answers, Output, Task, held_numbers
+from svmkit.tasks.sets import IntervalSets, Sets
 
 
 class Regression(Task):
@@ -31,6 +32,7 @@ class Regression(Task):
     machine: ClassVar[str] = "a regression"
     has_targets: ClassVar[bool] = True
     evaluation: ClassVar[type[Evaluation]] = QuantityEvaluation
+    sets: ClassVar[Sets | None] = IntervalSets()
     metric: ClassVar[str] = "r2"
     losses: ClassVar[tuple[str, ...]] = ("epsilon_insensitive", "squared_epsilon_insensitive")
     refuses: ClassVar[Mapping[str, str]] = {

@@ -17,6 +17,7 @@ from svmkit.kernels.gram import Gram, parse_bytes
 from svmkit.losses.base import Loss
 from svmkit.losses.by_name import LIBLINEAR_NAMES, canonical_name, loss_names, make_loss
 from svmkit.model.calibration import require_kind
+from svmkit.model.conformal import require_alpha
 from svmkit.model.objective import describe_objective
 from svmkit.problems.base import Problem
 from svmkit.problems.risks.penalty import L1_RATIO, Penalty, make_penalty
@@ -68,6 +69,8 @@ class Settings:
     relevance: str | None = None  # "learned": weights of the columns, if cross-validation finds that they help
     memory: str | int = "1GB"
     calibration: str | None = None
+    conformal: float | None = None  # the share of rows that sets may miss
+    conformal_by: str | None = None  # "class": of the rows of each class
     stop: Criterion | Stop | None = None  # None is a gap of 1e-3
     sampler: str | Sampler | None = None
     seed: int = 0
@@ -85,6 +88,12 @@ class Settings:
             raise InputError(f"multiclass={self.multiclass!r} is not known; there are: {', '.join(SCHEMES)}")
         if self.calibration is not None:
             require_kind(self.calibration)
+        if self.conformal is not None:
+            require_alpha(self.conformal)
+        if self.conformal_by not in (None, "class"):
+            raise InputError(f"conformal_by={self.conformal_by!r} is not known: give class, or leave it out")
+        if self.conformal_by is not None and self.conformal is None:
+            raise InputError("conformal_by needs the share of rows that sets may miss: give conformal, too")
         if self.relevance not in (None, *RELEVANCES):
             known = ", ".join(RELEVANCES)
             raise InputError(f"relevance={self.relevance!r} is not known; there are: {known}, and None for none")
@@ -200,6 +209,8 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
     task.require(settings)
     if settings.multiclass != "ovo" and not task.has_classes:
         raise InputError(f"multiclass={settings.multiclass} is for classes: leave it out")
+    if settings.conformal_by is not None and not task.has_classes:
+        raise InputError(f"conformal_by={settings.conformal_by} is for classes: leave it out")
     if task.is_supervised and settings.loss is not None:
         loss = make_loss(settings.loss, task.loss_task, settings.loss_options, epsilon=settings.epsilon)
         settings = replace(settings, loss=loss)

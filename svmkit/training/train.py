@@ -16,6 +16,7 @@ from svmkit.scoring.metric import Metric
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.stopping import Criterion, Stop
+from svmkit.training.calibration.conformal import train_with_sets
 from svmkit.training.calibration.folds import calibrated
 from svmkit.training.callbacks import BeforeSolve, Callbacks, as_callbacks, displayed, write_end
 from svmkit.training.checkpoint import Checkpoint
@@ -60,6 +61,8 @@ def fit(
     watch: BeforeSolve | Callbacks | None = None,
     checkpoint: Checkpoint | None = None,
     calibration: str | None = None,
+    conformal: float | None = None,
+    conformal_by: str | None = None,
     verbose: int = 0,
 ) -> Fit:
     """Train a classifier for two classes or more, or a regression function.
@@ -145,6 +148,11 @@ def fit(
     calibration : {"sigmoid", "isotonic"}, default=None
         How decisions become probabilities (`SVMModel.predict_proba`): by a sigmoid or by a monotonous step function,
         fitted to decisions of models of five stratified folds on the samples that they have not seen. None is without.
+    conformal : float, default=None
+        The share of new rows that sets may miss, in (0, 1): `SVMModel.predict_sets` then returns sets of classes, or
+        intervals, that hold the truth of the others. A random quarter of the samples is held out of training for it.
+    conformal_by : {"class"}, default=None
+        Whether the share holds of the rows of each class.
     verbose : int, default=0
         1 shows the progress on stderr: a live line on a terminal or in a notebook, else a plain line now and then, and
         at the end one that stays. It changes nothing else, and shows no single solves beside a `watch`.
@@ -188,6 +196,8 @@ def fit(
         n_threads=n_threads,
         device=device_for(device, X),
         calibration=calibration,
+        conformal=conformal,
+        conformal_by=conformal_by,
     )
     return train(
         X,
@@ -265,6 +275,8 @@ def fit_prepared(
         method = resolve(replace(method, kernel=data.kernel), data.task)
     settings, callbacks = method.settings, as_callbacks(callbacks)
     given: dict[str, Any] = {"validation": validation, "metric": metric, "callbacks": callbacks}
+    if settings.conformal is not None:
+        return train_with_sets(fit_prepared, data, method, start=start, checkpoint=checkpoint, fold=fold, **given)
     if settings.relevance is not None:
         return train_with_relevance(fit_prepared, data, method, start=start, checkpoint=checkpoint, **given)
     if settings.calibration is not None:

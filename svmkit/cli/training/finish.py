@@ -113,6 +113,7 @@ def finish(
     result = _result(job, fitted, record, parts) | {
         "warning": warning,
         "relevance": _relevance(model),
+        **({"conformal": model.about["conformal"]} if "conformal" in model.about else {}),
         "compile_s": 0.0,  # those who know more replace it, as the next
         "curve": None,
         "model": keeper.out or (logged if options.register else None),

@@ -50,6 +50,7 @@ def report(outcome: Outcome, as_json: bool) -> None:
             ("time", f"{result['fit_s']:.2f} s{compiling}{values}"),
             *evaluation.training_rows(result),
             *_probabilities(result["calibration"]),
+            ("sets", describe_sets(result.get("conformal"))),
             *_relevance(result["relevance"]),
             ("picture", result.get("plot")),
             *(("" if k else "curve", line) for k, line in enumerate(curve_lines(result["curve"] or [], metric))),
@@ -125,6 +126,14 @@ def _probabilities(calibration: dict[str, Any] | None) -> list[tuple[str, str]]:
         each = ", ".join(f"{scores[name]:.4f} {part}" for part, scores in parts)
         said.append((words, f"{each} ({base_rate(parts[-1][1], name)})"))
     return said
+
+
+def describe_sets(conformal: dict[str, Any] | None) -> str | None:
+    """Return what sets promise, in words; None without sets."""
+    if conformal is None:
+        return None
+    of = " of each class" if conformal["by"] == "class" else ""
+    return f"hold the truth of {1.0 - conformal['alpha']:.0%} of new rows{of}, by {conformal['rows']:,} held-out rows"
 
 
 def _relevance(relevance: dict[str, Any] | None) -> list[tuple[str, str]]:

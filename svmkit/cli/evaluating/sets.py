@@ -1,0 +1,39 @@
+"""`svmkit predict --sets`: the set of each row as a line of CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from typing import Any
+
+import numpy as np
+
+from svmkit.cli.common import emit, load_for, load_model, note
+from svmkit.runtime import files
+
+
+def predict_sets(options: Any) -> None:
+    """Print or write the sets of a model on rows: the labels in each, or both ends of the interval of each output."""
+    model = load_model(options.model, options.tracking_uri)
+    rows = load_for(model, options, labelled=False)
+    sets = model.widened(rows.n_features).predict_sets(rows.X, n_threads=options.threads)
+    if sets.dtype == np.bool_:
+        named, lines = "sets", [model.classes[held].tolist() for held in sets]
+    else:
+        named, lines = "intervals", sets.reshape(len(sets), -1).tolist()
+    if options.json:
+        alpha = model.conformal.alpha if model.conformal is not None else None
+        emit({"model": options.model, "data": rows.name, "n": rows.n_samples, named: lines, "alpha": alpha})
+        if options.out is None:
+            return
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    for line in lines:
+        writer.writerow(line)
+    if options.out is None:
+        sys.stdout.write(stream.getvalue())
+        return
+    files.write(options.out, stream.getvalue().encode())
+    if not options.json:
+        note(f"{rows.n_samples:,} sets in {options.out}")

@@ -1,0 +1,63 @@
+"""`train --conformal`, `predict --sets` and the coverage in `evaluate`."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.cli import lopsided
+
+from svmkit.data import load
+from svmkit.model.model import SVMModel
+
+pytestmark = pytest.mark.usefixtures("alone")
+
+
+def test_sets_of_classes(svmkit):
+    path = lopsided()
+    done = svmkit("train", path, "--solver", "smo", "--conformal", 0.2, "--out", "m.model", "--no-track")
+    assert done.code == 0 and "hold the truth of 80% of new rows, by 100 held-out rows" in done.out
+    lines = svmkit("predict", "m.model", path, "--sets").out.splitlines()
+    sets, data, model = (
+        svmkit("predict", "m.model", path, "--sets", "--json").json,
+        load(path),
+        SVMModel.load("m.model"),
+    )
+    held = model.predict_sets(data.X)
+    assert len(lines) == 400 and lines == [",".join(labels) for labels in sets["sets"]] and sets["alpha"] == 0.2
+    assert [len(labels) for labels in sets["sets"]] == held.sum(axis=1).tolist()
+    found = svmkit("evaluate", "m.model", path, "--json").json["sets"]
+    truth = held[np.arange(400), np.searchsorted(model.classes, data.y)]
+    assert found["coverage"] == pytest.approx(truth.mean()) and found["mean_size"] == pytest.approx(held.sum(1).mean())
+    assert found["coverage_by_class"]["leave"] == pytest.approx(truth[data.y == "leave"].mean())
+    assert "(80% promised), least of class" in svmkit("evaluate", "m.model", path).out
+    plain = svmkit("train", path, "--solver", "smo", "--out", "p.model", "--no-track", "--json").json
+    assert "conformal" not in plain and "sets" not in svmkit("evaluate", "p.model", path, "--json").json
+
+
+def test_intervals_and_outliers(svmkit):
+    args = ("--conformal", 0.1, "--no-track", "--json")
+    done = svmkit("train", "diabetes", "--task", "regress", "--out", "m.model", *args)
+    assert done.json["conformal"] == {"alpha": 0.1, "by": None, "rows": 110}
+    assert svmkit("predict", "m.model", "diabetes", "--sets", "--out", "sets.csv").code == 0
+    low, high = np.loadtxt("sets.csv", delimiter=",").T
+    y = load("diabetes").y
+    found = svmkit("evaluate", "m.model", "diabetes", "--json").json["sets"]
+    assert found["coverage"] == pytest.approx(((low <= y) & (y <= high)).mean(), abs=1e-9) and found["coverage"] > 0.85
+    assert found["mean_size"] == pytest.approx((high - low).mean()) and found["coverage_by_class"] is None
+    rng = np.random.default_rng(0)
+    Path("n.csv").write_text("a,b\n" + "".join(f"{a:.4f},{b:.4f}\n" for a, b in rng.normal(size=(200, 2))))
+    assert svmkit("train", "n.csv", "--task", "outliers", "--out", "o.model", *args).code == 0
+    lines = svmkit("predict", "o.model", "n.csv", "--sets").out.split()
+    assert set(lines) == {"-1", "1"} and 0.8 < lines.count("1") / 200 < 1.0
+
+
+def test_what_is_refused(refused):
+    refused(["--conformal", "rank"], "train", "q.svm", "--task", "rank", "--conformal", 0.1, "--no-track")
+    refused(["conformal=2"], "train", "iris", "--conformal", 2, "--no-track")
+    refused(["conformal_by"], "train", "diabetes", "--task", "regress", "--conformal", 0.1, "--conformal-by", "class")
+
+
+def test_a_model_without_sets_is_refused(train, refused):
+    train("iris", "--solver", "smo", "--out", "m.model")
+    refused(["has no sets"], "predict", "m.model", "iris", "--sets")
+    refused(["one of them"], "predict", "m.model", "iris", "--sets", "--proba")
