@@ -215,8 +215,38 @@ def test_code_for_many_pairs_finds_the_same_bits(name, budget, wide, monkeypatch
         np.testing.assert_array_equal(ours.certificate.gradient, theirs.certificate.gradient)
         assert [p.n_iter for p in ours.history] == [p.n_iter for p in theirs.history]
         assert [p.gap for p in ours.history] == [p.gap for p in theirs.history]
+        for column in ("objective", "n_support", "kernel_values"):
+            assert [getattr(p, column) for p in ours.history] == [getattr(p, column) for p in theirs.history], column
     np.testing.assert_array_equal(many.model.coef, single.model.coef)
     assert many.kernel_values == single.kernel_values
+
+
+@pytest.mark.parametrize("guard", [10**12, -(10**12)])
+def test_a_call_solves_pairs_until_its_work_exceeds_the_budget(guard, monkeypatch, only_slices):
+    """Entries of v that steps read, kernel values, and a pass: what a call did before its last pair was less."""
+    if SMO().for_pairs() is None:
+        only_slices.append(None)
+        return
+    calls, budget, make = [], 200_000.0, at_once.Room.make.__func__
+
+    def solve(pairs, bounds, answers, room, at, budget, hurry):
+        upto, lines = solve_pairs(pairs, bounds, answers, room, at, budget, hurry, second=True)
+        n, (steps, values) = pairs.where[:, 1] + pairs.where[:, 3], answers.counts.T
+        calls.append(((2.0 * n * steps + 4.0 * values + n)[at:upto], upto == len(n)))
+        return upto, lines
+
+    def guarded(cls, n, rows, done):  # what lies behind the counts is none of them
+        return make(cls, n, rows, np.array([0, 0, guard])[:2])
+
+    monkeypatch.setattr(at_once, "BUDGET", budget)
+    monkeypatch.setattr(at_once.Room, "make", classmethod(guarded))
+    monkeypatch.setattr(SMO, "for_pairs", lambda self: solve)
+    X, y = load_digits(return_X_y=True)
+    trained(X[:300], y[:300], C=1.0, n_threads=1)
+    largest = max(work.max() for work, _ in calls if len(work))
+    assert 4 < len(calls) < 20 and 4.0 * largest < budget
+    for work, ended in calls:  # a call may have begun with what another one had left, and leave a pair itself
+        assert work[1:].sum() < budget and (work.sum() + largest >= budget or ended)
 
 
 def test_a_signal_ends_it_with_a_bound(monkeypatch):
