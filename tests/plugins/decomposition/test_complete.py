@@ -215,7 +215,7 @@ def test_code_for_many_pairs_finds_the_same_bits(name, budget, wide, monkeypatch
         np.testing.assert_array_equal(ours.certificate.gradient, theirs.certificate.gradient)
         assert [p.n_iter for p in ours.history] == [p.n_iter for p in theirs.history]
         assert [p.gap for p in ours.history] == [p.gap for p in theirs.history]
-        for column in ("objective", "n_support", "kernel_values"):
+        for column in ("objective", "n_support"):
             assert [getattr(p, column) for p in ours.history] == [getattr(p, column) for p in theirs.history], column
     np.testing.assert_array_equal(many.model.coef, single.model.coef)
     assert many.kernel_values == single.kernel_values
@@ -232,6 +232,7 @@ def test_a_call_solves_pairs_until_its_work_exceeds_the_budget(guard, monkeypatc
     def solve(pairs, bounds, answers, room, at, budget, hurry):
         upto, lines = solve_pairs(pairs, bounds, answers, room, at, budget, hurry, second=True)
         n, (steps, values) = pairs.where[:, 1] + pairs.where[:, 3], answers.counts.T
+        assert (room.trail[:lines, 4] >= 0).all() and (room.trail[:lines, 4] <= n.max() ** 2).all()  # kernel values
         calls.append(((2.0 * n * steps + 4.0 * values + n)[at:upto], upto == len(n)))
         return upto, lines
 
