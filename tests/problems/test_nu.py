@@ -194,3 +194,20 @@ def test_classes_without_a_margin_end_soon(name, kernel):
     found = solve(problem, by_name.solver(name), stop=Gap(1e-3) | Iterations(2_000_000))
     assert found.status is Status.NOT_CERTIFIED  # and not that of the limit
     assert problem.objective(found.point) <= problem.resolution
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("make", [two_classes, quantities])
+def test_the_parts_of_a_point_are_feasible_and_differ_by_it(make, seed):
+    """What the sums lack is added to both, within the bounds of both."""
+    problem = make(nu=0.5, weighted=True)[-1]
+    rng = np.random.default_rng(seed)
+    d = problem.first_point() * rng.uniform(0.2, 1.0)
+    a, b = problem.parts(d)
+    np.testing.assert_allclose(a - b, d, atol=1e-12)
+    assert (a >= 0.0).all() and (b >= 0.0).all()
+    assert (a <= problem.over + 1e-12).all() and (b <= problem.under + 1e-12).all()
+    room = np.minimum(problem.over - np.maximum(d, 0.0), problem.under - np.maximum(-d, 0.0)).sum()
+    sums = np.maximum(d, 0.0).sum(), np.maximum(-d, 0.0).sum()
+    for found, own in zip((a.sum(), b.sum()), sums, strict=True):
+        assert found == pytest.approx(own + min(max(problem.half - sums[0], 0.0), room), rel=1e-9)
