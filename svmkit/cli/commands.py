@@ -171,9 +171,9 @@ def predict(options: Options) -> None:
     A file .csv, .tsv or .parquet has a header: prediction, or the names of the classes or outputs. With --keep or
     --append so has the CSV on stdout. A row that was skipped has an empty prediction.
     """
-    if options.decision + options.proba + options.sets > 1:
-        raise InputError("give --decision, --proba or --sets, one of them")
     if options.sets:
+        if options.decision or options.proba:
+            raise InputError("give --decision, --proba or --sets, one of them")
         from svmkit.cli.evaluating.sets import predict_sets
 
         predict_sets(options)
