@@ -24,13 +24,15 @@ import numpy as np
 import torch
 from search import bandwidth, mixture
 from svmkit_torch.ondevice import code, minimise
-from svmkit_torch.ondevice.many import Answer, BoxProblem, Profile, solve_many
+from svmkit_torch.ondevice.answer import Answer, Profile
+from svmkit_torch.ondevice.many import solve_many
 from svmkit_torch.values import DeviceRows
 
 from svmkit import Gram
 from svmkit.data import load
 from svmkit.kernels import RBF
 from svmkit.problems import BoxQP
+from svmkit.solver.smo.boxes import Box
 
 GAP = 1e-3
 TARGETS = {"mnist": "3 s", "letter": "0.5 s", "large": "8 GB", "search": "half of TorchKM", "deformed": "gap 1e-3"}
@@ -57,16 +59,16 @@ def digits(args: Any) -> tuple[np.ndarray, np.ndarray]:
     return X[:n] / np.float32(255.0), np.where(y[:n] % 2 == 0, 1.0, -1.0)
 
 
-def whole(y: np.ndarray, C: float) -> BoxProblem:
+def whole(y: np.ndarray, C: float) -> Box:
     """Return the problem of all rows."""
-    return BoxProblem(np.arange(len(y)), y, np.full(len(y), C))
+    return Box(np.arange(len(y)), y, np.full(len(y), C))
 
 
 def largest_gap(answers: list[Answer]) -> float:
     return max(math.inf if a.certificate.gap is None else a.certificate.gap for a in answers)
 
 
-def judged(kernel: Any, X: np.ndarray, problems: list[BoxProblem], answers: list[Answer], some: int = 1) -> float:
+def judged(kernel: Any, X: np.ndarray, problems: list[Box], answers: list[Answer], some: int = 1) -> float:
     """Return the largest gap that the CPU certifies, of every `some`-th problem."""
     gaps = []
     for problem, answer in list(zip(problems, answers, strict=True))[::some]:
@@ -79,7 +81,7 @@ def judged(kernel: Any, X: np.ndarray, problems: list[BoxProblem], answers: list
     return max(gaps)
 
 
-def solved(rows: Any, problems: list[BoxProblem], args: Any, limit: float, memory: int | None = None) -> Any:
+def solved(rows: Any, problems: list[Box], args: Any, limit: float, memory: int | None = None) -> Any:
     """Solve, and return the answers with the facts about the run.
 
     Parameters
@@ -135,7 +137,7 @@ def letter(args: Any) -> dict[str, Any]:
     for a, one in enumerate(classes):
         for other in classes[a + 1 :]:
             at = np.flatnonzero((y == one) | (y == other))
-            problems.append(BoxProblem(at, np.where(y[at] == one, 1.0, -1.0), np.full(len(at), 10.0)))
+            problems.append(Box(at, np.where(y[at] == one, 1.0, -1.0), np.full(len(at), 10.0)))
     first = solved(lambda: DeviceRows(kernel, X, args.device), problems, args, args.limit)[1]["seconds"]
     answers, facts = solved(lambda: DeviceRows(kernel, X, args.device), problems, args, args.limit)
     judge = judged(kernel, X, problems, answers, 1 if args.small else 5) if args.judge else math.nan
@@ -165,7 +167,7 @@ def search(args: Any) -> dict[str, Any]:
     problems = []
     for k in range(folds):
         at = np.flatnonzero(fold != k)
-        problems += [BoxProblem(at, y[at], np.full(len(at), C)) for C in costs]
+        problems += [Box(at, y[at], np.full(len(at), C)) for C in costs]
     X = X.astype(np.float32)
     first = solved(lambda: DeviceRows(kernel, X, args.device), problems, args, args.limit)[1]["seconds"]
     answers, facts = solved(lambda: DeviceRows(kernel, X, args.device), problems, args, args.limit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
@@ -28,6 +28,7 @@ class TorchEngine(Engine):
     devices = (*KINDS, ON_CPU)
     device: ClassVar[str | None] = None
     batch = 32
+    solves_boxes = True
 
     def __init__(self, kernel: Kernel, X: Any, extent: Extent | None = None) -> None:
         from svmkit_torch.found import best
@@ -60,6 +61,11 @@ class TorchEngine(Engine):
     def largest(self) -> float:
         return self.rows.largest
 
+    def box_code(self) -> Any:
+        from svmkit_torch.ondevice.many import solve_boxes
+
+        return partial(solve_boxes, self.rows)
+
     def limit_memory(self, budget: int) -> None:
         self.rows.tiles.limit(budget)
 
@@ -87,6 +93,7 @@ class TorchMatrixEngine(TorchEngine):
     """
 
     name = "torch_matrix"
+    solves_boxes = False
 
     def __init__(self, kernel: Kernel, X: Any, extent: Extent | None = None) -> None:
         from svmkit_torch.found import best

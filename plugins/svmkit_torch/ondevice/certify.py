@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -9,7 +12,6 @@ from svmkit.kernels.rounding import U
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.sums import Bounds, Sums, Totals, error_of_h, values_of
 from svmkit_torch.ondevice.batch import Batch
-from svmkit_torch.ondevice.products import Products
 from svmkit_torch.values import PANEL
 
 
@@ -49,21 +51,29 @@ def sums_of(batch: Batch, h: torch.Tensor, bias: torch.Tensor, of_h: torch.Tenso
     return torch.stack(columns, 1)
 
 
-def certify(products: Products, batch: Batch, idx: torch.Tensor, shift: float = 0.0) -> list[Certificate]:
+def certify(
+    products: Any, batch: Batch, idx: torch.Tensor, decisions: bool = False
+) -> tuple[list[Certificate], Sequence[np.ndarray | None]]:
     """Return the certificate of each problem, and make v of the batch that of the decision values behind it.
 
     The decision values come from scratch, by one product in float64 for all problems.
 
     Parameters
     ----------
-    products : Products
+    products : svmkit_torch.ondevice.products.Products
         Products with the rows of X.
     batch : Batch
         The problems, all of whose points are in it, with the linear term -1'beta.
     idx : tensor of int64, shape (B, q)
         The row of each point.
-    shift : float, default=0.0
-        `svmkit.kernels.gram.semidefinite.Definiteness.shift`.
+    decisions : bool, default=False
+        Whether the decision values of all rows are returned, too.
+
+    Returns
+    -------
+    certificates : list of Certificate
+    decisions : sequence of ndarray of float64, shape (n,), or None
+        Without the biases.
     """
     rows = products.rows
     signed = torch.zeros((len(idx), rows.n), dtype=torch.float64, device=idx.device)
@@ -71,7 +81,7 @@ def certify(products: Products, batch: Batch, idx: torch.Tensor, shift: float = 
     support = signed.any(0).nonzero()[:, 0]
     used = torch.zeros(rows.n, dtype=torch.bool, device=idx.device)
     used[idx[batch.upper > 0.0]] = True
-    at = None if bool(used.all()) else used.nonzero()[:, 0]
+    at = None if decisions or bool(used.all()) else used.nonzero()[:, 0]
     if len(signed) == 1:
         product, of_values = (
             products.product(support, signed[0, support], at)[:, None],
@@ -84,8 +94,9 @@ def certify(products: Products, batch: Batch, idx: torch.Tensor, shift: float = 
         place[at] = torch.arange(len(at), device=idx.device)
         idx = place[idx]
     h = product.T.gather(1, idx)
+    everywhere = product.T.cpu().numpy() if decisions else [None] * len(idx)
     batch.v = torch.where(batch.upper > 0.0, h - batch.y, 0.0)
-    bounds = Bounds(of_values[0], rows.largest, of_values[1], shift, U)
+    bounds = Bounds(of_values[0], rows.largest, of_values[1], 0.0, U)
     beta = batch.beta
     facts = torch.stack([(beta > 0.0).sum(1).to(torch.float64), beta.sum(1), beta.amax(1)], 1).cpu().numpy()
     widest = batch.diag.amax(1).to(torch.float64).cpu().numpy() * (1.0 + 1e-6)  # which float32 may have rounded
@@ -100,4 +111,4 @@ def certify(products: Products, batch: Batch, idx: torch.Tensor, shift: float = 
     for each, row, b, error in zip(totals, sums, bias[:, 0].tolist(), of_h.tolist(), strict=True):
         values = values_of(each, Sums(*row.tolist()), b, error, U)
         found.append(Certificate.from_values(*values[:2], None, b, errors=values[2:4]))
-    return found
+    return found, everywhere

@@ -30,8 +30,8 @@ def code_for(device: torch.device) -> Code:
     if device.type != "cuda":
         return PLAIN
     try:
-        from svmkit_torch.ondevice import fused, fused_product, fused_projection
+        from svmkit_torch.ondevice.fused import products, projection, steps
     except ImportError:  # a build of PyTorch without Triton
         return PLAIN
-    columns, panel = fused_product.MOST_COLUMNS, fused_product.PANEL
-    return Code(fused.take_steps, fused_projection.project, fused_product.product, columns, panel)
+    columns, panel = products.MOST_COLUMNS, products.PANEL
+    return Code(steps.take_steps, projection.project, products.product, columns, panel)

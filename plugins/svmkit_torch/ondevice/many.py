@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 
-from svmkit.problems.certificate import Certificate
+from svmkit.solver.smo.boxes import Box, BoxAnswer
 from svmkit_torch.memory import room_on
+from svmkit_torch.ondevice.answer import Answer, Profile
 from svmkit_torch.ondevice.batch import Batch, Shared, Source, Squares
 from svmkit_torch.ondevice.certify import certify
 from svmkit_torch.ondevice.minimise import minimise
-from svmkit_torch.ondevice.products import Products
+from svmkit_torch.ondevice.products import Products, diagonal
+from svmkit_torch.ondevice.rounds import solve_by_rounds
 from svmkit_torch.values import DeviceRows
 
 CPU_ROOM = 1 << 30  # bytes on the CPU, where nothing says how much is free
@@ -31,72 +31,16 @@ TRIES, ROUGH = (
 PADDED = 2.0  # the largest problem of a batch has at most so many times the points of the smallest
 
 
-@dataclass(frozen=True)
-class BoxProblem:
-    """min 1/2 beta'Q beta - 1'beta, 0 <= beta <= C, y'beta = 0 on some rows of X: C-SVC with the hinge and a free bias.
-
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (m,)
-        Which rows of X, ascending.
-    y : ndarray of float64, shape (m,)
-        Labels, -1.0 and 1.0.
-    C : ndarray of float64, shape (m,)
-        The weight of the loss of each row, > 0.
-    """
-
-    rows: np.ndarray
-    y: np.ndarray
-    C: np.ndarray
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The point (m,) of a problem, its certificate, and the numbers of SMO steps and of spectral steps."""
-
-    beta: np.ndarray
-    certificate: Certificate
-    steps: int
-    spectral: int
-
-
-@dataclass
-class Profile:
-    """Seconds and counts of the parts of a solve, by name; the device is waited for where `exact`."""
-
-    device: torch.device
-    exact: bool = False
-    seconds: dict[str, float] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-
-    @contextmanager
-    def timing(self, name: str) -> Iterator[None]:
-        """Add the time of the block to the seconds of `name`."""
-        self._wait()
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._wait()
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - began
-
-    def count(self, name: str, n: int) -> None:
-        """Add n to the count of `name`."""
-        self.counts[name] = self.counts.get(name, 0) + n
-
-    def _wait(self) -> None:
-        if self.exact and self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-
-
 def solve_many(
     rows: DeviceRows,
-    problems: Sequence[BoxProblem],
+    problems: Sequence[Box],
     gap: float = 1e-3,
     *,
     memory: int | None = None,
     seconds: float = math.inf,
     profile: Profile | None = None,
+    decisions: bool = False,
+    interrupted: Callable[[], bool] | None = None,
 ) -> list[Answer]:
     """Solve box problems on the rows of one X, and certify each of them.
 
@@ -104,7 +48,7 @@ def solve_many(
     ----------
     rows : DeviceRows
         The rows of X, with the kernel.
-    problems : sequence of BoxProblem
+    problems : sequence of Box
         The problems, such as the class pairs of a training, the folds of a search, or its values of C.
     gap : float, default=1e-3
         The relative gap that is asked for.
@@ -114,37 +58,46 @@ def solve_many(
         A problem whose gap is not proven by then ends with the gap that it has.
     profile : Profile, optional
         Where the seconds and counts of the parts go.
+    decisions : bool, default=False
+        Whether decision values of all rows are wanted.
+    interrupted : callable, optional
+        Says whether to end at once, with the gaps that there are.
 
     Returns
     -------
     list of Answer
         In the order of the problems.
-    """
-    from svmkit_torch.ondevice.rounds import solve_by_rounds  # here: it needs this module
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import RBF
+    >>> from svmkit.solver.smo.boxes import Box
+    >>> from svmkit_torch.ondevice.many import solve_many
+    >>> from svmkit_torch.values import DeviceRows
+    >>> rows = DeviceRows(RBF(1.0), np.array([[0.0], [1.0], [2.0], [3.0]]), "cpu")
+    >>> box = Box(np.arange(4), np.array([-1.0, -1.0, 1.0, 1.0]), np.full(4, 10.0))
+    >>> [answer] = solve_many(rows, [box])
+    >>> answer.certificate.gap <= 1e-3
+    True
+    """
     profile = profile or Profile(rows.device)
     if memory is None:
         memory = int(PART * room_on(rows.device)) or CPU_ROOM
     ends, answers = time.perf_counter() + seconds, dict[int, Answer]()
+
+    def late() -> bool:
+        return time.perf_counter() > ends or (interrupted is not None and interrupted())
+
     used = np.unique(np.concatenate([problem.rows for problem in problems]))
     if 4 * len(used) ** 2 > FOR_MATRIX * memory:
-        return [solve_by_rounds(rows, problem, gap, memory, ends, profile) for problem in problems]
+        return [solve_by_rounds(rows, problem, gap, memory, late, profile, decisions) for problem in problems]
     matrix = _Matrix(rows, used, memory, profile)
     for group in _groups(problems, memory):
         batch, place = _batch([problems[k] for k in group], matrix)
-        found = solve_batch(batch, place, matrix, gap, ends)
+        found = solve_batch(batch, place, matrix, gap, late, decisions)
         answers |= dict(zip(group, found, strict=True))
     return [answers[k] for k in range(len(problems))]
-
-
-def _diagonal(rows: DeviceRows, at: torch.Tensor) -> torch.Tensor:
-    """Return k(x, x) of some rows in float64."""
-    if rows.form.is_radial:
-        return torch.ones(len(at), dtype=torch.float64, device=at.device)
-    X = rows.rows.dense(at, torch.float64, rows.origin)
-    from svmkit_torch.values import apply_form  # here: the radial kernels need it not
-
-    return apply_form(torch.linalg.vecdot(X, X), rows.scalars)
 
 
 class _Matrix:
@@ -153,7 +106,7 @@ class _Matrix:
     def __init__(self, rows: DeviceRows, used: np.ndarray, memory: int, profile: Profile) -> None:
         self.rows, self.used, self.memory, self.profile = rows, used, memory, profile
         self.at = torch.as_tensor(used, device=rows.device)
-        self.diag, self.products = _diagonal(rows, self.at), Products(rows)
+        self.diag, self.products = diagonal(rows, self.at), Products(rows)
         self.K = self._compute(torch.float32)
 
     def _compute(self, dtype: torch.dtype) -> torch.Tensor:
@@ -169,7 +122,7 @@ class _Matrix:
         return self.K.dtype == torch.float64
 
 
-def _groups(problems: Sequence[BoxProblem], memory: int) -> list[list[int]]:
+def _groups(problems: Sequence[Box], memory: int) -> list[list[int]]:
     """Return the numbers of the problems in groups of similar sizes whose arrays fit."""
     room = FOR_VECTORS * memory / (8 * VECTORS)
     groups: list[list[int]] = []
@@ -183,7 +136,7 @@ def _groups(problems: Sequence[BoxProblem], memory: int) -> list[list[int]]:
     return groups
 
 
-def _batch(problems: list[BoxProblem], matrix: _Matrix) -> tuple[Batch, torch.Tensor]:
+def _batch(problems: list[Box], matrix: _Matrix) -> tuple[Batch, torch.Tensor]:
     """Return the problems side by side at beta = 0, and the places (B, q) of their points in the matrix."""
     used, K, diag = matrix.used, matrix.K, matrix.diag
     sizes = [len(problem.rows) for problem in problems]
@@ -207,7 +160,9 @@ def _batch(problems: list[BoxProblem], matrix: _Matrix) -> tuple[Batch, torch.Te
     return batch, place
 
 
-def solve_batch(batch: Batch, place: torch.Tensor, matrix: _Matrix, gap: float, ends: float) -> list[Answer]:
+def solve_batch(
+    batch: Batch, place: torch.Tensor, matrix: _Matrix, gap: float, late: Callable[[], bool], decisions: bool
+) -> list[Answer]:
     """Solve the problems of a batch, all of whose points are in it, and certify them.
 
     Parameters
@@ -216,16 +171,16 @@ def solve_batch(batch: Batch, place: torch.Tensor, matrix: _Matrix, gap: float, 
         The problems.
     place : tensor of int64, shape (B, q)
         The places of their points in the matrix.
-    matrix, gap, ends
-        The kernel matrix, the relative gap that is asked for, and when to end.
+    matrix, gap, late, decisions
+        The kernel matrix, the relative gap that is asked for, what says when to end, and as for `solve_many`.
     """
     n, sizes, profile = len(place), batch.sizes.tolist(), matrix.profile
     found: dict[int, Answer] = {}
     numbers, target = torch.arange(n, device=place.device), SAFETY * gap
     for k in range(TRIES):
-        taken = minimise(batch, target, ends, profile)
+        taken = minimise(batch, target, late, profile)
         with profile.timing("certificate"):
-            certificates = certify(matrix.products, batch, matrix.at[place])
+            certificates, values = certify(matrix.products, batch, matrix.at[place], decisions)
         points, steps = batch.beta.cpu().numpy(), taken.cpu().numpy()
         unproven = []
         for b, (number, certificate) in enumerate(zip(numbers.tolist(), certificates, strict=True)):
@@ -233,11 +188,12 @@ def solve_batch(batch: Batch, place: torch.Tensor, matrix: _Matrix, gap: float, 
             if before:
                 done = np.add(done, [before.steps, before.spectral])
             proven = certificate.gap is not None and certificate.gap <= gap
-            found[number] = Answer(points[b, : sizes[number]].copy(), certificate, int(done[0]), int(done[1]))
+            point = points[b, : sizes[number]].copy()
+            found[number] = Answer(point, certificate, int(done[0]), int(done[1]), values[b])
             if not (proven or certificate.flaw or certificate.is_exhausted):
                 unproven.append(b)
         profile.count("certificates", len(certificates))
-        if not unproven or time.perf_counter() > ends:
+        if not unproven or late():
             break
         kept = torch.as_tensor(unproven, device=place.device)
         batch, place, numbers = batch.select(kept), place[kept], numbers[kept]
@@ -245,3 +201,11 @@ def solve_batch(batch: Batch, place: torch.Tensor, matrix: _Matrix, gap: float, 
             batch.source = Shared(matrix.K, place, batch.upper > 0.0)
         target *= 0.5
     return [found[b] for b in range(n)]
+
+
+def solve_boxes(
+    rows: DeviceRows, boxes: Sequence[Box], gap: float, memory: int | None, decisions: bool, flag: Callable[[], bool]
+) -> list[BoxAnswer]:
+    """Solve box problems as `svmkit.solver.smo.boxes.SolvesBoxes` says."""
+    answers = solve_many(rows, boxes, gap, memory=memory, decisions=decisions, interrupted=flag)
+    return [BoxAnswer(a.beta, a.certificate, a.steps + a.spectral, a.decision) for a in answers]

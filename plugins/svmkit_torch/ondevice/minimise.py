@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
+from svmkit_torch.ondevice.answer import Profile
 from svmkit_torch.ondevice.batch import Batch
 from svmkit_torch.ondevice.code import Code, code_for
 from svmkit_torch.ondevice.spectral import Spectral
@@ -30,7 +29,7 @@ class _Left:
     problem that is left, `waits` how many times in a row it has not fallen, `factor` what EPS has become.
     """
 
-    def __init__(self, whole: Batch, code: Code, profile: Any) -> None:
+    def __init__(self, whole: Batch, code: Code, profile: Profile) -> None:
         self.whole, self.batch, self.code, self.profile = whole, whole, code, profile
         self.numbers = torch.arange(len(whole.y), device=whole.y.device)
         self.taken = torch.zeros((len(whole.y), 2), dtype=torch.int64, device=whole.y.device)
@@ -76,7 +75,7 @@ class _Left:
         return max(1, longest) * (SMO_STEP + A_POINT * batch.y.shape[1]) * max(1.0, len(batch.y) / PROGRAMS)
 
 
-def minimise(batch: Batch, target: float | torch.Tensor, ends: float, profile: Any) -> torch.Tensor:
+def minimise(batch: Batch, target: float | torch.Tensor, late: Callable[[], bool], profile: Profile) -> torch.Tensor:
     """Lower the gap of each problem to its target, and return the SMO steps and the spectral steps of each, (B, 2).
 
     Parameters
@@ -85,8 +84,8 @@ def minimise(batch: Batch, target: float | torch.Tensor, ends: float, profile: A
         The problems, whose iterates are changed in place.
     target : float or tensor of shape (B,)
         A number is a relative gap, of problems with the linear term -1'beta; a tensor has absolute gaps.
-    ends : float
-        When to end, by `time.perf_counter`.
+    late : callable
+        Says whether to end.
     profile : Profile
         Where seconds and counts go.
     """
@@ -97,12 +96,12 @@ def minimise(batch: Batch, target: float | torch.Tensor, ends: float, profile: A
             return target[left.numbers]
         return target * left.batch.values().abs()
 
-    _iterate(left, goals, ends)
+    _iterate(left, goals, late)
     left.save()
     return left.taken
 
 
-def _iterate(left: _Left, goals: Callable[[], torch.Tensor], ends: float) -> None:
+def _iterate(left: _Left, goals: Callable[[], torch.Tensor], late: Callable[[], bool]) -> None:
     """Make steps of the better kind until no problem is left."""
     worth = {
         "spectral": math.inf,
@@ -118,7 +117,7 @@ def _iterate(left: _Left, goals: Callable[[], torch.Tensor], ends: float) -> Non
             left.least = torch.minimum(gaps, left.least)
             kept = (gaps > goals()) & (left.waits < STALLED[1])
             any_left = bool(kept.any())
-        if not any_left or time.perf_counter() > ends:
+        if not any_left or late():
             return
         fell = GOOD if before is None else float((before[kept] / gaps[kept]).median())
         before = gaps[kept]

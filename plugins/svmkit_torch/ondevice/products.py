@@ -9,7 +9,7 @@ import torch
 from svmkit.kernels.forms import RBF, difference_error
 from svmkit_torch.ondevice.batch import Source
 from svmkit_torch.ondevice.code import code_for
-from svmkit_torch.values import PANEL, DeviceRows
+from svmkit_torch.values import PANEL, DeviceRows, apply_form
 
 
 class Products:
@@ -20,7 +20,7 @@ class Products:
     rows : DeviceRows
         The rows.
     fused : callable or None
-        `fused_product.product` where it is the way to compute them.
+        `fused.products.product` where it is the way to compute them.
     error, panel : float, int
         A bound on the error of a float64 value, and how many products are summed together, as `Bounds` has them.
     """
@@ -40,7 +40,7 @@ class Products:
         return self._moved(slice(None), torch.float32)
 
     def _moved(self, at: slice | torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        return self.rows.moved(at, dtype)[0].T.contiguous()
+        return self.rows.rows.dense(at, dtype, self.rows.origin).T.contiguous()
 
     def product(
         self, idx: torch.Tensor, coef: torch.Tensor, at: torch.Tensor | None = None, dtype=torch.float64
@@ -81,3 +81,10 @@ class Computed(Source):
 
     def layout(self):
         raise NotImplementedError("a source without stored values has no layout")
+
+
+def diagonal(rows: DeviceRows, at: torch.Tensor) -> torch.Tensor:
+    """Return k(x, x) of some rows in float64."""
+    if rows.form.is_radial:
+        return torch.ones(len(at), dtype=torch.float64, device=at.device)
+    return apply_form(rows.sq[at], rows.scalars)  # of x.z, for which nothing is subtracted from x

@@ -7,16 +7,18 @@ scratch in float64. The set is as large as the memory allows, for a device compu
 from __future__ import annotations
 
 import math
-import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
+from svmkit.solver.smo.boxes import Box
+from svmkit_torch.ondevice.answer import Answer, Profile
 from svmkit_torch.ondevice.batch import Batch, Source, Squares
 from svmkit_torch.ondevice.certify import certify
 from svmkit_torch.ondevice.minimise import minimise
-from svmkit_torch.ondevice.products import Computed, Products
+from svmkit_torch.ondevice.products import Computed, Products, diagonal
 from svmkit_torch.values import DeviceRows
 
 SQUARE = 0.5  # part of the memory for the square of the working set
@@ -28,23 +30,25 @@ VIOLATING = 0.75  # part of the set for points that violate their condition, whe
 ROUNDS = 1000
 
 
-def solve_by_rounds(rows: DeviceRows, problem: Any, gap: float, memory: int, ends: float, profile: Any) -> Any:
+def solve_by_rounds(
+    rows: DeviceRows, problem: Box, gap: float, memory: int, late: Callable[[], bool], profile: Profile, decisions: bool
+) -> Any:
     """Solve one problem by a working set; arguments as for `svmkit_torch.ondevice.many.solve_many`.
 
     Parameters
     ----------
-    rows, problem, gap, memory, profile
+    rows, problem, gap, memory, profile, decisions
         As for `solve_many`.
-    ends : float
-        When to end, by `time.perf_counter`.
+    late : callable
+        Says whether to end.
     """
-    return _Rounds(rows, problem, gap, memory, profile).run(ends)
+    return _Rounds(rows, problem, gap, memory, profile).run(late, decisions)
 
 
 class _Rounds:
     """The state of a solve: `batch` holds all points (1, m), without a source."""
 
-    def __init__(self, rows: DeviceRows, problem: Any, gap: float, memory: int, profile: Any) -> None:
+    def __init__(self, rows: DeviceRows, problem: Box, gap: float, memory: int, profile: Profile) -> None:
         self.rows, self.gap, self.profile = rows, gap, profile
         device, m = rows.device, len(problem.rows)
         self.idx = torch.as_tensor(problem.rows, device=device)
@@ -52,7 +56,7 @@ class _Rounds:
         y, upper = (torch.as_tensor(values, device=device)[None] for values in (problem.y, problem.C))
         zero = torch.zeros_like(y)
         sizes = torch.tensor([m], dtype=torch.int32, device=device)
-        diag = _diagonal_of(rows, self.idx)[None]
+        diag = diagonal(rows, self.idx)[None]
         source: Any = None
         self.batch = Batch(source, y, upper, zero, -y, diag, zero[:, :1].clone(), sizes)
         self.products = Products(rows)
@@ -61,31 +65,30 @@ class _Rounds:
         self.set = torch.empty(0, dtype=torch.int64, device=device)
         self.taken = np.zeros(2, dtype=np.int64)
 
-    def run(self, ends: float) -> Any:
-        from svmkit_torch.ondevice.many import Answer  # here: that module needs this one
-
+    def run(self, late: Callable[[], bool], decisions: bool) -> Answer:
         batch, certificate, near = self.batch, None, NEAR * self.gap
         for _ in range(ROUNDS):
             with self.profile.timing("gaps"):
                 gap = float(batch.gaps()[0])
             relative = gap / max(abs(float(batch.values()[0])), 1e-300)
-            late = time.perf_counter() > ends
-            if relative <= near or late:
+            over = late()
+            if relative <= near or over:
                 with self.profile.timing("certificate"):
-                    certificate = certify(self.products, batch, self.idx[None])[0]
+                    [certificate], [values] = certify(self.products, batch, self.idx[None], decisions)
                 self.profile.count("certificates", 1)
                 proven = certificate.gap is not None and certificate.gap <= self.gap
-                if proven or late or certificate.flaw or certificate.is_exhausted:
+                if proven or over or certificate.flaw or certificate.is_exhausted:
                     break
                 near *= 0.5
                 continue
-            self._round(gap, ends)
+            self._round(gap, late)
             self.profile.count("rounds", 1)
         if certificate is None:
-            certificate = certify(self.products, batch, self.idx[None])[0]
-        return Answer(batch.beta[0].cpu().numpy(), certificate, *self.taken.tolist())
+            [certificate], [values] = certify(self.products, batch, self.idx[None], decisions)
+        steps, spectral = self.taken.tolist()
+        return Answer(batch.beta[0].cpu().numpy(), certificate, steps, spectral, values)
 
-    def _round(self, gap: float, ends: float) -> None:
+    def _round(self, gap: float, late: Callable[[], bool]) -> None:
         """Choose a working set, solve for it, and bring v of all points up to date."""
         with self.profile.timing("selection"):
             self.set = self._choose()
@@ -97,7 +100,7 @@ class _Rounds:
         parts = batch.upper[:, at], beta.clone(), batch.v[:, at], batch.diag[:, at]
         inner = Batch(source, y, *parts, (y * beta).sum(1, keepdim=True), sizes)
         goal = INNER * torch.minimum(inner.gaps(), torch.full_like(inner.gaps(), gap))
-        self.taken += minimise(inner, goal, ends, self.profile)[0].cpu().numpy()
+        self.taken += minimise(inner, goal, late, self.profile)[0].cpu().numpy()
         del source
         change = (inner.beta - beta)[0]
         moved = change.nonzero()[:, 0]
@@ -156,9 +159,3 @@ class _Rounds:
         level = v[order[k[0]]]
         inside = (level > least) & (level < largest)
         return torch.where(inside, level, 0.5 * (least + largest))
-
-
-def _diagonal_of(rows: DeviceRows, at: torch.Tensor) -> torch.Tensor:
-    from svmkit_torch.ondevice.many import _diagonal  # here: that module needs this one
-
-    return _diagonal(rows, at)

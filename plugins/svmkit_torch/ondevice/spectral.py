@@ -7,10 +7,10 @@ projection of the gradient step, by an exact line search, so that no objective r
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
+from svmkit_torch.ondevice.answer import Profile
 from svmkit_torch.ondevice.batch import Batch
 
 Projection = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
@@ -61,7 +61,7 @@ class Spectral:
     support vector machines: the two lengths of Barzilai and Borwein in turn.
     """
 
-    def __init__(self, batch: Batch, projection: Projection, profile: Any) -> None:
+    def __init__(self, batch: Batch, projection: Projection, profile: Profile) -> None:
         self.batch, self.projection, self.profile, self.count = batch, projection, profile, 0
         largest = batch.diag.amax(1, keepdim=True).to(torch.float64)
         self.length = 1.0 / largest.clamp(min=1e-300)

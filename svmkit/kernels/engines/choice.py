@@ -134,6 +134,44 @@ def _refuse(device: str) -> None:
     raise InputError(f"no engine computes on device {device!r}; there are: {', '.join(known)}")
 
 
+def solves_boxes(kernel: Kernel, X: Any) -> bool:
+    """Return whether the engine that was asked for solves box problems itself: `asked_engine` returns one then.
+
+    Parameters
+    ----------
+    kernel, X
+        As for `engine_for`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import RBF
+    >>> from svmkit.kernels.engines import solves_boxes
+    >>> solves_boxes(RBF(1.0), np.eye(2))
+    False
+    """
+    return _asked[-1] != _Request() and _class_for(kernel, with_int32_indices(X)).solves_boxes
+
+
+def asked_engine(kernel: Kernel, X: Any) -> Engine | None:
+    """Return the engine for a kernel on X if one, or a device, was asked for and it solves box problems, else None.
+
+    Parameters
+    ----------
+    kernel, X
+        As for `engine_for`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import RBF
+    >>> from svmkit.kernels.engines import asked_engine
+    >>> asked_engine(RBF(1.0), np.eye(2)) is None
+    True
+    """
+    return engine_for(kernel, X) if solves_boxes(kernel, X) else None
+
+
 def engine_for(kernel: Kernel, X: Any, extent: Extent | None = None) -> Engine:
     """Return the engine for a kernel on X. The values of X are not copied.
 
@@ -165,13 +203,19 @@ def engine_for(kernel: Kernel, X: Any, extent: Extent | None = None) -> Engine:
     array([[110.],
            [250.]])
     """
-    X, (name, device) = with_int32_indices(X), _asked[-1]
+    X = with_int32_indices(X)
+    return _class_for(kernel, X)(kernel, X, extent)
+
+
+def _class_for(kernel: Kernel, X: Any) -> type[Engine]:
+    """Return the first engine that takes the kernel and X, of those that were asked for, or raise InputError."""
+    name, device = _asked[-1]
     if name is not None:
         candidates = [plugins.load("engine", name)]
     else:
         candidates = list(BUILT_IN) if device is None else _engines_on(device)
     for engine in candidates:
         if engine.takes(kernel, X):
-            return engine(kernel, X, extent)
+            return engine
     what = f"the {kernel.name} kernel on {'CSR' if hasattr(X, 'indptr') else 'dense'} {X.dtype} data"
     raise InputError(f"{', '.join(engine.name for engine in candidates)}: no such engine takes {what}")

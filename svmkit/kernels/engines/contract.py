@@ -71,6 +71,8 @@ class Engine(ABC):
         Name of the engine in the entry-point group `svmkit.engines`.
     storages, dtypes, devices : tuple of str
         What it takes, among "dense" and "csr", "float32" and "float64", and where it computes, such as "cpu".
+    solves_boxes : bool, default=False
+        Whether `box_code` is code that solves box problems.
     kernel, X, n
         The kernel, the samples and their number.
     batch : int
@@ -94,6 +96,7 @@ class Engine(ABC):
     dtypes: ClassVar[tuple[str, ...]] = ("float32", "float64")
     devices: ClassVar[tuple[str, ...]] = ("cpu",)
 
+    solves_boxes: ClassVar[bool] = False
     batch: int = 1
     panel: int = PANEL
     symmetric: bool = False
@@ -128,6 +131,13 @@ class Engine(ABC):
 
     def limit_memory(self, budget: int) -> None:  # noqa: B027
         """Take at most `budget` bytes for values that are not stored; by default nothing changes, as they are few."""
+
+    def box_code(self) -> Any:
+        """Return code that solves box problems on the rows of X where they are; None unless `solves_boxes`.
+
+        It is a `svmkit.solver.smo.boxes.SolvesBoxes`, of all rows of X.
+        """
+        return None
 
     @property
     @abstractmethod

@@ -16,6 +16,7 @@ from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit, choices, in_words, untrained
 from svmkit.training.settings import Method
 from svmkit.training.subproblems.at_once import at_once, side_by_side
+from svmkit.training.subproblems.by_engine import train_by_engine
 from svmkit.training.subproblems.many import train_many
 from svmkit.training.subproblems.one import Part, SubproblemTrainer, no_decision
 from svmkit.training.subproblems.time_budget import TimeBudget, rests
@@ -85,6 +86,8 @@ class Trainer:
         with interrupt.catching() as flag:
             try:
                 if checkpoint is None and one.callbacks.passive and one.validation is None:
+                    train_by_engine(one, order.tolist(), C, budget, parts, flag)
+                    order = np.array([k for k in order.tolist() if parts[k] is None], dtype=np.int64)
                     if not self.data.division.outputs:  # whose losses may differ
                         train_many(one, order.tolist(), C, budget, parts, flag)
                     # those that begin where a neighbour ended are trained one after the other

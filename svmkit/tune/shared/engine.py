@@ -12,23 +12,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from svmkit.kernels.engines import engine_for
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.one_vs_one import scores
 from svmkit.problems.dual import DualQP
 from svmkit.runtime import threads
 from svmkit.solver.base import libsvm_patience
+from svmkit.solver.smo.boxes import Box, BoxAnswer, SolvesBoxes
 from svmkit.tasks import Answers
 from svmkit.training.division import DIVISIONS, Division
 from svmkit.training.settings import Method
+from svmkit.training.subproblems.by_engine import device_memory
 from svmkit.training.weights import training_weights
 from svmkit.tune.estimator import QUIET, Training, reason
 from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS
 from svmkit.tune.shared.active import ActiveSets, Solved, Stopped
 from svmkit.tune.shared.matrix import SharedMatrix
-from svmkit.tune.shared.sharing import gap_of, groups_of, method_of, most_of_a_round
+from svmkit.tune.shared.sharing import gap_of, groups_of, method_of, most_of_a_round, solved_by_engine
 from svmkit.tune.space import Path
 
+TOGETHER = 1 << 26  # decision values that an engine returns at a time
 Folds = Sequence[tuple[np.ndarray, np.ndarray]]
 """The training rows and the held-out rows of each fold."""
 
@@ -39,7 +43,7 @@ class Part(NamedTuple):
     rows: np.ndarray
     y: np.ndarray
     weights: np.ndarray
-    sets: ActiveSets
+    sets: ActiveSets | None  # None where an engine solves the subproblem
 
 
 @dataclass
@@ -82,6 +86,12 @@ class SharedSearch:
                 return
             kernel = group[0].kernel.resolve(self.X)
             began = time.perf_counter()
+            if solved_by_engine(group[0], kernel, self.X, self.training.settings, self.training.task):
+                try:
+                    _Group(self, group, None, 0.0).run_by_engine(engine_for(kernel, self.X).box_code())
+                except Exception as error:
+                    self._fail(group, error)
+                continue
             if shared is None or repr(shared.kernel) != repr(kernel):
                 shared = None  # its memory is free before that of the next one is taken
                 try:
@@ -119,15 +129,17 @@ class SharedSearch:
 class _Group:
     """The fits of the paths of one group, which differ in C alone."""
 
-    def __init__(self, search: SharedSearch, group: list[Path], shared: SharedMatrix, seconds: float) -> None:
+    def __init__(self, search: SharedSearch, group: list[Path], shared: SharedMatrix | None, seconds: float) -> None:
         self.search, self.group, self.shared = search, group, shared
         self.method: Method = method_of(group[0], search.training.settings, search.training.task)
         settings = self.method.settings
         self.target = gap_of(settings) or 0.0
         self.most = most_of_a_round(search.m, settings, search.jobs)
         fits = len(group) * len(search.folds)
-        self.around = seconds / fits, shared.computed / fits  # what the matrix has taken, for each fit
-        shared.computed = 0
+        # what the matrix has taken, for each fit
+        self.around = seconds / fits, 0.0 if shared is None else shared.computed / fits
+        if shared is not None:
+            shared.computed = 0
         self.waiting = deque(Fold(k, train, held) for k, (train, held) in enumerate(search.folds))
         self.failed: BaseException | None = None
 
@@ -141,6 +153,27 @@ class _Group:
                     pool.submit(self._work)
         if self.failed is not None:
             raise self.failed
+
+    def run_by_engine(self, code: SolvesBoxes) -> None:
+        """Let an engine solve all subproblems where it keeps the rows, as many at a time as have room for results."""
+        fits = [(fold, path) for fold in self.waiting for path in self.group]
+        for fold in self.waiting:
+            fold.parts = self._parts(fold)
+        width = max(len(fold.parts or ()) for fold in self.waiting)
+        each = max(1, TOGETHER // (width * self.search.m))
+        memory, stopped = device_memory(self.search.training.settings), lambda: bool(self.search.records.stopped)
+        for lo in range(0, len(fits), each):
+            now, began = fits[lo : lo + each], time.perf_counter()
+            boxes = [Box(p.rows, p.y, path.Cs[0] * p.weights) for fold, path in now for p in fold.parts or ()]
+            answers = iter(code(boxes, self.target, memory, True, stopped))
+            seconds = time.perf_counter() - began
+            if stopped():
+                return
+            for fold, path in now:
+                solved = [_solved(next(answers)) for _ in fold.parts or ()]
+                facts = self._facts(fold, solved)
+                facts["fit_s"] = seconds / len(now)
+                self.search.keep(path, fold.number, facts)
 
     @QUIET
     def _work(self) -> None:
@@ -181,6 +214,7 @@ class _Group:
 
     def _solve(self, part: Part, C: float) -> Solved:
         solver = self.method.solver
+        assert part.sets is not None
         problem = self.method.pose(solver, part.sets.gram, part.y, C * part.weights)
         assert isinstance(problem, DualQP)
         return part.sets.solve(problem, C, self.target, libsvm_patience(len(part.rows)))
@@ -195,7 +229,9 @@ class _Group:
         for k in range(len(search.division.parts)):
             rows = train[search.division.takes_part(answers.codes[train], k)]
             y = search.division.target(answers, rows, k)
-            sets = ActiveSets(self.shared, rows, self.most, lambda: search.records.stopped)
+            sets = None
+            if self.shared is not None:
+                sets = ActiveSets(self.shared, rows, self.most, lambda: search.records.stopped)
             parts.append(Part(rows, y, weights[rows], sets))
         return parts
 
@@ -226,3 +262,8 @@ class _Group:
             "determined": True,
             "tol": math.inf,
         }
+
+
+def _solved(answer: BoxAnswer) -> Solved:
+    assert answer.decision is not None
+    return Solved(answer.beta, answer.decision, answer.certificate, answer.n_iter)

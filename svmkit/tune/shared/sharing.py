@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from svmkit.errors import InputError
+from svmkit.kernels.engines import solves_boxes
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import parse_bytes
 from svmkit.losses.base import PIECEWISE
@@ -55,6 +56,19 @@ def can_share(path: Path, settings: Settings, task: Task, metric: Metric, each: 
     if len(method.levels) > 1 or method.loss.family not in PIECEWISE:
         return False
     return not problem.is_linear and issubclass(problem, DualQP) and not problem.bias
+
+
+def solved_by_engine(path: Path, kernel: Kernel, X: Any, settings: Settings, task: Task) -> bool:
+    """Return whether the engine that was asked for solves the subproblems of a path that may share kernel values.
+
+    Parameters
+    ----------
+    path, kernel, X, settings, task : Path, Kernel, ndarray or CSR, Settings, Task
+        The path, its kernel, resolved, the rows, the settings of all paths, and what is learnt.
+    """
+    if not task.has_classes or kernel.semidefinite is not True or not solves_boxes(kernel, X):
+        return False
+    return method_of(path, settings, task).loss.name == "hinge"
 
 
 def gap_of(settings: Settings) -> float | None:

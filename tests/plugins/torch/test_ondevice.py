@@ -11,12 +11,14 @@ from sklearn.svm import SVC
 from svmkit import Gram
 from svmkit.kernels import RBF, Laplacian, Linear, Poly
 from svmkit.problems import BoxQP
+from svmkit.solver.smo.boxes import Box
 
 torch = pytest.importorskip("torch", reason="needs pip install 'svmkit[torch]'")
 from svmkit_torch.ondevice import many, minimise, products  # noqa: E402
+from svmkit_torch.ondevice.answer import Profile  # noqa: E402
 from svmkit_torch.ondevice.batch import Squares  # noqa: E402
 from svmkit_torch.ondevice.code import PLAIN, Code, code_for  # noqa: E402
-from svmkit_torch.ondevice.many import BoxProblem, Profile, solve_many  # noqa: E402
+from svmkit_torch.ondevice.many import solve_many  # noqa: E402
 from svmkit_torch.values import DeviceRows  # noqa: E402
 
 GAP = 1e-3
@@ -35,7 +37,7 @@ def noisy(m=300, d=3, seed=0):
 
 def posed(y, C, rows=None):
     rows = np.arange(len(y)) if rows is None else rows
-    return BoxProblem(rows, y[rows], np.full(len(rows), float(C)) if np.ndim(C) == 0 else C[rows])
+    return Box(rows, y[rows], np.full(len(rows), float(C)) if np.ndim(C) == 0 else C[rows])
 
 
 def judge(kernel, X, problem, answer):
@@ -105,7 +107,7 @@ def test_small_pairs_of_many_rows_have_squares_of_their_own(where, monkeypatch):
     X, y, made = X[:250] / 16.0, y[:250], []
     monkeypatch.setattr(many, "Squares", lambda K: made.append(K.shape) or Squares(K))
     rows = [np.flatnonzero((y == a) | (y == b)) for a in range(5) for b in range(a)]
-    problems = [BoxProblem(at, np.where(y[at] == y[at[0]], 1.0, -1.0), np.full(len(at), 10.0)) for at in rows]
+    problems = [Box(at, np.where(y[at] == y[at[0]], 1.0, -1.0), np.full(len(at), 10.0)) for at in rows]
     kernel = RBF(0.1)
     answers = solve_many(DeviceRows(kernel, X, where), problems, GAP)
     assert made == [(10, max(map(len, rows)), max(map(len, rows)))]

@@ -13,8 +13,11 @@ PROGRAM = """
 import numpy as np
 import torch
 from svmkit.kernels import RBF
-from svmkit_torch.ondevice import fused, fused_product, fused_projection, pairs, spectral
-from svmkit_torch.ondevice.many import BoxProblem, Profile, _batch, _Matrix
+from svmkit.solver.smo.boxes import Box
+from svmkit_torch.ondevice import pairs, spectral
+from svmkit_torch.ondevice.fused import products, projection, steps
+from svmkit_torch.ondevice.answer import Profile
+from svmkit_torch.ondevice.many import _batch, _Matrix
 from svmkit_torch.values import DeviceRows
 
 rng = np.random.default_rng(0)
@@ -22,21 +25,21 @@ X = rng.normal(size=(200, 3))
 problems = []
 for m, C in ((150, 1.0), (140, 10.0), (100, 100.0)):
     at = np.sort(rng.permutation(200)[:m])
-    problems.append(BoxProblem(at, np.where(X[at, 0] + 0.5 * rng.normal(size=m) > 0.0, 1.0, -1.0), np.full(m, C)))
-fused.LANES = fused_projection.LANES = 128  # several tiles
+    problems.append(Box(at, np.where(X[at, 0] + 0.5 * rng.normal(size=m) > 0.0, 1.0, -1.0), np.full(m, C)))
+steps.LANES = projection.LANES = 128  # several tiles
 for room, dtype in ((1, torch.float32), (10**9, torch.float64)):
     matrix = _Matrix(DeviceRows(RBF(0.5), X, "cpu"), np.arange(200), 10**9, Profile(torch.device("cpu")))
     assert dtype is torch.float32 or matrix.refine()
     matrix.memory = room
     one, other = _batch(problems, matrix)[0], _batch(problems, matrix)[0]
     eps = torch.tensor([1e-9, 1e-9, 1e-9], dtype=torch.float64)
-    steps = pairs.take_steps(one, 12, eps), fused.take_steps(other, 12, eps)
-    assert steps[0].tolist() == steps[1].tolist() == [12, 12, 12]
+    made = pairs.take_steps(one, 12, eps), steps.take_steps(other, 12, eps)
+    assert made[0].tolist() == made[1].tolist() == [12, 12, 12]
     assert torch.allclose(one.beta, other.beta, atol=1e-4 if dtype is torch.float32 else 1e-12)
     assert torch.allclose(one.v, other.v, atol=1e-4 if dtype is torch.float32 else 1e-12)
     assert float((other.y * other.beta).sum(1).abs().max()) < 1e-12
 eps = torch.full((3,), 1e9, dtype=torch.float64)
-assert fused.take_steps(other, 12, eps).tolist() == [0, 0, 0]
+assert steps.take_steps(other, 12, eps).tolist() == [0, 0, 0]
 
 for scale in (1e-4, 1.0, 1e6):
     y = torch.where(torch.rand(3, 300, dtype=torch.float64) < 0.4, 1.0, -1.0).to(torch.float64)
@@ -44,7 +47,7 @@ for scale in (1e-4, 1.0, 1e6):
     upper[:, -30:] = 0.0
     z = 2.0 * scale * torch.randn(3, 300, dtype=torch.float64)
     balance = 0.1 * (y * upper).sum(1, keepdim=True)
-    expected, found = (code.project(z, y, upper, balance) for code in (spectral, fused_projection))
+    expected, found = (code.project(z, y, upper, balance) for code in (spectral, projection))
     assert float((expected - found).abs().max()) < 1e-12 * scale
     assert float(((y * found).sum(1, keepdim=True) - balance).abs().max()) < 1e-11 * scale
     assert float((found - upper).max()) <= 0.0 and float(found.min()) >= 0.0
@@ -52,7 +55,7 @@ for scale in (1e-4, 1.0, 1e6):
 for dtype, off in ((torch.float32, 1e-5), (torch.float64, 1e-13)):
     X, Z, coef = torch.randn(200, 5, dtype=dtype), torch.randn(150, 5, dtype=dtype), torch.randn(150, dtype=dtype)
     expected = torch.exp(-0.3 * torch.cdist(X.double(), Z.double()).square()) @ coef.double()
-    found = fused_product.product(X.T.contiguous(), Z.T.contiguous(), coef, 0.3)
+    found = products.product(X.T.contiguous(), Z.T.contiguous(), coef, 0.3)
     assert found.dtype is torch.float64 and float((expected - found).abs().max()) < off
 print("equal")
 """

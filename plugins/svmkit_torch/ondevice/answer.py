@@ -1,0 +1,54 @@
+"""What a solve on the device answers, and where its seconds went."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from svmkit.problems.certificate import Certificate
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The point (m,) of a problem, its certificate, the numbers of SMO steps and of spectral steps, and the decision
+    values (n,) of all rows without the bias, if they were asked for."""
+
+    beta: np.ndarray
+    certificate: Certificate
+    steps: int
+    spectral: int
+    decision: np.ndarray | None = None
+
+
+@dataclass
+class Profile:
+    """Seconds and counts of the parts of a solve, by name; the device is waited for where `exact`."""
+
+    device: torch.device
+    exact: bool = False
+    seconds: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @contextmanager
+    def timing(self, name: str) -> Iterator[None]:
+        """Add the time of the block to the seconds of `name`."""
+        self._wait()
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._wait()
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - began
+
+    def count(self, name: str, n: int) -> None:
+        """Add n to the count of `name`."""
+        self.counts[name] = self.counts.get(name, 0) + n
+
+    def _wait(self) -> None:
+        if self.exact and self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
