@@ -22,7 +22,7 @@ from svmkit_torch.ondevice.products import Computed, Products, diagonal
 from svmkit_torch.values import DeviceRows
 
 SQUARE = 0.5  # part of the memory for the square of the working set
-FIRST = 4096  # points of the first working set
+FIRST, PART = 4096, 64  # points of the first working set: one of so many if these are more
 STORED, COMPUTED = 1 << 17, 1 << 19  # points of a set whose kernel values are stored, and computed for each product
 INNER = 0.1  # gap of the set at which all points are looked at again, as a part of its own or of that of all points
 NEAR = 0.7  # estimated gap, as a part of what is asked for, at which the certificate is computed
@@ -132,7 +132,8 @@ class _Rounds:
             drawn = torch.rand(len(v), generator=torch.Generator().manual_seed(0), dtype=v.dtype).to(v.device)
             sides = (sides[0][0], drawn), (sides[1][0], drawn)
         counts = [int(side.sum()) for side, _ in sides]
-        most = min(self.most, max(FIRST, 2 * int(above.sum()), len(self.set)))
+        first = min(self.stored, max(FIRST, len(v) // PART))
+        most = min(self.most, max(first, 2 * int(above.sum()), len(self.set)))
         # weight moves between the two sides, so that a side gets more points only if the other has too few
         room = int(VIOLATING * most) if int(free.sum()) else most
         n = max(min(counts[0], room // 2), min(counts[0], room - counts[1]))
