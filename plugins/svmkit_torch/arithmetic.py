@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from svmkit.runtime.threads import thread_count
+
 PLAIN = ("ieee", "none")  # values of PyTorch's newer setting by which a product of float32 is one
 
 _lock, _inside = Lock(), 0
@@ -44,6 +46,20 @@ def _make_plain() -> ExitStack:
 
 
 @contextmanager
+def _own_threads(device: torch.device) -> Iterator[None]:
+    """On the CPU compute with no more threads than svmkit may use."""
+    before = torch.get_num_threads()
+    if device.type != "cpu" or before <= thread_count():
+        yield
+        return
+    torch.set_num_threads(thread_count())
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
 def plain_arithmetic(device: torch.device) -> Iterator[None]:
     """Compute with all digits of float32 and float64 inside the block, without gradients; threads may enter together.
 
@@ -58,7 +74,7 @@ def plain_arithmetic(device: torch.device) -> Iterator[None]:
             _restore = _make_plain()
         _inside += 1
     try:
-        with torch.no_grad(), torch.autocast(device.type, enabled=False):
+        with _own_threads(device), torch.no_grad(), torch.autocast(device.type, enabled=False):
             yield
     finally:
         with _lock:

@@ -289,7 +289,8 @@ class DeviceRows:
             part, sq_z = Z.part(panel, kept)
             self.fill(part, sq_z, at, lambda here, values: out[panel, here].copy_(values))
 
-        self.panels(Z.n, write)
+        with plain_arithmetic(self.device):
+            self.panels(Z.n, write)
 
     def product(
         self, idx: torch.Tensor, coef: torch.Tensor, at: torch.Tensor | None = None, dtype=torch.float64
@@ -321,8 +322,9 @@ class DeviceRows:
         """
         out = torch.zeros((self.n if at is None else len(at), coef.shape[1]), dtype=torch.float64, device=self.device)
         kept = self.precision(dtype, rough=True)
-        for lo in range(0, Z.n, self.panel):
-            self._add_panel(Z, lo, coef[lo : lo + self.panel].to(kept), at, out)
+        with plain_arithmetic(self.device):
+            for lo in range(0, Z.n, self.panel):
+                self._add_panel(Z, lo, coef[lo : lo + self.panel].to(kept), at, out)
         return out
 
     def host_product(self, Z: Vectors, coef: np.ndarray, at: torch.Tensor | None, dtype: np.dtype) -> np.ndarray:

@@ -28,6 +28,7 @@ from svmkit import plugins
 from svmkit.conformance.hostile.cases import CASES
 from svmkit.conformance.hostile.trial import OUTCOMES, Trial, run_named, trials
 from svmkit.conformance.judging.claims import TINY
+from svmkit.kernels.engines import on_device
 
 COMMAND = (sys.executable, "-m", "svmkit.conformance.grid", "--worker")
 HANG = 60.0  # seconds after which a worker is killed: compiling takes longer than any trial
@@ -66,27 +67,39 @@ class Worker:
             self.process = None
 
 
-def _serve() -> None:
-    """Run the trials of the lines of stdin; what they print goes to stderr."""
+def _serve(device: str | None) -> None:
+    """Run the trials of the lines of stdin on a device; what they print goes to stderr."""
     out, sys.stdout = sys.stdout, sys.stderr
     for line in sys.stdin:
         faulthandler.dump_traceback_later(HANG + 10.0, exit=True)  # a trial that hangs ends even if nobody kills it
-        row = asdict(run_named(*json.loads(line)))
+        with on_device(device):
+            row = asdict(run_named(*json.loads(line)))
         faulthandler.cancel_dump_traceback_later()
         print(json.dumps(row), file=out, flush=True)
 
 
-def run_all(jobs: list[tuple[str, str, str]], path: Path, lanes: int = 1) -> list[dict[str, Any]]:
+def run_all(
+    jobs: list[tuple[str, str, str]], path: Path, lanes: int = 1, device: str | None = None
+) -> list[dict[str, Any]]:
     """Run the trials (case, solver, loss) that a file of rows does not hold yet, in so many processes; return all rows.
-    The file is made if it is missing.
+
+    Parameters
+    ----------
+    jobs, lanes : list of tuple, int
+        The trials, and the number of processes.
+    path : Path
+        The file, which is made if it is missing.
+    device : str, default=None
+        Where kernel values are computed, as for `svmkit.fit`.
     """
+    command = (*COMMAND, "--device", device) if device else COMMAND
     rows = {_key(row): row for row in map(json.loads, path.read_text().splitlines())} if path.exists() else {}
-    _run_lanes([job for job in jobs if job not in rows], path, rows, lanes)
-    _run_lanes([job for job in jobs if rows[job]["outcome"] == "over"], path, rows, 1)
+    _run_lanes([job for job in jobs if job not in rows], path, rows, [Worker(command) for _ in range(lanes)])
+    _run_lanes([job for job in jobs if rows[job]["outcome"] == "over"], path, rows, [Worker(command)])
     return [rows[job] for job in jobs]
 
 
-def _run_lanes(jobs: list[tuple[str, str, str]], path: Path, rows: dict, lanes: int) -> None:
+def _run_lanes(jobs: list[tuple[str, str, str]], path: Path, rows: dict, workers: list[Worker]) -> None:
     todo: queue.SimpleQueue = queue.SimpleQueue()
     for job in jobs:
         todo.put(job)
@@ -102,8 +115,7 @@ def _run_lanes(jobs: list[tuple[str, str, str]], path: Path, rows: dict, lanes: 
                         rows[_key(row)] = row
                         file.write(json.dumps(row) + "\n")
 
-    workers = [Worker() for _ in range(lanes)]
-    with ThreadPoolExecutor(lanes) as pool:
+    with ThreadPoolExecutor(len(workers)) as pool:
         try:
             list(pool.map(lane, workers))
         finally:  # also after Ctrl-C
@@ -159,10 +171,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="number of processes")
     parser.add_argument("--solvers", default="", help="only these, separated by commas")
     parser.add_argument("--cases", default="", help="only cases whose name or group contains this")
+    parser.add_argument("--device", help="where kernel values are computed; by default by our own engines")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:
-        return _serve()
+        return _serve(given.device)
     only = set(filter(None, given.solvers.split(",")))
     unknown = only - set(plugins.names("solver"))
     if unknown:
@@ -172,7 +185,7 @@ def main() -> None:
         for job in trials()
         if (not only or job[1] in only) and (given.cases in job[0] or given.cases in CASES[job[0]].group)
     ]
-    rows = find_contradictions(run_all(jobs, given.out, given.jobs))
+    rows = find_contradictions(run_all(jobs, given.out, given.jobs, given.device))
     failed = [row for row in rows if row["outcome"] in ("wrong", "traceback", "over")]
     for row in failed:
         print(f"{row['outcome']}: {row['solver']} ({row['loss']}) on {row['case']}: {row['said']}", file=sys.stderr)
