@@ -7,9 +7,9 @@ from typing import Any
 
 import typer
 
-from svmkit.cli.common import JSON, PLUGIN, TRACKING_URI, align, emit, note, rows, warnings_as_notes
+from svmkit.cli.common import JSON, PLUGIN, TRACKING_URI, emit, note, rows, warnings_as_notes
 from svmkit.errors import SvmkitError
-from svmkit.runtime.terminal import say, visible
+from svmkit.runtime.terminal import align, say, visible
 
 NAME = typer.Argument(help="Name of a registered model.")
 
