@@ -7,6 +7,7 @@ from support.problems import write
 
 from svmkit.kernels.functions import RBF
 from svmkit.model.model import SVMModel
+from svmkit.scoring.evaluations.classes import FEW, ClassEvaluation
 from svmkit.scoring.evaluations.doubt import Trained, doubt_classes
 from svmkit.scoring.scores import Scores
 from svmkit.solver.solution import Status
@@ -173,3 +174,19 @@ def test_scalars_for_the_tracker():
     for labels in (["a%", "a$"], list(map(str, range(11)))):  # equal names, and too many
         many = Scores.from_predictions(np.array(labels), np.array(labels), np.array(sorted(labels)))
         assert [name for name in many.logged if "recall" in name] == ["lowest_recall"]
+
+
+@pytest.mark.parametrize("n", [2, FEW, FEW + 1])
+def test_accuracies_in_rows_with_the_recall_of_each_class_or_the_worst(n):
+    recall = {f"class {k}": 1.0 - 0.1 * k for k in range(n)}
+    scores = {"balanced_accuracy": 0.5, "recall": recall, "majority_share": 0.6}
+    metric = {"name": "accuracy", "positive": None, "train": None, "test": None}
+    result = {"metric": metric, "train_accuracy": 0.9, "test_accuracy": 0.8, "n_test": 30}
+    result |= {"train_scores": scores, "test_scores": scores}
+    rows = dict(ClassEvaluation.training_rows(result))
+    assert set(rows) == {"accuracy", "balanced", "recall"}
+    assert rows["accuracy"].startswith("90.00% train, 80.00% test (30 rows; ")
+    assert rows["balanced"] == "50.00% train, 50.00% test"
+    shown = list(recall.items()) if n <= FEW else sorted(recall.items(), key=lambda item: item[1])[:3]
+    words = ", ".join(f"{label}: {share:.2%}" for label, share in shown)
+    assert rows["recall"] == ("" if n <= FEW else f"worst of {n} classes: ") + words + " (test)"

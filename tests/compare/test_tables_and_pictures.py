@@ -162,3 +162,7 @@ def test_a_learning_curve_from_python_goes_on_from_its_file(tmp_path):
     figure = plot_learning_curve(path)
     assert [ax.get_ylabel() for ax in figure.axes] == ["test accuracy", "training time (s)", "certified gap"]
     assert figure.axes[0].lines[0].get_xdata().tolist() == [40, 100, 300]
+
+
+def test_each_measure_with_a_head_of_its_own_is_a_column():
+    assert set(latex._HEADS) <= set(latex._METRICS) and len(set(latex._METRICS)) == len(latex._METRICS)

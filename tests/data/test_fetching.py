@@ -370,3 +370,13 @@ def test_real_files_have_the_checksums_of_the_table(real, svmkit, monkeypatch):
     monkeypatch.setenv("SVMKIT_DATA", str(real))
     assert load("a9a").fingerprint() == here.fingerprint()
     np.testing.assert_array_equal(load("a9a").y, here.y)
+
+
+def test_files_beside_data_are_no_data(tmp_path):
+    data = ["a.svm", "b.csv", "b.csv.gz", "c", "readme2.csv"]
+    other = ["README", "readme.txt", "LICENSE", "licence.txt", "SHA256SUMS", "notes.md", "x.json", ".hidden", "y.part"]
+    for name in (*data, *other):
+        (tmp_path / name).write_text("")
+    (tmp_path / "folder").mkdir()
+    assert [path.name for path in sources.data_files(tmp_path)] == data
+    assert sources.data_files(tmp_path / "gone") == []

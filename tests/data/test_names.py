@@ -15,6 +15,8 @@ from support.data import not_loaded
 from support.problems import write
 
 from svmkit.data import available, cache_dir, load
+from svmkit.data.classes import _require_repeated
+from svmkit.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -157,3 +159,15 @@ def test_kddcup(real):
     assert data.X.shape[0] == 494_021 and facts["sparse"] and facts["classes"]["normal."] == 97_278
     assert len(facts["classes"]) == 23 and sum(not n for n in data.encoding.numeric) == 3
     assert "column2=tcp" in data.encoding.feature_names
+
+
+def test_names_and_numbers_with_a_few_texts_are_no_classes():
+    numbers = np.array([str(k + 0.5) for k in range(200)])
+    few = numbers.copy()
+    few[7] = "oops"
+    with pytest.raises(InputError, match=r"holds numbers, but text in 1 of 200 rows, first 'oops' in row 8: mend them"):
+        _require_repeated(few, "y")
+    for names in (np.array([f"name {k}" for k in range(200)]), numbers):
+        with pytest.raises(InputError, match=r"y has 200 values in 200 rows, and 200 of them in one row only"):
+            _require_repeated(names, "y")
+    _require_repeated(np.repeat(["a", "b"], 100), "y")

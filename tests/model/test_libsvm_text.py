@@ -17,6 +17,7 @@ from support.text_models import ROWS, libsvm_text
 from svmkit.kernels.functions import RBF, Laplacian, Linear, Poly, Sigmoid
 from svmkit.model.calibration import Isotonic
 from svmkit.model.exchange import liblinear, libsvm
+from svmkit.model.exchange.plain import whole_labels
 from svmkit.training.train import fit
 
 X, CODES = load_iris(return_X_y=True)
@@ -289,3 +290,25 @@ def test_a_far_column_costs_no_memory(read, kernel, tmp_path):
         refused("2,147,483,645 columns would take 16.0 GiB", liblinear.write, far, tmp_path / "out")
     assert tracemalloc.get_traced_memory()[1] < 10 << 20
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("classes", "numbers"),
+    [
+        ([1.0, 2.0], [1, 2]),
+        ([-1, 2**31 - 1], [-1, 2**31 - 1]),
+        ([False, True], [0, 1]),
+        ([0.5, 2.0], None),
+        ([1.0, 2.0**31], None),
+        ([1, -(2**31)], None),
+        (["a", "b"], None),
+        (["1", "2"], None),
+    ],
+)
+def test_labels_of_other_programs_are_whole_numbers_of_32_bits(classes, numbers):
+    found, note = whole_labels(np.array(classes), "LIBSVM")
+    assert found == (numbers or [0, 1]) and all(type(value) is int for value in found)
+    assert (note is None) == (numbers is not None)
+    if note:
+        first, second = np.array(classes).tolist()
+        assert note == f"labels of LIBSVM are whole numbers: 0 = {first!r}, 1 = {second!r}, in sorted order"

@@ -9,6 +9,7 @@ from svmkit.errors import InputError
 from svmkit.kernels import Gram, Linear, Precomputed
 from svmkit.losses.terms import Terms
 from svmkit.problems import BoxQP, NuBoxQP, NuTubeQP, OneClassQP, SimplexQP, TubeQP
+from svmkit.problems.base import costs
 from svmkit.problems.dual import DualQP
 from svmkit.problems.targets import sides
 from svmkit.problems.tube import BiasedTubeQP
@@ -159,3 +160,11 @@ def test_targets_far_from_zero_cost_no_digits():
     assert far.bias - 2.0**40 == pytest.approx(near.bias, abs=2.0**-12)
     exact = TubeQP(Gram(Linear(), np.zeros((M, 1))), t + 2.0**40, 2.0, 0.25).certificate(np.zeros(M))
     assert exact.primal == TubeQP(Gram(Linear(), np.zeros((M, 1))), t, 2.0, 0.25).certificate(np.zeros(M)).primal
+
+
+@pytest.mark.parametrize("C", [0.0, -1.0, np.inf, np.nan, [1.0, 0.0], [1.0, np.inf], [np.nan, 1.0], [-np.inf, 1.0]])
+def test_costs_are_finite_and_positive(C):
+    with pytest.raises(InputError, match="C must be finite and > 0 for every sample"):
+        costs(C, 2)
+    np.testing.assert_array_equal(costs(3.0, 2), [3.0, 3.0])
+    np.testing.assert_array_equal(costs([1e-300, 1e300], 2), [1e-300, 1e300])

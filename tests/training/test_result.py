@@ -1,13 +1,18 @@
 """What a fit says of all of its class pairs together."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
+from svmkit.kernels.functions import RBF
 from svmkit.problems.certificate import Certificate
 from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.solution import Solution, Status
 from svmkit.training.result import Fit
 from svmkit.training.subproblems.one import Part
+from svmkit.training.train import fit
 
 
 def of(*pairs, status=Status.CONVERGED, n_iter=1):
@@ -84,3 +89,15 @@ def test_a_part_that_is_continued_has_the_effort_of_both_and_the_better_point():
         assert (both.kernel_values, both.seconds, both.around) == (12, 3.0, 0.5)
         assert both.solution.certificate.gap == both.solution.point[0] == 0.1
         assert [*both.solution.history] == [*first.solution.history, *later.solution.history]
+
+
+def test_the_rounding_is_the_largest_of_all_problems_and_unknown_without_a_gap():
+    X, y = load_iris(return_X_y=True)
+    done = fit(X, y, solver="smo", kernel=RBF(0.5))
+    own = [solution.certificate.rounding for solution in done.solutions]
+    assert len(own) == 3 and done.rounding == max(own) > min(own)
+    first = done.solutions[0]
+    lost = replace(
+        done, solutions=[replace(first, certificate=replace(first.certificate, gap=None)), *done.solutions[1:]]
+    )
+    assert lost.gap is None and lost.rounding is None
