@@ -1,0 +1,53 @@
+"""What `svmkit compare` and `svmkit curve` print at the end: the files that were written, and those alone."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from support.report import failure, made, record
+
+from svmkit.cli.comparing.comparison import Comparison
+from svmkit.cli.comparing.learning import Learning
+from svmkit.compare.results import results_frame
+
+pytestmark = pytest.mark.usefixtures("alone")
+
+
+def a_job(**options):
+    results = made(change=lambda cell, found: found | {"n_test": 50})
+    about = {"json": False, "report": None, "latex": None} | options
+    tracker = SimpleNamespace(run_id=None, uri="sqlite:///runs.db")
+    store = SimpleNamespace(path="results.jsonl")
+    own = {"results": results, "options": SimpleNamespace(**about), "tracker": tracker, "store": store}
+    return SimpleNamespace(**own, is_whole=True, failure=None)
+
+
+def test_a_comparison_names_the_files_that_are_there(capsys):
+    Path("table.tex").write_text("")
+    for report, latex, run_id in ((None, None, None), ("gone.html", "table.tex", "7"), (None, "table.tex", None)):
+        job = a_job(report=report, latex=latex)
+        job.tracker.run_id = run_id
+        Comparison.show(job)
+        out = capsys.readouterr().out
+        assert "results  results.jsonl" in out and "report" not in out
+        assert ("table    table.tex" in out) == (latex is not None) and ("run      7" in out) == (run_id is not None)
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_an_interrupted_comparison_says_that_it_goes_on(is_whole, capsys):
+    job = a_job()
+    job.is_whole = is_whole
+    Comparison.show(job)
+    assert ("interrupted: the same command goes on" in capsys.readouterr().err) == (not is_whole)
+
+
+@pytest.mark.parametrize("failed", [0, 1, 3])
+def test_a_curve_with_a_fit_that_failed_has_a_picture_and_one_without_any_has_none(failed, capsys):
+    cells = made(sets=("iris 20 rows", "iris 40 rows", "iris 80 rows"), solvers=("smo",)).cells
+    records = [failure(cell, "no") if k < failed else record(cell, n_samples=20 * 2**k) for k, cell in enumerate(cells)]
+    options = SimpleNamespace(json=False)
+    own = {"records": records, "frame": results_frame(records), "options": options, "out": None, "plot": "c.png"}
+    Learning.show(SimpleNamespace(**own, is_whole=True))
+    out = capsys.readouterr().out
+    assert ("picture  c.png" in out) == (failed < 3) and "results" not in out
+    assert [line.split()[0] for line in out.splitlines()[1:4]] == ["20", "40", "80"]
