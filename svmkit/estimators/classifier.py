@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from svmkit.data.prepare.device_arrays import to_host
 from svmkit.errors import InputError
 from svmkit.estimators.base import Lacking, column_or_1d, features_to_predict, has_columns, only_where, options_by_name
 from svmkit.estimators.estimator import SVMEstimator, describe, require_stream
@@ -170,8 +171,8 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         task = MultiLabel() if has_columns(y) else None
         self._train(X, y, task=task, sample_weight=sample_weight, validation=validation, groups=groups)
         if task is None:
-            codes = np.searchsorted(self.classes_, np.asarray(y))
-            weights = sample_weights(sample_weight, len(codes))
+            codes = np.searchsorted(self.classes_, np.asarray(to_host(y, "y")))
+            weights = sample_weights(to_host(sample_weight, "sample_weight"), len(codes))
             self.class_weight_ = weights_of_classes(codes, self.classes_, self.class_weight, weights)
         return self
 
