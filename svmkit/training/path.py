@@ -11,9 +11,9 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.tasks import Task
 from svmkit.training.callbacks import BeforeSolve, Callbacks, as_callbacks
+from svmkit.training.computation import computation
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
-from svmkit.training.running import running
 from svmkit.training.settings import Method, Settings, resolve
 from svmkit.training.subproblems.one import Part, Start
 from svmkit.training.subproblems.time_budget import TimeBudget, rests
@@ -110,7 +110,7 @@ def path_prepared(
     n_problems, weights = len(data.sizes), data.sizes / rests(data.sizes)
     parts: list[list[Part | None]] = [[None] * n_problems for _ in Cs]
     budgets = [TimeBudget(one.stop) for _ in Cs]
-    with running(method.settings) as flag:
+    with computation(method.settings) as flag:
         for k in range(n_problems):  # one subproblem after the other, so that there is one row cache at a time
             open_ = [i for i in order if budgets[i].left > 0.0 or k == 0]
             if not open_:

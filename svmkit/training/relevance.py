@@ -23,9 +23,9 @@ from svmkit.scoring.metric import OF_PROBABILITIES, Metric
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Seconds
 from svmkit.training.checkpoint import Checkpoint
+from svmkit.training.computation import computation
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
-from svmkit.training.running import running
 from svmkit.training.settings import Method
 
 ROUNDS, FOLDS = 3, 3
@@ -84,7 +84,7 @@ def train_with_relevance(
     if kept is None:
         alone = replace(plain, settings=replace(plain.settings, calibration=None))
         learner = Learner(train, data, alone, metric, began + SHARE * limit)
-        with running(settings) as flag:
+        with computation(settings) as flag:
             kept = learner.learn(flag)
             interrupted, values = bool(flag) or learner.interrupted, learner.kernel_values
             flag.raised = False  # the signal is answered: a further one ends the training of the model

@@ -20,10 +20,10 @@ from svmkit.training.calibration.conformal import train_with_sets
 from svmkit.training.calibration.folds import calibrated
 from svmkit.training.callbacks import BeforeSolve, Callbacks, as_callbacks, displayed, write_end
 from svmkit.training.checkpoint import Checkpoint
+from svmkit.training.computation import computation
 from svmkit.training.data import TrainingData
 from svmkit.training.relevance import train_with_relevance
 from svmkit.training.result import Fit
-from svmkit.training.running import running
 from svmkit.training.settings import Method, Settings, resolve
 from svmkit.training.subproblems.one import Start
 from svmkit.training.subproblems.trainer import Trainer
@@ -286,6 +286,6 @@ def fit_prepared(
     trainer = Trainer(data, method, start=start, **given)
     if checkpoint is not None:
         data.bind(checkpoint, settings)
-    with running(settings):
+    with computation(settings):
         fitted = trainer.fit(trainer.run(settings.C, checkpoint), settings.C)
     return replace(fitted, seconds=time.perf_counter() - trainer.one.measuring - began)

@@ -42,7 +42,7 @@ def to_host(X: Any, what: str) -> Any:
     A tensor of torch on the CPU becomes an ndarray of the same memory.
     """
     if hasattr(X, "detach"):
-        return _of_tensor(X.detach(), what)
+        return _copy_tensor(X.detach(), what)
     if device_of(X) is None:
         return X
     host = X.get() if hasattr(X, "get") else np.from_dlpack(X, device="cpu", copy=True)
@@ -56,7 +56,7 @@ def source_of(A: Any) -> Any:
     return known[1] if known is not None and known[0]() is A else None
 
 
-def _of_tensor(X: Any, what: str) -> np.ndarray:
+def _copy_tensor(X: Any, what: str) -> np.ndarray:
     try:
         host = X.cpu().numpy()
     except TypeError as error:

@@ -18,10 +18,10 @@ from svmkit.runtime import interrupt, threads
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Seconds
 from svmkit.training.calibration.curves import fitted_calibration
+from svmkit.training.computation import computation
 from svmkit.training.data import TrainingData
 from svmkit.training.division import AllClasses
 from svmkit.training.result import Fit
-from svmkit.training.running import running
 from svmkit.training.settings import Method
 
 WORK = 1e9  # nanoseconds of training a fold, roughly: folds are worth threads of their own
@@ -112,7 +112,7 @@ def calibrated(
     began, limit = time.perf_counter(), settings.rules.least(Seconds)
     folds = Folds.of(data, settings.seed) if fold is None else Folds.take(data, fold)
     method = replace(method, settings=replace(settings, n_threads=None))  # those of the next line
-    with running(settings) as flag:
+    with computation(settings) as flag:
         fitted = whole(method.limit(SHARE * limit))
         if flag or fitted.status is Status.INTERRUPTED:
             return fitted

@@ -25,9 +25,9 @@ from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.selection import defaults
 from svmkit.solver.solution import Solution, Status
 from svmkit.tasks import Answers, Classification, Regression, Task
+from svmkit.training.computation import computation
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
-from svmkit.training.running import running
 from svmkit.training.settings import Method, Settings
 from svmkit.training.stream.input import StreamInput, codes_among, require_streamable, streaming_solver
 from svmkit.training.stream.subproblem import WAITING, OnlinePair, Rows, join
@@ -257,7 +257,7 @@ class Online:
         undo: list[Callable[[], None]],
     ) -> int:
         """Learn from a block; return how many samples were learned from, and add to `undo` what undoes it."""
-        with running(self.method.settings) as flag:
+        with computation(self.method.settings) as flag:
             before, codes = bool(flag), answers.codes
             if test and self.received:
                 self._test(self.model().predict(X), answers.values)

@@ -11,7 +11,7 @@ from svmkit.training.settings import Settings
 
 
 @contextmanager
-def running(settings: Settings) -> Iterator[interrupt.Flag]:
+def computation(settings: Settings) -> Iterator[interrupt.Flag]:
     """Compute with the threads and on the device of the settings, and yield the flag that Ctrl-C raises."""
     with on_device(settings.device), threads.using(settings.n_threads), interrupt.catching() as flag:
         yield flag
