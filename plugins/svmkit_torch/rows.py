@@ -166,7 +166,9 @@ def rows_on(X: Any, device: torch.device) -> Rows:
     device : torch.device
         Where they are wanted.
     """
-    X = X if source_of(X) is None else torch.from_dlpack(source_of(X))  # that of the device, which is not copied
+    source = source_of(X)  # the array of a device, which is not copied there again
+    if source is not None:
+        X = source if isinstance(source, torch.Tensor) else torch.from_dlpack(source)
     if isinstance(X, torch.Tensor):
         return DenseRows(X.detach().to(device))
     if not sp.issparse(X):

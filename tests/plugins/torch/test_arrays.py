@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import svmkit
-from svmkit import SVMClassifier
+from svmkit import SVMClassifier, SVMOneClass, SVMRegressor
 from svmkit.data.prepare import device_arrays
 from svmkit.data.prepare.device_arrays import device_of, source_of, to_host
 from svmkit.errors import InputError
@@ -47,6 +47,43 @@ def test_the_engine_takes_the_tensor_itself(where, device, monkeypatch):
     monkeypatch.setattr(rows_module, "DenseRows", Seen)
     svmkit.fit(given, y, kernel=RBF(0.2), solver="fcsmo", device=device, memory="100kB")
     assert seen and set(seen) == {given.data_ptr()}
+
+
+class OnGPU(torch.Tensor):
+    """A tensor that behaves as one on a GPU: numpy cannot read it, and `cpu` is a copy."""
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    def __array__(self, *args, **kwargs):
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self.as_subclass(torch.Tensor).clone()
+
+
+@pytest.mark.parametrize("machine", [SVMClassifier, SVMRegressor, SVMOneClass], ids=lambda machine: machine.__name__)
+def test_a_tensor_on_a_gpu_is_copied_to_the_host_once_and_taken_by_the_engine(machine, monkeypatch):
+    X, y = clouds()
+    given, seen, copies = torch.as_tensor(X).as_subclass(OnGPU), [], []
+
+    class Seen(DenseRows):
+        def __init__(self, X):
+            seen.append(X.data_ptr())
+            super().__init__(X.as_subclass(torch.Tensor))
+
+    copy = OnGPU.cpu
+    monkeypatch.setattr(OnGPU, "cpu", lambda self: copies.append(self.shape) or copy(self))
+    monkeypatch.setattr(rows_module, "DenseRows", Seen)
+    target = torch.as_tensor(y * 1.0).as_subclass(OnGPU)
+    weight = torch.ones(300).as_subclass(OnGPU)
+    own = machine("fcsmo" if machine is not SVMOneClass else "fcfw", gamma=0.2, device="torch:cpu")
+    own.fit(given, target, sample_weight=weight)
+    assert copies.count(given.shape) == 1 and given.data_ptr() in seen
+    np.testing.assert_allclose(own.predict(given), own.predict(X), rtol=1e-9, atol=1e-9)
 
 
 def test_the_source_of_a_copy_is_known_for_as_long_as_the_copy_lives(monkeypatch):
