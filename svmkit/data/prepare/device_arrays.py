@@ -41,7 +41,7 @@ def to_host(X: Any, what: str) -> Any:
 
     A tensor of torch on the CPU becomes an ndarray of the same memory.
     """
-    if hasattr(X, "detach"):
+    if hasattr(X, "detach") and hasattr(type(X), "__dlpack_device__"):  # files have the first, too
         return _copy_tensor(X.detach(), what)
     if device_of(X) is None:
         return X
@@ -57,6 +57,8 @@ def source_of(A: Any) -> Any:
 
 
 def _copy_tensor(X: Any, what: str) -> np.ndarray:
+    if "sparse" in str(X.layout):
+        raise InputError(f"{what} is a sparse tensor: give a CSR matrix of scipy, or {what}.to_dense()")
     try:
         host = X.cpu().numpy()
     except TypeError as error:

@@ -120,6 +120,19 @@ def test_a_type_that_numpy_lacks_is_one_line():
         SVMClassifier().fit(torch.as_tensor(X).to(torch.bfloat16), y)
 
 
+def test_a_sparse_tensor_is_one_line():
+    X, y = clouds()
+    with pytest.raises(InputError, match=r"X is a sparse tensor: give a CSR matrix of scipy, or X\.to_dense\(\)"):
+        SVMClassifier().fit(torch.as_tensor(X).to_sparse(), y)
+
+
+def test_a_file_is_no_tensor(tmp_path):
+    (tmp_path / "X.csv").write_text("1,2\n")
+    with open(tmp_path / "X.csv", "rb") as file, pytest.raises(InputError):
+        SVMClassifier().fit(file, [1])
+    assert file.closed
+
+
 class Elsewhere:
     """An array that says that it is on a GPU."""
 
