@@ -299,7 +299,7 @@ def _shares(path: Path, settings: Settings, task: Task, metric: Metric, how: Sea
     if not sharing.can_share(path, settings, task, metric, how.preparation == "each"):
         return False
     with on_device(settings.device):
-        if settings.device and sharing.solved_by_engine(path, path.kernel.resolve(X), X, settings, task):
+        if settings.device and sharing.engine_solves(path, path.kernel.resolve(X), X, settings, task):
             return True
     return sharing.most_of_a_round(X.shape[0], settings, how.jobs) > 0
 

@@ -206,6 +206,14 @@ def solve_batch(
 def solve_boxes(
     rows: DeviceRows, boxes: Sequence[Box], gap: float, memory: int | None, decisions: bool, flag: Callable[[], bool]
 ) -> list[BoxAnswer]:
-    """Solve box problems as `svmkit.solver.smo.boxes.SolvesBoxes` says."""
+    """Solve box problems as `svmkit.solver.smo.boxes.SolvesBoxes` says.
+
+    Parameters
+    ----------
+    rows : DeviceRows
+        The rows of X.
+    boxes, gap, memory, decisions, flag
+        As for `SolvesBoxes`.
+    """
     answers = solve_many(rows, boxes, gap, memory=memory, decisions=decisions, interrupted=flag)
     return [BoxAnswer(a.beta, a.certificate, a.steps + a.spectral, a.decision) for a in answers]

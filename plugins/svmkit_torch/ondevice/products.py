@@ -35,25 +35,37 @@ class Products:
             self.panel = min(PANEL, code.panel)
 
     @cached_property
-    def _by_columns(self) -> torch.Tensor:
+    def _float32_columns(self) -> torch.Tensor:
         """All rows less the origin in float32, (d, n)."""
-        return self._moved(slice(None), torch.float32)
+        return self._transpose(slice(None), torch.float32)
 
-    def _moved(self, at: slice | torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    def _transpose(self, at: slice | torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         return self.rows.rows.dense(at, dtype, self.rows.origin).T.contiguous()
 
     def product(
         self, idx: torch.Tensor, coef: torch.Tensor, at: torch.Tensor | None = None, dtype=torch.float64
     ) -> torch.Tensor:
-        """Return K[at, idx] coef, (len(at),), for coef (q,) of float64; arguments as for `DeviceRows`."""
+        """Return K[at, idx] coef, of float64, shape (len(at),).
+
+        Parameters
+        ----------
+        idx : tensor of int64, shape (q,)
+            Rows of X that have coefficients.
+        coef : tensor of float64, shape (q,)
+            Coefficients.
+        at : tensor of int64, optional
+            Rows of the result; all by default.
+        dtype : {torch.float64, torch.float32}, default=float64
+            Precision of the values and of their sums over a panel.
+        """
         kept = self.rows.precision(dtype, rough=True)
         if self.fused is None or not len(idx):
             return self.rows.product(idx, coef[:, None], at, dtype)[:, 0]
         if at is None and kept == torch.float32:
-            X = self._by_columns
+            X = self._float32_columns
         else:
-            X = self._moved(slice(None) if at is None else at, kept)
-        return self.fused(X, self._moved(idx, kept), coef.to(kept), self.rows.scalars.gamma)
+            X = self._transpose(slice(None) if at is None else at, kept)
+        return self.fused(X, self._transpose(idx, kept), coef.to(kept), self.rows.scalars.gamma)
 
 
 class Computed(Source):

@@ -24,6 +24,13 @@ def project(z: torch.Tensor, y: torch.Tensor, upper: torch.Tensor, balance: torc
 
     They are clip(z - lam y, 0, upper) for the lam at which the equality holds, which bisection finds.
 
+    Parameters
+    ----------
+    z, y, upper : tensor of float64, shape (B, q)
+        The points, the labels and the upper bounds.
+    balance : tensor of float64, shape (B, 1)
+        What y'beta is to be.
+
     References
     ----------
     Dai, Fletcher (2006), New algorithms for singly linearly constrained quadratic programs, section 2.

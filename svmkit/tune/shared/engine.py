@@ -29,7 +29,7 @@ from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS
 from svmkit.tune.shared.active import ActiveSets, Solved, Stopped
 from svmkit.tune.shared.matrix import SharedMatrix
-from svmkit.tune.shared.sharing import gap_of, groups_of, method_of, most_of_a_round, solved_by_engine
+from svmkit.tune.shared.sharing import engine_solves, gap_of, groups_of, method_of, most_of_a_round
 from svmkit.tune.space import Path
 
 TOGETHER = 1 << 26  # decision values that an engine returns at a time
@@ -86,7 +86,7 @@ class SharedSearch:
                 return
             kernel = group[0].kernel.resolve(self.X)
             began = time.perf_counter()
-            if solved_by_engine(group[0], kernel, self.X, self.training.settings, self.training.task):
+            if engine_solves(group[0], kernel, self.X, self.training.settings, self.training.task):
                 try:
                     _Group(self, group, None, 0.0).run_by_engine(engine_for(kernel, self.X).box_code())
                 except Exception as error:
@@ -170,7 +170,7 @@ class _Group:
             if stopped():
                 return
             for fold, path in now:
-                solved = [_solved(next(answers)) for _ in fold.parts or ()]
+                solved = [_solution_of(next(answers)) for _ in fold.parts or ()]
                 facts = self._facts(fold, solved)
                 facts["fit_s"] = seconds / len(now)
                 self.search.keep(path, fold.number, facts)
@@ -264,6 +264,6 @@ class _Group:
         }
 
 
-def _solved(answer: BoxAnswer) -> Solved:
+def _solution_of(answer: BoxAnswer) -> Solved:
     assert answer.decision is not None
     return Solved(answer.beta, answer.decision, answer.certificate, answer.n_iter)

@@ -58,7 +58,7 @@ def can_share(path: Path, settings: Settings, task: Task, metric: Metric, each: 
     return not problem.is_linear and issubclass(problem, DualQP) and not problem.bias
 
 
-def solved_by_engine(path: Path, kernel: Kernel, X: Any, settings: Settings, task: Task) -> bool:
+def engine_solves(path: Path, kernel: Kernel, X: Any, settings: Settings, task: Task) -> bool:
     """Return whether the engine that was asked for solves the subproblems of a path that may share kernel values.
 
     Parameters

@@ -73,7 +73,15 @@ def _project(Z, Y, upper, balance, out, q, most, BLOCK: tl.constexpr):
 
 
 def project(z: torch.Tensor, y: torch.Tensor, upper: torch.Tensor, balance: torch.Tensor) -> torch.Tensor:
-    """Return what `spectral.project` returns; all arrays are (B, q) of float64 and contiguous."""
+    """Return what `spectral.project` returns.
+
+    Parameters
+    ----------
+    z, y, upper : tensor of float64, shape (B, q)
+        The points, the labels and the upper bounds, contiguous.
+    balance : tensor of float64, shape (B, 1)
+        What y'beta is to be.
+    """
     n, q = z.shape
     out = torch.empty_like(z)
     block = min(LANES, max(128, triton.next_power_of_2(q)))
