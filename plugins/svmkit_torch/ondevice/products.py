@@ -11,6 +11,8 @@ from svmkit_torch.ondevice.batch import Source
 from svmkit_torch.ondevice.code import code_for
 from svmkit_torch.values import PANEL, DeviceRows, apply_form
 
+VALUE = 7  # bytes that are read in the time that a kernel value takes
+
 
 class Products:
     """Products with the kernel values of rows of X.
@@ -86,7 +88,7 @@ class Computed(Source):
         raise NotImplementedError("a source without stored values has no rows")
 
     def bytes_of_image(self) -> int:
-        return 4 * len(self.idx) ** 2
+        return VALUE * len(self.idx) ** 2
 
     def select(self, kept: torch.Tensor) -> Computed:
         return self
