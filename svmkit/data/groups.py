@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from svmkit.data.dataset import Dataset
-from svmkit.data.formats.kinds import kind_of
+from svmkit.data.formats.kinds import TABLES, kind_of
 from svmkit.data.places.sources import find, several
 from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError
@@ -47,7 +47,7 @@ def require_columns(source: str | os.PathLike[str], reading: Reading) -> None:
         raise InputError(f"{source}: groups are read from one file: join the parts")
     place = find(source)
     kind = "named" if isinstance(place, str) else kind_of(place, reading.charset)
-    if kind in ("table", "parquet"):
+    if kind in TABLES:
         return
     for option, column in (("groups", reading.groups), ("event", reading.event)):
         if column is not None:

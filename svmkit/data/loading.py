@@ -13,7 +13,7 @@ import numpy as np
 
 from svmkit.data.dataset import Dataset
 from svmkit.data.formats.files import split_endings
-from svmkit.data.formats.kinds import kind_of
+from svmkit.data.formats.kinds import TABLES, kind_of
 from svmkit.data.formats.npy import STORED, map_npy
 from svmkit.data.parts.storage import Storage
 from svmkit.data.places.builtin import load_builtin
@@ -183,9 +183,9 @@ def _load_whole(
     groups: np.ndarray | None = None
     observed: np.ndarray | None = None
     kept: np.ndarray | None = None
-    if kind in ("table", "parquet"):
-        if kind == "parquet" and reading.charset is not None:
-            raise InputError(f"{place}: --encoding is for CSV and TSV: Parquet says itself how its texts are encoded")
+    if kind in TABLES:
+        if kind != "table" and reading.charset is not None:
+            raise InputError(f"{place}: --encoding is for CSV and TSV: other tables say how their texts are encoded")
         from svmkit.data.tables.readers import read_table
 
         X, y, learnt, flags, notes, (groups, observed), kept = read_table(

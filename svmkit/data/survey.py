@@ -12,7 +12,7 @@ import numpy as np
 from svmkit.data.classes import with_task
 from svmkit.data.dataset import Dataset
 from svmkit.data.formats.files import split_endings
-from svmkit.data.formats.kinds import kind_of
+from svmkit.data.formats.kinds import TABLES, kind_of
 from svmkit.data.loading import load
 from svmkit.data.places.sources import find
 from svmkit.data.prepare.dates import YEAR_FIRST, text_of
@@ -37,7 +37,7 @@ def survey(source: str | os.PathLike[str], reading: Reading | None = None) -> di
     reading = reading or Reading()
     place = find(source)
     kind = None if isinstance(place, str) else kind_of(place, reading.charset)
-    if isinstance(place, str) or kind not in ("table", "parquet"):
+    if isinstance(place, str) or kind not in TABLES:
         data = load(source, reading=reading, labelled=False, holes=True)
         return data.describe() | {"label": None, "columns": None, "notes": []} | _label_facts(data)
     learnt = learn(place, str(kind), reading=reading)

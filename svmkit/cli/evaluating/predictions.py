@@ -181,13 +181,13 @@ class Predictions:
         options = self.options
         if not (options.keep or options.append):
             return {}
-        from svmkit.data.formats.kinds import kind_of
+        from svmkit.data.formats.kinds import TABLES, kind_of
         from svmkit.data.places.sources import find, several
         from svmkit.data.tables.readers import read_cells
 
         place = find(options.data) if several(options.data) is None else options.data
         kind = kind_of(place, options.encoding) if isinstance(place, Path) else None
-        if kind not in ("table", "parquet"):
+        if kind not in TABLES:
             option = "--keep" if options.keep else "--append"
             raise InputError(f"{options.data}: {option} is for one CSV, TSV or Parquet file: leave it out")
         assert isinstance(place, Path)

@@ -14,7 +14,7 @@ from typing import IO, Any
 from svmkit.errors import InputError, one_line
 
 COMPRESSIONS = (".bz2", ".gz", ".xz")
-FORMATS = (".csv", ".tsv", ".svm", ".libsvm", ".svmlight", ".parquet", ".npz", ".npy")
+FORMATS = (".csv", ".tsv", ".svm", ".libsvm", ".svmlight", ".parquet", ".xlsx", ".npz", ".npy")
 
 _BUFFER = 1 << 20
 _FREE, _FOLD = 64 << 20, 200  # bytes; times a compressed file may grow beyond them: real sets grow 5- to 80-fold

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from svmkit.data.formats.files import open_data
-from svmkit.data.formats.kinds import kind_of
+from svmkit.data.formats.kinds import TABLES, kind_of
 from svmkit.data.formats.npy import STORED, map_npy
 from svmkit.data.formats.npz import read_npz
 from svmkit.data.formats.svmlight import read_blocks
@@ -172,7 +172,9 @@ class NpyDecoder(Decoder):
 def decoder_for(path: Path, reading: Reading) -> Decoder:
     """Return the decoder of a file, which is read as `reading` says if it is a table; InputError if it is none."""
     kind = kind_of(path, reading.charset)
-    if kind in ("table", "parquet"):
+    if kind in TABLES:
+        if kind == "excel":
+            raise NotByPieces(f"{path}: an Excel file is no part: save it as CSV")
         if kind == "parquet" and reading.charset is not None:
             raise InputError(f"{path}: --encoding is for CSV and TSV: Parquet says itself how texts are encoded")
         return TableDecoder(path, kind, reading)

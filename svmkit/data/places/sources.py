@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import glob
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from svmkit.data.places.remote import REMOTE
 from svmkit.errors import InputError
 
 # the file as named first, then compressed, then each format plain and compressed
+_DATABASE = re.compile(r"(sqlite|postgres(ql)?|mysql|mariadb|oracle|mssql|duckdb|snowflake|bigquery)(\+\w+)?://", re.I)
 _ENDINGS = [kind + packed for kind in ("", *FORMATS) for packed in ("", *COMPRESSIONS)]
 
 _NOT_DATA = (".md", ".rst", ".html", ".json", ".yaml", ".yml", ".py", ".sha256", ".part", ".tmp", ".lock")
@@ -74,6 +76,11 @@ def find(source: str | os.PathLike[str]) -> str | Path:
     text = os.fspath(source)
     if not text or "\x00" in text:
         raise InputError(f"{text!r} names no data set: give a path, or a name such as breast_cancer")
+    if match := _DATABASE.match(text):
+        raise InputError(
+            f"{match[0]}...: a database is not read: write the rows to a file, as by pandas.read_sql(QUERY, URL)."
+            "to_parquet('data.parquet'), or train on the DataFrame in Python (docs/tables.md)"
+        )
     if not isinstance(source, str) or text.startswith("~") or os.sep in text or (os.altsep and os.altsep in text):
         return _existing(Path(text).expanduser())
     here = Path(text)

@@ -19,6 +19,7 @@ from svmkit.data.prepare.labels import quantity
 from svmkit.data.prepare.reading import Reading
 from svmkit.data.tables import alone, columns, label_column, onehot, refusals
 from svmkit.data.tables.columns import Column
+from svmkit.data.tables.excel import excel_table
 from svmkit.data.tables.frames import csv_frames, parquet_tables
 from svmkit.data.tables.table import Table, name_columns
 from svmkit.errors import InputError, SvmkitWarning
@@ -121,7 +122,7 @@ def read_table(
     labelled: bool,
     holes: bool,
 ) -> Read:
-    """Read a CSV file (kind "table") or a Parquet file.
+    """Read a CSV file (kind "table"), a Parquet file or an Excel file.
 
     Without `encoding` one is learnt: a text column becomes a 0/1 feature for each category (sorted), a column of
     numbers or booleans one feature, and so does a column of dates (days since 1970-01-01). A text column with numbers
@@ -133,7 +134,7 @@ def read_table(
 
     Parameters
     ----------
-    path, kind : Path, {"table", "parquet"}
+    path, kind : Path, {"table", "parquet", "excel"}
     n_features, encoding, reading, labelled, holes : as for `svmkit.load`
     """
     if encoding is None:
@@ -356,6 +357,8 @@ def _outline(path: Path, kind: str, reading: Reading, encoding: Encoding | None)
     """Return a table; of a CSV file only names and layout, since its cells are read when the text columns are known."""
     if kind == "parquet":
         return next(parquet_tables(path, None))
+    if kind == "excel":
+        return excel_table(path)
     tabs = split_endings(path.name)[1] == ".tsv"
     layout = dialect(path, tabs, encoding, reading)
     names = layout.header or tuple(f"column{i + 1}" for i in range(layout.width))
