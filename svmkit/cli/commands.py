@@ -205,7 +205,7 @@ def predict(options: Options) -> None:
     option("plot", str, None, "Picture of the columns that matter and of the first row: .png, .svg or .pdf."),
 )
 def explain(options: Options) -> None:
-    """What each column of DATA contributes to the decisions of MODEL: exact Shapley values (rbf, laplacian, linear).
+    """What each column of DATA contributes to the decisions of MODEL: exact Shapley values (no sigmoid kernel).
 
     Of up to five rows each is shown, with the support vectors that decided; of more, the columns that matter over all.
     """

@@ -11,7 +11,7 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.explain.change import Change, find_change
 from svmkit.explain.players import Players
-from svmkit.explain.shapley import Values, linear_values, product_values, require_factors
+from svmkit.explain.shapley import Values, expansion_values, linear_values, require_factors
 from svmkit.explain.subject import Subject, decide, function_names, require_columns, store_alike
 from svmkit.explain.support import Vector, find_vectors
 from svmkit.kernels.forms import Form
@@ -217,7 +217,7 @@ def explain(
     Parameters
     ----------
     model : SVMModel
-        With the kernel rbf, laplacian or linear.
+        With the kernel rbf, laplacian, linear or poly (up to the degree 16).
     X : ndarray or CSR of shape (n_samples, n_features)
         The rows to explain, as `svmkit.data.as_features` returns them.
     background : ndarray or CSR of shape (n_rows, n_features), default=None
@@ -229,7 +229,7 @@ def explain(
     n_background : int or None, default=100
         The most rows of the background, which are drawn if there are more; None takes all.
     nodes : int, default=None
-        The most nodes of quadrature (`svmkit.explain.shapley.product_values`).
+        The most nodes of quadrature (`svmkit.explain.shapley.expansion_values`).
     seed : int, default=0
         The seed of the rows that are drawn.
     n_threads : int or None, default=None
@@ -292,4 +292,4 @@ def _values(model: Subject, X: Any, background: Any, players: Players, nodes: in
         X, Z = store_alike(X, Z)
         return linear_values(X, Z, model.machine.class_weights, players.wide, len(players.names))
     X, Z, vectors = store_alike(X, Z, model.vectors)
-    return product_values(model.kernel, X, Z, vectors, model.machine.class_coefficients, players.wide, nodes)
+    return expansion_values(model.kernel, X, Z, vectors, model.machine.class_coefficients, players.wide, nodes)

@@ -110,3 +110,124 @@ def add_values(first, last, differs, A, B, ends, nodes, weights, coef, out):
                 for i in range(width):
                     s += coef[block, k, i] * total[p, i]
                 out[item, p, k] += s
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def fill_products(first, last, X, vectors, starts, gamma, out):
+    """Set out[b, r, p, i] to gamma x.s over the columns of player p, for row r and vector i of block b.
+
+    Parameters
+    ----------
+    first, last, X, vectors, starts, out : as for `fill_factors`
+    gamma : float
+    """
+    n, width = X.shape[0], vectors.shape[2]
+    for item in range(first, last):
+        b, r = item // n, item % n
+        for p in range(len(starts) - 1):
+            for i in range(width):
+                out[b, r, p, i] = 0.0
+            for j in range(starts[p], starts[p + 1]):
+                x = gamma * X[r, j]
+                for i in range(width):
+                    out[b, r, p, i] += x * vectors[b, j, i]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
+def add_power_values(first, last, differs, A, B, ends, nodes, weights, coef, offset, degree, out):
+    """Add to out[item, p, k] the sum over backgrounds z and vectors i of a block of coef_ik times the Shapley value of
+    player p in (offset_i + sum_l a_l)^degree.
+
+    Where each player is a_l with probability t and b_l otherwise, the mean of the power is degree! times the
+    coefficient of y^degree in exp(y offset) prod_l (t exp(y a_l) + (1 - t) exp(y b_l)). A player's value is the
+    integral over t of that coefficient with exp(y a_p) - exp(y b_p) in place of the player's own factor.
+
+    Parameters
+    ----------
+    first, last, differs, ends, nodes, weights, coef, out : as for `add_values`
+    A, B : as for `add_values`, with terms of a sum in place of factors
+    offset : ndarray of shape (blocks, width)
+    degree : int
+    """
+    n, n_backgrounds, n_players = differs.shape
+    width = A.shape[3]
+    factorial = 1.0
+    for k in range(1, degree + 1):
+        factorial *= k
+    active = np.empty(n_players, dtype=np.int64)
+    total = np.empty((n_players, width))
+    factor = np.empty((n_players, degree, width))
+    before = np.empty((n_players, degree, width))
+    run = np.empty((degree, width))
+    base, high, low, part = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
+    for item in range(first, last):
+        block, r = item // n, item % n
+        a = A[block, r]
+        total[:] = 0.0
+        for z in range(n_backgrounds):
+            b = B[block, z]
+            m = 0
+            for i in range(width):
+                base[i] = offset[block, i]
+            for p in range(n_players):
+                if differs[r, z, p]:
+                    active[m] = p
+                    m += 1
+                else:
+                    for i in range(width):
+                        base[i] += a[p, i]
+            if not m:
+                continue
+            for q in range(ends[m - 1], ends[m]):
+                t, u = nodes[q], 1.0 - nodes[q]
+                for i in range(width):
+                    run[0, i] = weights[q] * factorial
+                for k in range(1, degree):
+                    share = 1.0 / k
+                    for i in range(width):
+                        run[k, i] = run[k - 1, i] * base[i] * share
+                for l in range(m):
+                    p = active[l]
+                    for i in range(width):
+                        high[i], low[i] = 1.0, 1.0
+                    for k in range(degree):
+                        share = 1.0 / (k + 1)
+                        for i in range(width):
+                            factor[l, k, i] = t * high[i] + u * low[i]
+                            before[l, k, i] = run[k, i]
+                            high[i] *= a[p, i] * share
+                            low[i] *= b[p, i] * share
+                    multiply_series(run, factor[l])
+                run[:] = 0.0
+                run[0] = 1.0
+                for l in range(m - 1, -1, -1):
+                    p = active[l]
+                    for i in range(width):
+                        high[i], low[i] = 1.0, 1.0
+                    for k in range(1, degree + 1):  # the coefficient of degree - k of the product without this player
+                        share = 1.0 / k
+                        for i in range(width):
+                            high[i] *= a[p, i] * share
+                            low[i] *= b[p, i] * share
+                            part[i] = 0.0
+                        for j in range(degree - k + 1):
+                            for i in range(width):
+                                part[i] += before[l, j, i] * run[degree - k - j, i]
+                        for i in range(width):
+                            total[p, i] += (high[i] - low[i]) * part[i]
+                    multiply_series(run, factor[l])
+        for p in range(n_players):
+            for k in range(coef.shape[1]):
+                s = 0.0
+                for i in range(width):
+                    s += coef[block, k, i] * total[p, i]
+                out[item, p, k] += s
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def multiply_series(run, factor):
+    """Multiply polynomials (n_coefficients, width) by others whose first coefficient is 1, in place and cut off."""
+    for k in range(len(run) - 1, 0, -1):
+        for j in range(1, k + 1):
+            for i in range(run.shape[1]):
+                run[k, i] += run[k - j, i] * factor[j, i]

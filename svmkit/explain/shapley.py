@@ -7,7 +7,8 @@ is a product of factors, one for each player, the mean over orders is an integra
     phi_j = sum_i coef_i (integral over t in [0, 1] of (a_ij - b_ij) prod_{l != j} (t a_il + (1 - t) b_il) dt)
 
 with the factors a_ij of x and b_ij of z. The degree is m - 1 for m players in which x and z differ, so that Gauss and
-Legendre's rule of ceil(m / 2) nodes is exact; players in which they do not differ have the value 0.
+Legendre's rule of ceil(m / 2) nodes is exact; players in which they do not differ have the value 0. Of the kernel poly,
+a power of a sum over players, the mean over orders is such an integral, too, of a degree less than that power.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ EXACT = 24  # nodes up to which the exact rule is taken at once
 FIRST = 8  # nodes of the first rule where there are more, at least
 DIGITS = 1e-9  # of the largest value: a change from one rule to the next at which no further one is taken
 CACHE = 40_000  # bytes of the arrays of a pair of rows, which stay in the innermost cache
-LANES = 16, 128  # fewest and most vectors of a block
+LANES = 32, 128  # fewest and most vectors of a block
+HIGHEST = 16  # degree of poly
 PART = 64 << 20  # bytes of a table of factors that are held at a time
 VALUE, FACTOR = 0.6, 6.0  # nanoseconds for a node of a player of a vector, and for a factor
 
@@ -43,15 +45,15 @@ class Values(NamedTuple):
     nodes: int  # of the largest rule; 0 without quadrature
 
 
-def product_values(
+def expansion_values(
     kernel: Kernel, X: Any, Z: Any, vectors: Any, coef: np.ndarray, owner: np.ndarray, nodes: int | None = None
 ) -> Values:
-    """Return the Shapley values of h(x) = sum_i coef_i k(x_i, x) for a kernel that is a product over columns.
+    """Return the Shapley values of h(x) = sum_i coef_i k(x_i, x).
 
     Parameters
     ----------
-    kernel : RBF or Laplacian
-        A resolved kernel.
+    kernel : RBF, Laplacian or Poly
+        A resolved kernel, a product over columns or a power of a sum over them.
     X, Z : ndarray or CSR of shapes (n, width) and (n_backgrounds, width)
         The rows that are explained, and the background over which values are averaged; preprocessed.
     vectors : ndarray or CSR of shape (n_sv, width)
@@ -76,15 +78,15 @@ def product_values(
     Examples
     --------
     >>> import numpy as np
-    >>> from svmkit.explain.shapley import product_values
+    >>> from svmkit.explain.shapley import expansion_values
     >>> from svmkit.kernels import RBF
     >>> x, z = np.ones((1, 2)), np.zeros((1, 2))
-    >>> found = product_values(RBF(1.0), x, z, vectors=x, coef=np.ones((1, 1)), owner=np.arange(2))
+    >>> found = expansion_values(RBF(1.0), x, z, vectors=x, coef=np.ones((1, 1)), owner=np.arange(2))
     >>> found.values.ravel().round(4).tolist(), found.error
     ([0.4323, 0.4323], 0.0)
     """
     work = _Work.arrange(kernel, X, Z, vectors, coef, owner)
-    needed = max(1, math.ceil(work.most_differing() / 2))
+    needed = max(1, math.ceil(min(work.most_differing(), work.degree or math.inf) / 2))
     if nodes is not None:
         limit = min(nodes, needed)
         values = work.values(limit)
@@ -127,11 +129,13 @@ def linear_values(X: Any, Z: Any, weights: np.ndarray, owner: np.ndarray, n_play
 
 def require_factors(kernel: Kernel) -> None:
     """Raise InputError unless exact Shapley values of the kernel are known."""
-    if kernel.form not in (Form.RBF, Form.LAPLACIAN, Form.LINEAR):
+    if kernel.form not in (Form.RBF, Form.LAPLACIAN, Form.LINEAR, Form.POLY):
         raise InputError(
-            f"exact contributions need a kernel that is a product or a sum over columns (rbf, laplacian, linear), not "
-            f"{kernel.name}: train with one of them"
+            "exact contributions need a kernel that is a product over columns or a power of a sum over them (rbf, "
+            f"laplacian, linear, poly), not {kernel.name}: train with one of them"
         )
+    if kernel.form is Form.POLY and kernel.scalars.degree > HIGHEST:
+        raise InputError(f"contributions are exact for poly up to the degree {HIGHEST}, not {kernel.scalars.degree}")
 
 
 class _Work(NamedTuple):
@@ -146,6 +150,8 @@ class _Work(NamedTuple):
     n_players: int
     gamma: float
     squares: bool
+    degree: int  # of a power of a sum, else 0
+    offset: np.ndarray  # (n_blocks, width), what is added to that sum
 
     @classmethod
     def arrange(cls, kernel: Kernel, X: Any, Z: Any, vectors: Any, coef: np.ndarray, owner: np.ndarray) -> _Work:
@@ -153,22 +159,25 @@ class _Work(NamedTuple):
 
         Parameters
         ----------
-        kernel, X, Z, vectors, coef, owner : as for `product_values`
+        kernel, X, Z, vectors, coef, owner : as for `expansion_values`
         """
         require_factors(kernel)
         assert kernel.form is not None
         squares, gamma = kernel.form.argument is Argument.SQUARE, kernel.scalars.gamma
+        degree = kernel.scalars.degree if kernel.form is Form.POLY else 0
         used = np.flatnonzero(_varies(X, Z))
         used = used[np.argsort(owner[used], kind="stable")]
         players, starts = np.unique(owner[used], return_index=True)
-        rest = np.exp(-gamma * _distance_elsewhere(X, vectors, used, squares))
-        n_sv = vectors.shape[0]
-        width = int(np.clip(1 << int(math.log2(CACHE / (48 * max(len(players), 1)))), *LANES))
+        elsewhere = _argument_elsewhere(kernel.form.argument, X, vectors, used)
+        n_sv, arrays = vectors.shape[0], max(len(players), 1) * max(degree, 1)
+        width = int(np.clip(1 << max(0, int(math.log2(CACHE / (48 * arrays)))), *LANES))
         n_blocks = -(-n_sv // width)
         blocks = np.zeros((n_blocks * width, len(used)))
         blocks[:n_sv] = _dense(vectors[:, used])
         padded = np.zeros((n_blocks * width, coef.shape[1]))
-        padded[:n_sv] = coef * rest[:, None]
+        padded[:n_sv] = coef if degree else coef * np.exp(-gamma * elsewhere)[:, None]
+        offset = np.zeros(n_blocks * width)
+        offset[:n_sv] = kernel.scalars.coef0 + gamma * elsewhere if degree else 0.0
         return cls(
             _dense(X[:, used]),
             _dense(Z[:, used]),
@@ -179,6 +188,8 @@ class _Work(NamedTuple):
             int(owner.max()) + 1,
             float(gamma),
             squares,
+            degree,
+            offset.reshape(n_blocks, width),
         )
 
     def differing(self, rows: slice, backgrounds: slice) -> np.ndarray:
@@ -210,28 +221,49 @@ class _Work(NamedTuple):
         return out / len(self.Z)
 
     def _part(self, rows: slice, backgrounds: slice, limit: int) -> np.ndarray:
-        from svmkit.explain.loops import add_values, fill_factors
-
+        """Return the sums over some backgrounds of the values of some rows (n, players, n_functions)."""
         X, Z, differs = self.X[rows], self.Z[backgrounds], self.differing(rows, backgrounds)
         counts = np.bincount(differs.sum(axis=2).ravel(), minlength=len(self.players) + 1)
-        ends, nodes, weights = _rules(counts > 0, limit)
-        n_functions, width = self.coef.shape[1:]
-        lanes = len(self.players) * width
-        each = 8 * lanes * (len(X) + len(Z)) + 8 * len(X) * len(self.players) * n_functions
+        rules = _rules(counts > 0, limit)
+        n_players, n_functions, width = len(self.players), *self.coef.shape[1:]
+        each = 8 * n_players * (width * (len(X) + len(Z)) + len(X) * n_functions)
         step = max(1, PART // each)
-        total = np.zeros((len(X), len(self.players), n_functions))
+        total = np.zeros((len(X), n_players, n_functions))
         for lo in range(0, len(self.blocks), step):
-            blocks, coef = self.blocks[lo : lo + step], self.coef[lo : lo + step]
-            n = len(blocks)
-            A, B = (np.empty((n, len(part), len(self.players), width)) for part in (X, Z))
-            for part, factors in ((X, A), (Z, B)):
-                work = FACTOR * lanes
-                spread(fill_factors, n * len(part), work, part, blocks, self.starts, self.gamma, self.squares, factors)
-            out = np.zeros((n * len(X), len(self.players), n_functions))
-            work = VALUE * lanes * len(Z) * min(limit, len(self.players))
-            spread(add_values, n * len(X), work, differs, A, B, ends, nodes, weights, coef, out)
-            total += out.reshape(n, len(X), len(self.players), n_functions).sum(axis=0)
+            some = slice(lo, lo + step)
+            n = len(self.blocks[some])
+            A, B = (self._table(part, some) for part in (X, Z))
+            out = np.zeros((n * len(X), n_players, n_functions))
+            self._add(len(X), differs, A, B, rules, some, out)
+            total += out.reshape(n, len(X), n_players, n_functions).sum(axis=0)
         return total
+
+    def _table(self, X: np.ndarray, some: slice) -> np.ndarray:
+        """Return the factors, or terms, of rows and some blocks of vectors, (n_blocks, n, players, width)."""
+        from svmkit.explain.loops import fill_factors, fill_products  # here: they need numba
+
+        blocks = self.blocks[some]
+        out = np.empty((len(blocks), len(X), len(self.players), blocks.shape[2]))
+        given = len(blocks) * len(X), FACTOR * out.shape[2] * out.shape[3], X, blocks, self.starts, self.gamma
+        if self.degree:
+            spread(fill_products, *given, out)
+        else:
+            spread(fill_factors, *given, self.squares, out)
+        return out
+
+    def _add(
+        self, n: int, differs: np.ndarray, A: np.ndarray, B: np.ndarray, rules: tuple, some: slice, out: np.ndarray
+    ) -> None:
+        """Add the sums of `_part` for some blocks to out."""
+        from svmkit.explain.loops import add_power_values, add_values
+
+        most = math.ceil(len(self.players) / 2)
+        work = VALUE * max(self.degree, 1) ** 2 * B.shape[1] * A.shape[2] * A.shape[3] * most
+        given = n * len(A), work, differs, A, B, *rules, self.coef[some]
+        if self.degree:
+            spread(add_power_values, *given, self.offset[some], self.degree, out)
+        else:
+            spread(add_values, *given, out)
 
 
 def _change(values: np.ndarray, last: np.ndarray | float) -> float:
@@ -267,14 +299,19 @@ def _varies(X: Any, Z: Any) -> np.ndarray:
     return np.not_equal(X, X[:1]).any(axis=0) | np.not_equal(Z, X[:1]).any(axis=0)
 
 
-def _distance_elsewhere(X: Any, vectors: Any, used: np.ndarray, squares: bool) -> np.ndarray:
-    """Return |x - s|^2, or |x - s|_1, of each vector over all columns but those used, where all rows are alike."""
+def _argument_elsewhere(argument: Argument, X: Any, vectors: Any, used: np.ndarray) -> np.ndarray:
+    """Return |x - s|^2, |x - s|_1 or x.s of each vector over all columns but those used, where all rows are alike."""
     others = np.setdiff1d(np.arange(X.shape[1]), used)
     if is_sparse(vectors):  # rows store nothing there
         part = vectors[:, others]
-        return np.asarray((part.multiply(part) if squares else abs(part)).sum(axis=1), dtype=np.float64).ravel()
-    gaps = vectors[:, others].astype(np.float64) - _dense(X[:1])[:, others]
-    return np.square(gaps).sum(axis=1) if squares else np.abs(gaps).sum(axis=1)
+        if argument is Argument.DOT:
+            return np.zeros(part.shape[0])
+        sums = part.multiply(part) if argument is Argument.SQUARE else abs(part)
+        return np.asarray(sums.sum(axis=1), dtype=np.float64).ravel()
+    s, x = vectors[:, others].astype(np.float64), _dense(X[:1])[:, others]
+    if argument is Argument.DOT:
+        return (s @ x.T)[:, 0]
+    return np.square(s - x).sum(axis=1) if argument is Argument.SQUARE else np.abs(s - x).sum(axis=1)
 
 
 def _dense(X: Any) -> np.ndarray:

@@ -96,7 +96,7 @@ def require_columns(model: Subject) -> None:
     if model.kernel.name == "precomputed":
         raise InputError(
             "a model with a precomputed kernel sees kernel values and no columns: nothing can be said of columns; "
-            "train it on the columns (rbf, laplacian, linear)"
+            "train it on the columns (rbf, laplacian, linear, poly)"
         )
 
 

@@ -597,7 +597,7 @@ class SVMModel:
         Raises
         ------
         InputError
-            The kernel is none of rbf, laplacian and linear, or the rows do not fit the model.
+            The kernel is none of rbf, laplacian, linear and poly (of a degree up to 16), or the rows do not fit.
 
         Examples
         --------

@@ -21,25 +21,16 @@ ROUND = np.where(((X - [3.0, 50.0]) ** 2 @ [1.0, 1 / 400]) > 1.5, "out", "in")
 )
 def test_no_point_of_a_grid_is_much_nearer(kernel):
     model = fit(X, ROUND, kernel=kernel, scale="standard", C=10.0).model
-    explanation = model.explain(X[:4], X) if kernel.name != "poly" else None
+    explanation = model.explain(X[:4], X)
     across, up = (np.linspace(column.min(), column.max(), 201) for column in X.T)
     grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
     labels = model.predict(grid)
     for r in range(4):
-        change = explain_change(model, explanation, r)
+        change = explanation.change(r)
         others = (grid[labels != change.before] - X[r]) / model.scaling.scale
         nearest = np.sqrt(np.square(others).sum(axis=1)).min()
         assert model.predict(change.row[None])[0] == change.after != change.before
         assert change.bound <= change.distance <= 1.05 * nearest + 0.05
-
-
-def explain_change(model, explanation, r):
-    if explanation is not None:
-        return explanation.change(r)
-    from svmkit.explain.change import find_change
-    from svmkit.explain.players import Players
-
-    return find_change(model, Players.derive(model.preprocessing, 2), X[r : r + 1], X)
 
 
 def test_the_nearest_change_of_a_linear_model_is_the_distance_from_its_plane():

@@ -10,7 +10,7 @@ from support.coalitions import enumerate_coalitions
 import svmkit
 from svmkit import InputError, SVMModel, fit, load
 from svmkit.data import Preprocessing
-from svmkit.kernels import RBF, Laplacian, Linear, Poly
+from svmkit.kernels import RBF, Laplacian, Linear, Poly, Sigmoid
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4))
@@ -35,7 +35,10 @@ def own(model, A):
     return model.decision_function(A)
 
 
-@pytest.mark.parametrize("kernel", [RBF(0.4), Laplacian(0.3), Linear()], ids=lambda kernel: kernel.name)
+KERNELS = RBF(0.4), Laplacian(0.3), Linear(), Poly(degree=3, gamma=0.5, coef0=1.0)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 def test_two_classes(kernel):
     model = fit(X, TWO, kernel=kernel, scale="standard").model
     explanation = model.explain(X[:3], X[10:18])
@@ -210,8 +213,8 @@ def test_bad_input(call, message):
 
 
 def test_kernels_without_factors_are_refused():
-    with pytest.raises(InputError, match=r"rbf, laplacian, linear.*not poly"):
-        fit(X, TWO, kernel=Poly(degree=2)).model.explain(X)
+    with pytest.raises(InputError, match=r"rbf, laplacian, linear, poly.*not sigmoid"):
+        fit(X, TWO, kernel=Sigmoid(gamma=0.1)).model.explain(X)
     with pytest.raises(InputError, match=r"precomputed kernel sees kernel values and no columns"):
         fit(X @ X.T, TWO, kernel="precomputed").model.explain(X @ X.T)
 

@@ -69,10 +69,10 @@ def main(part: int, parts: int) -> None:
             gram.block(np.arange(3), np.arange(2))
             gram.matvec(np.ones(4), np.arange(4), dtype=gram.dtype)
     else:
-        from svmkit.explain.shapley import product_values
+        from svmkit.explain.shapley import expansion_values
         from svmkit.kernels import RBF
 
-        product_values(RBF(0.5), np.ones((1, 2)), np.zeros((1, 2)), np.eye(2), np.ones((2, 1)), np.arange(2))
+        expansion_values(RBF(0.5), np.ones((1, 2)), np.zeros((1, 2)), np.eye(2), np.ones((2, 1)), np.arange(2))
     for case in halves[part % parts]:
         tiny.solved(*case)
 

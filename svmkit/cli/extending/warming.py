@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit import plugins
-from svmkit.explain.shapley import product_values
+from svmkit.explain.shapley import expansion_values
 from svmkit.kernels.engines import few
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
@@ -110,7 +110,7 @@ def _share() -> None:
 def _explain() -> None:
     """Compute the contributions of columns."""
     X, y = data()
-    product_values(RBF(0.5), X[:2], X[2:4], X[:4], y[:4, None], np.arange(X.shape[1]))
+    expansion_values(RBF(0.5), X[:2], X[2:4], X[:4], y[:4, None], np.arange(X.shape[1]))
 
 
 def _solve(solver: Solver) -> None:
