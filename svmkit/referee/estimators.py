@@ -139,7 +139,7 @@ def _claim(estimator: Any, rule: str) -> Claim:
 
 
 def read_libsvm(estimator: Any, kind: str, rows: Rows) -> Foreign:
-    """Return a machine with LIBSVM's problem: of scikit-learn, scikit-learn-intelex, ThunderSVM or cuML.
+    """Return a machine with LIBSVM's problem: of scikit-learn, scikit-learn-intelex or cuML.
 
     Parameters
     ----------

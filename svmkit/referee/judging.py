@@ -55,10 +55,10 @@ def certify(
     ----------
     estimator : object
         A fitted estimator of scikit-learn (SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC, LinearSVR,
-        LogisticRegression of two classes, SGDClassifier, SGDRegressor), scikit-learn-intelex, cuML, ThunderSVM, snapml
-        or TorchKM, alone, at the end of a Pipeline or as the best one of a search; an estimator or a model of svmkit;
-        the path of a model file of svmkit, LIBSVM or LIBLINEAR; or (kernel, vectors, coefficients, intercept) of one
-        decision function.
+        LogisticRegression of two classes, SGDClassifier, SGDRegressor), scikit-learn-intelex, cuML, snapml or TorchKM,
+        alone, at the end of a Pipeline or as the best one of a search; an estimator or a model of svmkit; the path of a
+        model file of svmkit, LIBSVM or LIBLINEAR; or (kernel, vectors, coefficients, intercept) of one decision
+        function.
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The training rows, as the estimator or the pipeline took them. With a precomputed kernel the kernel matrix.
     y : array-like of shape (n_samples,), default=None

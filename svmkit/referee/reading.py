@@ -257,4 +257,5 @@ def _load_skops(path: str | os.PathLike, trust: bool) -> Any:
     try:
         return io.load(path, trusted=io.get_untrusted_types(file=path) if trust else None)
     except Exception as error:
-        raise InputError(f"{os.fspath(path)}: skops cannot read it: {one_line(error)}") from error
+        remedy = "" if trust else "; give --trust if you know who wrote it"
+        raise InputError(f"{os.fspath(path)}: skops cannot read it: {one_line(error).rstrip('.')}{remedy}") from error

@@ -185,6 +185,43 @@ def test_a_pickle_is_not_read_unless_it_is_trusted(compress):
     assert certify(read_file("its.joblib", trust=True), X, Y).gap <= 1e-6
 
 
+class Own(SVC):
+    """A type that skops does not know."""
+
+
+@pytest.mark.usefixtures("folder")
+def test_skops_reads_what_it_knows():
+    io = pytest.importorskip("skops.io")
+    io.dump(make_pipeline(StandardScaler(), SVC(tol=1e-11)).fit(X, Y), "its.skops")
+    assert certify(read_file("its.skops"), X, Y).gap <= 1e-6
+    io.dump(Own(tol=1e-11).fit(X, Y), "its.skops")
+    with pytest.raises(InputError, match=r"Untrusted types found in the file.*; give --trust if you know who wrote it"):
+        read_file("its.skops")
+    assert certify(read_file("its.skops", trust=True), X, Y).gap <= 1e-6
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("kind", [SVC, SVR, NuSVC, LinearSVC])
+def test_a_bound_is_one_whatever_the_coefficients_are(kind, seed):
+    """Dual weights that are disturbed are clipped and made feasible: D never exceeds the optimum."""
+    rng = np.random.default_rng(seed)
+    answers, options = (T if kind is SVR else Y), ({} if kind is not NuSVC else {"nu": 0.3})
+    machine = kind(tol=1e-9, **options).fit(X, answers)
+    name = "coef_" if kind is LinearSVC else "dual_coef_"
+    values = getattr(machine, name)
+    moved = values * np.exp(rng.normal(size=values.shape)) + 0.3 * rng.normal(size=values.shape)
+    if kind is NuSVC:  # the largest coefficient says what C is: it stays
+        moved = np.clip(moved, -np.abs(values).max(), np.abs(values).max())
+        moved[:, np.abs(values).argmax()] = values[:, np.abs(values).argmax()]
+    best = certify(machine, X, answers, polish=True, tol=1e-8).rulings[0]
+    attributes = {"dual_coef_": "_dual_coef_"}
+    setattr(machine, attributes.get(name, name), moved)
+    setattr(machine, name, moved)
+    own = certify(machine, X, answers, time_limit=0.0).rulings[0].own
+    optimum = min(best.primal, best.polished.primal)
+    assert own.primal >= best.dual - 1e-12 and own.dual <= optimum * (1.0 + 1e-12) and own.gap > 1e-3
+
+
 def broken(**attributes):
     machine = SVC().fit(X, Y)
     for name, value in attributes.items():
