@@ -118,6 +118,20 @@ def warmup(options: Options) -> None:
         "Picture of the confusion matrix and, for two classes, the ROC and precision-recall curves; how reliable "
         "probabilities are; of quantities, predicted over true values and residuals.",
     ),
+    option(
+        "cost",
+        str,
+        None,
+        "What errors cost, of two classes: fn=50,fp=1 for a positive row that is missed, and for "
+        "another row that is taken for positive.",
+    ),
+    option(
+        "threshold",
+        str,
+        None,
+        "Labels are the positive class where its decision is above this number; best takes "
+        "the one of least --cost out of the folds of --calibrate, not on DATA.",
+    ),
 )
 def evaluate(options: Options) -> None:
     """Accuracy, precision, recall, F1, ROC AUC and the confusion matrix of MODEL on DATA; R2, RMSE and MAE.
@@ -126,6 +140,7 @@ def evaluate(options: Options) -> None:
     and NDCG within groups.
     """
     from svmkit.cli.evaluating import report
+    from svmkit.cli.evaluating.costs import apply_costs, cost_rows
     from svmkit.cli.evaluating.truth import load_truth
     from svmkit.tasks import task_named
 
@@ -136,6 +151,7 @@ def evaluate(options: Options) -> None:
     test = load_truth(model, options)
     model = model.widened(test.n_features)
     evaluated = task_named(model.task).evaluate(model, test, options.threads)
+    evaluated, costs = apply_costs(evaluated, options)
     for line in evaluated.notes:
         note(line)
     failure = report.draw(evaluated, plot) if plot else None
@@ -143,10 +159,11 @@ def evaluate(options: Options) -> None:
     result |= {"predict_s": evaluated.seconds, "plot": None if failure else plot}
     cover = task_named(model.task).cover(model, test, options.threads)
     result |= {} if cover is None else {"sets": cover.result()}
+    result |= {} if costs is None else {"cost": costs}
     if options.json:
         emit(result)
     else:
-        report.show(evaluated, result, cover)
+        report.show(evaluated, result, [*(cover.rows() if cover else ()), *cost_rows(costs)])
     if failure:
         raise failure
 
@@ -159,6 +176,7 @@ def evaluate(options: Options) -> None:
         "out", str, None, "Write here instead of stdout (-): .csv and .tsv with a header, .parquet, else plain lines."
     ),
     option("decision", bool, False, "Margins, tab-separated, instead of labels; of quantities the same."),
+    option("cost", str, None, "Labels by the threshold of least cost, as fn=50,fp=1, out of the folds of --calibrate."),
     option("sets", bool, False, "Sets of classes, or both ends of intervals, as CSV, of a model that has them."),
     option("proba", bool, False, "Probabilities of the classes, tab-separated, of a model that has them."),
     option("keep", list[str], [], "COL,...: columns of DATA to write before the predictions, such as an ID, as CSV."),
@@ -171,9 +189,10 @@ def predict(options: Options) -> None:
     A file .csv, .tsv or .parquet has a header: prediction, or the names of the classes or outputs. With --keep or
     --append so has the CSV on stdout. A row that was skipped has an empty prediction.
     """
+    ways = [options.sets, options.cost is not None, options.decision or options.proba]
+    if sum(ways) > 1:
+        raise InputError("give --decision, --proba, --sets or --cost, one of them")
     if options.sets:
-        if options.decision or options.proba:
-            raise InputError("give --decision, --proba or --sets, one of them")
         from svmkit.cli.evaluating.sets import predict_sets
 
         predict_sets(options)

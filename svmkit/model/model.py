@@ -27,6 +27,7 @@ from svmkit.model.conformal import Conformal
 from svmkit.model.machines import ClassFunctions, ClassPairs, Machine, OneFunction, Outputs, rounded
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime import mapping, threads
+from svmkit.scoring import operating
 from svmkit.tasks import task_named
 
 if TYPE_CHECKING:
@@ -424,6 +425,37 @@ class SVMModel:
             )
         radii = self.conformal.radii(alpha)
         return sets.select(self, self.decision_function(X, n_threads=n_threads, device=device), radii)
+
+    def predict_for_cost(
+        self, X, *, fn: float, fp: float, n_threads: int | None = None, device: str | None = None
+    ) -> np.ndarray:
+        """Predict labels of two classes by the threshold that cost least on rows that folds of the training left out.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            As for `decision_function`.
+        fn, fp : float
+            The cost, >= 0, of a positive row that is missed, and of another row that is taken for positive. The
+            positive class is the rarer one of the training rows, or 1 of the labels 0 or -1 and 1.
+        n_threads : int or None, default=None
+            The number of threads; None uses all.
+        device : str, default=None
+            As for `decision_function`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The labels.
+
+        Raises
+        ------
+        InputError
+            The model was trained without a calibration, or not of two classes; or a cost cannot be used.
+        """
+        positive, threshold = operating.threshold_for(self, operating.Cost.from_text(f"fn={fn},fp={fp}"))
+        decision = self.decision_function(X, n_threads=n_threads, device=device)
+        return self.classes[operating.codes_above(self, decision, positive, threshold)]
 
     def predict_log_proba(self, X, *, n_threads: int | None = None, device: str | None = None) -> np.ndarray:
         """Predict the logarithms of `predict_proba`, which are finite where a probability is too small for a number.

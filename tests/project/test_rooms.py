@@ -28,7 +28,8 @@ MAY_IMPORT = {
     "scoring": CORE,
     "tasks": [*CORE, "scoring"],
     "explain": [*GROUND, "data", "kernels", "tasks"],  # models lie above, and call it
-    "model": [*GROUND, "plugins", "losses", "data", "kernels", "problems", "tasks", "explain"],  # problems: to certify
+    # problems: to certify
+    "model": [*GROUND, "plugins", "losses", "data", "kernels", "problems", "scoring", "tasks", "explain"],
     "training": [*CORE, "scoring", "tasks", "model"],
     "referee": TRAINING,
     "plotting": [*GROUND, "data", "solver", "tasks", "explain", "model"],

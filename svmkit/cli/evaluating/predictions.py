@@ -6,7 +6,7 @@ import io
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_pairs
 from svmkit.runtime import files
 from svmkit.runtime.terminal import visible
+from svmkit.scoring.operating import Cost
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 STDOUT = "-"
@@ -76,6 +77,8 @@ class Predictions:
         predict = (
             model.predict_proba if options.proba else model.decision_function if options.decision else model.predict
         )
+        if options.cost is not None:
+            predict = partial(model.predict_for_cost, **Cost.from_text(options.cost)._asdict())
         values = predict(self.rows.X, n_threads=options.threads)
         return values.reshape(len(values), -1) if options.decision else values
 

@@ -20,19 +20,25 @@ from svmkit.scoring.evaluations.labels import LabelEvaluation
 from svmkit.scoring.evaluations.quantities import LevelEvaluation, QuantityEvaluation
 from svmkit.scoring.quantities import LevelScores
 from svmkit.scoring.wording import in_digits
-from svmkit.tasks.sets import Cover
 
 NUMBERED = 20  # classes up to which the entries of the matrix are written
 NAMED = 40  # classes up to which each has its name at the axes; of more, about `NUMBERED` have
 DOTS = 20_000  # predicted quantities of which a picture shows each; of more, a random part
 
 
-def show(evaluated: Evaluation, result: dict[str, Any], cover: Cover | None = None) -> None:
-    """Print the result of `svmkit evaluate`."""
+def show(evaluated: Evaluation, result: dict[str, Any], further: list[tuple[str, str]]) -> None:
+    """Print the result of `svmkit evaluate`, with further rows of what was asked for besides.
+
+    Parameters
+    ----------
+    evaluated, result : Evaluation, dict
+        The evaluation, and what the command found.
+    further : list of tuple of str
+        Names and texts.
+    """
     ending = (f"{result['n_support']:,} vectors", f"{result['predict_s']:.2f} s", result["plot"])
     data = ("data", f"{result['data']}: {result['n_test']:,} rows")
-    of_sets = [] if cover is None else cover.rows()
-    rows([data, *evaluated.rows(result), *of_sets, *zip(("support", "time", "picture"), ending, strict=True)])
+    rows([data, *evaluated.rows(result), *further, *zip(("support", "time", "picture"), ending, strict=True)])
     if tables := evaluated.tables(result):
         say(*tables)
 

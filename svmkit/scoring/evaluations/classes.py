@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -26,6 +26,7 @@ from svmkit.scoring.metric import (
     require_metric,
     title,
 )
+from svmkit.scoring.operating import codes_above
 from svmkit.scoring.probability_scores import SCORES, ProbabilityScores, Reliability
 from svmkit.scoring.quantities import metric_of_levels
 from svmkit.scoring.scores import Scores
@@ -197,6 +198,29 @@ class ClassEvaluation(Evaluation):
                 weighted=isinstance(settings, dict) and bool(settings.get("class_weight")),
             )
         )
+
+    def above(self, positive: str, threshold: float) -> ClassEvaluation:
+        """Return the evaluation of labels that are the positive class where its decision is above a threshold."""
+        labels = self.model.classes[codes_above(self.model, self.decision, positive, threshold)]
+        predicted, n_classes = Metric("accuracy", self.scores.classes).codes(labels), len(self.labels)
+        hits = np.bincount(predicted[predicted == self.truth], minlength=n_classes)
+        scores = replace(self.scores, predicted=np.bincount(predicted, minlength=n_classes), hits=hits)
+        return replace(self, scores=scores, predicted=predicted, positive=positive)
+
+    def cost(self, positive: str, fn: float, fp: float) -> float:
+        """Return the mean cost of a row whose label the model knows.
+
+        Parameters
+        ----------
+        positive : str
+            The positive class.
+        fn, fp : float
+            The cost of a positive row that is missed, and of another row that is taken for positive.
+        """
+        at = self.labels.index(positive)
+        known = ~np.isin(self.truth, [self.labels.index(label) for label in self.unknown])
+        truth, taken = self.truth[known] == at, self.predicted[known] == at
+        return float(fn * (truth & ~taken).mean() + fp * (taken & ~truth).mean())
 
     def one_against_rest(self) -> tuple[np.ndarray, np.ndarray]:
         """Return which rows are of the positive class, and their decisions for it.

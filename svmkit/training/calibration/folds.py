@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from svmkit.model.calibration import BY_SAMPLES, FOLDS, Calibration
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import columns_of
 from svmkit.runtime import interrupt, threads
+from svmkit.scoring.metric import Metric
+from svmkit.scoring.operating import Points
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Seconds
 from svmkit.training.calibration.curves import fitted_calibration
@@ -128,7 +131,7 @@ def calibrated(
     if calibration is None:
         return fitted
     facts = {"kind": kind, "folds": len(held.decisions), "weights": BY_SAMPLES}
-    about = fitted.model.about | {"calibration": facts}
+    about = fitted.model.about | {"calibration": facts} | held.operating_points()
     return replace(fitted, model=replace(fitted.model, calibration=calibration, about=about))
 
 
@@ -201,6 +204,20 @@ class _OutOfFold:
                 of_class = np.flatnonzero(data.codes[rows] == code)
                 decisions[lo + of_class] = decision[of_class][:, columns_of(code, k)]
         return decisions
+
+    def operating_points(self) -> dict[str, Any]:
+        """Return what a model keeps of thresholds for costs; nothing for more than two classes."""
+        data = self.folds.data
+        if len(data.classes) != 2:
+            return {}
+        parts = [self.decisions[number] for number in sorted(self.decisions)]
+        rows, decision = np.concatenate([at for at, _ in parts]), np.concatenate([values[:, 0] for _, values in parts])
+        weights = (data.weights if data.own_weights is None else data.own_weights)[rows]
+        counts = np.bincount(data.codes[rows], minlength=2)
+        positive = Metric.from_name("average_precision", data.classes, counts).positive
+        place = list(map(str, data.classes)).index(str(positive))
+        points = Points.from_decisions(decision if place else -decision, data.codes[rows] == place, weights)
+        return {"operating": {"positive": positive, "folds": len(parts), **points.plain()}}
 
     def calibration(self, kind: str) -> Calibration | None:
         """Return the calibration of the finished folds; None if there is none."""
