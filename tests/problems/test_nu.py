@@ -211,3 +211,17 @@ def test_the_parts_of_a_point_are_feasible_and_differ_by_it(make, seed):
     sums = np.maximum(d, 0.0).sum(), np.maximum(-d, 0.0).sum()
     for found, own in zip((a.sum(), b.sum()), sums, strict=True):
         assert found == pytest.approx(own + min(max(problem.half - sums[0], 0.0), room), rel=1e-9)
+
+
+@pytest.mark.parametrize("make", [two_classes, quantities])
+def test_the_function_of_a_certified_point_takes_no_further_certificate(make, monkeypatch):
+    problem = make(nu=0.4)[-1]
+    found = solve(problem, plugins.build("solver", "smo"), stop=Gap(1e-3))
+    with monkeypatch.context() as patch:
+        patch.setattr(type(problem), "certificate", None)
+        own = problem.decision_function(found.point, found.certificate)
+    rough = problem.bound(problem.objective(found.point))  # which knows neither gradient nor bias
+    again = problem.decision_function(found.point, rough)
+    np.testing.assert_allclose(again.coef, own.coef, rtol=1e-9)
+    assert again.intercept == pytest.approx(own.intercept, rel=1e-9)
+    assert again.settled == pytest.approx(own.settled, rel=1e-9)

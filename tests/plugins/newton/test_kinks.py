@@ -12,15 +12,16 @@ from support.newton import steps, trained
 from support.problems import make
 from svmkit_newton.many import _first_shares
 from svmkit_newton.proximal import put_centre, shares_of
+from svmkit_newton.samples import sum_slopes
 
 from svmkit import fit
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
-from svmkit.losses import AbsoluteError, EpsilonInsensitive, Hinge, Huber, Quantile, SquaredHinge
+from svmkit.losses import AbsoluteError, EpsilonInsensitive, Hinge, Huber, Logistic, Quantile, SquaredHinge
 from svmkit.losses.base import Family
 from svmkit.losses.residual import Expectile, SquaredError
-from svmkit.losses.terms import Terms, conjugates, loss_values
-from svmkit.problems.risks.points import make_two_sided
+from svmkit.losses.terms import Terms, conjugates, curvatures, dual_weights, loss_values
+from svmkit.problems.risks.points import make_points, make_two_sided
 from svmkit.solver.auto import FEW_COLUMNS, FLAT, LONG, fastest
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Gap, Iterations
@@ -62,6 +63,25 @@ def dual_by_scipy(X, target, C, loss, bias):
     return -scipy.optimize.minimize(
         value, np.zeros(2 * m), jac=True, method="L-BFGS-B", bounds=bounds, options=tight
     ).fun
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [*LOSSES, Huber(0.4), SquaredHinge(), SquaredError(), Expectile(0.3), Logistic()],
+    ids=lambda loss: loss.name,
+)
+def test_slopes_along_a_line_are_those_of_the_losses(loss):
+    """The first and the second derivative, and the sum of the sizes of the terms of the first one, over some samples."""
+    rng, m = np.random.default_rng(0), 60
+    _, target, C = samples(loss, m=m)
+    terms, (h, change) = loss.terms(target, C), rng.normal(size=(2, m))
+    points = make_points(terms, np.ones(m))
+    for t, (first, last) in ((0.0, (0, m)), (0.7, (0, m)), (-0.3, (11, 40))):
+        e, at = terms.target - h - t * change, slice(first, last)
+        beta, bends = dual_weights(terms, e), curvatures(terms, e)
+        found = sum_slopes(points.rows, points.below, h, change, t, first, last)
+        expected = -beta[at] @ change[at], bends[at] @ change[at] ** 2, np.abs(beta[at]) @ np.abs(change[at])
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(
