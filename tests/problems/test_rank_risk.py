@@ -58,6 +58,15 @@ def test_counts_are_those_of_the_list_of_pairs(k):
         np.testing.assert_allclose(out[3], np.bincount(j, h[i], minlength=60), atol=1e-12)
 
 
+@pytest.mark.parametrize("k", range(5))
+def test_decision_values_are_centred_in_each_group(k):
+    _, y, groups, observed = draw(k)
+    order, h = make_order(y, groups, observed), 1e3 + np.random.default_rng(k).normal(size=60)
+    means = {group: h[groups == group].mean() for group in groups}
+    expected = np.array([h[i] - means[groups[i]] for i in range(60)])
+    np.testing.assert_allclose(order.restore(order.centre(h)), expected, atol=1e-10)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("k", range(5))
 def test_objective_and_planes_are_those_of_the_list_of_pairs(k, loss):

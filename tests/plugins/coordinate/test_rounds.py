@@ -1,11 +1,13 @@
 """A pass by several workers: their parts, the sum of their steps, the line search, and the counters they meet at."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numba import njit
 from support.liblinear import every_loss
 from support.problems import blobs, linear_dual
-from svmkit_coordinate import atomic, workers
+from svmkit_coordinate import atomic, blocks, workers
 from svmkit_coordinate.workers import Shared, shared_passes
 
 from svmkit.kernels.functions import Linear
@@ -131,3 +133,18 @@ def test_counters_lose_nothing():
     threads.spread(counted, 4, threads.LEAST, counters, taken)
     assert (taken == 1).all()
     assert (counters[[0, 8, 16]] == [10_000, 10_000, 7]).all()
+
+
+def test_each_pass_over_rows_on_disk_has_an_order_of_its_own(monkeypatch):
+    seeds = []
+    monkeypatch.setattr(blocks, "passes", lambda *given: seeds.append(int(given[9])))
+    own = blocks.Blocks.__new__(blocks.Blocks)
+    points = SimpleNamespace(rows=np.zeros((4, 5)), below=None)
+    own.problem = SimpleNamespace(points=points, design=SimpleNamespace(bias=1.0))
+    for rng in (np.random.default_rng(0), np.random.default_rng(0), np.random.default_rng(1), None):
+        how = np.zeros(2), np.zeros(2), True, rng, (0, 1)
+        for _ in range(100):
+            own._pass(None, slice(None), np.arange(4), 4, np.zeros(4), how)
+    first, again, other, none = (seeds[k : k + 100] for k in range(0, 400, 100))
+    assert len(set(first)) == 100 and first == again and not set(first) & set(other)
+    assert set(none) == {0} and 0 not in first  # which keeps the order of the rows

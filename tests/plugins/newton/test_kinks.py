@@ -71,7 +71,7 @@ def dual_by_scipy(X, target, C, loss, bias):
     ids=lambda loss: loss.name,
 )
 def test_slopes_along_a_line_are_those_of_the_losses(loss):
-    """The first and the second derivative, and the sum of the sizes of the terms of the first one, over some samples."""
+    """The first and the second derivative, and the sizes of the terms of the first one, over some samples."""
     rng, m = np.random.default_rng(0), 60
     _, target, C = samples(loss, m=m)
     terms, (h, change) = loss.terms(target, C), rng.normal(size=(2, m))
