@@ -4,6 +4,7 @@ import io
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from support.cli import clouds, process, svmlight
 from support.problems import write
 
 from svmkit import SVMModel, load
+from svmkit.cli.training import stream
 from svmkit.kernels.functions import RBF
 from svmkit.solver.sampler import Cyclic
 from svmkit.solver.stopping import Epochs
@@ -305,3 +307,21 @@ def test_a9a(real, svmkit, monkeypatch, solver):
         options = ("-C", "0.5", "--gamma", "0.005", "--test", "a9a.t")
         result = svmkit("train", "-", "--solver", solver, *options, "--no-track", "--json").json
     assert result["n_samples"] == 32561 and result["test_accuracy"] > 0.8
+
+
+@pytest.mark.parametrize(("width", "loads"), [(3, [None]), (5, [None]), (2, [None, 3])])
+def test_a_test_set_is_read_again_only_where_it_lacks_columns(width, loads, monkeypatch):
+    """It may be a pipe, which cannot be read twice."""
+    asked, widened = [], []
+
+    def read(source, n_features=None):
+        asked.append(n_features)
+        return SimpleNamespace(n_features=n_features or width)
+
+    monkeypatch.setattr(stream, "load", read)
+    online = SimpleNamespace(widen=widened.append, input=SimpleNamespace(n_features=3))
+    job = SimpleNamespace(options=SimpleNamespace(test="t", n_features=None), online=online, failure=None)
+    found = stream.StreamJob._test(job)
+    assert asked == loads and widened == [width] and found.n_features == max(width, 3) and job.failure is None
+    job.options.test = None
+    assert stream.StreamJob._test(job) is None and asked == loads
