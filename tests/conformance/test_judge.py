@@ -396,3 +396,11 @@ def test_other_decisions_and_labels_of_all_classes_are_found(monkeypatch):
         assert judge_all_classes(done, X, y, **given)[0].false[0].startswith("180 decisions of 180")
     monkeypatch.setattr(kind, "predict", lambda self, X: np.ones(60))
     assert any("labels of 60" in said for said in judge_all_classes(done, X, y, **given)[0].false)
+
+
+@pytest.mark.parametrize("C", [1e-4, 1.0, 1e3])
+def test_an_objective_of_a_ranking_may_be_off_by_rounding_alone(C):
+    done, data, given = ranked("groups", "hinge", C)
+    for by, found in ((1e-6, True), (1e-12, False)):
+        lie = with_certificate(done, primal=(1.0 + by) * done.objective)
+        assert bool(judge_ranking(lie, *data, **given).false) == found, (C, by)

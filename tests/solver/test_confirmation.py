@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from svmkit.problems.certificate import Certificate
-from svmkit.solver.loop.confirmation import Confirmation
+from svmkit.solver.loop.confirmation import Confirmation, _Looks
 from svmkit.solver.solution import Status
 from svmkit.solver.step_info import StepInfo
 from svmkit.solver.stopping import Absolute, Epochs, Gap, Iterations, Seconds, Stop, Support, Violation
@@ -339,3 +339,16 @@ def test_a_flaw_of_other_software_ends_the_solve():
     assert step(gap=0.5) is None and confirmation.certificate is None
     iterate.measured, iterate.solver.external = Certificate(1.0, 0.5, 0.5), True
     assert step(gap=0.5) is None
+
+
+@pytest.mark.parametrize(
+    ("m", "epochs", "looks"), [(1000, 0.1, 3), (1000, 0.05, 4), (1000, 0.01, 18), (20, 0.05, 20), (20, 1.0, 3)]
+)
+def test_an_estimate_of_samples_has_to_hold_three_times_and_on_enough_points(m, epochs, looks):
+    """177 points, or all of them; one that is not of samples counts at once."""
+    seen = _Looks(m)
+    info = StepInfo(1.0, 5, epochs, sampled=True)
+    for _ in range(2):
+        assert [seen.enough(info) for _ in range(looks)] == (looks - 1) * [False] + [True]
+        seen.restart()
+    assert seen.enough(info._replace(sampled=False))

@@ -10,6 +10,7 @@ from svmkit.kernels.functions import RBF
 from svmkit.problems.certificate import Certificate
 from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.solution import Solution, Status
+from svmkit.training.callbacks import Display, line
 from svmkit.training.result import Fit
 from svmkit.training.subproblems.one import Part
 from svmkit.training.train import fit
@@ -101,3 +102,15 @@ def test_the_rounding_is_the_largest_of_all_problems_and_unknown_without_a_gap()
         done, solutions=[replace(first, certificate=replace(first.certificate, gap=None)), *done.solutions[1:]]
     )
     assert lost.gap is None and lost.rounding is None
+
+
+@pytest.mark.parametrize(("n_problems", "prefix"), [(3, "2/3 a vs b: "), (1, "")])
+def test_the_display_says_which_problem_it_is_of_several(n_problems, prefix):
+    shown, point = [], HistoryPoint(7, 0.5, 3.0, 0.25, 4, 100)
+    display = Display(shown.append, n_samples=50)
+    (look,) = display.on_begin(1, n_problems, "a vs b")
+    look(point)
+    look(point)  # too soon
+    assert shown == [prefix + line(point, 50)]
+    display.on_trained(2, n_problems)
+    assert shown[1:] == [f"2/{n_problems} problems"]

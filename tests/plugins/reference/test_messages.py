@@ -1,9 +1,12 @@
 """What two processes write to each other: values and arrays, however few bytes arrive at a time."""
 
 import io
+import os
+import sys
 
 import numpy as np
 import pytest
+from svmkit_reference import outside
 from svmkit_reference.messages import receive, send
 
 
@@ -53,3 +56,18 @@ def test_several_messages_follow_each_other():
 def test_a_message_that_is_cut_short_says_that_the_other_has_ended(cut):
     with pytest.raises(EOFError, match="has ended"):
         receive(Trickle(written({"k": 1}, a=np.arange(50.0))[:cut]))
+
+
+def test_the_other_process_imports_from_where_this_one_does_and_not_from_the_working_folder(monkeypatch):
+    seen = []
+
+    class Popen:
+        def __init__(self, command, env, **how):
+            seen.append(env["PYTHONPATH"].split(os.pathsep))
+
+    monkeypatch.setattr(outside.subprocess, "Popen", Popen)
+    monkeypatch.setattr(outside, "_idle", [])
+    monkeypatch.setattr(outside, "_answers", lambda process, module: True)
+    monkeypatch.setattr(sys, "path", ["", "/one", "/two", ""])
+    assert isinstance(outside._take("json"), Popen)
+    assert seen == [["/one", "/two"]]
