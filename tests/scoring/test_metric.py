@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import get_scorer_names
+from sklearn.metrics import accuracy_score, f1_score, get_scorer_names
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.model.model import SVMModel
+from svmkit.scoring.label_scores import LabelMetric
 from svmkit.scoring.metric import Metric, measures_quantities, require_metric
 
 TWO, ROWS = np.array(["no", "yes"]), np.array([30, 10])
@@ -177,3 +178,18 @@ def test_what_is_not_defined_is_none():
     )
     assert metric.format(None) == metric.format(math.nan) == "not known" and metric.format(0.5) == "50.00%"
     assert Metric.from_name("matthews_corrcoef", TWO, ROWS).format(0.5) == "0.5000"
+
+
+@pytest.mark.parametrize("name", ["accuracy", "f1_micro", "f1_macro", "f1_weighted"])
+def test_metrics_of_several_labels_are_those_of_scikit_learn(name):
+    rng = np.random.default_rng(0)
+    truth = rng.random((80, 4)) < [0.05, 0.3, 0.6, 0.9]
+    predicted = rng.random((80, 4)) < [0.5, 0.2, 0.7, 0.4]
+    metric = LabelMetric.from_scorer(name)
+    if name == "accuracy":
+        expected = accuracy_score(truth, predicted)
+    else:
+        expected = f1_score(truth, predicted, average=name.removeprefix("f1_"))
+    assert metric.value(metric.codes(truth.astype(int)), predicted) == pytest.approx(expected, rel=1e-12)
+    none = np.zeros_like(truth)
+    assert metric.value(truth, none) == (np.mean(~truth.any(axis=1)) if name == "accuracy" else 0.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.svm import SVC
-from svmkit_dask.dfcsmo import DFCSMO
+from svmkit_dask.dfcsmo import DFCSMO, Stretch
 from svmkit_dask.driver.problem import ScatteredQP
 from svmkit_dask.driver.session import LocalWorkers, Session
 from svmkit_dask.parts.part import MemoryPart
@@ -257,3 +257,17 @@ def test_the_first_rows_are_half_of_each_class_if_there_are_enough(first, plus):
     state.grow(first, 2.0)
     drawn = state.box.y
     assert len(drawn) == min(first, 400) and np.count_nonzero(drawn > 0.0) == plus
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("lo", "hi"), [(0, 10), (17, 40), (40, 60)])
+def test_a_stretch_of_samples_is_a_part_with_their_values(lo, hi, storage):
+    X, _ = data(60)
+    gram, rows = Gram(RBF(0.3), storage(X)), np.array([7, 0, 3])
+    K, own = gram.block(np.arange(60), np.arange(60)), Stretch(gram, lo, hi)
+    values = gram.engine.block(own.take(rows), np.empty((3, 60)))
+    np.testing.assert_allclose(values, K[:, lo + rows].T, rtol=1e-12)
+    np.testing.assert_array_equal(own.diag(rows), np.diag(K)[lo + rows])
+    ((here, engine, at),) = own.cut(np.sort(rows))
+    assert here == slice(0, 3) and engine is gram.engine and at.tolist() == [lo, lo + 3, lo + 7]
+    assert list(own.cut(rows[:0])) == [] and own.part.n_rows == hi - lo

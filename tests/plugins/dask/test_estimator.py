@@ -4,6 +4,7 @@ import os
 import pickle
 import signal
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -176,3 +177,25 @@ def test_without_a_client_it_says_so(arrays):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("distributed.default_client", lambda: (_ for _ in ()).throw(ValueError("No clients found")))
         refused(["no Dask client", "client="], DaskSVMClassifier().fit, *arrays)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("task", ["classify", "regress"])
+def test_scores_of_collections_are_those_of_arrays(task, weighted):
+    """With the weights of rows that were given, and all alike without; wherever the model was trained."""
+    rng = np.random.default_rng(0)
+    target = Y if task == "classify" else X[:, 0] + rng.normal(size=len(X))
+    plain = (SVMClassifier if task == "classify" else SVMRegressor)("smo", C=0.1).fit(X[::3], target[::3])
+    own = (DaskSVMClassifier if task == "classify" else DaskSVMRegressor)(**SMALL)
+    for name, value in vars(plain).items():
+        if name.endswith("_"):
+            setattr(own, name, value)
+    own._client = lambda: SimpleNamespace(compute=lambda lazy: SimpleNamespace(result=lazy.compute))
+    weights = rng.uniform(0.1, 2.0, len(Y)) if weighted else None
+    at, t = da.from_array(X, chunks=(90, 2)), da.from_array(target, chunks=100)
+    lazy = None if weights is None else da.from_array(weights, chunks=70)
+    expected = plain.score(X, target, weights)
+    assert 0.1 < expected < 0.999
+    for y, given in ((t, lazy), (target, weights)):
+        with dask.config.set(scheduler="synchronous"):
+            assert own.score(at, y, given) == pytest.approx(expected, rel=1e-9)
