@@ -181,8 +181,8 @@ class _Work(NamedTuple):
         return cls(
             _dense(X[:, used]),
             _dense(Z[:, used]),
-            np.ascontiguousarray(blocks.reshape(n_blocks, width, -1).transpose(0, 2, 1)),
-            np.ascontiguousarray(padded.reshape(n_blocks, width, -1).transpose(0, 2, 1)),
+            np.ascontiguousarray(blocks.reshape(n_blocks, width, len(used)).transpose(0, 2, 1)),
+            np.ascontiguousarray(padded.reshape(n_blocks, width, coef.shape[1]).transpose(0, 2, 1)),
             np.append(starts, len(used)).astype(np.int64),
             players,
             int(owner.max()) + 1,

@@ -231,3 +231,8 @@ def test_a_missing_shap_is_one_line(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "shap", None)
     with pytest.raises(InputError, match="pip install shap"):
         fit(X, TWO).model.explain(X[:2]).to_shap()
+
+
+def test_a_model_without_vectors_has_nothing_to_say():
+    explanation = fit(X, X[:, 0], task="regress", epsilon=99.0).model.explain(X[:2], X)
+    assert not explanation.values.any() and explanation.vectors(0) == []
