@@ -56,16 +56,14 @@ def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
     """Return the signature of a model for mlflow, and an input example made of rows of X.
 
     - A model of a table with text columns takes that table: its columns by name, numbers and text, dates as text.
-    - A dense model of fewer than 1000 features takes so many number columns, of a list, an array or a DataFrame (by the
-      names of the training table when it has them all, else in order); it computes in float64.
-      The type of a column is any, since mlflow refuses integers where it is double; the model itself checks the cells.
+    - A dense model of fewer than 1000 features takes so many number columns: float32, float64, a list or a DataFrame
+      (by the names of the training table when it has them all, else in order); it computes in float64.
     - Any other model takes one tensor of the example's dtype, dense or scipy.sparse.csr_matrix.
 
     A classifier has the parameter `proba`, which asks for probabilities; one without a calibration refuses it.
     """
     from mlflow.models import ModelSignature, infer_signature
     from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema
-    from mlflow.types.schema import AnyType
 
     rows = example[:EXAMPLE_ROWS]
     sparse = not isinstance(rows, np.ndarray) and hasattr(rows, "toarray")
@@ -78,13 +76,14 @@ def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
         inferred = ModelSignature(inferred.inputs, inferred.outputs, asked)
     encoding = model.encoding
     if encoding is not None and not all(encoding.numeric):
-        table = Schema([ColSpec(AnyType(), name) for name in encoding.columns])
+        kinds = zip(encoding.columns, encoding.numeric, strict=True)
+        table = Schema([ColSpec(DataType.double if number else DataType.string, name) for name, number in kinds])
         return ModelSignature(table, inferred.outputs, inferred.params), as_table(encoding, dense)
     if sparse or hasattr(model.vectors, "toarray") or model.n_features >= WIDE:
         return inferred, dense
     import pandas as pd
 
-    plain = Schema([ColSpec(AnyType())] * model.n_features)
+    plain = Schema([ColSpec(DataType.double)] * model.n_features)
     names = encoding.columns if encoding is not None and encoding.header else None
     shown = pd.DataFrame(dense.astype(np.float64), columns=names)
     return ModelSignature(plain, inferred.outputs, inferred.params), shown
