@@ -213,9 +213,18 @@ class _Court:
         predicted = np.asarray(foreign.predict(self.given_rows)).ravel()
         if not model.regresses:
             ours, theirs = comparable(by_coefficients, predicted)
-            if differ := int((ours != theirs).sum()):
+            if differ := int(((ours != theirs) & ~self._ties(model, theirs)).sum()):
                 self.notes.append(f"its own predictions differ from those of its coefficients in {differ:,} rows")
         return name, self._measure(predicted)
+
+    def _ties(self, model: SVMModel, predicted: np.ndarray) -> np.ndarray:
+        """Return whether a class that is predicted for a row has as many votes as the first one, bool (n,)."""
+        if model.finds_outliers or model.has_class_scores or len(model.classes) <= 2:
+            return np.zeros(len(predicted), dtype=bool)
+        votes = np.rint(model.scores(model.decision_function(self.X)))
+        classes = comparable(model.classes, predicted)[0].tolist()
+        at = np.array([classes.index(label) if label in classes else -1 for label in predicted.tolist()])
+        return (at >= 0) & (votes[np.arange(len(at)), at] == votes.max(axis=1))
 
     def _measure(self, predicted: np.ndarray) -> float:
         model = self.foreign.model

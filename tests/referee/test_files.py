@@ -8,7 +8,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
-from sklearn.datasets import dump_svmlight_file
+from sklearn.datasets import dump_svmlight_file, load_digits
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
@@ -263,6 +263,18 @@ def test_bad_input_is_one_line(call, says):
 def test_rows_that_are_not_those_of_the_training_are_noticed():
     verdict = certify(SVC().fit(X, Y), X + 1.0, Y, time_limit=0.0)
     assert verdict.dual is None and "are these the rows of the training?" in verdict.notes[0]
+
+
+@pytest.mark.slow
+def test_a_tie_of_votes_is_no_difference():
+    """scikit-learn takes the first class among equal votes, and svmkit that of the larger decisions."""
+    rows, digit = load_digits(return_X_y=True)
+    machine = SVC().fit(rows, digit)
+    model = SVMModel.from_sklearn(machine)
+    assert (model.predict(rows) != machine.predict(rows)).any()
+    assert not certify(machine, rows, digit, time_limit=0.0).notes
+    machine.predict = lambda rows: np.roll(digit, 1)
+    assert "its own predictions differ" in certify(machine, rows, digit, time_limit=0.0).notes[0]
 
 
 def test_predictions_that_are_not_those_of_the_coefficients_are_noticed():
