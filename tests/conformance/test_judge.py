@@ -284,7 +284,11 @@ def test_the_l1_penalty_is_judged(name):
     assert verdict.false
 
 
-@pytest.mark.parametrize("weights", [None, np.arange(60) % 4], ids=["plain", "weights"])
+@pytest.mark.parametrize(
+    "weights",
+    [None, np.arange(60) % 4, 10.0 ** np.random.default_rng(0).uniform(-12, 12, 60)],
+    ids=["plain", "weights", "weights over 24 decades"],
+)
 def test_one_class_models_are_judged(weights):
     X, _ = sample()
     machine = SVMOneClass("swap2o", nu=0.1, kernel=RBF(0.5)).fit(X, sample_weight=weights)

@@ -178,3 +178,14 @@ def test_vectors_far_from_the_origin_are_centred():
     np.testing.assert_allclose(extent.origin, X.mean(axis=0))
     assert extent.reach == pytest.approx(np.square(X - X.mean(axis=0)).sum(axis=1).max())
     assert Extent.measure(RBF(1.0), X - 1e5).origin.size == 0
+
+
+@pytest.mark.parametrize("panel", [1, 16, 256])
+def test_the_bound_of_a_product_counts_the_additions_of_narrow_panels(panel):
+    """An engine for wide data sums panels of few rows: as many sums are added up, one after the other."""
+    n = 10_000
+    gram = Gram(Linear(), np.ones((n, 1)))
+    gram.engine.panel = panel
+    steps = panel + n // panel
+    assert gram.product_error(np.ones(n)) >= product_error(gram.engine.error, gram.engine.largest, panel, n, float(n))
+    assert gram.product_error(np.ones(n)) >= (min(steps, n)) * 2.0**-53 * n

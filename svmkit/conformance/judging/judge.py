@@ -323,8 +323,8 @@ def judge_one_class(fitted: Any, X: Any, sample_weight: Any = None, tol: float |
     def dual(rho: Any) -> Any:
         return 2 * rho - alpha[rows] @ own - (np.square(np.maximum(0, rho - own)) / ridge).sum()
 
-    # the best rho is no further from the lowest score than that point alone would need
-    D = dual(find_maximum(dual, own.min(), own.min() + ridge.max()))
+    # the best rho is no higher than where the excess of any one point alone would do; ridges span what weights span
+    D = dual(find_maximum(dual, own.min(), (own + ridge).min()))
     verdict = Verdict.measure(P, D)
     if alpha.min() < 0 or abs(alpha.sum() - 1) > FEASIBLE:
         verdict.false.append(f"weights from {float(alpha.min()):.3g} that sum to {float(alpha.sum()):.9g}")

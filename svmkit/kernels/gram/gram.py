@@ -303,7 +303,9 @@ class Gram:
         engine = self.engine
         with np.errstate(over="ignore"):
             size = float(np.abs(coef).sum())
-        return product_error(engine.error, engine.largest, max(engine.panel, PANEL), len(coef), size)
+        # some sums go by panels of the engine, others by PANEL: whichever adds more, one after the other
+        panels = {engine.panel, PANEL}
+        return max(product_error(engine.error, engine.largest, panel, len(coef), size) for panel in panels)
 
     @contextmanager
     def pause_counting(self) -> Iterator[None]:
