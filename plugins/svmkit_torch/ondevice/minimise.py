@@ -15,7 +15,8 @@ from svmkit_torch.ondevice.spectral import Spectral
 LOOK = 8  # spectral steps between two looks at the gaps
 FIRST, MOST = 512, 8192  # SMO steps of the first launch, and of later ones at most
 EPS, FINER = 4.0, 0.3  # violation at which SMO ends, as a multiple of the gap wanted a unit of weight; its next part
-STALLED = 0.95, 6  # a problem is left whose gap does not fall by this factor so many times in a row
+STALLED = 0.95, 12  # a problem is left whose gap does not fall by this factor so many times in a row
+PATIENCE = 4000  # points for each further look at the gaps before spectral steps are judged
 HOPE = 1.1  # by what the worth of what was not chosen grows
 GOOD = 2.0  # factor by which the first spectral steps lower the gap, or SMO steps are tried
 # seconds on a card of 2023: a spectral step and each byte of the matrices, an SMO step and each point; programs at once
@@ -107,15 +108,13 @@ def minimise(
 
 def _iterate(left: _Left, goals: Callable[[], torch.Tensor], late: Callable[[], bool], most: float) -> None:
     """Make steps of the better kind until no problem is left."""
-    worth = {
-        "spectral": math.inf,
-        "smo": math.inf if left.batch.source.stored else 0.0,
-    }  # the logarithm of what the gap falls by, for its costs
-    before: torch.Tensor | None = None
+    worth = {"spectral": math.inf, "smo": math.inf if left.batch.source.stored else 0.0}
+    before: torch.Tensor | None = None  # the gaps when the kind of steps was chosen
+    looks, spent = 0, 0.0  # since then
     while True:
         spectral = worth["spectral"] >= worth["smo"]
         cost = left.take_spectral_steps() if spectral else left.take_smo_steps(goals())
-        most -= cost
+        most, spent, looks = most - cost, spent + cost, looks + 1
         with left.profile.timing("gaps"):
             gaps = left.batch.gaps()
             left.waits = torch.where(gaps < STALLED[0] * left.least, 0.0, left.waits + 1.0)
@@ -124,11 +123,14 @@ def _iterate(left: _Left, goals: Callable[[], torch.Tensor], late: Callable[[], 
             any_left = bool(kept.any())
         if not any_left or most <= 0.0 or late():
             return
-        fell = GOOD if before is None else float((before[kept] / gaps[kept]).median())
-        before = gaps[kept]
+        first = before is None
+        before, gaps = gaps[kept] if before is None else before[kept], gaps[kept]
         left.keep(kept)
-        if spectral and worth["smo"] == math.inf and fell >= GOOD:
+        if spectral and looks <= left.batch.y.shape[1] // PATIENCE:  # gaps do not fall evenly
             continue
-        chosen, other = ("spectral", "smo") if spectral else ("smo", "spectral")
-        worth[chosen] = math.log(max(fell, 1.0 + 1e-9)) / cost
-        worth[other] *= HOPE
+        fell = GOOD if first else float((before / gaps).median())
+        if not (spectral and worth["smo"] == math.inf and fell >= GOOD):
+            chosen, other = ("spectral", "smo") if spectral else ("smo", "spectral")
+            worth[chosen] = math.log(max(fell, 1.0 + 1e-9)) / spent
+            worth[other] *= HOPE
+        before, looks, spent = gaps, 0, 0.0
