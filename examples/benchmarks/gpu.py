@@ -111,6 +111,7 @@ def solved(rows: Any, problems: list[Box], args: Any, limit: float, memory: int 
         "spectral": int(sum(a.spectral for a in answers)),
         "parts": {name: round(value, 3) for name, value in profile.seconds.items()},
         "counts": profile.counts,
+        "rounds": [f"{gap:.1e} {size}" for gap, size in profile.rounds[1:]],
         "peak_gb": torch.cuda.max_memory_allocated() / 1e9 if args.device == "cuda" else None,
     }
     return answers, facts
@@ -320,7 +321,7 @@ def main() -> None:
         print(line(cell, found[cell]), flush=True)
         if "parts" in found[cell]:
             print(
-                f"{'':<10} parts {found[cell]['parts']}, counts {found[cell]['counts']}, cell {found[cell]['cell_s']} s"
+                f"{'':<10} parts {found[cell]['parts']}, counts {found[cell]['counts']}, {found[cell]['rounds']}, cell {found[cell]['cell_s']} s"
             )
         if args.out:
             Path(args.out).write_text(

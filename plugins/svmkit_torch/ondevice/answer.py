@@ -33,6 +33,7 @@ class Profile:
     exact: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    rounds: list[tuple[float, int]] = field(default_factory=list)  # relative gap and size of the set before
 
     @contextmanager
     def timing(self, name: str) -> Iterator[None]:

@@ -72,6 +72,7 @@ class _Rounds:
             with self.profile.timing("gaps"):
                 gap = float(batch.gaps()[0])
             relative = gap / max(abs(float(batch.values()[0])), 1e-300)
+            self.profile.rounds.append((relative, len(self.set)))
             over = late()
             if relative <= near or over:
                 with self.profile.timing("certificate"):
