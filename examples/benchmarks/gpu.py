@@ -320,9 +320,8 @@ def main() -> None:
         found[cell]["cell_s"] = round(time.perf_counter() - began, 2)
         print(line(cell, found[cell]), flush=True)
         if "parts" in found[cell]:
-            print(
-                f"{'':<10} parts {found[cell]['parts']}, counts {found[cell]['counts']}, {found[cell]['rounds']}, cell {found[cell]['cell_s']} s"
-            )
+            more = [f"{name} {found[cell][name]}" for name in ("parts", "counts", "rounds", "cell_s")]
+            print(f"{'':<10} {', '.join(more)}")
         if args.out:
             Path(args.out).write_text(
                 json.dumps({"device": name, "torch": torch.__version__, "cells": found}, indent=1)
