@@ -19,7 +19,7 @@ def base_rate(scores: dict[str, Any], name: str) -> str:
     return f"base rate {scores[f'base_{name}']:.4f}"
 
 
-def in_digits(shown: str, value: float | None) -> str:
+def format_measure(shown: str, value: float | None) -> str:
     """Return a measure in digits, or that it is not defined."""
     return "not defined" if value is None or math.isnan(value) else shown.format(value)
 
@@ -40,7 +40,7 @@ def label_rows(scores: Mapping[str, Any], part: str = "") -> list[tuple[str, str
     f1 = sorted((of["f1"] or 0.0, of["label"], of["rows"]) for of in scores["labels"])
     shown = [f"{label} {value:.4f} ({rows:,} rows)" for value, label, rows in f1]
     worst = ", ".join(shown if len(shown) <= WORST else shown[:WORST])
-    micro = in_digits("{:.4f}", scores["f1_micro"])
+    micro = format_measure("{:.4f}", scores["f1_micro"])
     title = "labels" if len(shown) <= WORST else f"worst of {len(shown)} labels"
     return [
         (

@@ -103,7 +103,7 @@ class ClassSets(Sets):
 
     what: ClassVar[str] = "classes"
 
-    def _of_classes(self, model: Any, decision: np.ndarray) -> np.ndarray:
+    def _misfits(self, model: Any, decision: np.ndarray) -> np.ndarray:
         """Return the misfit of each class, (n, n_classes)."""
         if model.calibration is not None:
             return 1.0 - model.probabilities(decision)
@@ -120,10 +120,10 @@ class ClassSets(Sets):
         return rival - scores
 
     def misfits(self, model: Any, decision: np.ndarray, answers: Any) -> np.ndarray:
-        return self._of_classes(model, decision)[np.arange(len(decision)), answers.codes]
+        return self._misfits(model, decision)[np.arange(len(decision)), answers.codes]
 
     def select(self, model: Any, decision: np.ndarray, radii: np.ndarray) -> np.ndarray:
-        return self._of_classes(model, decision) <= radii
+        return self._misfits(model, decision) <= radii
 
     def cover(self, model: Any, sets: np.ndarray, truth: np.ndarray, alpha: float) -> Cover:
         place, is_class = places(truth, model.classes)

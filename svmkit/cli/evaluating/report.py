@@ -19,7 +19,7 @@ from svmkit.scoring.evaluations.classes import ClassEvaluation
 from svmkit.scoring.evaluations.labels import LabelEvaluation
 from svmkit.scoring.evaluations.quantities import LevelEvaluation, QuantityEvaluation
 from svmkit.scoring.quantities import LevelScores
-from svmkit.scoring.wording import in_digits
+from svmkit.scoring.wording import format_measure
 
 NUMBERED = 20  # classes up to which the entries of the matrix are written
 NAMED = 40  # classes up to which each has its name at the axes; of more, about `NUMBERED` have
@@ -187,7 +187,7 @@ def _draw_quantities(evaluated: QuantityEvaluation, figure: Figure) -> None:
     left.legend(loc="best", fontsize=8)
     scores = evaluated.scores
     errors = f"RMSE {scores.rmse:.4g}, MAE {scores.mae:.4g}, {scores.n_samples:,} rows"
-    figure.suptitle(f"{evaluated.data}: R2 {in_digits('{:.3f}', scores.r2)}, {errors}", fontsize=11)
+    figure.suptitle(f"{evaluated.data}: R2 {format_measure('{:.3f}', scores.r2)}, {errors}", fontsize=11)
 
 
 @draw_on.register

@@ -32,7 +32,7 @@ def area(column: Column, y: np.ndarray) -> float | None:
         return None
     counts = np.bincount(codes)
     likely = np.argsort(-counts, kind="stable")[: 1 if len(classes) == 2 else _CLASSES]
-    areas = [_of_class(values, codes == k, column.categories is not None) for k in likely]
+    areas = [_area_of_class(values, codes == k, column.categories is not None) for k in likely]
     return float(np.average(areas, weights=counts[likely]))
 
 
@@ -54,7 +54,7 @@ def correlation(column: Column, y: np.ndarray) -> float | None:
     return None if spread == 0.0 else float(abs(((ours - ours.mean()) * (theirs - theirs.mean())).mean() / spread))
 
 
-def _of_class(values: np.ndarray, positive: np.ndarray, are_categories: bool) -> float:
+def _area_of_class(values: np.ndarray, positive: np.ndarray, are_categories: bool) -> float:
     """Return the area of numbers, or of categories by the shares that the other half of the rows has."""
     if not are_categories:
         one = _area(values, positive)

@@ -44,7 +44,7 @@ class Form(NamedTuple):
     is_tidy: bool
 
     @classmethod
-    def of(cls, encoding: Encoding) -> list[Form]:
+    def from_encoding(cls, encoding: Encoding) -> list[Form]:
         """Return the forms of the columns of an encoding."""
         return list(
             starmap(cls, zip(encoding.categories, encoding.dates, encoding.amounts, encoding.tidy, strict=True))

@@ -100,7 +100,7 @@ def _read(
     """Return the columns of a learnt encoding, with one warning for all unknown categories."""
     read: list[Column] = []
     unseen, first, rows = 0, "", len(table.frame)
-    for position, form in zip(positions, columns.Form.of(encoding), strict=True):
+    for position, form in zip(positions, columns.Form.from_encoding(encoding), strict=True):
         if position is None:
             read.append(columns.fill_absent(rows, form))
             continue

@@ -18,7 +18,7 @@ from svmkit.scoring.evaluations.quantities import score_by
 from svmkit.scoring.metric import Metric, title
 from svmkit.scoring.quantities import LevelMetric
 from svmkit.scoring.ranks import NAMES, RankMetric, RankScores
-from svmkit.scoring.wording import describe_pairs, in_digits
+from svmkit.scoring.wording import describe_pairs, format_measure
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,9 @@ class OrderEvaluation(Evaluation):
         metric = result["metric"]
         if metric["name"] not in NAMES:
             values = [(name, metric[name]) for name in parts]
-            shown.append((metric["name"], ", ".join(f"{in_digits('{:.4f}', value)} {name}" for name, value in values)))
+            shown.append(
+                (metric["name"], ", ".join(f"{format_measure('{:.4f}', value)} {name}" for name, value in values))
+            )
         return shown
 
     @classmethod
@@ -111,5 +113,5 @@ class OrderEvaluation(Evaluation):
         measures = [("orders", describe_pairs(result))]
         for key in NAMES:
             words = title(key) + (f"@{result['ndcg_at']}" if key == "ndcg" else "")
-            measures.append((words, in_digits("{:.4f}", result[key])))
+            measures.append((words, format_measure("{:.4f}", result[key])))
         return measures

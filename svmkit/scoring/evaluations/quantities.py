@@ -20,7 +20,7 @@ from svmkit.scoring.evaluations.base import OF_CLASSES, OF_QUANTITIES, Evaluatio
 from svmkit.scoring.evaluations.doubt import Trained, doubt_quantities
 from svmkit.scoring.metric import Metric, title
 from svmkit.scoring.quantities import LevelMetric, LevelScores, QuantityMetric, QuantityScores, metric_of_levels
-from svmkit.scoring.wording import in_digits, level_rows, mean_of_targets
+from svmkit.scoring.wording import format_measure, level_rows, mean_of_targets
 from svmkit.solver.history import Measured
 
 OF_ONE = ("r2", "rmse", "mae", "mean_rmse")  # measures that results have under names of their own
@@ -94,14 +94,14 @@ class QuantityEvaluation(Evaluation):
         shown = []
         for key, words in (("r2", "R2"), ("rmse", "RMSE"), ("mae", "MAE")):
             digits = "{:.4f}" if key == "r2" else "{:.6g}"
-            said = [f"{in_digits(digits, result[f'{name}_{key}'])} {name}" for name in parts]
+            said = [f"{format_measure(digits, result[f'{name}_{key}'])} {name}" for name in parts]
             said[-1] += tested if key == "r2" and last == "test" else ""
             if key == "rmse":
                 said[-1] += f" ({mean_of_targets(result[f'{last}_scores'])})"
             shown.append((words, ", ".join(said)))
         metric = result["metric"]
         if metric["name"] not in metrics.OF_QUANTITIES:
-            values = [f"{in_digits('{:.6g}', metric[name])} {name}" for name in parts]
+            values = [f"{format_measure('{:.6g}', metric[name])} {name}" for name in parts]
             shown.append((title(metric["name"]), ", ".join(values)))
         return shown
 
@@ -154,7 +154,7 @@ class QuantityEvaluation(Evaluation):
 
     def rows(self, result: dict[str, Any]) -> Rows:
         return [
-            ("R2", in_digits("{:.4f}", result["test_r2"])),
+            ("R2", format_measure("{:.4f}", result["test_r2"])),
             ("RMSE", f"{result['test_rmse']:.6g} ({mean_of_targets(result)})"),
             ("MAE", f"{result['test_mae']:.6g}"),
             ("largest error", f"{result['largest_error']:.6g}"),
