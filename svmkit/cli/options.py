@@ -208,7 +208,8 @@ def share(text: str | float, what: str) -> float:
 
 def seconds(text: str | float, what: str) -> float:
     """Return the seconds in a text such as "30s", "2m", "500ms", "1h" or "30"; raise Unreadable, which names `what`."""
-    match = re.fullmatch(r"([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)(ms|s|m|min|h|)", str(text).strip().lower(), re.ASCII)
+    text = f"{float(text):f}" if re.fullmatch(r"[0-9.]+[eE][+-]?[0-9]+", str(text), re.ASCII) else text
+    match = re.fullmatch(r"([0-9]*\.?[0-9]+)(ms|s|m|min|h|)", str(text).strip().lower(), re.ASCII)
     if not match or not float(match[1]) > 0.0:
         raise Unreadable(f"{what} {text!r} is no time: write it as 30s, 2m, 1h or a number of seconds > 0")
     return float(match[1]) * {"ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}.get(match[2], 1.0)

@@ -48,7 +48,7 @@ WRONG = [
     (["iris comes twice"], ["iris", "iris", "--solvers", "smo"]),
     (["--tol or --stop"], ["iris", "--solvers", "smo", "--tol", "1", "--stop", "abs:1"]),
     (["--tol must be"], ["iris", "--solvers", "smo", "--tol", "-1"]),
-    (["--time-limit must be"], ["iris", "--solvers", "smo", "--time-limit", "0"]),
+    (["--time-limit '0' is no time"], ["iris", "--solvers", "smo", "--time-limit", "0"]),
     (["--test is for a single"], ["iris", "wine", "--solvers", "smo", "--test", "iris"]),
     (["SOLVER.KEY=VALUE", "smo"], ["iris", "--solvers", "smo", "-o", "loss=hinge"]),
     (["no option 'eta'"], ["iris", "--solvers", "smo", "-o", "smo.eta=1"]),

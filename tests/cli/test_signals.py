@@ -97,7 +97,7 @@ def versions():
         ("svmkit.cli.tuning.search.read", TUNE),
         ("svmkit.cli.comparing.comparison._look_at_data", COMPARE),
         ("svmkit.cli.comparing.learning.learning_cells", CURVE),
-        ("svmkit.cli.commands.load_model", ("predict", "m.svmkit", "clouds.svm")),
+        ("svmkit.cli.evaluating.predictions.load_model", ("predict", "m.svmkit", "clouds.svm")),
         ("svmkit_registry.models.require_model_name", REGISTER),
     ],
     ids=lambda of: of[0] if isinstance(of, tuple) else "",
@@ -122,7 +122,7 @@ def test_while_the_run_is_opened(struck, command, signum):
     "place",
     [
         "svmkit.cli.training.job.fit_prepared",
-        "svmkit.cli.training.finish.measure",
+        "svmkit.cli.training.finish._measure",
         f"{TRACKER}.model",
         f"{TRACKER}._register",
         f"{TRACKER}.end",
@@ -182,7 +182,7 @@ def test_a_second_signal_breaks_off_and_the_run_is_killed(struck, signum, monkey
     from svmkit_registry.tracker import MLflowTracker
 
     monkeypatch.setattr(MLflowTracker, "metrics", lambda self, values: os.kill(os.getpid(), signum))
-    done = struck("svmkit.cli.training.finish.measure", signum, *TRAIN[:4], "--out", "m.svmkit", "--json")
+    done = struck("svmkit.cli.training.finish._measure", signum, *TRAIN[:4], "--out", "m.svmkit", "--json")
     assert (done.code, done.out) == (1, "") and done.err.splitlines()[-1] == "svmkit: interrupted"
     assert statuses() == ["KILLED"] and SVMModel.load("m.svmkit").about["status"] == "converged"
 

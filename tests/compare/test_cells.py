@@ -50,7 +50,7 @@ def test_a_cell_is_logged_with_its_record(monkeypatch):
         warnings.warn("a remark", SvmkitWarning, stacklevel=2)
         return "run 7"
 
-    sets, cell = SimpleNamespace(test=None), object()
+    sets, cell = SimpleNamespace(test=None), SimpleNamespace(training=SimpleNamespace(device=None))
     trained = SimpleNamespace(fitted=SimpleNamespace(model=SimpleNamespace(finds_outliers=False)))
     monkeypatch.setattr(worker, "_log", log)
     monkeypatch.setattr(worker._bench, "trained", trained, raising=False)

@@ -103,7 +103,14 @@ def test_numbers_of_numpy_are_numbers():
             SVMClassifier,
             ("fcsmo",),
             {"shrinking": False},
-            "SVMClassifier has no option 'shrinking'; a solver's own options: solver_options={\"shrinking\": ...}",
+            "SVMClassifier has no option 'shrinking': it is an option of solver 'smo': "
+            "SVMClassifier('smo', solver_options={'shrinking': False})",
+        ),
+        (
+            SVMClassifier,
+            ("fcsmo",),
+            {"growth": 0.5},
+            "SVMClassifier has no option 'growth'; a solver's own options: solver_options={\"growth\": ...}",
         ),
     ],
 )

@@ -16,6 +16,7 @@ from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.smo.boxes import Box, BoxAnswer, SolvesBoxes
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Gap, Stop
+from svmkit.training.data import TrainingData
 from svmkit.training.settings import Settings
 from svmkit.training.subproblems.one import Part, SubproblemTrainer
 from svmkit.training.subproblems.time_budget import TimeBudget
@@ -41,17 +42,19 @@ def train_by_engine(
     """
     data, stop = trainer.data, Stop(()) | (trainer.stop or Gap(1e-3))
     goal, method = stop.goal, trainer.method
+    if not isinstance(data, TrainingData):  # rows on a cluster are where engines of this process do not reach
+        return
     if goal is None or not 0.0 < goal.gap == stop.least(Gap) or budget.left < math.inf or flag:
         return
     if trainer.start is not None or trainer.limited or method.sampler is not None or data.division.outputs:
         return
     if not (data.task.has_classes and data.task.is_supervised and data.kernel.semidefinite is True):
         return
-    if method.loss.name != "hinge" or not all(map(len, data.grams.members)):
-        return
     own = [k for k in ks if trainer.solvers[k].shares_folds and trainer.tasks[k].problem is BoxQP]
+    if method.loss.name != "hinge" or not own or not all(map(len, data.grams.members)):
+        return
     costs = C * data.weights
-    if not own or not (math.isfinite(C) and np.isfinite(costs).all() and C > 0.0):
+    if not (math.isfinite(C) and np.isfinite(costs).all() and C > 0.0):
         return
     engine = asked_engine(data.kernel, data.X)
     if engine is None:
