@@ -19,16 +19,19 @@ if TYPE_CHECKING:
     option("onnx", str, None, "Write an ONNX graph of plain operators here.", metavar="FILE"),
     option("libsvm", str, None, "Write a text model of LIBSVM here.", metavar="FILE"),
     option("liblinear", str, None, "Write a text model of LIBLINEAR here.", metavar="FILE"),
-    option("dtype", str, None, "Of ONNX: X, the arithmetic and decisions in float64 (default) or float32."),
+    option("c", str, None, "Write a C99 header without allocation here.", metavar="FILE"),
+    option("js", str, None, "Write plain JavaScript here.", metavar="FILE"),
+    option("dtype", str, None, "Of ONNX (default float64) and C (float32): X, the arithmetic and decisions."),
 )
 def export(options: Options) -> None:
-    """Write MODEL as ONNX, for onnxruntime and others, or as a text model of LIBSVM or LIBLINEAR."""
-    if sum(map(bool, (options.onnx, options.libsvm, options.liblinear))) != 1:
-        raise InputError("give one of --onnx FILE, --libsvm FILE and --liblinear FILE")
-    if options.dtype is not None and not options.onnx:
-        raise InputError("--dtype is of --onnx: a text model has all digits of float64")
+    """Write MODEL as ONNX, as C99 or JavaScript, or as a text model of LIBSVM or LIBLINEAR."""
+    if sum(map(bool, (options.onnx, options.c, options.js, options.libsvm, options.liblinear))) != 1:
+        raise InputError("give one of --onnx FILE, --c FILE, --js FILE, --libsvm FILE and --liblinear FILE")
+    if options.dtype is not None and not (options.onnx or options.c):
+        raise InputError("--dtype is of --onnx and --c: text models and JavaScript have all digits of float64")
     model = load_model(options.model, options.tracking_uri)
-    (_write_onnx if options.onnx else _write_text)(model, options)
+    writer = _write_onnx if options.onnx else _write_source if options.c or options.js else _write_text
+    writer(model, options)
 
 
 def _write_onnx(model: SVMModel, options: Options) -> None:
@@ -50,6 +53,26 @@ def _write_onnx(model: SVMModel, options: Options) -> None:
             *_size(model),
             ("inputs", ", ".join(shown)),
             ("outputs", ", ".join(outputs)),
+        ]
+    )
+
+
+def _write_source(model: SVMModel, options: Options) -> None:
+    from svmkit.model.source import export as source_export
+
+    language, file = ("c", options.c) if options.c else ("js", options.js)
+    written = source_export.write(model, file, language, options.dtype)
+    if options.json:
+        limits = {"low": written.low, "high": written.high}
+        facts = {"bytes": written.n_bytes, "constants": written.constants, "error": written.error} | limits
+        emit({"model": options.model, language: file} | facts | {"functions": written.functions})
+        return
+    rows(
+        [
+            (language, f"{file}: {written.n_bytes:,} bytes, {written.constants:,} bytes of constants"),
+            *_size(model),
+            ("error", f"at most {written.error:.3g} of decisions, within the limits of columns that the file states"),
+            ("functions", ", ".join(written.functions)),
         ]
     )
 

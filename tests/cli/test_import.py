@@ -76,6 +76,19 @@ def test_text_labels_are_told(svmkit):
     assert done.code == 0 and "0 = 'no', 1 = 'yes'" in done.err and done.err.count("\n") == 1
 
 
+def test_source_code_says_its_size_its_bound_and_its_functions(svmkit, refused):
+    assert svmkit("train", svmlight("data.svm"), "--no-track", "--out", "m.svmkit").code == 0
+    done = svmkit("export", "m.svmkit", "--c", "m.h")
+    assert done.code == 0 and "bytes of constants" in done.out and "m_decision, m_predict" in done.out
+    bound = done.out.split("at most ")[1].split()[0]
+    assert f"differ by at most {bound} from" in Path("m.h").read_text()
+    double = svmkit("export", "m.svmkit", "--c", "m.h", "--dtype", "float64", "--json").json
+    single = svmkit("export", "m.svmkit", "--c", "m.h", "--json").json
+    assert double["constants"] == 2 * single["constants"] and double["error"] < 1e-6 * single["error"]
+    assert svmkit("export", "m.svmkit", "--js", "m.js", "--json").json["functions"] == ["m.decision", "m.predict"]
+    refused(["--dtype is of --onnx and --c"], "export", "m.svmkit", "--js", "m.js", "--dtype", "float32")
+
+
 def test_one_line_each(svmkit, refused):
     Path("m.model").write_text(text_models.BINARY.replace("rho 0.46", "rho x0.46"))
     refused(["m.model:6:", "rho needs finite numbers"], "import", "m.model")
