@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from support.model import IRIS, KERNEL_MATRIX, NAMES, binary, trained
 
 from svmkit import SVMClassifier, SVMOneClass, SVMRegressor, kernels
@@ -49,7 +50,7 @@ const all = fs.readFileSync("rows"), x = new Float64Array(all.buffer, all.byteOf
 const out = [];
 for (let i = 0; i < x.length; i += D) {
   const row = x.subarray(i, i + D);
-  out.push(...model.decision(row, new Float64Array(N)));
+  out.push(...model.decision(row));
   const found = new Float64Array(M);
   PREDICT
   out.push(...found);
@@ -169,6 +170,16 @@ def test_probabilities_of_sigmoids(language, dtype, tmp_path):
         np.testing.assert_allclose(found, model.predict_proba(X), atol=1e-4 if dtype == "float32" else 1e-9)
         _, _, codes = run(model, X, tmp_path, language, dtype)
         assert (model.classes[codes[:, 0].astype(int)] == model.predict(X)).mean() > 0.99
+
+
+@pytest.mark.parametrize(("language", "dtype"), LANGUAGES)
+def test_sparse_vectors_and_rows_beyond_the_limits(language, dtype, tmp_path):
+    X, y = binary()
+    model = trained(sp.csr_array(np.where(np.abs(X) < 0.5, 0.0, X)), y)
+    assert sp.issparse(model.vectors)
+    agrees(model, rows_within(model, 500), tmp_path, language, dtype)
+    written, decision, _ = run(model, np.full((1, X.shape[1]), 1e6), tmp_path, language, dtype)
+    assert abs(decision[0, 0] - model.intercept[0]) <= written.error  # no vector is near
 
 
 @needs_gcc

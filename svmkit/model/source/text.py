@@ -66,7 +66,7 @@ class Language:
             returns = {"REAL": real, "INT": "int", "void": "void"}[kind]
             return f"static inline {returns} {self.name}_{name}({listed}) {{\n{body}\n}}"
         end = "\n  return out;" if kind == "void" else ""
-        return f"function {name}({', '.join(taken.split())}) {{\n{body}{end}\n}}"
+        return f"function {name}({taken.replace(' out', ', out = []').replace(' j', ', j')}) {{\n{body}{end}\n}}"
 
     def translate(self, body: str) -> str:
         """Return statements in the language."""
@@ -118,13 +118,11 @@ def _column(model: SVMModel, numbers: Numbers) -> str:
 
 def _decision(model: SVMModel, numbers: Numbers, language: Language) -> str:
     (rows, width), n = numbers.vectors.shape, len(model.intercept)
-    fill = f"  for (INT j = 0; j < {width}; j++) z[j] = @column(x, j);"
-    start = f"  REAL z[{width}];\n{fill}"
     if numbers.coef is None:
-        return f"""{start}
-  for (INT k = 0; k < {n}; k++) {{
-    out[k] = @intercept[k];
-    for (INT j = 0; j < {width}; j++) out[k] += z[j] * @vectors[k * {width} + j];
+        return f"""  for (INT k = 0; k < {n}; k++) out[k] = @intercept[k];
+  for (INT j = 0; j < {width}; j++) {{
+    REAL v = @column(x, j);
+    for (INT k = 0; k < {n}; k++) out[k] += v * @vectors[k * {width} + j];
   }}"""
     form, (_, gamma, coef0, degree) = model.kernel.form, model.kernel.scalars
     assert form is not None
@@ -149,7 +147,8 @@ def _decision(model: SVMModel, numbers: Numbers, language: Language) -> str:
       INT a = r < c ? r : c, b = r < c ? c : r + 1;
       out[a * ({2 * k - 1} - a) / 2 + b - a - 1] += @coef[r * {rows} + i] * t;
     }}"""
-    return f"""{start}
+    return f"""  REAL z[{width}];
+  for (INT j = 0; j < {width}; j++) z[j] = @column(x, j);
   for (INT k = 0; k < {n}; k++) out[k] = @intercept[k];
 {classes}  for (INT i = 0; i < {rows}; i++) {{
     REAL t = 0.0;
