@@ -211,6 +211,13 @@ def test_names_of_columns_and_files_are_harmless(tmp_path):
     assert text.count("*/") == 1 and text.count("/*") == 1
 
 
+@needs_node
+def test_a_reserved_word_names_no_constant(tmp_path):
+    written = source_export.write(trained(*binary()), tmp_path / "class.js", "js")
+    assert written.functions[0] == "_class.decision"
+    subprocess.run([NODE, "class.js"], cwd=tmp_path, check=True)
+
+
 def test_refusals_are_one_line(tmp_path):
     pairs, isotonic = calibrated(*IRIS), calibrated(*binary(), "isotonic")
     matrix = trained(KERNEL_MATRIX, IRIS[1], kernels.Precomputed())

@@ -20,6 +20,9 @@ from svmkit.runtime import files
 
 LIMIT = 1 << 23  # numbers in a file, which compilers take minutes for
 LANGUAGES = "c", "js"
+RESERVED = """arguments await break case catch class const continue debugger default delete do else enum eval export extends
+    false finally for function if implements import in instanceof interface let module new null package
+    private protected public return static super switch this throw true try typeof var void while with yield"""  # words of JavaScript
 
 
 class Written(NamedTuple):
@@ -76,7 +79,7 @@ def write(model: SVMModel, path: str | os.PathLike, language: str = "c", dtype: 
         raise InputError(f"source code of {rows:,} x {width:,} numbers is too long: train with fewer (--max-support)")
     error = 1.005 * float(decision_error(model, numbers, dtype).max())  # what three digits say is a bound, too
     name = re.sub(r"\W", "_", Path(path).stem, flags=re.ASCII) or "model"
-    name = f"_{name}" if name[0].isdigit() else name
+    name = f"_{name}" if name[0].isdigit() or name in RESERVED.split() else name
     spelt = Language(language == "c", name, dtype)
     about = _about(model, dtype, error, numbers)
     text = _file(spelt, about, write_functions(model, numbers, spelt), _names(model)).encode()

@@ -191,8 +191,10 @@ def _predict(model: SVMModel) -> str:
     best = "  INT best = 0;\n  for (INT k = 1; k < CLASSES; k++) if (s[k] > s[best]) best = k;\n  return best;"
     best = best.replace("CLASSES", str(k))
     if not is_pairwise(model):
-        source = "probability" if model.calibration is not None else "decision"
-        return f"  REAL s[{n}];\n  @{source}(x, s);\n{best}"
+        start = f"  REAL s[{n}];\n  @decision(x, s);\n"
+        if model.calibration is not None:  # probabilities near 1 are equal where their odds are not
+            start += f"  for (INT k = 0; k < {n}; k++) s[k] = -(s[k] * @slope[k] + @offset[k]);\n"
+        return start + best
     return f"""{start}  REAL s[{k}];
   for (INT c = 0; c < {k}; c++) {{
     REAL votes = 0.0, margin = 0.0;
