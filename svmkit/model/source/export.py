@@ -20,9 +20,10 @@ from svmkit.runtime import files
 
 LIMIT = 1 << 23  # numbers in a file, which compilers take minutes for
 LANGUAGES = "c", "js"
-RESERVED = """arguments await break case catch class const continue debugger default delete do else enum eval export extends
-    false finally for function if implements import in instanceof interface let module new null package
-    private protected public return static super switch this throw true try typeof var void while with yield"""  # words of JavaScript
+RESERVED = """arguments await break case catch class const continue debugger default delete do else enum eval export
+    extends false finally for function if implements import in instanceof interface let module new null package
+    private protected public return static super switch this throw true try typeof var void while with yield"""
+"""Words of JavaScript, which name no constant."""
 
 
 class Written(NamedTuple):
