@@ -101,7 +101,7 @@ def root(
 for _command in (
     *(commands.train, commands.compare, commands.curve, commands.evaluate, commands.tune, commands.predict),
     certifying.certify,
-    commands.explain,
+    *(commands.explain, commands.report),
     *(show.show, exchange.export, exchange.import_model, plugins.plugins, new.new, commands.check, commands.warmup),
 ):
     app.command(_command.__name__.removesuffix("_model"))(_command)

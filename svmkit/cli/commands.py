@@ -234,6 +234,25 @@ def explain(options: Options) -> None:
 
 
 @takes(
+    "report",
+    argument("model", str, "Model file, or models:/name@alias."),
+    argument("data", str, "Labelled data, best rows that were not trained on: file, or name of a set."),
+    option("out", str, None, "Write the page here: REPORT.html."),
+    option("card", str, None, "Write a model card in Markdown here: CARD.md."),
+    option("seed", int, 0, "Seed of the rows that are drawn.", min=0),
+)
+def report(options: Options) -> None:
+    """One page about MODEL for a reader who did not train it: quality on DATA with its spread, reasons, certificate.
+
+    What was trained on what, measures beside the trivial model, the columns that matter, three rows explained, what is
+    proven and what to be careful about. The page needs no network.
+    """
+    from svmkit.cli.evaluating.reporting import job
+
+    job.perform(options)
+
+
+@takes(
     "check",
     argument("name", str, "Name of a plugin; default all in the files of --plugin.", None),
     option("kind", str, None, "solver, kernel, loss, sampler or engine, where the name alone is not clear."),

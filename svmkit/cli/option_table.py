@@ -90,19 +90,19 @@ def _panel(title: str, *rows: Row) -> Iterator[Row]:
 _PANELLESS = (
     _row("curve", "rows", str, None, "Numbers of training rows joined by commas; default six up to all, in equal "
          "ratios."),
-    Row("train tune compare evaluate predict explain", "strict", bool, STRICT),
-    Row("train tune evaluate predict explain", "threads", int, THREADS),
-    _row("train tune compare evaluate predict", "device", str, None, "Where kernel values are computed: cpu, auto (a "
-         "GPU if there is one), and with svmkit[torch] cuda, cuda:1, xpu, mps, torch:cpu; default cpu."),
+    Row("train tune compare evaluate predict explain report", "strict", bool, STRICT),
+    Row("train tune evaluate predict explain report", "threads", int, THREADS),
+    _row("train tune compare evaluate predict report", "device", str, None, "Where kernel values are computed: cpu, "
+         "auto (a GPU if there is one), and with svmkit[torch] cuda, cuda:1, xpu, mps, torch:cpu; default cpu."),
     _row("train tune", "option", list[str], [], "KEY=VALUE of the solver, such as loss=squared_hinge where it has a "
          "choice; or kernel.KEY=VALUE.", "-o"),
     _row("curve", "option", list[str], [], "SOLVER.KEY=VALUE, kernel.KEY=VALUE, or KEY=VALUE of --loss.", "-o"),
-    Row("train tune compare evaluate certify predict explain show export", "tracking_uri", str, TRACKING_URI),
+    Row("train tune compare evaluate certify predict explain report show export", "tracking_uri", str, TRACKING_URI),
     _row("train", "config", str, None, "YAML file of these options; the command line takes precedence."),
-    Row("train tune compare curve evaluate certify predict explain show export plugins check warmup", "plugin",
-        list[str], PLUGIN),
-    Row("train tune compare curve evaluate certify predict explain info list fetch show export import plugins new "
-        "check warmup",
+    Row("train tune compare curve evaluate certify predict explain report show export plugins check warmup",
+        "plugin", list[str], PLUGIN),
+    Row("train tune compare curve evaluate certify predict explain report info list fetch show export import plugins "
+        "new check warmup",
         "json", bool, JSON),
 )  # fmt: skip
 _WHAT = _panel(
@@ -180,18 +180,19 @@ _RUN = _panel(
     _row("train tune", "n_features", int, None, "Columns of an svmlight set whose last ones may be empty.", min=1),
     _row("train tune compare curve certify info", "label", str, None, "Label column of a table: name or position."),
     _row("train tune compare curve certify info", "decimal", str, None, "Decimal mark of a table: . or ,"),
-    _row("evaluate predict explain", "decimal", str, None, "Decimal mark of a table: . or , (default: that of "
+    _row("evaluate predict explain report", "decimal", str, None, "Decimal mark of a table: . or , (default: that of "
          "training)."),
     _row("train tune compare curve certify info", "encoding", str, None, "Character encoding of a table; default "
          "utf-8."),
-    _row("evaluate predict explain", "encoding", str, None, "Character encoding of a table; default: as in training."),
-    _row("train tune compare curve certify info evaluate predict explain", "na", list[str], [], "TEXT,...: cells of a "
-         "table without a value, besides empty ones, NA, NaN, null, None and ?; a model remembers them."),
-    _row("evaluate explain", "on_error", str, None, "At a cell that the model cannot read: stop (default), skip the "
-         "row, or impute (of a model that fills holes)."),
+    _row("evaluate predict explain report", "encoding", str, None, "Character encoding of a table; default: as in "
+         "training."),
+    _row("train tune compare curve certify info evaluate predict explain report", "na", list[str], [], "TEXT,...: "
+         "cells of a table without a value, besides empty ones, NA, NaN, null, None and ?; a model remembers them."),
+    _row("evaluate explain report", "on_error", str, None, "At a cell that the model cannot read: stop (default), skip "
+         "the row, or impute (of a model that fills holes)."),
     _row("predict", "on_error", str, None, "At a cell that the model cannot read: stop (default), skip the row, whose "
          "prediction is empty, or impute (of a model that fills holes)."),
-    _row("evaluate predict explain", "allow_missing", bool, False, "Take columns that a table lacks as holes."),
+    _row("evaluate predict explain report", "allow_missing", bool, False, "Take columns that a table lacks as holes."),
     _row("train tune compare curve certify info", "drop", list[str], [], "COL,...: columns of a table to leave out."),
     _row("train tune compare curve certify info", "only", list[str], [], "COL,...: columns of a table to take as "
          "features."),
@@ -201,9 +202,9 @@ _RUN = _panel(
          "is a category."),
     _row("train tune compare curve certify info", "tidy", list[str], [], "COL,...: columns of texts of which those "
          "that differ by case or blanks only are one category."),
-    _row("compare evaluate", "groups", str, None, "Column of a table whose rows are ranked among themselves."),
-    _row("train compare evaluate", "event", str, None, "Column of a table of --task rank: 1 where the label is the "
-         "time of an event, 0 where it is censored."),
+    _row("compare evaluate report", "groups", str, None, "Column of a table whose rows are ranked among themselves."),
+    _row("train compare evaluate report", "event", str, None, "Column of a table of --task rank: 1 where the label is "
+         "the time of an event, 0 where it is censored."),
     _row("train tune compare curve", "task", str, None, "classify: each value of the label is a class, however many; "
          "regress: the label is a quantity. Default: numbers with fractions or of many values are a quantity, other "
          "labels are classes. train and compare: outliers, a model of normal rows without labels, of which --nu (0.1) "

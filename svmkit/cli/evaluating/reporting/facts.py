@@ -1,0 +1,183 @@
+"""The facts of a report, computed once: what was trained on what, how good it is, why it decides, what is proven."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from svmkit.cli.evaluating.reporting.quality import Measure, measure
+from svmkit.cli.evaluating.reporting.reasons import give_reasons
+from svmkit.cli.show import describe
+from svmkit.data import Dataset
+from svmkit.scoring.evaluations.base import Evaluation
+from svmkit.scoring.evaluations.doubt import UNFINISHED
+
+FEW = 100  # rows of an evaluation below which its numbers are rough
+PROVEN = 1e-2  # gap above which a model is said to be far from the optimum
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that a report tells, as plain values but for the evaluation, which pictures are drawn of.
+
+    Attributes
+    ----------
+    title, made : str
+        The name of the model, and when the report was made.
+    training, lineage, certificate : dict
+        What was trained on what; by which software and from which data; what is proven.
+    evaluation : dict
+        The keys of `svmkit evaluate --json`.
+    measures : list of Measure
+        The quality with its spread, beside the trivial model.
+    reasons : dict
+        What `give_reasons` returns.
+    cautions : list of str
+        What to be careful about, a sentence each.
+    evaluated : Evaluation
+        The predictions beside the truth.
+    """
+
+    title: str
+    made: str
+    training: dict[str, Any]
+    evaluation: dict[str, Any]
+    measures: list[Measure]
+    reasons: dict[str, Any]
+    certificate: dict[str, Any]
+    lineage: dict[str, Any]
+    cautions: list[str]
+    evaluated: Evaluation = field(repr=False)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the facts as `svmkit report --json` prints them."""
+        kept = {key: value for key, value in vars(self).items() if key not in ("evaluated", "measures")}
+        return kept | {"measures": [one._asdict() for one in self.measures]}
+
+
+def collect(
+    evaluated: Evaluation, model: Any, data: Dataset, *, title: str, seed: int = 0, n_threads: int | None = None
+) -> Facts:
+    """Compute the facts.
+
+    Parameters
+    ----------
+    evaluated, model, data : Evaluation, SVMModel, Dataset
+        What `Task.evaluate` returned, the model, and the rows.
+    title : str
+        The name of the model.
+    seed, n_threads : int, int or None
+        The seed of all that is drawn, and the threads.
+    """
+    about, result = model.about, evaluated.result()
+    measures = measure(evaluated, result, seed)
+    lineage = _lineage(about, data)
+    certificate = _certificate(about)
+    return Facts(
+        title=title,
+        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        training=_training(model),
+        evaluation=result,
+        measures=measures,
+        reasons=give_reasons(evaluated, model, data, seed, n_threads),
+        certificate=certificate,
+        lineage=lineage,
+        cautions=[*evaluated.notes, *_doubts(result, measures, lineage, certificate)],
+        evaluated=evaluated,
+    )
+
+
+def _training(model: Any) -> dict[str, Any]:
+    """Return what was trained on what."""
+    shown = describe(model)
+    about, columns = shown["about"], shown["columns"]
+    return {
+        "data": about.get("data"),
+        "task": shown["task"],
+        "label": shown["label"],
+        "rows": about.get("n_samples"),
+        "columns": None if columns is None else [column["name"] for column in columns],
+        "n_features": shown["n_features"],
+        "classes": shown["classes"],
+        "kernel": shown["kernel"],
+        "solver": about.get("solver"),
+        "C": about.get("C"),
+        "epsilon": about.get("epsilon"),
+        "nu": about.get("nu"),
+        "n_support": int(model.n_support.sum()) or shown["vectors"]["n"],
+        "scaling": shown["scaling"],
+        "imputing": shown["imputing"],
+        "calibration": about.get("calibration"),
+    }
+
+
+def _lineage(about: dict[str, Any], data: Dataset) -> dict[str, Any]:
+    """Return where model and numbers come from."""
+    import platform
+    from importlib.metadata import version
+
+    import svmkit
+
+    own = data.fingerprint()
+    return {
+        "training_data": about.get("data"),
+        "training_sha256": about.get("data_sha256"),
+        "evaluated_data": data.name,
+        "evaluated_sha256": own,
+        "same_rows": own == about["data_sha256"] if about.get("data_sha256") else None,
+        "trained_by": about.get("svmkit_version"),
+        "git_commit": about.get("git_commit"),
+        "seed": about.get("seed"),
+        "params": about.get("params") or {},
+        "reported_by": svmkit.__version__,
+        "versions": {"Python": platform.python_version()}
+        | {name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
+    }
+
+
+def _certificate(about: dict[str, Any]) -> dict[str, Any]:
+    """Return what is proven of the training, with a sentence that says it."""
+    gap, status = about.get("gap"), str(about.get("status") or "")
+    if isinstance(gap, int | float) and gap == gap:
+        words = (
+            f"The objective that training minimises is at most {_share(gap)} above the lowest value that any model of "
+            "this kind can have on the training rows. That is proven by a lower bound (the dual objective), computed "
+            "on all training rows; it does not rest on trust in the solver."
+        )
+    else:
+        words = "The model does not say how far from the optimum it is: svmkit certify MODEL DATA finds out."
+    if status:
+        words += f" Training ended with the status: {status.replace('_', ' ')}."
+    words += " The certificate is about training, not about how good predictions on other rows are."
+    return {"gap": gap, "status": status, "objective": about.get("objective"), "words": words}
+
+
+def _share(gap: float) -> str:
+    return f"{100.0 * gap:.2g} %"
+
+
+def _doubts(
+    result: dict[str, Any], measures: list[Measure], lineage: dict[str, Any], certificate: dict[str, Any]
+) -> list[str]:
+    """Return what to be careful about besides what `svmkit evaluate` says."""
+    said = []
+    if lineage["same_rows"]:
+        said.append(
+            "These are the rows that the model was trained on: on new rows it is likely worse. Report on other rows."
+        )
+    if result["n_test"] < FEW:
+        said.append(f"There are only {result['n_test']} rows to judge by: the numbers are rough.")
+    first = measures[0] if measures else None
+    if first and first.interval and first.trivial is not None and first.interval[0] <= first.trivial:
+        said.append(
+            f"The interval of {first.name} reaches down to the trivial model: that the model is better is not shown."
+        )
+    if certificate["status"] in {str(status) for status in UNFINISHED}:
+        said.append("Training was cut short: more time may give a better model.")
+    gap = certificate["gap"]
+    if gap is None:
+        said.append("Nothing is proven about how far from optimal the model is.")
+    elif gap > PROVEN:
+        said.append(f"The model may be {_share(gap)} from the optimum of its training: train it longer.")
+    return said

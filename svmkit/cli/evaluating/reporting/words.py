@@ -1,0 +1,203 @@
+"""The facts of a report in words, the same for the page and for the card."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svmkit.cli.evaluating.explaining import cell_text
+from svmkit.cli.evaluating.reporting.facts import Facts
+from svmkit.cli.evaluating.reporting.quality import Measure
+
+NAMES = 12  # columns or classes that are named
+IMPORTANT = 12  # columns whose importance is shown
+NONE = "-"  # where there is no value
+CONFUSED = 12  # classes up to which the matrix is shown
+TASKS = {
+    "classify": "classes",
+    "regress": "a quantity",
+    "outliers": "outliers",
+    "rank": "an order",
+    "multilabel": "several labels a row",
+}
+
+
+def describe_task(facts: Facts) -> str:
+    """Return what the model predicts from what."""
+    about = facts.training
+    what = TASKS.get(about["task"], about["task"])
+    if about["label"]:
+        what = f"“{about['label']}” ({what})"
+    n = len(about["columns"]) if about["columns"] else about["n_features"]
+    rows = f", trained on {about['rows']:,} rows" if about["rows"] else ""
+    data = f" of {about['data']}" if about["data"] and rows else ""
+    return f"Predicts {what} from {n:,} column{'s' * (n != 1)}{rows}{data}."
+
+
+def describe_quality(facts: Facts) -> str:
+    """Return the first measure with its interval, beside the trivial model."""
+    n, data = facts.evaluation["n_test"], facts.evaluation["data"]
+    if not facts.measures:
+        return f"Judged on {n:,} rows of {data}."
+    first = facts.measures[0]
+    text = f"On {n:,} rows of {data}: {first.name} {value_text(first, first.value)}"
+    if first.interval:
+        text += f", with 95 % confidence {interval_text(first)}"
+    if first.trivial is not None:
+        text += f"; {trivial_name(facts)} reaches {value_text(first, first.trivial)}"
+    return text + "."
+
+
+def trivial_name(facts: Facts) -> str:
+    """Return what the trivial model is."""
+    if facts.evaluation.get("majority") is not None:
+        return f"always answering “{facts.evaluation['majority']}”"
+    return "chance" if facts.training["task"] == "rank" else "predicting the mean"
+
+
+def describe_trivial(facts: Facts) -> str:
+    """Return what the trivial model of the table of measures is."""
+    more = "; of log loss and Brier score the base rates of the classes" if describe_calibration(facts) else ""
+    return f"Trivial model: {trivial_name(facts)}{more}."
+
+
+def value_text(measure: Measure, value: float | None) -> str:
+    """Return a value of a measure in digits."""
+    if value is None:
+        return "not defined"
+    return f"{value:.1%}" if measure.percent else f"{value:.4g}"
+
+
+def trivial_text(measure: Measure) -> str:
+    """Return what the trivial model reaches, `NONE` where there is none."""
+    return NONE if measure.trivial is None else value_text(measure, measure.trivial)
+
+
+def interval_text(measure: Measure) -> str:
+    """Return an interval in digits, `NONE` without one."""
+    if measure.interval is None:
+        return NONE
+    return " to ".join(value_text(measure, end) for end in measure.interval)
+
+
+def list_training(facts: Facts) -> list[tuple[str, str]]:
+    """Return names and texts of what was trained on what."""
+    about = facts.training
+    kernel = about["kernel"]
+    params = ", ".join(f"{key}={cell_text(value)}" for key, value in kernel["params"].items())
+    calibration = about["calibration"]
+    rows = [
+        ("data", about["data"]),
+        ("rows", None if about["rows"] is None else f"{about['rows']:,}"),
+        ("columns", _count(about["columns"]) if about["columns"] else f"{about['n_features']:,}"),
+        ("label", about["label"]),
+        ("classes", _count(about["classes"]) if about["classes"] else None),
+        ("kernel", kernel["name"] + (f" ({params})" if params else "")),
+        ("solver", about["solver"]),
+        *((name, None if about[name] is None else cell_text(about[name])) for name in ("C", "epsilon", "nu")),
+        ("vectors", f"{about['n_support']:,}"),
+        ("holes filled by", about["imputing"]),
+        ("scaling", about["scaling"]),
+        ("probabilities", f"{calibration['kind']} calibration" if isinstance(calibration, dict) else None),
+    ]
+    return [(name, str(text)) for name, text in rows if text is not None]
+
+
+def list_lineage(facts: Facts) -> list[tuple[str, str]]:
+    """Return names and texts of where the model and the numbers come from."""
+    about = facts.lineage
+    versions = ", ".join(f"{name} {value}" for name, value in about["versions"].items())
+    rows = [
+        ("training data", about["training_data"]),
+        ("their SHA-256", about["training_sha256"]),
+        ("rows of this report", about["evaluated_data"]),
+        ("SHA-256 of these", about["evaluated_sha256"]),
+        ("trained by", about["trained_by"] and f"svmkit {about['trained_by']}"),
+        ("commit", about["git_commit"]),
+        ("seed", about["seed"]),
+        ("settings", ", ".join(f"{key}={cell_text(value)}" for key, value in about["params"].items()) or None),
+        ("report by", f"svmkit {about['reported_by']}, {versions}"),
+        ("made", facts.made),
+    ]
+    return [(name, str(text)) for name, text in rows if text is not None]
+
+
+def describe_importance(facts: Facts) -> str:
+    """Return how the importance of columns was measured."""
+    reasons = facts.reasons
+    text = (
+        f"Contribution: how far the column moves the decision, in the mean of {reasons['n_explained']:,} rows of the "
+        "data drawn at random (exact Shapley values)."
+    )
+    if reasons["n_shuffled"]:
+        score = "R2" if facts.evaluation["test_r2"] is not None else "accuracy"
+        text += (
+            f" Loss: how much {score} falls on {reasons['n_shuffled']:,} rows when the column is shuffled, ± its "
+            "standard error."
+        )
+    return text
+
+
+def loss_text(entry: dict[str, Any]) -> str:
+    """Return what shuffling a column loses, `NONE` where that was not measured."""
+    return NONE if entry["loss"] is None else f"{entry['loss']:.3f} ± {entry['error']:.3f}"
+
+
+def title_of_example(example: dict[str, Any]) -> str:
+    """Return which row is explained, and as what it was predicted."""
+    truth, predicted = cell_text(example["truth"], 4), cell_text(example["predicted"], 4)
+    text = f"Row {example['row']:,} ({example['kind']}): predicted {predicted}, truth {truth}"
+    if example["probability"] is not None:
+        text += f", probability of {example['decision_for']} {example['probability']:.1%}"
+    return text
+
+
+def sentence_of_example(example: dict[str, Any]) -> str:
+    """Return from where to where the contributions lead."""
+    of = example["decision_for"]
+    what = "prediction" if of == "prediction" else f"decision for {of}"
+    return f"The {what} is {example['base']:.4g} in the mean, and {example['decision']:.4g} for this row:"
+
+
+def example_rows(example: dict[str, Any]) -> list[tuple[str, str, float]]:
+    """Return the columns of an explained row with their values and contributions."""
+    rows = [(one["column"], cell_text(one["value"], 4), one["contribution"]) for one in example["columns"]]
+    if example["n_others"]:
+        rows.append((f"{example['n_others']:,} other columns", "", example["others"]))
+    return rows
+
+
+def confusion_rows(facts: Facts) -> tuple[list[str], list[list[str]]] | None:
+    """Return heads and rows of the confusion matrix, or of many classes of what is confused most; None without one."""
+    confusion = facts.evaluation["confusion"]
+    if confusion is None:
+        return None
+    labels, matrix = confusion["labels"], confusion["matrix"]
+    if len(labels) <= CONFUSED:
+        rows = [[label, *(f"{n:,}" for n in line)] for label, line in zip(labels, matrix, strict=True)]
+        return ["truth \\ predicted", *labels], rows
+    wrong = [
+        (n, labels[i], labels[j], sum(line))
+        for i, line in enumerate(matrix)
+        for j, n in enumerate(line)
+        if n and i != j
+    ]
+    wrong.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
+    rows = [[true, taken, f"{n:,}", f"{of:,}"] for n, true, taken, of in wrong[:CONFUSED]]
+    return ["most often confused", "taken for", "rows", "of"], rows
+
+
+def describe_calibration(facts: Facts) -> str | None:
+    """Return what probabilities are worth beside the base rate; None for a model without them."""
+    found = facts.evaluation
+    if found.get("log_loss") is None:
+        return None
+    return (
+        f"Log loss {found['log_loss']:.4g} (the base rate alone: {found['base_log_loss']:.4g}), Brier score "
+        f"{found['brier_score']:.4g} ({found['base_brier_score']:.4g}). Where a dot lies on the diagonal, "
+        "probabilities are what they say."
+    )
+
+
+def _count(names: list[Any]) -> str:
+    shown = ", ".join(str(name) for name in names[:NAMES])
+    return f"{len(names):,}: {shown}" + (f" and {len(names) - NAMES:,} more" if len(names) > NAMES else "")
