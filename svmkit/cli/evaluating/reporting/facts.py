@@ -8,7 +8,6 @@ from typing import Any
 
 from svmkit.cli.evaluating.reporting.quality import Measure, measure
 from svmkit.cli.evaluating.reporting.reasons import give_reasons
-from svmkit.cli.show import describe
 from svmkit.data import Dataset
 from svmkit.scoring.evaluations.base import Evaluation
 from svmkit.scoring.evaluations.doubt import UNFINISHED
@@ -90,24 +89,23 @@ def collect(
 
 def _training(model: Any) -> dict[str, Any]:
     """Return what was trained on what."""
-    shown = describe(model)
-    about, columns = shown["about"], shown["columns"]
+    about, encoding = model.about, model.encoding
     return {
         "data": about.get("data"),
-        "task": shown["task"],
-        "label": shown["label"],
+        "task": model.task,
+        "label": encoding and encoding.label,
         "rows": about.get("n_samples"),
-        "columns": None if columns is None else [column["name"] for column in columns],
-        "n_features": shown["n_features"],
-        "classes": shown["classes"],
-        "kernel": shown["kernel"],
+        "columns": None if encoding is None else list(encoding.columns),
+        "n_features": model.n_features,
+        "classes": model.classes.tolist(),
+        "kernel": {"name": model.kernel.name, "params": model.kernel.params},
         "solver": about.get("solver"),
         "C": about.get("C"),
         "epsilon": about.get("epsilon"),
         "nu": about.get("nu"),
-        "n_support": int(model.n_support.sum()) or shown["vectors"]["n"],
-        "scaling": shown["scaling"],
-        "imputing": shown["imputing"],
+        "n_support": int(model.n_support.sum()) or int(model.vectors.shape[0]),
+        "scaling": model.scaling and model.scaling.kind,
+        "imputing": model.imputing and model.imputing.kind,
         "calibration": about.get("calibration"),
     }
 
