@@ -18,7 +18,7 @@ ROWS, BACKGROUND = 200, 100  # rows that are explained, and with which they are 
 SHUFFLED, REPEATS = 1000, 5
 WORK = 1 << 31  # terms of an explanation, or of shufflings, at most
 LEAST = 20  # rows without which nothing is said of columns
-TOP = 8  # columns of a row that are shown
+TOP = 5  # columns of a row that are shown
 
 
 def give_reasons(evaluated: Evaluation, model: Any, data: Dataset, seed: int, n_threads: int | None) -> dict[str, Any]:

@@ -147,14 +147,14 @@ def title_of_example(example: dict[str, Any]) -> str:
     truth, predicted = cell_text(example["truth"], 4), cell_text(example["predicted"], 4)
     text = f"Row {example['row']:,} ({example['kind']}): predicted {predicted}, truth {truth}"
     if example["probability"] is not None:
-        text += f", probability of {example['decision_for']} {example['probability']:.1%}"
+        text += f", probability of “{example['decision_for']}” {example['probability']:.1%}"
     return text
 
 
 def sentence_of_example(example: dict[str, Any]) -> str:
     """Return from where to where the contributions lead."""
     of = example["decision_for"]
-    what = "prediction" if of == "prediction" else f"decision for {of}"
+    what = "prediction" if of == "prediction" else f"decision for “{of}”"
     return f"The {what} is {example['base']:.4g} in the mean, and {example['decision']:.4g} for this row:"
 
 
@@ -162,8 +162,13 @@ def example_rows(example: dict[str, Any]) -> list[tuple[str, str, float]]:
     """Return the columns of an explained row with their values and contributions."""
     rows = [(one["column"], cell_text(one["value"], 4), one["contribution"]) for one in example["columns"]]
     if example["n_others"]:
-        rows.append((f"{example['n_others']:,} other columns", "", example["others"]))
+        rows.append((count_others(example["n_others"]), "", example["others"]))
     return rows
+
+
+def count_others(n: int) -> str:
+    """Return how many columns are left."""
+    return f"{n:,} other column{'s' * (n != 1)}"
 
 
 def confusion_rows(facts: Facts) -> tuple[list[str], list[list[str]]] | None:
