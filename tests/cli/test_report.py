@@ -113,6 +113,22 @@ def test_other_tasks_have_a_page(train, svmkit):
     assert "These are the rows that the model was trained on" in check_page("i.html")
 
 
+def test_several_levels_and_several_outputs(train, svmkit):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 3, (70, 2))
+    lines = [f"{a:.3f},{b:.3f},{a + b:.3f},{a - b + rng.normal():.3f}\n" for a, b in x]
+    write("two.csv", "a,b,t,u\n" + "".join(lines))
+    levels = ["--label", "u", "--drop", "t", "--loss", "quantile", "-o", "tau=0.2,0.8"]
+    for name, more in (("levels", levels), ("outputs", ["--label", "t,u"])):
+        train("two.csv", "--task", "regress", *more, "--out", f"{name}.svmkit")
+        found = svmkit("report", f"{name}.svmkit", "two.csv", "--out", "r.html", "--card", "c.md", "--json").json
+        evaluated = svmkit("evaluate", f"{name}.svmkit", "two.csv", "--json").json
+        assert found["evaluation"].items() <= evaluated.items() and found["reasons"]["examples"]
+        assert name == "outputs" or found["measures"][0]["value"] == evaluated["mean_loss"]
+        check_card("c.md")
+        check_page("r.html")
+
+
 def test_bad_input(train, refused):
     train(table("a.csv", 60, 0), "--label", "answer", "--out", "m.svmkit")
     refused(["--out"], "report", "m.svmkit", "a.csv")

@@ -44,8 +44,8 @@ def _body(facts: Facts) -> list[str]:
             (one.name, words.value_text(one, one.value), words.interval_text(one), words.trivial_text(one))
             for one in facts.measures
         ]
-        heads = ["measure", "value", "95 % interval", "trivial model"]
-        lines += ["## How good it is", "", *_table(heads, rows), "", escape(words.describe_trivial(facts)), ""]
+        heads = ["measure", "value", "95% interval", "trivial model"]
+        lines += ["## How good it is", "", *_table(heads, rows), "", escape(words.describe_trivial(facts) or ""), ""]
     if (confusion := words.confusion_rows(facts)) is not None:
         lines += [*_table(*confusion), ""]
     if (said := words.describe_calibration(facts)) is not None:
@@ -59,7 +59,7 @@ def _body(facts: Facts) -> list[str]:
 def _reasons(facts: Facts) -> list[str]:
     """Return the lines about columns and rows."""
     if facts.reasons["missing"]:
-        return [escape(facts.reasons["missing"]), ""]
+        return [escape(words.describe_missing(facts)), ""]
     entries = facts.reasons["importance"][: words.IMPORTANT]
     rows = [(one["column"], f"{one['contribution']:.3g}", words.loss_text(one)) for one in entries]
     lines = [*_table(["column", "contribution", "loss if shuffled"], rows), "", words.describe_importance(facts), ""]

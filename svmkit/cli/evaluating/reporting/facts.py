@@ -94,6 +94,7 @@ def _training(model: Any) -> dict[str, Any]:
         "data": about.get("data"),
         "task": model.task,
         "label": encoding and encoding.label,
+        "outputs": list(model.outputs),
         "rows": about.get("n_samples"),
         "columns": None if encoding is None else list(encoding.columns),
         "n_features": model.n_features,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import singledispatch
 from typing import Any, NamedTuple
 
@@ -13,7 +14,11 @@ from svmkit.scoring.evaluations.classes import ClassEvaluation
 from svmkit.scoring.evaluations.labels import LabelEvaluation
 from svmkit.scoring.evaluations.orders import OrderEvaluation
 from svmkit.scoring.evaluations.quantities import LevelEvaluation, QuantityEvaluation
+from svmkit.scoring.metric import title
 from svmkit.scoring.probability_scores import LEAST
+from svmkit.scoring.ranks import NAMES
+
+MANY = 26  # classes up to which the area under ROC curves has an interval
 
 
 class Measure(NamedTuple):
@@ -25,7 +30,7 @@ class Measure(NamedTuple):
     interval: Interval = None
     trivial: float | None = None
     percent: bool = False
-    greater: bool = True  # whether a greater value is better
+    better: str = "greater"  # which values are better
 
 
 @singledispatch
@@ -44,9 +49,7 @@ def measure(evaluated: Evaluation, result: dict[str, Any], seed: int) -> list[Me
 def _measure_classes(evaluated: ClassEvaluation, result: dict[str, Any], seed: int) -> list[Measure]:
     scores, truth, n_classes = evaluated.scores, evaluated.truth, len(evaluated.labels)
     hit = (truth == evaluated.predicted).astype(np.float64)
-    areas = None
-    if result["roc_auc"] is not None and evaluated.positive is not None:
-        areas = make_auc(evaluated.one_against_rest()[1], evaluated.one_against_rest()[0])
+    areas = _areas(evaluated) if result["roc_auc"] is not None else []
     known = np.isin(truth, [k for k, label in enumerate(evaluated.labels) if label not in evaluated.unknown])
     likely = evaluated.probabilities
     losses = None if likely is None else _losses(likely.probabilities, likely.codes)
@@ -58,8 +61,8 @@ def _measure_classes(evaluated: ClassEvaluation, result: dict[str, Any], seed: i
             "balanced_accuracy": float(np.mean(np.bincount(truth, weights * hit, n_classes)[present] / rows[present]))
         }
         of_known = weights[known]
-        if areas is not None:
-            found["roc_auc"] = areas(of_known)
+        if areas:
+            found["roc_auc"] = float(np.mean([area(of_known) for area in areas]))
         if losses is not None and of_known.any():
             means = losses @ of_known / of_known.sum()
             found |= {"log_loss": float(means[0]), "brier_score": float(means[1])}
@@ -82,8 +85,15 @@ def _measure_classes(evaluated: ClassEvaluation, result: dict[str, Any], seed: i
         found.append(Measure("roc_auc", "ROC AUC", result["roc_auc"], ends.get("roc_auc"), 0.5))
     if result["log_loss"] is not None:
         for key, name in (("log_loss", "log loss"), ("brier_score", "Brier score")):
-            found.append(Measure(key, name, result[key], ends.get(key), result[f"base_{key}"], greater=False))
+            found.append(Measure(key, name, result[key], ends.get(key), result[f"base_{key}"], better="smaller"))
     return found
+
+
+def _areas(evaluated: ClassEvaluation) -> list[Callable[[np.ndarray], float]]:
+    """Return what measures the area of each class against the rest by weights; nothing of very many classes."""
+    positive, decision = evaluated.one_against_rest()
+    columns = zip(decision.reshape(len(decision), -1).T, positive.reshape(len(positive), -1).T, strict=True)
+    return [make_auc(*column) for column in columns] if decision.size <= MANY * len(decision) else []
 
 
 def _losses(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -117,27 +127,32 @@ def _measure_quantities(evaluated: QuantityEvaluation, result: dict[str, Any], s
     around = float(np.abs(targets - targets.mean(axis=0)).mean())
     return [
         Measure("test_r2", "R2", values["test_r2"], ends.get("test_r2"), 0.0),
-        Measure("test_rmse", "RMSE", values["test_rmse"], ends.get("test_rmse"), result["mean_rmse"], greater=False),
-        Measure("test_mae", "MAE", values["test_mae"], ends.get("test_mae"), around, greater=False),
+        Measure("test_rmse", "RMSE", values["test_rmse"], ends.get("test_rmse"), result["mean_rmse"], better="smaller"),
+        Measure("test_mae", "MAE", values["test_mae"], ends.get("test_mae"), around, better="smaller"),
     ]
 
 
 @measure.register
 def _measure_levels(evaluated: LevelEvaluation, result: dict[str, Any], seed: int) -> list[Measure]:
-    found = [Measure("mean_loss", "mean loss", result["mean_loss"], greater=False)]
-    n = result["n_test"]
-    for level in result["levels"]:
-        share = level["coverage"]
-        name = f"targets below tau={level['tau']:g}"
-        found.append(Measure("levels", name, share, wilson(share * n, n), None, True))
+    levels, n, losses = result["levels"], result["n_test"], evaluated.model.levels
+    of_rows = np.mean(
+        [loss.value(evaluated.targets, h) for loss, h in zip(losses, evaluated.predicted.T, strict=True)], axis=0
+    )
+    ends = bootstrap(lambda weights: {"mean_loss": float(weights @ of_rows / weights.sum())}, n, seed)
+    constant = float(np.mean([level["constant"] for level in levels]))
+    found = [Measure("mean_loss", "mean loss", result["mean_loss"], ends["mean_loss"], constant, better="smaller")]
+    for loss, level in zip(losses, levels, strict=True):
+        share, tau = level["coverage"], level["tau"]
+        better = f"near {tau:.4g}" if loss.name == "quantile" else "-"
+        found.append(Measure("levels", f"targets below tau={tau:g}", share, wilson(share * n, n), better=better))
     return found
 
 
 @measure.register
 def _measure_orders(evaluated: OrderEvaluation, result: dict[str, Any], seed: int) -> list[Measure]:
     trivial = {"concordance": 0.5, "auc": 0.5, "kendall_tau": 0.0}
-    keys = [key for key in evaluated.scores.summary() if key not in ("ndcg_at", "pairs", "groups")]
-    return [Measure(key, key.replace("_", " "), result[key], None, trivial.get(key)) for key in keys]
+    names = {key: title(key) + (f"@{result['ndcg_at']}" if key == "ndcg" else "") for key in NAMES}
+    return [Measure(key, name, result[key], None, trivial.get(key)) for key, name in names.items()]
 
 
 @measure.register

@@ -25,7 +25,9 @@ def describe_task(facts: Facts) -> str:
     """Return what the model predicts from what."""
     about = facts.training
     what = TASKS.get(about["task"], about["task"])
-    if about["label"]:
+    if about["outputs"]:
+        what = f"{', '.join(f'“{name}”' for name in about['outputs'][:NAMES])} ({what})"
+    elif about["label"]:
         what = f"“{about['label']}” ({what})"
     n = len(about["columns"]) if about["columns"] else about["n_features"]
     rows = f", trained on {about['rows']:,} rows" if about["rows"] else ""
@@ -41,7 +43,7 @@ def describe_quality(facts: Facts) -> str:
     first = facts.measures[0]
     text = f"On {n:,} rows of {data}: {first.name} {value_text(first, first.value)}"
     if first.interval:
-        text += f", with 95 % confidence {interval_text(first)}"
+        text += f", with 95% confidence {interval_text(first)}"
     if first.trivial is not None:
         text += f"; {trivial_name(facts)} reaches {value_text(first, first.trivial)}"
     return text + "."
@@ -51,11 +53,15 @@ def trivial_name(facts: Facts) -> str:
     """Return what the trivial model is."""
     if facts.evaluation.get("majority") is not None:
         return f"always answering “{facts.evaluation['majority']}”"
-    return "chance" if facts.training["task"] == "rank" else "predicting the mean"
+    if facts.training["task"] == "rank":
+        return "chance"
+    return "predicting the best constants" if "levels" in facts.evaluation else "predicting the mean"
 
 
-def describe_trivial(facts: Facts) -> str:
-    """Return what the trivial model of the table of measures is."""
+def describe_trivial(facts: Facts) -> str | None:
+    """Return what the trivial model of the table of measures is; None where there is none."""
+    if all(one.trivial is None for one in facts.measures):
+        return None
     more = "; of log loss and Brier score the base rates of the classes" if describe_calibration(facts) else ""
     return f"Trivial model: {trivial_name(facts)}{more}."
 
@@ -89,7 +95,7 @@ def list_training(facts: Facts) -> list[tuple[str, str]]:
         ("data", about["data"]),
         ("rows", None if about["rows"] is None else f"{about['rows']:,}"),
         ("columns", _count(about["columns"]) if about["columns"] else f"{about['n_features']:,}"),
-        ("label", about["label"]),
+        ("label", _count(about["outputs"]) if about["outputs"] else about["label"]),
         ("classes", _count(about["classes"]) if about["classes"] else None),
         ("kernel", kernel["name"] + (f" ({params})" if params else "")),
         ("solver", about["solver"]),
@@ -135,6 +141,12 @@ def describe_importance(facts: Facts) -> str:
             "standard error."
         )
     return text
+
+
+def describe_missing(facts: Facts) -> str:
+    """Return why nothing is said of columns, as a sentence."""
+    missing = facts.reasons["missing"]
+    return f"{missing[0].upper()}{missing[1:].rstrip('.')}."
 
 
 def loss_text(entry: dict[str, Any]) -> str:
