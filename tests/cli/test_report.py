@@ -100,8 +100,11 @@ def test_examples_are_what_they_are_called(train, svmkit):
 
 def test_doubts(train, svmkit):
     train(table("a.csv", 60, 0), "--label", "answer", "--max-iter", 1, "--out", "m.svmkit")
-    said = " ".join(svmkit("report", "m.svmkit", "a.csv", "--json").json["cautions"])
+    found = svmkit("report", "m.svmkit", "a.csv", "--json").json
+    said = " ".join(found["cautions"])
     assert "trained on" in said and "only 60 rows" in said and "cut short" in said
+    poor = [label for label, share in found["evaluation"]["recall"].items() if share < 0.5]
+    assert poor and all(f"rows of class “{label}” are found" in said for label in poor)
 
 
 def test_other_tasks_have_a_page(train, svmkit):

@@ -13,6 +13,7 @@ from svmkit.scoring.evaluations.base import Evaluation
 from svmkit.scoring.evaluations.doubt import UNFINISHED
 
 FEW = 100  # rows of an evaluation below which its numbers are rough
+FOUND = 0.5  # share of a class below which it is said that few of its rows are found
 PROVEN = 1e-2  # gap above which a model is said to be far from the optimum
 
 
@@ -172,6 +173,9 @@ def _doubts(
         said.append(
             f"The interval of {first.name} reaches down to the trivial model: that the model is better is not shown."
         )
+    for label, share in sorted((result["recall"] or {}).items(), key=lambda item: item[1])[:3]:
+        if share < FOUND and label not in result["unknown_labels"]:
+            said.append(f"Only {share:.0%} of the {result['rows'][label]:,} rows of class “{label}” are found.")
     if certificate["status"] in {str(status) for status in UNFINISHED}:
         said.append("Training was cut short: more time may give a better model.")
     gap = certificate["gap"]

@@ -115,6 +115,8 @@ def _describe(evaluated: Any, explanation: Any, k: int, kind: str, row: int) -> 
     at = explanation.function_of(k)
     if isinstance(evaluated, LevelEvaluation):
         at = evaluated.middle
+    elif isinstance(evaluated, QuantityEvaluation) and evaluated.targets.ndim == 2:  # the output of the largest error
+        at = int(np.abs(evaluated.errors[row]).argmax())
     values, cells = explanation.by_function[k, :, at], explanation.players.cells(explanation.row(k))[0]
     order = np.argsort(-np.abs(values), kind="stable")
     truth = evaluated.labels[evaluated.truth[row]] if isinstance(evaluated, ClassEvaluation) else evaluated.targets[row]
