@@ -132,6 +132,14 @@ def test_several_levels_and_several_outputs(train, svmkit):
         check_page("r.html")
 
 
+def test_sets(train, svmkit):
+    train(table("a.csv", 150, 0), "--label", "answer", "--scale", "standard", "--conformal", 0.1, "--out", "m.svmkit")
+    found = svmkit("report", "m.svmkit", table("t.csv", 80, 1), "--out", "r.html", "--json").json
+    sets = svmkit("evaluate", "m.svmkit", "t.csv", "--json").json["sets"]
+    assert found["evaluation"]["sets"] == sets and "sets with the truth" in check_page("r.html")
+    assert found["measures"][-1]["value"] == sets["coverage"]
+
+
 def test_bad_input(train, refused):
     train(table("a.csv", 60, 0), "--label", "answer", "--out", "m.svmkit")
     refused(["--out"], "report", "m.svmkit", "a.csv")

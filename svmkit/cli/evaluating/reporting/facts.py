@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from svmkit.cli.evaluating.reporting.quality import Measure, measure
+from svmkit.cli.evaluating.reporting.quality import Measure, measure, measure_sets
 from svmkit.cli.evaluating.reporting.reasons import give_reasons
 from svmkit.data import Dataset
 from svmkit.scoring.evaluations.base import Evaluation
 from svmkit.scoring.evaluations.doubt import UNFINISHED
+from svmkit.tasks import task_named
 
 FEW = 100  # rows of an evaluation below which its numbers are rough
 FOUND = 0.5  # share of a class below which it is said that few of its rows are found
@@ -72,6 +73,9 @@ def collect(
     """
     about, result = model.about, evaluated.result()
     measures = measure(evaluated, result, seed)
+    if (cover := task_named(model.task).cover(model, data, n_threads)) is not None:
+        result |= {"sets": cover.result()}
+        measures.append(measure_sets(cover, data.n_samples))
     lineage = _lineage(about, data)
     certificate = _certificate(about)
     return Facts(

@@ -17,6 +17,7 @@ from svmkit.scoring.evaluations.quantities import LevelEvaluation, QuantityEvalu
 from svmkit.scoring.metric import title
 from svmkit.scoring.probability_scores import LEAST
 from svmkit.scoring.ranks import NAMES
+from svmkit.tasks.sets import Cover
 
 MANY = 26  # classes up to which the area under ROC curves has an interval
 
@@ -170,3 +171,9 @@ def _measure_labels(evaluated: LabelEvaluation, result: dict[str, Any], seed: in
         Measure("right", "labels right", result["right"], None, None, True),
         Measure("f1_micro", "F1 over all labels", result["f1_micro"]),
     ]
+
+
+def measure_sets(cover: Cover, n: int) -> Measure:
+    """Return how often the sets of a model held the truth of n rows."""
+    ends, least = wilson(cover.coverage * n, n), f"at least {1.0 - cover.alpha:.4g}"
+    return Measure("sets", "sets with the truth", cover.coverage, ends, None, True, least)
