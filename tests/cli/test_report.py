@@ -132,6 +132,13 @@ def test_several_levels_and_several_outputs(train, svmkit):
         check_page("r.html")
 
 
+def test_columns_that_training_did_not_have_are_not_counted(train, svmkit):
+    train(svmlight(), "--out", "m.svmkit")
+    write("wide.svm", "".join(f"{(-1) ** i} 1:{i % 5 - 2} 9:1\n" for i in range(30)))
+    found = svmkit("report", "m.svmkit", "wide.svm", "--out", "r.html", "--json").json
+    assert found["training"]["n_features"] == 3 and "from 3 columns" in check_page("r.html")
+
+
 def test_sets(train, svmkit):
     train(table("a.csv", 150, 0), "--label", "answer", "--scale", "standard", "--conformal", 0.1, "--out", "m.svmkit")
     found = svmkit("report", "m.svmkit", table("t.csv", 80, 1), "--out", "r.html", "--json").json

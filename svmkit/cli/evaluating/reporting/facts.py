@@ -65,7 +65,7 @@ def collect(
     Parameters
     ----------
     evaluated, model, data : Evaluation, SVMModel, Dataset
-        What `Task.evaluate` returned, the model, and the rows.
+        What `Task.evaluate` returned, the model as it was trained, before it was widened, and the rows.
     title : str
         The name of the model.
     seed, n_threads : int, int or None
@@ -73,7 +73,7 @@ def collect(
     """
     about, result = model.about, evaluated.result()
     measures = measure(evaluated, result, seed)
-    if (cover := task_named(model.task).cover(model, data, n_threads)) is not None:
+    if (cover := task_named(model.task).cover(evaluated.model, data, n_threads)) is not None:
         result |= {"sets": cover.result()}
         measures.append(measure_sets(cover, data.n_samples))
     lineage = _lineage(about, data)
@@ -84,7 +84,7 @@ def collect(
         training=_training(model),
         evaluation=result,
         measures=measures,
-        reasons=give_reasons(evaluated, model, data, seed, n_threads),
+        reasons=give_reasons(evaluated, evaluated.model, data, seed, n_threads),
         certificate=certificate,
         lineage=lineage,
         cautions=[*evaluated.notes, *_doubts(result, measures, lineage, certificate)],

@@ -25,8 +25,7 @@ def perform(options: Any) -> None:
         files.require_writable(path)
     model = load_model(options.model, options.tracking_uri)
     data = load_truth(model, options)
-    model = model.widened(data.n_features)
-    evaluated = task_named(model.task).evaluate(model, data, options.threads)
+    evaluated = task_named(model.task).evaluate(model.widened(data.n_features), data, options.threads)
     title = Path(options.model).stem if "://" not in options.model and ":/" not in options.model else options.model
     facts = collect(evaluated, model, data, title=title, seed=options.seed, n_threads=options.threads)
     for path, render in targets.items():

@@ -114,9 +114,9 @@ def list_lineage(facts: Facts) -> list[tuple[str, str]]:
     versions = ", ".join(f"{name} {value}" for name, value in about["versions"].items())
     rows = [
         ("training data", about["training_data"]),
-        ("their SHA-256", about["training_sha256"]),
+        ("checksum of their contents", about["training_sha256"]),
         ("rows of this report", about["evaluated_data"]),
-        ("SHA-256 of these", about["evaluated_sha256"]),
+        ("checksum of their contents", about["evaluated_sha256"]),
         ("trained by", about["trained_by"] and f"svmkit {about['trained_by']}"),
         ("commit", about["git_commit"]),
         ("seed", about["seed"]),
