@@ -21,6 +21,7 @@ OF_A_STREAM = {
     name: f"--{name.replace('_', '-')} belongs to a stream: svmkit train -" for name in ("classes", "on_error", "block")
 }
 _OF_A_TABLE = ("decimal", "encoding", "na", "drop", "only", "categorical", "tidy", "groups", "event")
+UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # of a time, in seconds
 LEAST_BYTES = 1 << 16  # of memory, for a number without a unit
 NOT_OF_A_STREAM = {
     "test_size": "rows cannot be held out of a stream: give --test FILE",
@@ -208,11 +209,14 @@ def share(text: str | float, what: str) -> float:
 
 def seconds(text: str | float, what: str) -> float:
     """Return the seconds in a text such as "30s", "2m", "500ms", "1h" or "30"; raise Unreadable, which names `what`."""
-    text = f"{float(text):f}" if re.fullmatch(r"[0-9.]+[eE][+-]?[0-9]+", str(text), re.ASCII) else text
-    match = re.fullmatch(r"([0-9]*\.?[0-9]+)(ms|s|m|min|h|)", str(text).strip().lower(), re.ASCII)
-    if not match or not float(match[1]) > 0.0:
+    match = re.fullmatch(r"([0-9]*\.?[0-9]+)(ms|s|m|min|h)", str(text).strip().lower(), re.ASCII)
+    try:
+        value = float(match[1]) * UNITS[match[2]] if match else float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < math.inf:
         raise Unreadable(f"{what} {text!r} is no time: write it as 30s, 2m, 1h or a number of seconds > 0")
-    return float(match[1]) * {"ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}.get(match[2], 1.0)
+    return value
 
 
 def size(text: str, what: str) -> str:
