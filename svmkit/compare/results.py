@@ -15,6 +15,7 @@ from svmkit.compare.metrics import HIGHER, TESTED, TITLES, as_shown
 from svmkit.compare.plan.spec import Cell, Spec
 from svmkit.errors import InputError
 from svmkit.scoring.metric import title
+from svmkit.solver.stopping import Gap, Stop, parse_stop
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 NO_MODEL = (FAILED, TIMEOUT)
 _BEST = ("fit_s", "suboptimality", *TESTED)  # metrics whose best row in a set is marked
 _DISAGREE = 1e-6
+_GOAL = 1e-3
 TEXT, COUNT, NUMBER = "string", "Int64", "float64"
 COLUMNS = {
     "set": TEXT,
@@ -46,6 +48,7 @@ COLUMNS = {
     "objective": NUMBER,
     "dual_objective": NUMBER,
     "gap": NUMBER,
+    "goal": NUMBER,
     "lower_bound": NUMBER,
     "suboptimality": NUMBER,
     **dict.fromkeys(TESTED, NUMBER),
@@ -261,6 +264,12 @@ def with_suboptimality(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return done
 
 
+def goal_of(record: dict[str, Any]) -> float:
+    """Return the relative gap that the stop rule of a record asks for; 1e-3 if it names none."""
+    rules = Stop(()) | parse_stop(record.get("settings", {}).get("stop") or f"gap:{_GOAL}")
+    return max((rule.limit for rule in rules.criteria if isinstance(rule, Gap)), default=_GOAL)
+
+
 def _row(where: tuple[str, str, str], cells: list[Cell], by_key: dict[str, dict]) -> Row:
     records = [by_key[cell.key] for cell in cells if cell.key in by_key]
     with_model = [record for record in records if record["status"] not in NO_MODEL]
@@ -339,6 +348,8 @@ def results_frame(records: str | Path | Results | Iterable[dict[str, Any]]) -> p
             Iterations, computed kernel values (missing for other software), support vectors.
         objective, dual_objective, gap : float64
             P, D, and the certified relative gap (P - D) / max(|P|, |D|).
+        goal : float64
+            The gap that the stop rule asks for; 1e-3 where it names none.
         lower_bound, suboptimality : float64
             The largest D of any run of the same problem, and (P - that) / max of both.
         test_accuracy, test_r2, test_rmse, test_mae, test_log_loss, test_brier_score, test_metric : float64
@@ -377,7 +388,7 @@ def results_frame(records: str | Path | Results | Iterable[dict[str, Any]]) -> p
             about = record.get("settings", {}).get("data", {})
             kernel = (record.get("kernel") or about.get("kernel") or {}).get("name")
             named = {"solver": record["label"], "kernel": kernel, "C": about.get("C")}
-            row = record | named | {"metric": (record.get("metric") or {}).get("name")}
+            row = record | named | {"metric": (record.get("metric") or {}).get("name"), "goal": goal_of(record)}
             rows.append([None if row.get(name) is None else types[kind](row[name]) for name, kind in COLUMNS.items()])
     except (KeyError, TypeError, AttributeError):
         raise InputError("these are no records of a comparison: give the file of --results, or Results") from None

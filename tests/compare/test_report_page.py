@@ -99,7 +99,7 @@ def test_the_tests_are_there(tmp_path):
     text, _ = page(made(sets=("one", "two", "three", "four")), tmp_path)
     assert "Friedman&#39;s test over 4 sets and 3 solvers" in text and "infinite (all sets agree)" in text
     assert "Wilcoxon cannot go below p = 0.12" in text
-    assert text.count("data:image/svg+xml;base64,") == 4
+    assert text.count("data:image/svg+xml;base64,") == 5
     rows = cells(text, name="Accuracy")
     assert rows[0] == ["solver", "mean rank", "fw", "swap", "smo"]
     assert rows[1] == ["fw", "<strong>1.00</strong>", "", "0.375", "0.375"]
@@ -133,7 +133,7 @@ def test_pictures_of_strange_names(tmp_path):
     long = "long-" * 30
     results = made(sets=("$\\frac{", long + "1", long + "2"), solvers=("_fw", "$x", "{0}", long + "1", long + "2"))
     paths = pictures.draw(results, tmp_path, "odd")
-    assert len(paths) == 7 and all(path.stat().st_size > 5000 for path in paths)
+    assert len(paths) == 8 and all(path.stat().st_size > 5000 for path in paths)
 
 
 # --- charts
@@ -216,7 +216,7 @@ def test_whatever_is_missing_there_is_a_report(results, tmp_path):
 @pytest.mark.slow
 def test_pictures_are_png_files_of_what_there_is(tmp_path):
     paths = pictures.draw(made(sets=("a", "b", "c", "d"), seeds=2), tmp_path / "new", "cmp")
-    kinds = ["time-gap", "time-accuracy", "support-accuracy"] + [
+    kinds = ["time-gap", "time-accuracy", "support-accuracy", "profiles"] + [
         f"cd-{metric}"
         for metric in stats.METRICS
         if metric not in ("test_metric", *stats.OF_SOME)  # no other metric was measured

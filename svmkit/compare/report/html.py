@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import svmkit
+from svmkit.compare.metrics import TITLES
 from svmkit.compare.report import environment, pictures, stats, words
 from svmkit.compare.report.pictures import curves, floor, style
+from svmkit.compare.report.profiles import profiles
 from svmkit.compare.results import Results
 from svmkit.errors import SvmkitError
 from svmkit.runtime import files
@@ -48,6 +50,7 @@ def render(results: Results, *, command: str = "", threads: int | None = None) -
 
     jinja = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     jinja.policies["json.dumps_kwargs"] = {"allow_nan": False}
+    found = profiles(results)
     names, measures = words.shown_names(results.sets), {curve.measure for curve in curves(results)} or {"accuracy"}
     return jinja.get_template("template.html").render(
         name=results.spec.name,
@@ -60,6 +63,9 @@ def render(results: Results, *, command: str = "", threads: int | None = None) -
         measure="Accuracy" if measures == {"accuracy"} else " or ".join(sorted(measures)),
         chart=chart_data(results),
         reliability=_inline(pictures.reliability(results)),
+        profiles=[(TITLES[one.measure], words.shares(one), len(one.problems)) for one in found],
+        profile_picture=_inline(pictures.profile_panels(found)),
+        goals=" or ".join(f"{goal:g}" for goal in sorted({goal for one in found for goal in one.goals})),
         nonce=secrets.token_urlsafe(16),
         css=(_FOLDER / "report.css").read_text(encoding="utf-8"),
         js=(_FOLDER / "report.js").read_text(encoding="utf-8"),

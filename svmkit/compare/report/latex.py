@@ -6,8 +6,9 @@ import math
 import re
 from pathlib import Path
 
-from svmkit.compare.metrics import TESTED, as_shown, decimals
+from svmkit.compare.metrics import TESTED, TITLES, as_shown, decimals
 from svmkit.compare.report import stats
+from svmkit.compare.report.profiles import TAUS, Profile, profiles
 from svmkit.compare.results import Results, Row
 from svmkit.errors import SvmkitError
 from svmkit.runtime import files
@@ -38,9 +39,9 @@ _SPECIAL = {
 
 
 def write(results: Results, path: str | Path) -> None:
-    """Write `table(results)` to a file. Raises SvmkitError: the file cannot be written."""
+    """Write `table(results)`, and `share_table` below it, to a file. Raises SvmkitError: the file cannot be written."""
     try:
-        files.write(path, table(results).encode())
+        files.write(path, "\n".join(filter(None, [table(results), share_table(results)])).encode())
     except OSError as error:
         raise SvmkitError(f"cannot write {path}: {error.strerror}") from None
 
@@ -55,16 +56,56 @@ def table(results: Results) -> str:
     heads = [_HEADS.get(metric, escape(results.titles[metric])) for metric in metrics]
     body = [_block(results, name, metrics) for name in results.sets]
     body += filter(None, [_rank_block(results, metrics)])
+    return _float(_caption(results), _label(results), ["set", "solver", *heads], body)
+
+
+def share_table(results: Results) -> str:
+    """Return a table of LaTeX with the shares of the problems that each solver solves within 1, 2, 10 times the best.
+
+    "" where a report shows no profiles (`svmkit.compare.report.profiles`). The largest share of a column is bold.
+    """
+    found = profiles(results)
+    if not found:
+        return ""
+    heads = ["cost", "solver", *(f"$\\tau = {tau:g}$" for tau in TAUS), "solved"]
+    goals = ", ".join(f"{goal:g}" for goal in sorted({goal for one in found for goal in one.goals}))
+    caption = (
+        f"{escape(results.spec.name)}: shares (\\%) of the problems that a solver brings to a certified gap of {goals} "
+        f"within $\\tau$ times the cost of the best solver, and at all. {_counted(found)}"
+    )
+    return _float(caption, f"{_label(results)}-profile", heads, [_share_block(one) for one in found])
+
+
+def _share_block(one: Profile) -> str:
+    """Return the lines of a profile."""
+    columns = [*(one.within(tau) for tau in TAUS), one.solved]
+    cells = [[(f"${100.0 * of[k]:.0f}$", of[k] == of.max() > 0.0) for of in columns] for k in range(len(one.solvers))]
+    return _lines(TITLES[one.measure], list(zip(one.solvers, cells, strict=True)))
+
+
+def _counted(found: list[Profile]) -> str:
+    """Return the numbers of the problems in words."""
+    counts = {len(one.problems) for one in found}
+    each = ", ".join(f"{len(one.problems)} by {TITLES[one.measure]}" for one in found)
+    return f"There are {counts.pop()} problems." if len(counts) == 1 else f"The numbers of problems are {each}."
+
+
+def _label(results: Results) -> str:
+    return re.sub("[^a-z0-9]+", "-", results.spec.name.lower()).strip("-") or "comparison"
+
+
+def _float(caption: str, label: str, heads: list[str], body: list[str]) -> str:
+    """Return a table of LaTeX with its caption, of which the first two columns are texts."""
     return "\n".join(
         [
             "% needs \\usepackage{booktabs}",
             r"\begin{table}",
             r"  \centering",
-            f"  \\caption{{{_caption(results)}}}",
-            f"  \\label{{tab:{re.sub('[^a-z0-9]+', '-', results.spec.name.lower()).strip('-') or 'comparison'}}}",
-            f"  \\begin{{tabular}}{{ll{'r' * len(metrics)}}}",
+            f"  \\caption{{{caption}}}",
+            f"  \\label{{tab:{label}}}",
+            f"  \\begin{{tabular}}{{ll{'r' * (len(heads) - 2)}}}",
             r"    \toprule",
-            f"    {' & '.join(['set', 'solver', *heads])} \\\\",
+            f"    {' & '.join(heads)} \\\\",
             r"    \midrule",
             "\n    \\midrule\n".join(body),
             r"    \bottomrule",

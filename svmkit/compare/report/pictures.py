@@ -1,4 +1,4 @@
-"""The curves of a comparison, and its static pictures: gaps, accuracies, reliability, critical differences."""
+"""The curves of a comparison, and its static pictures: gaps, accuracies, reliability, profiles, mean ranks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from svmkit.compare.metrics import BASE
+from svmkit.compare.metrics import BASE, TITLES
 from svmkit.compare.report import stats
+from svmkit.compare.report.profiles import Profile, profiles
 from svmkit.compare.report.words import short_names
 from svmkit.compare.results import NO_MODEL, Results
 from svmkit.errors import SvmkitError
@@ -121,11 +122,12 @@ def draw(results: Results, folder: str | Path, stem: str) -> list[Path]:
     """Write the pictures for which there is something to draw, as STEM-KIND.png in a folder, and return their paths.
 
     The kinds are time-gap, time-accuracy and support-accuracy, with a panel for each set, and cd-METRIC, the diagram of
-    critical differences of each tested metric (two sets and three treatments at least), and reliability. Raises
-    SvmkitError: a file cannot be written.
+    critical differences of each tested metric (two sets and three treatments at least), reliability, and profiles
+    (three sets at least). Raises SvmkitError: a file cannot be written.
     """
     drawn: dict[str, Figure | None] = {kind: panels(results, *axes) for kind, axes in _KINDS.items()}
     drawn["reliability"] = reliability(results)
+    drawn["profiles"] = profile_panels(profiles(results))
     drawn |= {f"cd-{tests.metric}": difference_diagram(tests, results.treatments) for tests in stats.over_sets(results)}
     paths = []
     try:
@@ -179,6 +181,41 @@ def reliability(results: Results) -> Figure | None:
         ax.set_xlabel(f"predicted probability of the {titles[name]}{of_base}", fontsize=9, parse_math=False)
 
     return grid(sets, looks, "how often predictions come true: bars count them, the diagonal is perfect", panel)
+
+
+def profile_panels(found: Sequence[Profile], kinds: Sequence[str] = ("performance", "data")) -> Figure | None:
+    """Draw a panel for each profile and kind, with a line of steps for each solver; None without problems.
+
+    Where solvers have the same shares, the line and the markers of the one behind are the wider ones.
+    """
+    titles = {f"{kind}: {TITLES[one.measure]}": (one, kind) for one in found for kind in kinds if one.problems}
+    if not titles:
+        return None
+    solvers = list(dict.fromkeys(name for one, _ in titles.values() for name in one.solvers))
+    looks = {name: style(k) for k, name in enumerate(solvers)}
+    goals = " or ".join(f"{goal:g}" for goal in sorted({goal for one, _ in titles.values() for goal in one.goals}))
+    about = f"share of the problems that a solver brings to the certified gap {goals} of its own problem"
+    return grid(list(titles), looks, about, lambda ax, name: _profile_panel(ax, *titles[name], looks))
+
+
+def _profile_panel(ax: Axes, one: Profile, kind: str, looks: dict[str, Style]) -> None:
+    """Draw the lines of a profile from the left end of the axis to its right end, with markers where they rise."""
+    lines = {name: one.steps(name, kind) for name in one.solvers}
+    places = np.concatenate([at for at, _ in lines.values()])
+    least = 1.0 if kind == "performance" or not places.size else float(places.min())
+    right = 1.3 * float(places.max(initial=3.0 * least))
+    left = least / (right / least) ** 0.03
+    for (name, (at, share)), wide in zip(lines.items(), np.linspace(1.0, 0.4, len(lines)), strict=True):
+        bare, dots = looks[name].look | {"marker": ""}, looks[name].look | {"linestyle": ""}
+        ends = (np.r_[left, at, right], np.r_[0.0, share, share[-1:] if share.size else 0.0])
+        ax.step(*ends, where="post", **bare, linewidth=3.2 * wide)
+        ax.plot(at, share, **dots, markersize=3.5 + 2.5 * wide, markeredgecolor="white", markeredgewidth=0.5)
+    ax.set_xscale("log")
+    ax.set(xlim=(left, right), ylim=(-0.03, 1.04))
+    ax.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0], labels=["0 %", "25 %", "50 %", "75 %", "100 %"])
+    title = _AXES["seconds"] if one.measure == "fit_s" else TITLES[one.measure]
+    title = f"{TITLES[one.measure]} as a multiple of the best" if kind == "performance" else title
+    dress(ax, title, f"share of {len(one.problems)} problem{'s' * (len(one.problems) > 1)}")
 
 
 def grid(

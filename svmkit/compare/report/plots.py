@@ -1,4 +1,4 @@
-"""A picture of a comparison: what each solver reaches in which time, on each set, and its mean ranks."""
+"""A picture of a comparison: what each solver reaches in which time on each set and its mean ranks, or profiles."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from svmkit.compare.report.pictures import Style
 
+_KINDS = ("means", "performance", "data")
 NEAR = 0.1  # difference of mean ranks below which markers are drawn one below the other
 RANKS = "mean ranks"  # the title of the last panel
 _LOG = ("fit_s", "gap", "suboptimality", "n_iter", "kernel_values", "n_support")
@@ -33,11 +34,14 @@ def plot_comparison(
     y: str | None = None,
     x: str = "fit_s",
     sets: Iterable[str] | None = None,
+    kind: str = "means",
+    goal: float | None = None,
 ) -> Figure:
     """Plot what each solver reaches on each set against its time, and its mean ranks over the sets.
 
     A panel for each set has a marker for each solver, at the means over its runs, with lines to the smallest and the
     largest value. With two sets or more the last panel shows the mean ranks in both measures; 1 is the best.
+    Or plot the share of the sets that each solver solves, over what it costs (`kind`).
 
     Parameters
     ----------
@@ -50,6 +54,12 @@ def plot_comparison(
         The other measure.
     sets : iterable of str, default=None
         The sets to show; None is all.
+    kind : str, default="means"
+        "means" as described; "performance" is the performance profile, the share of the problems that each solver
+        solves within a multiple of the best solver's `x` ("fit_s", "kernel_values" or "n_iter"); "data" is the data
+        profile, the share that it solves within so much of `x`.
+    goal : float, default=None
+        The certified gap, or suboptimality, at which profiles count a problem as solved; None is that of its stop rule.
 
     Returns
     -------
@@ -59,7 +69,7 @@ def plot_comparison(
     Raises
     ------
     InputError
-        A measure or set is unknown, or no run has both measures.
+        A measure, set or kind is unknown, no run has both measures, or there is no problem on which every solver ran.
 
     Examples
     --------
@@ -72,6 +82,14 @@ def plot_comparison(
     from svmkit.compare.report.pictures import grid, style
 
     frame: Any = records if hasattr(records, "columns") else results_frame(records)
+    if kind not in _KINDS:
+        raise InputError(f"{kind!r} is no kind of picture of a comparison; known: {', '.join(_KINDS)}")
+    if kind != "means":
+        if y is not None:
+            raise InputError(f"kind={kind!r} has no y: give the cost as x, and goal=GAP")
+        return _profile(frame if sets is None else frame[frame["set"].isin(_known_sets(frame, sets))], x, kind, goal)
+    if goal is not None:
+        raise InputError("goal is of profiles: give kind='performance' or kind='data'")
     y = y or next((name for name in ("test_accuracy", "test_r2") if frame[name].notna().any()), "gap")
     for name in (x, y):
         if name not in TITLES or name not in frame.columns:
@@ -79,12 +97,8 @@ def plot_comparison(
     several = frame["stop"].nunique() > 1  # a solver with each of its stop rules
     pairs = zip(frame["solver"], frame["stop"].fillna(""), strict=True)
     frame = frame.assign(treatment=[f"{who} {stop}".strip() if several else str(who) for who, stop in pairs])
-    order, treatments = list(dict.fromkeys(frame["set"])), list(dict.fromkeys(frame["treatment"]))
-    if sets is not None:
-        sets = [sets] if isinstance(sets, str) else list(sets)
-        if missing := [name for name in sets if name not in order]:
-            raise InputError(f"there is no set {missing[0]!r} among the records; they have {', '.join(order)}")
-        order = sets
+    treatments = list(dict.fromkeys(frame["treatment"]))
+    order = list(dict.fromkeys(frame["set"])) if sets is None else _known_sets(frame, sets)
     usable = frame[np.isfinite(numbers(frame[x])) & np.isfinite(numbers(frame[y]))]
     shown = [name for name in order if (usable["set"] == name).any()]
     if not shown:
@@ -101,6 +115,30 @@ def plot_comparison(
 
     about = f"{title(y)} against {title(x)}: means of the runs, lines from the least to the largest"
     return grid(panels, looks, about, panel, lines=False)
+
+
+def _known_sets(frame: pd.DataFrame, sets: Iterable[str]) -> list[str]:
+    """Return the names of sets as a list, all of which the runs have."""
+    sets, order = [sets] if isinstance(sets, str) else list(sets), list(dict.fromkeys(frame["set"]))
+    if missing := [name for name in sets if name not in order]:
+        raise InputError(f"there is no set {missing[0]!r} among the records; they have {', '.join(order)}")
+    return sets
+
+
+def _profile(frame: pd.DataFrame, x: str, kind: str, goal: float | None) -> Figure:
+    """Return the picture of a profile."""
+    from svmkit.compare.report.pictures import profile_panels
+    from svmkit.compare.report.profiles import MEASURES, profile
+
+    if x not in MEASURES:
+        raise InputError(f"{x!r} is no cost of a profile; known: {', '.join(MEASURES)}")
+    if goal is not None and not goal > 0:
+        raise InputError(f"goal needs a gap > 0, not {goal}")
+    found = profile(frame.astype(object).where(frame.notna(), None).to_dict("records"), x, goal=goal)
+    figure = profile_panels([found], [kind])
+    if figure is None:
+        raise InputError(f"nothing to draw: there is no set on which every solver has run and its {x} is known")
+    return figure
 
 
 def title(metric: str) -> str:

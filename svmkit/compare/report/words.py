@@ -9,6 +9,7 @@ from typing import NamedTuple
 from svmkit.compare.cells.store import FAILED, TIMEOUT
 from svmkit.compare.metrics import BY_NAME, METRICS, TITLES, decimals
 from svmkit.compare.report.environment import without_places
+from svmkit.compare.report.profiles import TAUS, Profile
 from svmkit.compare.report.stats import ALPHA, Tests
 from svmkit.compare.results import Results, Row
 from svmkit.solver.solution import Status
@@ -182,6 +183,17 @@ def ranking(tests: Tests) -> Table:
             entries.append(Entry("", None) if k == other else Entry(p_value(p), p, p < ALPHA))
         body.append(entries)
     return Table(["solver", "mean rank", *short_names([tests.treatments[k] for k in order])], body, [])
+
+
+def shares(one: Profile) -> Table:
+    """Return the shares of the problems that each solver solves within some multiples of the best cost, and at all."""
+    columns = [*(one.within(tau) for tau in TAUS), one.solved]
+    heads = ["best", *(f"within {tau:g} times the best" for tau in TAUS[1:]), "solved"]
+    body = [
+        [Entry(who, who), *(Entry(f"{of[k]:.0%}", float(of[k]), of[k] == of.max() > 0.0) for of in columns)]
+        for k, who in enumerate(one.solvers)
+    ]
+    return Table(["solver", *heads], body, list(one.notes))
 
 
 def _count(n: int, what: str) -> str:
