@@ -139,7 +139,9 @@ class _Search:
             rows = np.concatenate([background, self.snap(restore_vectors(model, np.unique(some)))])
         with np.errstate(all="ignore"):
             self.low, self.high = np.fmin.reduce(rows, axis=0), np.fmax.reduce(rows, axis=0)
-            self.whole = np.array([(np.isnan(c) | (c == np.round(c))).all() for c in rows.T])
+            # scaling that is undone leaves vectors a little beside whole numbers
+            self.whole = np.array([(np.isnan(c) | (c == np.round(c))).all() for c in background.T])
+            rows = np.where(self.whole, np.round(rows), rows)
         scaling = model.preprocessing.scaling
         spread = np.nan_to_num(np.nanstd(background, axis=0)) if scaling is None else scaling.scale[: len(x)]
         self.unit = np.where(spread > 0.0, spread, 1.0)
@@ -269,7 +271,7 @@ class _Search:
         for share in (1.0, 0.5, 0.25):
             to = scaled + share * (foot - scaled)
             goal = np.where(self.moves, self.x + to * self.unit, row)
-            nearer = self.cross(goal, np.where(self.moves, to * self.unit, 0.0), 1.5)
+            nearer = self.clip(self.cross(goal, np.where(self.moves, to * self.unit, 0.0), 1.5))
             if self.flips(nearer[None])[0] and self.distance(nearer) < self.distance(row):
                 return nearer
         return None

@@ -176,3 +176,14 @@ def test_formulas_are_told_of(svmkit, model):
     model.assign(id="=cmd()").to_csv("new.csv", index=False)
     done = svmkit("predict", "m.svmkit", "new.csv", "--keep", "id", "--out", "p.csv")
     assert "the cell '=cmd()' looks like a formula" in done.err and read("p.csv")[1][0] == "=cmd()"
+
+
+@pytest.mark.parametrize("option", [("--keep", "city"), ("--append",)], ids=lambda option: option[0])
+def test_columns_are_kept_in_the_encoding_of_training(train, svmkit, option):
+    frame = customers().replace({"city": {"Rom": "Köln"}})
+    frame.to_csv("train.csv", index=False, encoding="cp1252")
+    train("train.csv", "--drop", "id", "--encoding", "cp1252", "--out", "m.svmkit")
+    frame.drop(columns="churned").to_csv("new.csv", index=False, encoding="cp1252")
+    done = svmkit("predict", "m.svmkit", "new.csv", *option, "--out", "p.csv")
+    assert done.code == 0, done.err
+    assert pd.read_csv("p.csv")["city"].tolist() == frame["city"].tolist()

@@ -61,3 +61,21 @@ def test_a_model_without_sets_is_refused(train, refused):
     train("iris", "--solver", "smo", "--out", "m.model")
     refused(["has no sets"], "predict", "m.model", "iris", "--sets")
     refused(["one of them"], "predict", "m.model", "iris", "--sets", "--proba")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--keep", "a"], "--sets writes a line a row without columns"),
+        (["--append"], "--sets writes a line a row without columns"),
+        (["--on-error", "skip"], "--sets has a line for each row"),
+        (["--out", "s.parquet"], "s.parquet should end in .csv"),
+        (["--json", "--out", "-"], "both write to standard output"),
+    ],
+)
+def test_ways_in_which_sets_are_not_written(svmkit, refused, options, words):
+    svmkit("train", "iris", "--conformal", 0.2, "--out", "m.model", "--no-track")
+    refused([words], "predict", "m.model", "iris", "--sets", *options)
+    assert not Path("s.parquet").exists() and not Path("-").exists()
+    lines = svmkit("predict", "m.model", "iris", "--sets", "--out", "-").out.splitlines()
+    assert len(lines) == 150 and not Path("-").exists()

@@ -159,3 +159,23 @@ def test_vectors_of_classes_and_of_linear_models():
     linear = fit(X, ROUND, kernel=Linear(), solver="dcd").model.explain(X[:1], X)
     with pytest.raises(InputError, match="weights of the columns and no support vectors"):
         linear.vectors(0)
+
+
+@pytest.mark.parametrize("fix", [(), ("column 1", "column 3")])
+def test_scaled_columns_stay_whole_and_within_their_ranges(fix):
+    """Undone scaling leaves support vectors a little beside whole numbers; steps along the boundary lead out."""
+    rng = np.random.default_rng(0)
+    counts, flags = rng.poisson(3.0, 200), rng.integers(0, 2, 200)
+    X = np.column_stack([counts, flags, rng.gamma(2.0, 150.0, 200), rng.integers(18, 90, 200)])
+    y = (X[:, 0] * 40 + X[:, 2] - 3 * X[:, 3] + 80 * rng.normal(size=200) > 200).astype(int)
+    model = svmkit.fit(X, y, C=5.0, scale="standard", kernel=RBF(0.3)).model
+    explanation = model.explain(X[:40], X)
+    for k in range(40):
+        change = explanation.change(k, fix=fix)
+        if change is None:
+            continue
+        moved = change.row != X[k]
+        assert (change.row >= X.min(axis=0) - 1e-9).all() and (change.row <= X.max(axis=0) + 1e-9).all()
+        assert (change.row[[0, 1, 3]] == np.round(change.row[[0, 1, 3]])).all()
+        assert not moved[[int(name[-1]) - 1 for name in fix]].any()
+        assert model.predict(change.row[None])[0] == change.after != change.before

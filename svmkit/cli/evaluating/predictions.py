@@ -189,7 +189,8 @@ class Predictions:
         from svmkit.data.tables.readers import read_cells
 
         place = find(options.data) if several(options.data) is None else options.data
-        kind = kind_of(place, options.encoding) if isinstance(place, Path) else None
+        charset = options.encoding or (self.model.encoding.charset if self.model.encoding else None)
+        kind = kind_of(place, charset) if isinstance(place, Path) else None
         if kind not in TABLES:
             option = "--keep" if options.keep else "--append"
             raise InputError(f"{options.data}: {option} is for one CSV, TSV or Parquet file: leave it out")

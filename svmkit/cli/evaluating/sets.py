@@ -10,11 +10,27 @@ from typing import Any
 import numpy as np
 
 from svmkit.cli.common import emit, load_for, load_model, note
+from svmkit.errors import InputError
 from svmkit.runtime import files
+
+STDOUT = "-"
+
+
+def _require_possible(options: Any) -> None:
+    """Raise InputError for options by which sets are not written."""
+    if options.keep or options.append:
+        raise InputError("--sets writes a line a row without columns of DATA: leave --keep and --append out")
+    if options.on_error == "skip":
+        raise InputError("--sets has a line for each row: take --on-error impute, or leave --on-error out")
+    if options.out is not None and options.out.lower().endswith(".parquet"):
+        raise InputError(f"--sets writes CSV without a header: {options.out} should end in .csv or .txt")
+    if options.json and options.out == STDOUT:
+        raise InputError("--json and --out - both write to standard output: leave one out")
 
 
 def predict_sets(options: Any) -> None:
     """Print or write the sets of a model on rows: the labels in each, or both ends of the interval of each output."""
+    _require_possible(options)
     model = load_model(options.model, options.tracking_uri)
     rows = load_for(model, options, labelled=False)
     sets = model.widened(rows.n_features).predict_sets(rows.X, n_threads=options.threads)
@@ -31,7 +47,7 @@ def predict_sets(options: Any) -> None:
     writer = csv.writer(stream, lineterminator="\n")
     for line in lines:
         writer.writerow(line)
-    if options.out is None:
+    if options.out in (None, STDOUT):
         sys.stdout.write(stream.getvalue())
         return
     files.write(options.out, stream.getvalue().encode())

@@ -306,6 +306,9 @@ def read_cells(
     wanted : sequence of str or int, names or positions; None are all
     encoding : Encoding or None, what training has learnt, by which a header is known
     """
+    if encoding is not None:
+        encoding = _join(encoding, reading)
+        reading = replace(reading, decimal=encoding.decimal, charset=encoding.charset)
     table = _outline(path, kind, reading, encoding)
     positions = range(len(table.names)) if wanted is None else label_column.positions_of(table, wanted)
     names = [table.names[at] for at in positions]
