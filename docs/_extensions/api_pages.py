@@ -25,6 +25,7 @@ PACKAGES = [
     "svmkit.compare",
     "svmkit.explain",
     "svmkit.plotting",
+    "svmkit.referee",
     "svmkit.solver",
     "svmkit.problems",
     "svmkit.losses",
