@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from inspect import signature
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -112,7 +113,9 @@ def _balance(estimator: Any, classes: np.ndarray, rows: Rows, by_samples: bool) 
         return None
     from sklearn.utils.class_weight import compute_class_weight
 
-    more = {"sample_weight": rows.weights} if by_samples and rows.weights is not None else {}
+    # versions of scikit-learn whose function takes no weights do not balance by them either
+    takes = by_samples and "sample_weight" in signature(compute_class_weight).parameters
+    more = {"sample_weight": rows.weights} if takes and rows.weights is not None else {}
     return _unless_even(compute_class_weight(given, classes=classes, y=np.asarray(rows.y), **more))
 
 

@@ -25,6 +25,8 @@ X, Y = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(X)[:, :10]
 T = X @ np.linspace(-1.0, 1.0, 10) + np.sin(X[:, 0])
 OURS = {each.__name__: each for each in (SVMClassifier, SVMOneClass, SVMRegressor, StandardScaler, make_pipeline)}
+# the l1 penalty of logistic regression, whose name scikit-learn 1.8 gave up
+L1 = {"l1_ratio": 1} if linear_model.LogisticRegression().penalty == "deprecated" else {"penalty": "l1"}
 TRAIN, TEST = np.arange(300), np.arange(300, 569)
 PEERS = {**vars(svm), **vars(linear_model), "cuml": SimpleNamespace(svm=svm), "thundersvm": svm}
 pytestmark = [
@@ -118,7 +120,7 @@ def test_liblinear(theirs, ours, files, svmkit):
         2: lambda: svm.LinearSVC(dual=False, **more),
         3: lambda: svm.LinearSVC(loss="hinge", **more),
         5: lambda: svm.LinearSVC(penalty="l1", dual=False, **more),
-        6: lambda: linear_model.LogisticRegression(solver="liblinear", l1_ratio=1, **more),
+        6: lambda: linear_model.LogisticRegression(solver="liblinear", **L1, **more),
         7: lambda: linear_model.LogisticRegression(solver="liblinear", dual=True, **more),
         11: lambda: svm.LinearSVR(loss="squared_epsilon_insensitive", dual=False, epsilon=0.1, **more),
         13: lambda: svm.LinearSVR(epsilon=0.1, **more),

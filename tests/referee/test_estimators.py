@@ -179,8 +179,11 @@ def test_linear_svr(loss):
 def test_logistic_regression(solver, ratio):
     if (ratio and solver in ("lbfgs", "newton-cholesky")) or (ratio == 0.5 and solver == "liblinear"):
         pytest.skip("it has no such penalty")
+    given = {"l1_ratio": ratio}
+    if "deprecated" not in str(LogisticRegression().penalty):  # scikit-learn before 1.8
+        given["penalty"] = {0: "l2", 1: "l1"}.get(ratio, "elasticnet")
     machine = LogisticRegression(
-        C=0.8, solver=solver, l1_ratio=ratio, class_weight="balanced", tol=1e-10, max_iter=100_000, random_state=0
+        C=0.8, solver=solver, class_weight="balanced", tol=1e-10, max_iter=100_000, random_state=0, **given
     ).fit(X, Y)
     verdict = certify(machine, X, Y)
     w, b = machine.coef_[0], machine.intercept_[0] if solver == "liblinear" else 0.0
