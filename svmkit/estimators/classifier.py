@@ -170,7 +170,9 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         y = column_or_1d(y)
         task = MultiLabel() if has_columns(y) else None
         self._train(X, y, task=task, sample_weight=sample_weight, validation=validation, groups=groups)
-        if task is None:
+        if task is None and self.class_weight is None:
+            self.class_weight_ = np.ones(len(self.classes_))
+        elif task is None:
             codes = np.searchsorted(self.classes_, np.asarray(to_host(y, "y")))
             weights = sample_weights(to_host(sample_weight, "sample_weight"), len(codes))
             self.class_weight_ = weights_of_classes(codes, self.classes_, self.class_weight, weights)

@@ -48,13 +48,11 @@ def weights_of_classes(codes, classes, class_weight, weights) -> np.ndarray:
 
     Parameters
     ----------
-    codes, classes, class_weight : ndarray, ndarray, {"balanced"}, dict or None
+    codes, classes, class_weight : ndarray, ndarray, {"balanced"} or dict
         As for `training_weights`.
     weights : ndarray of shape (n_samples,)
         The weights of the samples.
     """
-    if class_weight is None:
-        return np.ones(len(classes))
     if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise InputError(f"class_weight={class_weight!r} is not known: give balanced or a weight for each label")

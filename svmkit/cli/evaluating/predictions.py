@@ -50,14 +50,19 @@ def run(options: Options) -> None:
         note(f"{rows.n_samples:,} predictions in {options.out}")
 
 
+def require_one_stdout(options: Options) -> None:
+    """Raise InputError if both the JSON and the predictions are to go to standard output."""
+    if options.json and options.out == STDOUT:
+        raise InputError("--json and --out - both write to standard output: leave one out")
+
+
 def _require_possible(options: Options) -> None:
     """Raise InputError for options that exclude each other."""
     if options.decision and options.proba:
         raise InputError("give --decision or --proba, not both")
     if options.keep and options.append:
         raise InputError("give --keep or --append, not both: --append writes all columns")
-    if options.json and options.out == STDOUT:
-        raise InputError("--json and --out - both write to standard output: leave one out")
+    require_one_stdout(options)
     if options.json and (options.keep or options.append) and options.out is None:
         raise InputError("--json has no columns of DATA: give --out FILE, or leave --keep and --append out")
 
