@@ -154,7 +154,7 @@ def large(args: Any) -> dict[str, Any]:
     X = rng.standard_normal((n, d), dtype=np.float32) + centres[rng.integers(0, 2, n) + 2 * (y > 0.0)]
     y = np.where(rng.random(n) < 0.01, -y, y)
     _, facts = solved(
-        lambda: DeviceRows(RBF(1.0 / d), X, args.device), [whole(y, 1.0)], args, args.limit, memory=6 << 30
+        lambda: DeviceRows(RBF(1.0 / d), X, args.device), [whole(y, 1.0)], args, args.limit, memory=7 << 30
     )
     return facts
 

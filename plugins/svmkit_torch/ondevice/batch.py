@@ -12,7 +12,6 @@ class Source(ABC):
     """Kernel values of the points of the problems of a batch, float32 or float64, in `K` on the device."""
 
     K: torch.Tensor
-    stored: bool = True  # whether it has rows
 
     @abstractmethod
     def image(self, weights: torch.Tensor) -> torch.Tensor:

@@ -76,9 +76,7 @@ class _Left:
         return max(1, longest) * (SMO_STEP + A_POINT * batch.y.shape[1]) * max(1.0, len(batch.y) / PROGRAMS)
 
 
-def minimise(
-    batch: Batch, target: float | torch.Tensor, late: Callable[[], bool], profile: Profile, most: float = math.inf
-) -> torch.Tensor:
+def minimise(batch: Batch, target: float | torch.Tensor, late: Callable[[], bool], profile: Profile) -> torch.Tensor:
     """Lower the gap of each problem to its target, and return the SMO steps and the spectral steps of each, (B, 2).
 
     Parameters
@@ -91,8 +89,6 @@ def minimise(
         Says whether to end.
     profile : Profile
         Where seconds and counts go.
-    most : float, default=inf
-        What the steps may cost, in seconds of a typical card.
     """
     left = _Left(batch, code_for(batch.y.device), profile)
 
@@ -101,27 +97,27 @@ def minimise(
             return target[left.numbers]
         return target * left.batch.values().abs()
 
-    _iterate(left, goals, late, most)
+    _iterate(left, goals, late)
     left.save()
     return left.taken
 
 
-def _iterate(left: _Left, goals: Callable[[], torch.Tensor], late: Callable[[], bool], most: float) -> None:
+def _iterate(left: _Left, goals: Callable[[], torch.Tensor], late: Callable[[], bool]) -> None:
     """Make steps of the better kind until no problem is left."""
-    worth = {"spectral": math.inf, "smo": math.inf if left.batch.source.stored else 0.0}
+    worth = {"spectral": math.inf, "smo": math.inf}
     before: torch.Tensor | None = None  # the gaps when the kind of steps was chosen
     looks, spent = 0, 0.0  # since then
     while True:
         spectral = worth["spectral"] >= worth["smo"]
         cost = left.take_spectral_steps() if spectral else left.take_smo_steps(goals())
-        most, spent, looks = most - cost, spent + cost, looks + 1
+        spent, looks = spent + cost, looks + 1
         with left.profile.timing("gaps"):
             gaps = left.batch.gaps()
             left.waits = torch.where(gaps < STALLED[0] * left.least, 0.0, left.waits + 1.0)
             left.least = torch.minimum(gaps, left.least)
             kept = (gaps > goals()) & (left.waits < STALLED[1])
             any_left = bool(kept.any())
-        if not any_left or most <= 0.0 or late():
+        if not any_left or late():
             return
         first = before is None
         before, gaps = gaps[kept] if before is None else before[kept], gaps[kept]

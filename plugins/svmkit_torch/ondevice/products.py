@@ -7,11 +7,8 @@ from functools import cached_property
 import torch
 
 from svmkit.kernels.forms import RBF, difference_error
-from svmkit_torch.ondevice.batch import Source
 from svmkit_torch.ondevice.code import code_for
 from svmkit_torch.values import PANEL, DeviceRows, apply_form
-
-VALUE = 7  # bytes that are read in the time that a kernel value takes
 
 
 class Products:
@@ -68,33 +65,6 @@ class Products:
         else:
             X = self._transpose(slice(None) if at is None else at, kept)
         return self.fused(X, self._transpose(idx, kept), coef.to(kept), self.rows.scalars.gamma)
-
-
-class Computed(Source):
-    """The kernel values of one problem's points `idx` (q,), which are computed for each product and never stored."""
-
-    stored = False
-
-    def __init__(self, products: Products, idx: torch.Tensor) -> None:
-        self.products, self.idx = products, idx
-        self.K = torch.empty(0, dtype=torch.float32, device=idx.device)
-
-    def image(self, weights: torch.Tensor) -> torch.Tensor:
-        moved = weights[0].nonzero()[:, 0]
-        coef = weights[0, moved].to(torch.float64)
-        return self.products.product(self.idx[moved], coef, self.idx, torch.float32)[None]
-
-    def rows(self, at: torch.Tensor) -> torch.Tensor:
-        raise NotImplementedError("a source without stored values has no rows")
-
-    def bytes_of_image(self) -> int:
-        return VALUE * len(self.idx) ** 2
-
-    def select(self, kept: torch.Tensor) -> Computed:
-        return self
-
-    def layout(self):
-        raise NotImplementedError("a source without stored values has no layout")
 
 
 def diagonal(rows: DeviceRows, at: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """A problem whose kernel matrix does not fit on the device: rounds of a working set whose square does.
 
 As for `fcsmo`: the gradient of all points follows from the weights that changed, in float32, and the certificate from
-scratch in float64. The set is as large as the memory allows, for a device computes its square in no time.
+scratch in float64. The set may be smaller than the number of support vectors: it is drawn anew for each round.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ import torch
 
 from svmkit.solver.smo.boxes import Box
 from svmkit_torch.ondevice.answer import Answer, Profile
-from svmkit_torch.ondevice.batch import Batch, Source, Squares
+from svmkit_torch.ondevice.batch import Batch, Squares
 from svmkit_torch.ondevice.certify import certify
 from svmkit_torch.ondevice.minimise import minimise
-from svmkit_torch.ondevice.products import Computed, Products, diagonal
+from svmkit_torch.ondevice.products import Products, diagonal
 from svmkit_torch.values import DeviceRows
 
-SQUARE = 0.5  # part of the memory for the square of the working set
+SQUARE = 0.75  # part of the memory for the square of the working set
 FIRST, PART = 4096, 64  # points of the first working set: one of so many if these are more
-STORED, COMPUTED = 1 << 17, 1 << 19  # points of a set whose kernel values are stored, and computed for each product
-A_VALUE, A_FLOP, SHORT = 2e-12, 3e-14, 0.2  # seconds of a typical card: a kernel value, an operation, and any solve
 INNER = 0.1  # gap of the set at which all points are looked at again, as a part of its own or of that of all points
 NEAR = 0.7  # estimated gap, as a part of what is asked for, at which the certificate is computed
+TINY = 1e-100  # a violation that counts as one
 VIOLATING = 0.75  # part of the set for points that violate their condition, where others are free
 ROUNDS = 1000
 
@@ -61,8 +60,8 @@ class _Rounds:
         source: Any = None
         self.batch = Batch(source, y, upper, zero, -y, diag, zero[:, :1].clone(), sizes)
         self.products = Products(rows)
-        self.stored = max(256, min(STORED, math.isqrt(int(SQUARE * memory) // 4), m))
-        self.most = max(self.stored, min(COMPUTED, m)) if self.products.fused else self.stored
+        self.stored = max(256, min(math.isqrt(int(SQUARE * memory) // 4), m))
+        self.generator = torch.Generator(device).manual_seed(0)
         self.set = torch.empty(0, dtype=torch.int64, device=device)
         self.taken = np.zeros(2, dtype=np.int64)
 
@@ -96,36 +95,30 @@ class _Rounds:
             self.set = self._choose()
         at, batch = self.set, self.batch
         with self.profile.timing("square"):
-            source = self._source(at)
+            square = self.rows.block(self.idx[at], self.idx[at], torch.float32, rough=True)
+            square.diagonal().copy_(batch.diag[0, at])
         beta, y = batch.beta[:, at], batch.y[:, at]
         sizes = torch.tensor([len(at)], dtype=torch.int32, device=at.device)
         parts = batch.upper[:, at], beta.clone(), batch.v[:, at], batch.diag[:, at]
-        inner = Batch(source, y, *parts, (y * beta).sum(1, keepdim=True), sizes)
+        inner = Batch(Squares(square[None]), y, *parts, (y * beta).sum(1, keepdim=True), sizes)
         goal = INNER * torch.minimum(inner.gaps(), torch.full_like(inner.gaps(), gap))
-        # no more for the set than the gradient of all points takes: what is left of its gap is small beside theirs
-        a_value = A_VALUE if self.products.fused else max(A_VALUE, 2.0 * self.rows.d * A_FLOP)
-        most = max(SHORT, a_value * len(self.idx) * len(at))
-        self.taken += minimise(inner, goal, late, self.profile, most)[0].cpu().numpy()
-        del source
-        change = (inner.beta - beta)[0]
+        self.taken += minimise(inner, goal, late, self.profile)[0].cpu().numpy()
+        solution = inner.beta[0]
+        del inner, square  # before the products need room
+        change = solution - beta[0]
         moved = change.nonzero()[:, 0]
-        batch.beta[0, at] = inner.beta[0]
+        batch.beta[0, at] = solution
         self.profile.count("changed", len(moved))
         with self.profile.timing("gradient"):
             weights, to = (change * y[0])[moved], None if self.all else self.idx
             batch.v[0] += self.products.product(self.idx[at[moved]], weights, to, torch.float32)
 
-    def _source(self, at: torch.Tensor) -> Source:
-        """Return the kernel values of some points with one another."""
-        where = self.idx[at]
-        if len(at) > self.stored:
-            return Computed(self.products, where)
-        square = self.rows.block(where, where, torch.float32, rough=True)
-        square.diagonal().copy_(self.batch.diag[0, at])
-        return Squares(square[None])
-
     def _choose(self) -> torch.Tensor:
-        """Return the points of the next working set: the free ones, and those that violate their condition most."""
+        """Return the points of the next working set: of those that violate their condition, and of the free ones.
+
+        Violating points are drawn with probabilities that grow with the violation. Those that violate most are of one
+        kind, such as wrong labels: rounds that take them alone disturb all others, and need twice as many.
+        """
         batch = self.batch
         y, upper, beta, v = batch.y[0], batch.upper[0], batch.beta[0], batch.v[0]
         below, above = beta < upper, beta > 0.0
@@ -133,12 +126,10 @@ class _Rounds:
         level = self._level(v, up, low)
         free = below & above
         sides = (up & (v < level), level - v), (low & (v > level), v - level)
-        if not len(self.set):  # at first all violate their conditions alike
-            drawn = torch.rand(len(v), generator=torch.Generator().manual_seed(0), dtype=v.dtype).to(v.device)
-            sides = (sides[0][0], drawn), (sides[1][0], drawn)
+        luck = (1.0 - torch.rand(len(v), generator=self.generator, dtype=v.dtype, device=v.device)).log()
         counts = [int(side.sum()) for side, _ in sides]
         first = min(self.stored, max(FIRST, len(v) // PART))
-        most = min(self.most, max(first, 2 * int(above.sum()), len(self.set)))
+        most = min(self.stored, max(first, 2 * int(above.sum()), len(self.set)))
         # weight moves between the two sides, so that a side gets more points only if the other has too few
         room = int(VIOLATING * most) if int(free.sum()) else most
         n = max(min(counts[0], room // 2), min(counts[0], room - counts[1]))
@@ -146,12 +137,13 @@ class _Rounds:
         taken = torch.zeros_like(free)
         for (side, depth), count in zip(sides, (n, min(counts[1], room - n)), strict=True):
             if count:
-                chosen.append(torch.where(side, depth, -torch.inf).topk(count, sorted=False).indices)
+                drawn = luck / depth.clamp(TINY, 1.0)
+                chosen.append(torch.where(side, drawn, -torch.inf).topk(count, sorted=False).indices)
                 taken[chosen[-1]] = True
         rest = free & ~taken
         kept = min(int(rest.sum()), most - sum(map(len, chosen)))
         if kept:
-            chosen.append(torch.where(rest, (v - level).abs(), -1.0).topk(kept, sorted=False).indices)
+            chosen.append(torch.where(rest, luck, -torch.inf).topk(kept, sorted=False).indices)
         return torch.cat(chosen).sort().values
 
     def _level(self, v: torch.Tensor, up: torch.Tensor, low: torch.Tensor) -> torch.Tensor:
