@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from svmkit.compare.cells import lane, worker
-from svmkit.errors import SvmkitWarning
+from svmkit.errors import InputError, SvmkitWarning
 
 
 class Late:
@@ -39,6 +39,24 @@ def test_a_worker_that_dies_is_lost_unless_a_signal_comes_right_after(seconds, e
     with pytest.raises(raised, match=words):
         own.call(10.0, len, "text")
     assert own.executor is None
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (InputError("one class"), "one class"),
+        (ValueError("no\nnumber"), "ValueError: no number"),
+        (lane.WorkerLost("it is gone"), "it is gone"),
+    ],
+)
+def test_a_cell_that_cannot_be_prepared_has_failed_with_the_reason(error, reason):
+    def call(*args, **how):
+        raise error
+
+    cell = SimpleNamespace(settings={"solver": {"solver": "smo"}})
+    job = SimpleNamespace(cell=cell, limit=1.0, bare={"key": "k"}, curve=True, tracking=None)
+    record = lane.run_cell(SimpleNamespace(call=call), job)
+    assert record == {"key": "k", "status": "failed", "reason": reason}
 
 
 def test_a_cell_is_logged_with_its_record(monkeypatch):

@@ -255,9 +255,10 @@ def test_duplicate_draws_are_steps_of_their_own():
     full = np.append(X, np.ones((23, 1)), axis=1)
     beta, v, theirs, their_v = np.zeros(23), np.zeros(20), np.zeros(23), np.zeros(20)
     points = make_points(Hinge().terms(y, np.ones(23)), d.sq).rows
-    coordinate_pass(d.rows, 1.0, points, order.copy(), 60, beta, v, *NEVER)
-    plain_pass(full, y, np.ones(23), np.zeros(23), order, theirs, their_v, *NEVER)
+    done = coordinate_pass(d.rows, 1.0, points, order.copy(), 60, beta, v, *NEVER)
+    _, projected = plain_pass(full, y, np.ones(23), np.zeros(23), order, theirs, their_v, *NEVER)
     np.testing.assert_allclose(y * beta, theirs, atol=1e-13)
+    assert (done.top, done.low) == (pytest.approx(max(projected)), pytest.approx(min(projected)))
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.5, 2.0])

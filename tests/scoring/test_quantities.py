@@ -96,7 +96,7 @@ def test_levels_are_paired_from_the_outside_in():
         assert found.mean_loss == pytest.approx(np.mean([level.loss for level in found.levels]))
         metric = LevelMetric.from_losses([Quantile(tau) for tau in taus])
         assert metric.value(TARGETS, predicted) == metric.score_counts(found) == pytest.approx(-found.mean_loss)
-        assert metric.name == "neg_mean_pinball_loss"
+        assert metric.name == "neg_mean_pinball_loss" and len(metric.classes) == 0
 
 
 def test_levels_are_compared_with_the_best_constants():
