@@ -47,6 +47,7 @@ FOLDERS = {
     "svmkit/tasks": ["tests/training", "tests/estimators"],
     "svmkit/tracking": ["tests/registry", "tests/cli/test_train.py"],
     "svmkit/report": ["tests/compare"],
+    "plugins/svmkit_newton/klr": ["tests/plugins/newton", "tests/problems/test_logistic.py"],
     "svmkit/cli/extending": ["tests/cli", *(f"tests/project/test_plugins_{name}.py" for name in ("table", "tutorial"))],
     "registry": ["tests/registry"],
 }
@@ -106,9 +107,14 @@ def by_hand(file: Path) -> Iterator[Mutant]:
 
 
 def callers(path: str) -> list[Path]:
-    """Return the files with compiled code that import the module, directly or through others: their caches are void."""
+    """Return the files with compiled code that hold the module's: their caches are void. They import it, directly or
+    through others, or call what it overloads.
+    """
     sources = {file: file.read_text() for top in SOURCES for file in Path(top).rglob("*.py")}
-    names, found = {Path(path)}, set()
+    told = set(re.findall(r"^@overload\((\w+)", sources[Path(path)], re.M))
+    imports = [node for node in ast.parse(sources[Path(path)]).body if isinstance(node, ast.ImportFrom)]
+    extended = {node.module for node in imports if told & {alias.name for alias in node.names}}
+    names, found = {Path(path), *(file for file in sources if _module(file) in extended)}, set()
     while names:
         modules = [re.escape(_module(name)) for name in names]
         naming = re.compile(rf"\b({'|'.join(modules)})\b")

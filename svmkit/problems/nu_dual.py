@@ -212,7 +212,7 @@ class NuBoxQP(NuQP):
         return self.gram.matvec(np.concatenate(weights), np.concatenate(some))
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
-        if certificate.gradient is None or certificate.bias is None:  # `bound` knows neither
+        if certificate.gradient is None:  # `bound` knows neither it nor the bias
             certificate = self.certificate(point)
         assert certificate.gradient is not None and certificate.bias is not None
         rho = self._rho(certificate.gradient)
@@ -318,7 +318,7 @@ class NuTubeQP(NuQP):
         return self.origin
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
-        if certificate.gradient is None or certificate.bias is None:  # `bound` knows neither
+        if certificate.gradient is None:  # `bound` knows neither it nor the bias
             certificate = self.certificate(point)
         assert certificate.gradient is not None and certificate.bias is not None
         if self._constant is not None and certificate.gap == certificate.primal == 0.0:

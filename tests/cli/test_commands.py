@@ -9,7 +9,7 @@ import pytest
 from support.cli import process
 
 from svmkit import plugins
-from svmkit.cli.extending.warming import steps
+from svmkit.cli.extending.warming import divide, steps
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -75,6 +75,16 @@ def test_warmup(svmkit, refused):
 def test_warmup_takes_every_solver_that_compiles():
     names = [name.removeprefix("solver ") for name, _ in steps() if name.startswith("solver ")]
     assert names == [name for name in plugins.names("solver") if name not in ("libsvm", "liblinear", "sklearnex")]
+
+
+def test_warmup_takes_regression_where_a_solver_has_it_and_begins_with_what_takes_longest():
+    rest = {name for name, _ in steps(["smo"])} - {"solver smo", "regression, solver smo"}
+    found = divide(["dcd", "pegasos", "smo", "smol2", "mdm"])
+    assert ["solver smo", "solver smol2", "regression, solver smo", "regression, solver smol2"] in found
+    assert ["solver dcd", "regression, solver dcd"] in found and ["solver mdm"] in found
+    assert rest <= {name for names in found for name in names} and ["explanations"] in found
+    for names, kind in zip([*found[:2], *found[-2:]], ["sparse", "sparse", "dense", "dense"], strict=True):
+        assert len(names) == 2 and all(name.startswith(f"{kind} float") for name in names)
 
 
 # --- imports

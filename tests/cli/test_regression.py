@@ -3,12 +3,15 @@
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 from support.problems import write
 
+from svmkit.cli.evaluating import report
 from svmkit.data import load
 from svmkit.data.splitting import fold, split
 from svmkit.model.model import SVMModel
@@ -202,3 +205,14 @@ def test_a_text_among_numbers_is_named_with_its_row(alone, refused, tmp_path):
     (tmp_path / "t.csv").write_text("\n".join(["x,price", *rows]) + "\n")
     refused(["'n.a.' in row 6", "mend them"], "train", "t.csv", "--label", "price", "--task", "regress")
     refused(["'n.a.' in row 6", "--task classify"], "train", "t.csv", "--label", "price")
+
+
+def test_a_picture_of_many_quantities_shows_each_at_most_once(monkeypatch):
+    monkeypatch.setattr(report, "DOTS", 150)
+    targets, figure = np.arange(200.0), Figure()
+    model = SimpleNamespace(outputs=(), about={})
+    scores = SimpleNamespace(rmse=1.0, mae=1.0, r2=0.5, n_samples=200)
+    drawn = SimpleNamespace(targets=targets, predicted=targets + 1.0, model=model, scores=scores, data="many")
+    report._draw_quantities(drawn, figure)
+    shown = np.asarray(figure.axes[0].collections[0].get_offsets())
+    assert len(shown) == len(np.unique(shown[:, 0])) == 150 and (shown[:, 1] == shown[:, 0] + 1.0).all()

@@ -8,6 +8,7 @@ import subprocess
 from getpass import getuser
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from matplotlib.colors import to_hex
@@ -211,6 +212,18 @@ def test_whatever_is_missing_there_is_a_report(results, tmp_path):
 
 
 # --- pictures
+
+
+def test_pictures_are_written_under_the_names_of_their_kinds(tmp_path, monkeypatch):
+    written = []
+    figure = SimpleNamespace(savefig=lambda path, dpi: written.append(path))
+    monkeypatch.setattr(pictures, "panels", lambda results, x, y: figure if y == "accuracy" else None)
+    for name in ("reliability", "profile_panels", "profiles"):
+        monkeypatch.setattr(pictures, name, lambda results: None)
+    monkeypatch.setattr(pictures.stats, "over_sets", lambda results: [])
+    paths = pictures.draw(made(), tmp_path / "new", "cmp")
+    assert paths == written == [tmp_path / "new" / f"cmp-{kind}-accuracy.png" for kind in ("time", "support")]
+    assert (tmp_path / "new").is_dir()
 
 
 @pytest.mark.slow

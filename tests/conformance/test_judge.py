@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from svmkit import SVMOneClass, fit, plugins
 from svmkit.conformance.honesty import false_claim, judge_losses, ordinary
 from svmkit.conformance.judging.definitions import Exact, Values, is_indefinite
-from svmkit.conformance.judging.judge import costs, judge_fit, judge_one_class, judge_regression
+from svmkit.conformance.judging.judge import costs, couple, judge_fit, judge_one_class, judge_regression
 from svmkit.conformance.judging.kinds import judge_all_classes, judge_nu, judge_ranking
 from svmkit.conformance.judging.truth import Objective
 from svmkit.conformance.solvers import with_losses
@@ -408,3 +408,9 @@ def test_an_objective_of_a_ranking_may_be_off_by_rounding_alone(C):
     for by, found in ((1e-6, True), (1e-12, False)):
         lie = with_certificate(done, primal=(1.0 + by) * done.objective)
         assert bool(judge_ranking(lie, *data, **given).false) == found, (C, by)
+
+
+def test_coupling_returns_the_probabilities_that_odds_come_from():
+    p = np.random.default_rng(0).dirichlet(np.ones(4), 20)
+    a, b = np.triu_indices(4, 1)
+    np.testing.assert_allclose(couple(np.log(p[:, a] / p[:, b]), 4), p, atol=1e-9)

@@ -120,6 +120,8 @@ def test_batches_of_arrow(tmp_path):
     whole = pa.table({"a": X[:, 0], "y": ["u", "v"] * 3, "b": X[:, 1]})
     data = gather_blocks(whole.to_batches(max_chunksize=4), label="y")
     assert np.array_equal(data.X, X) and data.y.tolist() == ["u", "v"] * 3
+    last = gather_blocks(pa.table({"a": X[:, 0], "b": X[:, 1], "y": ["u", "v"] * 3}).to_batches())
+    assert np.array_equal(last.X, X) and last.y.tolist() == ["u", "v"] * 3
     with pytest.raises(InputError, match="no column 'z': they have a, y, b"):
         gather_blocks(whole.to_batches(), label="z")
 

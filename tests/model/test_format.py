@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 from support.model import colours
 
 from svmkit.model import file as model_file
@@ -32,3 +33,12 @@ def test_it_is_written_as_it_was(tmp_path):
     assert header == new and arrays.keys() == again.keys()
     for name, array in arrays.items():
         np.testing.assert_array_equal(array, again[name])
+
+
+def test_classes_keep_their_dtype_unless_it_is_wider_than_any_label():
+    longest = "b" * (model_file.NO_LABEL + 1)
+    header = {"classes": ["a", longest], "classes_dtype": f"<U{len(longest)}"}
+    assert model_file._classes(header).tolist() == ["a", longest]
+    with pytest.raises(ValueError, match="wider than any of them"):
+        model_file._classes(header | {"classes_dtype": f"<U{len(longest) + 1}"})
+    assert model_file._classes({"classes": ["a", "bc"], "classes_dtype": "<U9"}).dtype == "<U9"

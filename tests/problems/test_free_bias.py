@@ -180,6 +180,34 @@ def test_the_best_bias_of_many_samples_is_that_of_all_their_pieces(kind, total, 
     assert min(seen[1::2]) < 3000 or kind == "interval"
 
 
+@pytest.mark.parametrize("size", [2.0**-30, 2.0**30])
+@pytest.mark.parametrize("many", [6000, 1 << 60])
+def test_the_best_bias_does_not_depend_on_the_size_of_all_weights(size, many, monkeypatch):
+    rng = np.random.default_rng(0)
+    terms, noise = many_terms("tube", 6000, rng), rng.normal(size=6000)
+    residual, found = terms.target - 0.1 * noise, []
+    monkeypatch.setattr(bias, "fill_ramps", lambda *a: 0)
+    monkeypatch.setattr(bias, "MANY", many)
+    for unit in (1.0, size):
+        scaled = terms._replace(
+            lower=unit * terms.lower, upper=unit * terms.upper,
+            ridge_up=terms.ridge_up / unit, ridge_down=terms.ridge_down / unit,
+        )  # fmt: skip
+        found.append(bias.best_bias(Record.from_terms(scaled), residual.copy()))
+    assert found[1] == pytest.approx(found[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [0.125, 8.0])
+def test_weights_without_a_jump_are_ramps(size):
+    terms = many_terms("tube", 7, np.random.default_rng(0))
+    terms = terms._replace(ridge_up=terms.ridge_up * size, ridge_down=terms.ridge_down * size)
+    record, residual, ramps = Record.from_terms(terms), terms.target - 0.3, np.full((3, 14), np.nan)
+    assert bias.fill_ramps(*record, residual, ramps) == 14
+    for b in (-2.0, -0.1, 0.4, 3.0):
+        sides = np.minimum(np.maximum((ramps[0] - b) * ramps[1], 0.0), ramps[2]) * np.sign(ramps[1])
+        assert sides.sum() == pytest.approx(dual_weights(terms, residual - b).sum(), rel=1e-12)
+
+
 @pytest.mark.parametrize("kind", ["squares of a margin", "least squares", "tube", "interval"])
 def test_few_weights_without_a_jump_have_the_best_bias_of_their_pieces(kind, monkeypatch):
     """Also where it is one of an interval, with or without an end, or an end of pieces."""

@@ -1,5 +1,6 @@
 """The tool that mutates our modules (support/mutation), on a module that is made up."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -72,13 +73,15 @@ def test_arguments_change_places_unless_a_function_is_symmetric():
 
 def test_changes_of_some_kinds_are_equivalent_wherever_they_are():
     source = (
-        "np.ix_(rows, rows)\nnp.random.default_rng(3)\nexact_sum(a.b, -c)\nrng.choice(a, a + 1)\nexact_sum(f(a, b), c)"
+        "np.ix_(rows, rows)\nnp.random.default_rng(3)\nexact_sum(a.b, -c)\nrng.choice(a, a + 1)\n"
+        "exact_sum(f(a, b), c)\nnp.clip(a, low, high)"
     )
     reasons = {f"{m.before} -> {m.after}": reason_of("a.py", m) for m in mutations(source)}
     assert {text for text, reason in reasons.items() if reason} == {
         "np.ix_(rows, rows) -> np.ix_(rows, rows)",
         "np.random.default_rng(3) -> np.random.default_rng(4)",
         "exact_sum(a.b, -c) -> exact_sum(-c, a.b)",
+        "np.clip(a, low, high) -> np.clip(low, a, high)",
     }
 
 
@@ -108,6 +111,19 @@ def test_compiled_functions_are_known():
     ]
     assert mutations(source)[0].compiled  # a number of the module is part of what is compiled
     assert not any(isinstance(m, Mutation) and m.compiled for m in mutations(TOY))
+
+
+def test_whoever_calls_what_a_module_overloads_is_compiled_anew(monkeypatch):
+    spec = importlib.util.spec_from_file_location("mutants", ROOT / ".ci" / "mutants.py")
+    mutants = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "mutants", mutants)
+    spec.loader.exec_module(mutants)
+    monkeypatch.chdir(ROOT)
+    found = {path.as_posix() for path in mutants.callers("plugins/svmkit_corrective/working_set/sparse_loops.py")}
+    assert "svmkit/solver/smo/steps.py" in found  # it imports svmkit.solver.smo.rows, not its overloads
+    assert "svmkit/solver/smo/steps.py" not in {
+        path.as_posix() for path in mutants.callers("plugins/svmkit_frank_wolfe/iterate/loops.py")
+    }
 
 
 def test_the_table_names_files_that_are_there():

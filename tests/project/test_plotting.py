@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from support.problems import blobs
 from support.refusals import refused
 
 import svmkit
-from svmkit import SVMClassifier, SVMOneClass, plot_history
+from svmkit import SVMClassifier, SVMOneClass, plot_history, plot_relevance
 from svmkit.errors import SvmkitWarning
 from svmkit.kernels.functions import RBF
 from svmkit.plotting import COLOURS, STYLES, WORDS
@@ -263,3 +264,17 @@ def test_the_curve_of_a_reliability_lies_over_its_bars():
     assert [bar.get_x() + bar.get_width() / 2 for bar in counts.patches] == pytest.approx([0.15, 0.85])
     (line,) = [line for line in ax.lines if line.get_marker() == "o"]
     assert line.get_xdata().tolist() == [0.15, 0.85] and line.get_ydata().tolist() == [0.1, 0.9]
+
+
+@pytest.mark.parametrize(("turn", "weights"), [(0, None), (2, np.array([0.5, 1.0, 0.0]))])
+def test_learnt_weights_that_were_not_better_are_said_to_be_so(turn, weights):
+    names = SimpleNamespace(feature_names=lambda n: [f"column {j}" for j in range(1, n + 1)])
+    model = SimpleNamespace(
+        about={"relevance": {"round": turn}}, relevance=weights, width=3, n_features=3, preprocessing=names
+    )
+    ax = plot_relevance(model)
+    assert ax.get_title() == ("" if turn else "learnt weights were not better: all columns alike")
+    assert [bar.get_width() for bar in ax.patches] == ([1.0, 0.5, 0.0] if turn else [1.0, 1.0, 1.0])
+    assert [text.get_text() for text in ax.get_yticklabels()] == [
+        f"column {j}" for j in ((2, 1, 3) if turn else (1, 2, 3))
+    ]

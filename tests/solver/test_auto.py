@@ -50,6 +50,8 @@ def test_a_kernel_matrix_that_fits_is_for_smo():
     assert chosen(BoxQP, 2) == chosen(BoxQP, SMALL) == "smo"
     assert chosen(BoxQP, SMALL + 1) == chosen(BoxQP, 500_000) == "fcsmo"
     room = SHARE * 8 * 1000**2
+    of_rows = [Gram(RBF(0.5), np.zeros((1000, 1)), memory=memory).dtype for memory in (room, room - 1)]
+    assert of_rows == [np.float64, np.float32] and chosen(BoxQP, 1000, room - 1) == "fcsmo"
     assert (chosen(BoxQP, 1000, room), chosen(BoxQP, 1001, room)) == ("smo", "fcsmo")
     assert chosen(OneClassQP, 1000) == chosen(OneClassQP, SMALL_ONE_CLASS) == "smo"
     assert chosen(OneClassQP, SMALL_ONE_CLASS + 1) == chosen(OneClassQP, 1001, room) == "fcsmo"

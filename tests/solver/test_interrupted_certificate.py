@@ -91,6 +91,15 @@ def test_the_bias_of_some_samples_is_close_to_the_best_one(monkeypatch):
     assert problem.rough_certificate(solution.point, -1.0).gap is None
 
 
+@pytest.mark.parametrize("m", [2, 5])
+def test_the_bias_of_few_samples_is_that_of_all_of_them(m):
+    X, y = np.arange(5.0)[:m, None] ** 2, np.array([-1.0, 1.0, -1.0, 1.0, 1.0])[:m]
+    problem = BoxQP(Gram(RBF(0.5), X), y, 1.0, loss="squared_hinge")
+    point = problem.start(y * np.arange(5.0, 5.0 + m))
+    best = problem.certificate(point).bias
+    assert problem.rough_certificate(point, -1.0).bias == pytest.approx(best, abs=1e-9)
+
+
 def test_bounds_that_are_not_proven_say_so():
     squared = problem_of(X, Y)
     point = np.full(squared.m, 1.0 / squared.m)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from support.training import prepared, trainer
 
 from svmkit.kernels.functions import RBF
 from svmkit.problems.certificate import Certificate
@@ -114,3 +115,10 @@ def test_the_display_says_which_problem_it_is_of_several(n_problems, prefix):
     assert shown == [prefix + line(point, 50)]
     display.on_trained(2, n_problems)
     assert shown[1:] == [f"2/{n_problems} problems"]
+
+
+def test_the_time_around_the_steps_is_that_of_a_part_less_its_steps():
+    data = prepared(*load_iris(return_X_y=True))
+    one = trainer(data, solver="smo")
+    part = one.train(one.subproblem(1), 1.0)
+    assert part.around > 0.0 and part.seconds == pytest.approx(part.around + part.solution.seconds)

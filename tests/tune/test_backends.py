@@ -1,5 +1,6 @@
 """Where the fits of a search run: threads, processes, dask and ray find the same as one after the other."""
 
+import contextlib
 import os
 import threading
 import time
@@ -12,6 +13,7 @@ from svmkit import tune
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF
 from svmkit.solver.stopping import Gap
+from svmkit.tune import backends
 from svmkit.tune.records import Records, scratch
 
 CS, GAMMAS = [0.1, 1.0, 10.0], [0.1, 1.0]
@@ -109,3 +111,31 @@ def test_nothing_is_left_of_a_search_whose_threads_still_write():
         for writer in writers:
             writer.join()
         assert not os.path.exists(os.path.dirname(folder))
+
+
+class Late:
+    """A flag that is raised some time after it was made."""
+
+    def __init__(self):
+        self.at, self.raised = time.monotonic() + 0.3, True
+
+    def __bool__(self):
+        return self.raised and time.monotonic() >= self.at
+
+
+@pytest.mark.parametrize("late", [60.0, 0.0])
+def test_a_failure_right_before_a_signal_is_the_signals(late, monkeypatch):
+    """A signal to the whole group of processes may end a worker before it reaches its parent."""
+    flag, stopped = Late(), []
+    monkeypatch.setattr(backends, "LATE", late)
+    monkeypatch.setattr(backends.interrupt, "catching", lambda: contextlib.nullcontext(flag))
+
+    def work():
+        raise RuntimeError("a worker ended")
+
+    if late:
+        assert backends.supervise(work, stop=lambda: stopped.append(1), kill=None) is None
+        assert stopped and not flag.raised
+    else:
+        with pytest.raises(RuntimeError, match="a worker ended"):
+            backends.supervise(work, stop=lambda: stopped.append(1), kill=None)

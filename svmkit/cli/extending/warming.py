@@ -57,27 +57,32 @@ def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], objec
 
 
 def perform(solvers: Sequence[str] = ()) -> Iterator[tuple[str, float]]:
-    """Perform the `steps` in as many processes as there are cores, and yield each with its seconds as it ends.
-
-    Steps that share many loops are for one process: the solvers of a family, and the precisions of a storage.
-    """
+    """Perform the `steps` in as many processes as there are cores, and yield each with its seconds as it ends."""
     from joblib import Parallel, delayed
 
     from svmkit.tune.backends import running
 
+    parts = divide(solvers)
+    jobs = min(threads.cores(), len(parts))
+    with running("loky", jobs, 1):
+        work = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="all")
+        for done in work(delayed(_perform)(names, solvers) for names in parts):
+            yield from done
+
+
+def divide(solvers: Sequence[str] = ()) -> list[list[str]]:
+    """Return the names of the `steps` in parts, the longest first.
+
+    Steps that share many loops are for one process: the solvers of a family, and the precisions of a storage.
+    """
     parts: dict[str, list[str]] = {}
     for name, _ in steps(solvers):
         part, _, solver = name.partition(" data")[0].partition("solver ")
         if solver:
             part = type(plugins.build("solver", solver)).__module__.partition(".")[0]
         parts.setdefault(part, []).append(name)
-    jobs = min(threads.cores(), len(parts))
-    with running("loky", jobs, 1):
-        work = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="all")
-        # the many loops of sparse rows come first, and the few of dense rows last
-        longest = sorted(parts.values(), key=lambda names: names[0].startswith("dense") - names[0].startswith("sparse"))
-        for done in work(delayed(_perform)(names, solvers) for names in longest):
-            yield from done
+    # sparse rows have many loops, and dense ones few
+    return sorted(parts.values(), key=lambda names: names[0].startswith("dense") - names[0].startswith("sparse"))
 
 
 def _perform(names: Sequence[str], solvers: Sequence[str]) -> list[tuple[str, float]]:

@@ -54,7 +54,7 @@ def parse_bytes(size: str | int | float) -> int:
 @lru_cache  # a small fit asks five times
 def _parse(size: str) -> int | None:
     text = size.strip().lower().removesuffix("ib").removesuffix("b").strip()
-    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS and text[-1:] else (text, "")
+    number, unit = (text[:-1], text[-1]) if text and text[-1] in _UNITS else (text, "")
     try:
         value = float(number) * _UNITS[unit]
     except (ValueError, KeyError):

@@ -113,3 +113,8 @@ def test_what_cannot_be_trained_is_refused_in_one_line():
     refused(["precomputed"], data_in_parts, X, Y, kernel=Precomputed())
     refused(["weights are zero", "cat"], data_in_parts, X, Y, weights=(Y != "cat").astype(float))
     refused(["one place", "dfcsmo"], trained, data_in_parts(X, Y), "smo")
+
+
+def test_a_problem_of_scattered_data_has_no_rows_here():
+    pair = data_in_parts(X, Y).subproblem(0)
+    assert len(pair.rows) == len(pair.weights) == pair.kernel_values == 0 and pair.name == "ant vs bee"

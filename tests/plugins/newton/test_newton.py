@@ -219,6 +219,7 @@ def test_bounds_close_from_both_sides(loss, options):
         problem = solver.pose(Gram(Linear(), X), target, C, loss)
         solution = solve(problem, solver, stop=Iterations(k))
         assert solution.n_iter <= k and problem.infeasible(solution.point) is None
+        assert solution.history[-1].n_support == np.count_nonzero(solution.point)
         assert solution.certificate.dual <= best.primal * (1.0 + 1e-12)
         assert solution.certificate.primal >= best.dual * (1.0 - 1e-12)
 

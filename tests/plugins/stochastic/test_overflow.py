@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 from support.problems import blobs
-from svmkit_stochastic.linear_state import TRIALS, _lowest
+from svmkit_stochastic import linear_state
+from svmkit_stochastic.linear_state import TRIALS, _lowest, calibrate
 
+from svmkit import plugins
 from svmkit.errors import InputError, NotFinite
-from svmkit.kernels.functions import Linear
+from svmkit.kernels import Gram, Linear
+from svmkit.solver.sampler import Draws, Full
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 from svmkit.training.stream.online import Online
@@ -73,3 +76,16 @@ def test_the_time_limit_holds_in_the_calibration():
     X, y = blobs(60, 3)
     found = fit(X, y, solver="sgd", kernel=Linear(), stop=Gap(1e-9) | Seconds(1e-9))
     assert found.status is Status.TIME_LIMIT and np.isfinite(found.objective)
+
+
+def test_the_calibration_begins_with_the_longest_step_that_moves_no_margin_by_more_than_1(monkeypatch):
+    """A step of `eta` along the hinge loss of a sample moves its own margin by eta C_i / mean C |x_i|^2."""
+    X, y = blobs(60, 3)
+    C, begun = np.random.default_rng(0).uniform(0.1, 3.0, 60), []
+    solver = plugins.build("solver", "sgd", {"loss": "squared_hinge", "bias": 0.0})
+    problem = solver.pose(Gram(Linear(), X), y, C)
+    state = solver.init(problem, None, Draws(Full(), y, np.random.default_rng(0)))
+    monkeypatch.setattr(linear_state, "_lowest", lambda value, x, over: begun.append(x) or x)
+    calibrate(solver, state)
+    moved = begun[0] * 2.0 * C / C.mean() * np.square(X).sum(axis=1)  # 2 is the curvature of a square
+    assert moved.max() == pytest.approx(1.0)

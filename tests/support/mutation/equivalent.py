@@ -11,6 +11,7 @@ BY_LABELS = re.compile(r" / (self\.)?y(\[[\w:]+\])?")
 DESIGN = "svmkit/problems/risks/design.py"
 A_SEED = re.compile(r"(?:np\.)?random\.default_rng\(\d+\)")
 SUM_OF_TWO = re.compile(r"exact_sum\(([^,()]+), ([^,()]+)\)")
+CLIPPED = re.compile(r"np\.clip\(([^,()]+), ([^,()]+), ([^,()]+)\)")
 AN_ERROR = re.compile(r"_fetch\(|uintp")  # arguments that are swapped, and rows that are not there
 
 ROW_CACHE, ONE_VS_ONE = "svmkit/kernels/gram/row_cache.py", "svmkit/model/one_vs_one.py"
@@ -119,6 +120,23 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ),
     ("svmkit/kernels/loops/complete_rows.py", "", "SQUARE = 32 -> SQUARE = 33"): "only the speed depends on it",
     ("svmkit/conformance/hostile/cases.py", "", "K - 0.5 -> K - 1.0"): "one of many constants to take away",
+    ("svmkit/data/survey.py", "survey", "learnt.encoding(is_text=False) -> learnt.encoding(is_text=True)"): (
+        "a description does not tell whether labels are text in a later table"
+    ),
+    (
+        "svmkit/kernels/loops/vectors.py",
+        "dense_dots._generate.sums",
+        "builder.add(first, intp(i)) -> builder.add(intp(i), first)",
+    ): "a sum is symmetric",
+    (
+        "svmkit/cli/evaluating/report.py",
+        "_draw_classes",
+        "reliability is not None and evaluated.probabilities is not None "
+        "-> reliability is not None or evaluated.probabilities is not None",
+    ): "there is one where there is the other",
+    ("plugins/svmkit_coordinate/workers.py", "Shared.allocate", "d.width % 8 -> d.width % 9"): (
+        "eight numbers and more lie between the rows of two workers all the same"
+    ),
 }
 """(path, where, before -> after) and the reason."""
 
@@ -134,6 +152,9 @@ def reason_of(path: str, mutation: Mutation) -> str | None:
     given = SUM_OF_TWO.fullmatch(mutation.before)
     if given and mutation.after == f"exact_sum({given[2]}, {given[1]})":
         return "neither the sum of two numbers nor its error depends on their order"
+    clipped = CLIPPED.fullmatch(mutation.before)
+    if clipped and mutation.after == f"np.clip({clipped[2]}, {clipped[1]}, {clipped[3]})":
+        return "the larger of the first two, but at most the third: their order does not count"
     if (path, mutation.where[:11]) == (DESIGN, "_fetch_row.") and not AN_ERROR.search(mutation.after):
         return "what is fetched ahead changes no number"
     return EQUIVALENT.get((path, mutation.where, f"{mutation.before} -> {mutation.after}"))
