@@ -17,6 +17,7 @@ from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Criterion, Gap, Iterations, Seconds
 from svmkit.tracking import RunRecord
 from svmkit.training.checkpoint import Checkpoint
+from svmkit.training.division import ClassPairs
 from svmkit.training.path import c_path
 from svmkit.training.result import Fit, untrained
 from svmkit.training.subproblems import at_once
@@ -204,6 +205,15 @@ class Over(Criterion):
 
     def holds(self, info, n_iter, epochs, seconds):
         return n_iter >= 2
+
+
+def test_neighbours_are_looked_for_once(monkeypatch):
+    """Not once for each pair: 100 classes have 4,950 pairs, and their square is 24 million."""
+    asked = []
+    monkeypatch.setattr(ClassPairs, "neighbour", lambda self, k: asked.append(k))
+    X, y = many(10, 60)
+    assert len(fit(X, y, kernel=RBF(0.5)).solutions) == 45
+    assert 0 < len(asked) <= 2 * 45
 
 
 def test_a_rule_of_the_callers_own_that_ends_by_time_is_not_asked_again():

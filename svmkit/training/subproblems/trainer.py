@@ -91,7 +91,7 @@ class Trainer:
                     if not self.data.division.outputs:  # whose losses may differ
                         train_many(one, order.tolist(), C, budget, parts, flag)
                     # those that begin where a neighbour ended are trained one after the other
-                    alone = [k for k in order.tolist() if parts[k] is None and not self._has_neighbours]
+                    alone = [] if self._has_neighbours else [k for k in order.tolist() if parts[k] is None]
                     small = [k for k in alone if one.is_complete(k)]
                     if self.data.has_class_pairs:
                         at_once(one, small, C, budget, parts, flag)
