@@ -7,10 +7,11 @@ A third-party kernel subclasses `Kernel`, has a name and implements `block` and 
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,9 +21,11 @@ from svmkit.kernels.forms import NO_FORM, Form, Scalars
 from svmkit.kernels.gamma import resolve_gamma
 from svmkit.kernels.loops.norms import square_norms
 
+if TYPE_CHECKING:
+    from svmkit.kernels.loops.given import Survey
+
 MAX_DEGREE = 1000  # of a polynomial kernel, whose loops take a product for each degree
 TOGETHER = 32  # rows of whose square a function's diagonal is taken: a call of it takes longer than so few values
-TILE = 128  # rows and columns of a dense matrix that stay in the cache with those of its transpose
 
 
 @dataclass(frozen=True)
@@ -270,6 +273,30 @@ class Asymmetry(NamedTuple):
     j: int = 0
 
 
+class Reading:
+    """What the one pass that `Precomputed.resolve` takes has found of a dense matrix, for those who get this very X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels import Precomputed
+    >>> K = np.eye(2)
+    >>> kernel = Precomputed().resolve(K)
+    >>> kernel.reading.find(K).asymmetry, kernel.reading.find(K.copy())
+    (0.0, None)
+    """
+
+    def __init__(self, X: Any = None, found: Survey | None = None) -> None:
+        self._of, self._found = (lambda: None) if X is None else weakref.ref(X), found
+
+    def find(self, X: Any) -> Survey | None:
+        """Return what was found of X; None if another array was read."""
+        return self._found if X is not None and self._of() is X else None
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return Reading, ()  # no other process has this array
+
+
 def asymmetry(X) -> Asymmetry:
     """Return how far a square X, dense or CSR, is from its transpose."""
     if sp.issparse(X):
@@ -280,15 +307,10 @@ def asymmetry(X) -> Asymmetry:
             if k >= 0
             else Asymmetry()
         )
-    largest_yet, n = Asymmetry(), X.shape[0]
-    for top in range(0, n, TILE):
-        for left in range(top, n, TILE):
-            difference = X[top : top + TILE, left : left + TILE] - X[left : left + TILE, top : top + TILE].T
-            size = max(float(difference.max()), -float(difference.min()))
-            if size > largest_yet.size:
-                i, j = np.unravel_index(int(np.abs(difference).argmax()), difference.shape)
-                largest_yet = Asymmetry(size, top + int(i), left + int(j))
-    return largest_yet
+    from svmkit.kernels.loops.given import survey  # here: it needs numba
+
+    found = survey(X)
+    return Asymmetry(found.asymmetry, found.i, found.j)
 
 
 @dataclass(frozen=True)
@@ -306,19 +328,32 @@ class Precomputed(Kernel):
 
     name: ClassVar[str] = "precomputed"
 
+    @cached_property
+    def reading(self) -> Reading:
+        """What is known of the matrix that the kernel was resolved with."""
+        return Reading()
+
     def resolve(self, X) -> Kernel:
         if X.shape[0] != X.shape[1]:
             raise InputError(
                 f"a precomputed kernel matrix has to be square, not {X.shape[0]} x {X.shape[1]}: "
                 "give the kernel values of all pairs of training rows"
             )
-        difference, i, j = asymmetry(X)
+        resolved = Precomputed()
+        if sp.issparse(X):
+            difference, i, j = asymmetry(X)
+        else:
+            from svmkit.kernels.loops.given import survey  # here: it needs numba
+
+            found = survey(X)
+            difference, i, j = found[:3]
+            vars(resolved)["reading"] = Reading(X, found)
         if difference > 0.0 and difference > 1e-5 * max(float(X.max()), -float(X.min())):
             raise InputError(
                 f"a precomputed kernel matrix has to be symmetric: row {i + 1}, column {j + 1} holds {X[i, j]:g}, row "
                 f"{j + 1}, column {i + 1} holds {X[j, i]:g} (counted from 1); no solver takes another one"
             )
-        return self
+        return resolved
 
     def diag(self, X) -> np.ndarray:
         return np.asarray(X.diagonal(), dtype=np.float64)

@@ -1,15 +1,18 @@
 """The examination of kernel matrices that need not be positive semidefinite."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from svmkit import SVMClassifier
+from svmkit import SVMClassifier, fit
 from svmkit.kernels import RBF, Gram, Kernel, Linear, Poly, Precomputed, Sigmoid
 from svmkit.kernels.functions import asymmetry
 from svmkit.kernels.gram import semidefinite as examined
 from svmkit.kernels.gram.complete import CompleteKernel
 from svmkit.kernels.gram.semidefinite import Definiteness
+from svmkit.kernels.loops.given import survey
 
 
 def rows(m=60, d=4, seed=0):
@@ -171,3 +174,54 @@ def test_asymmetry_counts_as_an_error_of_the_values():
     assert Gram(Precomputed(), K).engine.error == 0.0
     K[3, 5] += 1e-7
     assert Gram(Precomputed(), K).engine.error == pytest.approx(5e-8, rel=1e-6)
+
+
+@pytest.mark.parametrize("m", [1, 5, 64, 65, 200])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_pass_finds_what_plain_formulas_find(m, dtype):
+    K = np.random.default_rng(m).normal(size=(m, m)).astype(dtype)
+    K[np.arange(0, m, 2), np.arange(0, m, 2)] += 3.0
+    wide = K.astype(np.float64)
+    root = np.sqrt(np.maximum(np.diag(wide), 0.0))
+    for given in (K, np.asfortranarray(K), np.repeat(K, 2, axis=1)[:, ::2]):
+        found = survey(given)
+        assert found.asymmetry == np.abs(wide - wide.T).max() == abs(wide[found.i, found.j] - wide[found.j, found.i])
+        assert found.largest == np.abs(wide).max()
+        np.testing.assert_allclose(found.excess, (np.abs(wide) - np.outer(root, root)).max(), rtol=1e-14)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_one_pass_does_not_miss_what_is_not_finite(bad):
+    K = np.eye(150)
+    K[130, 20] = bad
+    assert not np.isfinite(survey(K).largest)
+    assert survey(np.empty((0, 0))).largest == 0.0
+
+
+def test_a_matrix_that_is_read_once_is_read_again_by_those_who_have_another_one():
+    K = matrix_with(0.5)
+    kernel = Precomputed().resolve(K)
+    assert kernel == Precomputed() and kernel.params == {}
+    assert Gram(kernel, K).engine.survey is kernel.reading.find(K) is not None
+    other = K.copy()
+    other[3, 5] += 1e-7
+    assert Gram(kernel, other).engine.error == pytest.approx(5e-8, rel=1e-6)
+    assert pickle.loads(pickle.dumps(kernel)).reading.find(K) is None
+    K[3, 5] += 1e-7  # by its owner, who fits again
+    assert Gram(Precomputed().resolve(K), K).engine.error == pytest.approx(5e-8, rel=1e-6)
+
+
+def test_class_pairs_share_one_examination(monkeypatch):
+    examinations, factorise = [], examined._factorise
+    monkeypatch.setattr(examined, "_factorise", lambda *given: examinations.append(0) or factorise(*given))
+    K, y = matrix_with(0.5, m=120), np.arange(120) % 4
+    assert SVMClassifier(kernel="precomputed").fit(K, y).status_ == "converged" and len(examinations) == 1
+
+
+def test_a_class_pair_is_not_blamed_for_other_classes():
+    K, y = matrix_with(0.5, m=120), np.arange(120) % 3
+    at = np.flatnonzero(y == 2)[:3]
+    K[at] = K[:, at] = 0.0
+    K[np.ix_(at, at)] = np.where(np.eye(3), 1.0, -0.9)
+    flaws = [s.certificate.flaw for s in fit(K, y, kernel=Precomputed()).solutions]
+    assert flaws[0] is None and all("not positive semidefinite" in flaw for flaw in flaws[1:])

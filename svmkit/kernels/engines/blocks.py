@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,6 +12,9 @@ import scipy.sparse as sp
 from svmkit.kernels.engines.contract import ALL, PANEL, PANEL_BYTES, Engine
 from svmkit.kernels.functions import Kernel, Precomputed, asymmetry
 from svmkit.kernels.rounding import U
+
+if TYPE_CHECKING:
+    from svmkit.kernels.loops.given import Survey
 
 
 class BlockEngine(Engine):
@@ -71,14 +76,36 @@ class PrecomputedEngine(Engine):
         return float(np.finfo(self.X.dtype).eps)
 
     @cached_property
+    def survey(self) -> Survey | None:
+        """What one pass over the matrix has found; None of one that is sparse or not square."""
+        from svmkit.kernels.loops.given import survey  # here: it needs numba
+
+        if not self._is_square or sp.issparse(self.X):
+            return None
+        assert isinstance(self.kernel, Precomputed)
+        return self.kernel.reading.find(self.X) or survey(self.X)
+
+    @property
+    def _is_square(self) -> bool:
+        return self.X.shape[0] == self.X.shape[1]
+
+    @cached_property
     def error(self) -> float:
         # the values are exact as they are given; only the symmetric part of the matrix counts in beta'K beta
-        return 0.5 * asymmetry(self.X).size if self.X.shape[0] == self.X.shape[1] else 0.0
+        if self.survey is not None:
+            return 0.5 * self.survey.asymmetry
+        return 0.5 * asymmetry(self.X).size if self._is_square else 0.0
 
     @cached_property
     def largest(self) -> float:
+        if self.survey is not None:
+            return self.survey.largest
         X = self.X.data if sp.issparse(self.X) else self.X
         return float(max(X.max(initial=0.0), -X.min(initial=0.0)))
+
+    @property
+    def excess(self) -> float:
+        return math.inf if self.survey is None else self.survey.excess
 
     def take(self, idx):
         return np.asarray(idx)

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from functools import cache
 from typing import Any, ClassVar
@@ -103,6 +104,11 @@ class Engine(ABC):
 
     def __init__(self, kernel: Kernel, X: Any, extent: Extent | None = None) -> None:
         self.kernel, self.X, self.n = kernel, X, X.shape[0]
+
+    @property
+    def excess(self) -> float:
+        """A bound on |k(x, z)| - sqrt(k(x, x) k(z, z)) over all pairs; inf where nobody has looked at all."""
+        return math.inf
 
     @classmethod
     def takes_kernel(cls, kernel: Kernel) -> bool:

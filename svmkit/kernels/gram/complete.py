@@ -19,6 +19,7 @@ from svmkit.kernels.engines.products import DenseEngine
 from svmkit.kernels.forms import Argument
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram.gram import Gram
+from svmkit.kernels.gram.semidefinite import Definiteness, examine
 from svmkit.kernels.loops import complete_rows
 from svmkit.kernels.loops.complete_rows import FromDense, FromMatrix, Slab, combine, mirror
 from svmkit.kernels.loops.row_table import RowTable
@@ -76,7 +77,10 @@ class CompleteKernel:
         order = np.sort(np.concatenate(members)) if two else np.concatenate(members)
         self.order, self.m = order, len(order)
         if not (two and self.m == X.shape[0]):
-            X = X[order][:, order] if isinstance(kernel, Precomputed) else X[order]
+            if isinstance(kernel, Precomputed):
+                X = X[order][:, order] if sp.issparse(X) else X[order[:, None], order]
+            else:
+                X = X[order]
         size = X.shape[0] * X.shape[1]
         if sp.issparse(X) and not isinstance(kernel, Precomputed) and BETWEEN * size < X.nnz and size <= COPY:
             X = X.toarray()
@@ -111,6 +115,11 @@ class CompleteKernel:
     def diag(self) -> np.ndarray:
         """k(x, x) of each sample, in order: float64, shape (m,)."""
         return self.engine.diag()
+
+    @cached_property
+    def definiteness(self) -> Definiteness:
+        """What is known about the matrix of all samples, and so of each part of it if it has no flaw."""
+        return examine(self.engine, self.diag, self.memory)
 
     @cached_property
     def matrix(self) -> np.ndarray:
@@ -210,6 +219,10 @@ class CompleteEngine(Engine):
     def largest(self) -> float:
         return self.shared.engine.largest
 
+    @property
+    def excess(self) -> float:
+        return self.shared.engine.excess
+
     @cached_property
     def X(self):
         """The samples, for problems that need no kernel values."""
@@ -235,8 +248,8 @@ class CompleteEngine(Engine):
         return slots
 
     def block(self, Z, out, sel=ALL, rough=False):
-        rows = self.slab.rows[self.fill(Z)]
-        out[:] = rows[:, sel] if sel.size else rows
+        slots = self.fill(Z)
+        out[:] = self.slab.rows[np.ix_(slots, sel)] if sel.size else self.slab.rows[slots]
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
@@ -255,6 +268,16 @@ class CompleteGram(Gram):
     def __init__(self, shared: CompleteKernel, where: tuple[int, int, int, int]) -> None:
         engine = CompleteEngine(shared, where)
         super().__init__(shared.kernel, None, memory=shared.memory, dtype=np.float64, engine=engine)
+
+    @cached_property
+    def definiteness(self) -> Definiteness:
+        shared = self.engine.shared
+        if self.m < shared.m and self.kernel.semidefinite is None:  # one examination for all class pairs
+            with shared.lock:
+                found = shared.definiteness
+            if found.flaw is None:
+                return found
+        return super().definiteness
 
     @property
     def slab(self) -> Slab:

@@ -71,12 +71,11 @@ def _factorise(engine: Engine, diag: np.ndarray, at: np.ndarray) -> Definiteness
     n = len(at)
     K = engine.block(engine.take(at), np.empty((n, n)), at)
     np.fill_diagonal(K, diag[at])
-    K += K.T
-    K *= 0.5
     largest = max(float(K.max()), -float(K.min()), float(np.abs(diag).max()))
     if not np.isfinite(largest):
         return Definiteness(0.0, f"the {engine.kernel.name} kernel has values that are not finite")
-    # the errors of the values, and the backward error of a factorisation (Higham 2002, theorem 10.7)
+    # the errors of the values, by which one half may be off the other, and the backward error of a factorisation
+    # (Higham 2002, theorem 10.7)
     shift = n * engine.error + 2.0 * (n + 2) * U * float(np.abs(np.diag(K)).sum())
     limit = max(shift, float(np.sqrt(engine.unit)) * largest)
     while not _is_definite(K, shift):
@@ -87,25 +86,25 @@ def _factorise(engine: Engine, diag: np.ndarray, at: np.ndarray) -> Definiteness
 
 
 def _is_definite(K: np.ndarray, shift: float) -> bool:
-    """Return whether K + shift I has a Cholesky factor. K is left as it was."""
+    """Return whether K + shift I has a Cholesky factor, by one half of K, which is left as it was."""
+    from scipy.linalg.lapack import dpotrf  # here: importing it takes longer than most fits
+
     diagonal = np.diag(K).copy()
     np.fill_diagonal(K, diagonal + shift)
-    try:
-        np.linalg.cholesky(K)
-    except np.linalg.LinAlgError:
-        return False
-    finally:
-        np.fill_diagonal(K, diagonal)
-    return True
+    _, info = dpotrf(K.T, lower=1, clean=0)  # of the transpose, which has the order of Fortran
+    np.fill_diagonal(K, diagonal)
+    return info == 0
 
 
 def _has_sound_minors(engine: Engine, diag: np.ndarray, slack: float) -> bool:
     """Return whether |k(x, z)|^2 <= k(x, x) k(z, z) for all pairs of samples, of a stored matrix; else True."""
     if not isinstance(engine.kernel, Precomputed):
         return True  # to compute all values would take longer than most solves
-    every, root = np.arange(engine.n), np.sqrt(np.maximum(diag, 0.0))
     if diag.min() < -slack:
         return False
+    if engine.excess <= slack:  # of a part, what was found of the whole is a bound
+        return True
+    every, root = np.arange(engine.n), np.sqrt(np.maximum(diag, 0.0))
     step = max(1, (1 << 16) // engine.n)  # so that a part of the matrix stays in the cache
     for lo in range(0, engine.n, step):
         I = every[lo : lo + step]
