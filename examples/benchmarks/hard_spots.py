@@ -8,10 +8,10 @@ Time fits that were slower than scikit-learn's, each beside the same fit there.
 
     python examples/benchmarks/hard_spots.py [--turns 7] [--only classes]
 
-The data are seeded: 100 and 200 classes of 20 rows each, a kernel that is a function, the sigmoid kernel and matrices of
-kernel values, C = 1e4 on columns of scales from 0.1 to 100, and one-class models of 200 to 2,000 rows with the squared loss, the default of `SVMOneClass`. Both sides
-have their defaults otherwise and take turns in one process; the best of the turns counts, by the clock and by the time
-of the processor, which other processes disturb less.
+The data are seeded: 100 and 200 classes of 20 rows each, a kernel that is a function, the sigmoid kernel and matrices
+of kernel values, C = 1e4 on columns of scales from 0.1 to 100, and one-class models of 200 to 2,000 rows with the
+squared loss, the default of `SVMOneClass`. Both sides have their defaults otherwise and take turns in one process; the
+best of the turns counts, by the clock and by the time of the processor, which other processes disturb less.
 """
 
 from __future__ import annotations
