@@ -10,8 +10,8 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate, relative_gap
-from svmkit.problems.risks.crammer_singer import CrammerSinger
 from svmkit.problems.risks.design import CSR
+from svmkit.problems.risks.joint.crammer_singer import CrammerSinger
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws, Sampler, Shuffled

@@ -244,6 +244,13 @@ class Newton(Solver):
 
         return SolvesMany(is_narrow, measure, STEPS, solve)
 
+    def multinomial(self) -> Solver:
+        from svmkit_newton.multinomial import MultinomialNewton  # here: most fits have two classes at a time
+
+        if (self.loss.name if isinstance(self.loss, Loss) else self.loss) != "logistic":
+            raise InputError(f"multiclass=multinomial has the loss logistic, not {self.loss}")
+        return MultinomialNewton(bias=self.bias)
+
     def init(self, problem: LinearDual, start: np.ndarray | None, draws: Draws) -> State:
         goal = draws.goal or Goal(0.0, 1.0)
         gap, most = goal.gap or NEAR, 1 if goal.watched else int(min(goal.iterations, AT_ONCE))

@@ -266,7 +266,8 @@ _MODEL = _panel(
          "of support vectors at least."),
     _row("train tune compare curve", "class_weight", str, None, "balanced, or LABEL=WEIGHT,..."),
     _row("train tune", "multiclass", str, None, "Of more than two classes: ovo (default), a problem for each class "
-         "pair; ovr, one for each class against the rest; crammer_singer, one for all (linear kernel)."),
+         "pair; ovr, one for each class against the rest; crammer_singer or multinomial (logistic), one for "
+         "all (linear kernel)."),
     _row("train tune compare", "calibrate", str, None, "Probabilities: sigmoid, or isotonic for many rows; fitted to "
          "decisions of five folds, and kept in the model."),
     _row("train", "conformal", float, None, "Share of new rows that sets may miss, as 0.1: predict --sets prints sets "
@@ -275,8 +276,8 @@ _MODEL = _panel(
     _row("train tune", "relevance", str, None, "learned: weights of the columns from the gradients of the model, where "
          "three folds find them better; tune learns them for its best candidate. Without --scale: standard, "
          "of sparse data maxabs."),
-    _row("compare", "multiclass", list[str], None, "ovo (default), ovr or crammer_singer; several make several "
-         "problems."),
+    _row("compare", "multiclass", list[str], None, "ovo (default), ovr, crammer_singer or multinomial; several "
+         "make several problems."),
     _row("train tune", "impute", str, None, IMPUTE),
     _row("train", "scale", str, "none", f"{SCALE}."),
     _row("tune", "scale", str, "none", f"{SCALE}, fitted in each fold."),

@@ -17,6 +17,7 @@ _DECISIONS = {
     "ovo": "one for each class pair",
     "ovr": "one for each class against the rest",
     "crammer_singer": "one for each class, trained together (Crammer and Singer)",
+    "multinomial": "one for each class, trained together (multinomial logistic regression)",
 }
 
 

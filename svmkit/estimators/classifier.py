@@ -17,6 +17,7 @@ from svmkit.estimators.sklearn_bases import ClassifierMixin
 from svmkit.losses.by_name import is_likelihood
 from svmkit.model.model import SVMModel
 from svmkit.tasks import Classification, MultiLabel
+from svmkit.tasks.classification import LOSSES_OF_ALL
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method
 from svmkit.training.stream.online import Online
@@ -26,7 +27,8 @@ from svmkit.training.weights import sample_weights, weights_of_classes
 def _require_calibration(estimator: Any, name: str) -> None:
     """Raise an AttributeError that says how to get probabilities unless the estimator has them."""
     options = estimator.solver_options if isinstance(estimator.solver_options, Mapping) else {}
-    losses = estimator.loss, options.get("loss"), getattr(estimator.solver, "loss", None)
+    of_all = LOSSES_OF_ALL.get(str(getattr(estimator, "multiclass", None)))
+    losses = estimator.loss, options.get("loss"), getattr(estimator.solver, "loss", None), of_all
     if estimator.calibration is None and not any(is_likelihood(given) for given in losses):
         raise Lacking(
             f"no {name} without a calibration: {type(estimator).__name__}(calibration='sigmoid') has one, "
@@ -63,10 +65,11 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         The columns of `decision_function` among more than two classes: one for each class, or, with multiclass="ovo",
         for each class pair.
-    multiclass : {"ovo", "ovr", "crammer_singer"}, default="ovo"
+    multiclass : {"ovo", "ovr", "crammer_singer", "multinomial"}, default="ovo"
         The problems of more than two classes: one for each class pair; one for each class against all others, whose
-        largest decision names the class; or Crammer and Singer's one problem of all classes, which solver dcd or auto
-        solves with the linear kernel (LinearSVC's multi_class).
+        largest decision names the class; or, with the linear kernel, one problem of all classes: Crammer and Singer's,
+        by dcd or auto (LinearSVC's multi_class), or that of multinomial logistic regression, by newton or auto
+        (LogisticRegression), whose decisions are logarithms of probabilities.
     calibration : {"sigmoid", "isotonic"}, default=None
         How decisions become probabilities: `predict_proba` exists with a calibration, or with the logistic loss, and
         `predict` then returns the class of the highest probability. It is fitted to the decisions of the folds of

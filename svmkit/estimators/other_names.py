@@ -21,7 +21,7 @@ OTHER_NAMES = {
     "eta0": "it is an option of solver 'folos': solver_options={'eta0': ...}",
     "fit_intercept": "write solver_options={'bias': 0} for none",
     "intercept_scaling": "the bias is free with solver_options={'bias': 'free'}, regularised with {'bias': 1}",
-    "multi_class": "write multiclass='ovo', 'ovr' or 'crammer_singer'",
+    "multi_class": "write multiclass='ovo', 'ovr', 'crammer_singer' or 'multinomial'",
     "n_iter_no_change": "give tol, time_limit=60 or max_iter=...",
     "n_jobs": "write n_threads=2",
     "probability": "write calibration='sigmoid' for predict_proba",

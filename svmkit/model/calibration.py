@@ -149,6 +149,11 @@ def odds_calibration(n_columns: int) -> Sigmoid:
     return Sigmoid(np.full(n_columns, -1.0), np.zeros(n_columns))
 
 
+def has_own_odds(calibration: Calibration | None) -> bool:
+    """Return whether a calibration is that of `odds_calibration`, so that decisions are logarithms as they are."""
+    return isinstance(calibration, Sigmoid) and bool((calibration.A == -1.0).all() and not calibration.B.any())
+
+
 OWN = {"kind": "logistic loss", "folds": 0, "weights": "costs"}
 """What a model says of probabilities that its loss has: samples count with their costs, class weights included."""
 

@@ -25,6 +25,7 @@ from svmkit.problems.base import FREE
 from svmkit.problems.bias import weighted_quantile
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.one_class import OneClassQP
+from svmkit.problems.risks.joint.multinomial import Multinomial
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
 from svmkit.problems.risks.points import dual_sums, make_points, total_loss_error
 from svmkit.problems.risks.rank_risk import RankRisk
@@ -345,6 +346,27 @@ def certify_all_classes(machine: Machine, samples: Samples, h: np.ndarray, bias:
     dual = scale * total - 0.5 * scale * scale * curvature
     of_dual = scale * dot_error(weights) + 2.0 * scale * scale * (len(C) + 4) * U * curvature
     return Certificate.from_values(primal, dual, errors=(of_primal, of_dual))
+
+
+def certify_multinomial(machine: Machine, samples: Samples, bias: float | None) -> Certificate:
+    """Return the certificate of multinomial logistic regression, with D from the probabilities of its decisions.
+
+    Parameters
+    ----------
+    machine, samples : Machine, Samples
+        As for `certify_all_classes`.
+    bias : float or None
+        The value of the column of the bias; 0.0 for none, None for free biases.
+    """
+    W, b = machine.weights, machine.intercept
+    if isinstance(machine, OneFunction):  # w_1 = -w_0, the shortest two with this difference
+        W, b = np.concatenate([-0.5 * W, 0.5 * W]), np.concatenate([-0.5 * b, 0.5 * b])
+    if bias == 0.0 and b.any():
+        raise InputError("the model has intercepts, and its problem no bias: give bias='free', or the column's value")
+    gram = Gram(Linear(), samples.X)
+    problem = Multinomial(gram, samples.codes, samples.C, bias=FREE if bias is None else bias)
+    W = np.column_stack([W, b / bias]) if bias else W
+    return problem.certify_weights(W, b if bias is None else np.zeros_like(b))
 
 
 def certify_ranking(kernel: Kernel, machine: Machine, samples: Samples, loss: Loss) -> Certificate:

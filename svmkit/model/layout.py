@@ -46,7 +46,7 @@ def linear_machine(classes: np.ndarray, w: np.ndarray, intercept: np.ndarray, mu
     classes : ndarray of shape (n_classes,)
     w : ndarray of shape (n_decisions, n_features), one for each of more than two classes, else one for the second
     intercept : ndarray of shape (n_decisions,)
-    multiclass : {"ovr", "crammer_singer"}, how a machine of more than two classes was trained
+    multiclass : {"ovr", "crammer_singer", "multinomial"}, how a machine of more than two classes was trained
     """
     k, (n, d) = len(classes), w.shape
     parts: dict[str, Any] = {"classes": classes, "intercept": intercept}

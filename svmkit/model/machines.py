@@ -183,6 +183,13 @@ class ClassFunctions(Machine):
         return normalise(self._spread(-np.logaddexp(0.0, -odds), -np.inf))
 
 
+class LogProbabilities(ClassFunctions):
+    """The functions of multinomial logistic regression: logarithms of probabilities up to their sum."""
+
+    def log_probabilities(self, odds: np.ndarray) -> np.ndarray:
+        return normalise(self._spread(odds, -np.inf))
+
+
 class Outputs(ClassFunctions):
     """A decision function for each of several outputs, which have nothing to do with each other."""
 

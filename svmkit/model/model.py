@@ -22,13 +22,22 @@ from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.losses.base import Loss
 from svmkit.model import file
-from svmkit.model.calibration import Calibration
+from svmkit.model.calibration import Calibration, has_own_odds
 from svmkit.model.conformal import Conformal
-from svmkit.model.machines import ClassFunctions, ClassPairs, Machine, OneFunction, Outputs, rounded
+from svmkit.model.machines import (
+    ClassFunctions,
+    ClassPairs,
+    LogProbabilities,
+    Machine,
+    OneFunction,
+    Outputs,
+    rounded,
+)
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime import mapping, threads
 from svmkit.scoring import operating
 from svmkit.tasks import task_named
+from svmkit.tasks.classification import LOSSES_OF_ALL
 
 if TYPE_CHECKING:
     from svmkit.explain import Explanation
@@ -84,9 +93,9 @@ class SVMModel:
     task : {"classify", "regress", "outliers", "multilabel"}, default="classify"
         What the model predicts: classes, quantities, -1 for outliers and 1 for all others, or 1 for each label that a
         row has and 0 for the others.
-    multiclass : {"ovo", "ovr", "crammer_singer"}, default="ovo"
+    multiclass : {"ovo", "ovr", "crammer_singer", "multinomial"}, default="ovo"
         The decisions of more than two classes: one for each class pair, for each class against the rest, or for each
-        class in the machine of Crammer and Singer.
+        class in the machine of Crammer and Singer, or in multinomial logistic regression.
     calibration : Calibration, default=None
         What turns decisions into probabilities; labels are then the classes of the highest probability.
     outputs : tuple of str, default=()
@@ -182,14 +191,16 @@ class SVMModel:
 
     @property
     def is_joint(self) -> bool:
-        """Whether all classes were trained as one problem, that of Crammer and Singer."""
-        return self.multiclass == "crammer_singer"
+        """Whether all classes were trained as one problem, that of Crammer and Singer or the multinomial one."""
+        return self.multiclass in LOSSES_OF_ALL
 
     @cached_property
     def machine(self) -> Machine:
         """How the arrays make decision functions, and what decisions say of the classes."""
         kind: type[Machine] = Outputs if self.outputs else OneFunction if self.has_one_function else ClassPairs
         kind = ClassFunctions if self.has_class_scores else kind
+        if self.has_class_scores and self.multiclass == "multinomial" and has_own_odds(self.calibration):
+            kind = LogProbabilities
         return kind(self.vectors, self.n_support, self.coef, self.intercept)
 
     @property
@@ -540,7 +551,7 @@ class SVMModel:
         Returns
         -------
         list of Certificate
-            One for each decision, or one for the machine of Crammer and Singer; a label that all rows have, or none,
+            One for each decision, or one for one problem of all classes; a label that all rows have, or none,
             has none. Without dual weights `dual` and `gap`
             are None, and `rounding` bounds the relative rounding error of P.
 
@@ -584,8 +595,11 @@ class SVMModel:
         samples = certify.Samples(X, codes, targets, float(cost) * weight[used], dual)
         if self.is_joint:
             decision = self.decision_function(given).reshape(len(codes), -1)
-            known = self.about.get("minimised", {}).get("bias", 1.0) if bias is None else float(bias)
-            return [certify.certify_all_classes(self.machine, samples, decision, known)]
+            known = self.about.get("minimised", {}).get("bias", 1.0) if bias is None else bias
+            column = None if known in (None, "free") else float(known)
+            if self.multiclass == "multinomial":
+                return [certify.certify_multinomial(self.machine, samples, column)]
+            return [certify.certify_all_classes(self.machine, samples, decision, column or 0.0)]
         objective = read_objective(self.about, self.kernel, task_named(self.task).loss_task, loss, bias)
         if task_named(self.task).has_groups:
             return [certify.certify_ranking(self.kernel, self.machine, samples, objective.loss)]

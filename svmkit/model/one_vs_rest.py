@@ -1,8 +1,8 @@
 """One decision for each class: the layout of the coefficients of one-versus-rest, and the class that decisions name.
 
 A model of k > 2 classes has k decisions then, and the label is that of the largest one. Its coefficients are (k, n_sv):
-row c belongs to the decision of class c. The machine of Crammer and Singer has the same layout. Of two classes one
-decision is enough, in the layout of `svmkit.model.one_vs_one`.
+row c belongs to the decision of class c. Machines of one problem of all classes have this layout, too. Of two classes
+one decision is enough, in the layout of `svmkit.model.one_vs_one`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from svmkit.model.one_vs_one import union_support
 
-MODES = "ovo", "ovr", "crammer_singer"
+MODES = "ovo", "ovr", "crammer_singer", "multinomial"
 """How a classifier of more than two classes is made of decision functions."""
 
 

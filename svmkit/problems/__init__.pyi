@@ -3,7 +3,8 @@ from .box import BoxQP
 from .certificate import Certificate
 from .nu_dual import NuBoxQP, NuTubeQP
 from .one_class import OneClassQP
-from .risks.crammer_singer import CrammerSinger
+from .risks.joint.crammer_singer import CrammerSinger
+from .risks.joint.multinomial import Multinomial
 from .risks.kernel_risk import KernelRisk, KernelTubeRisk
 from .risks.linear_risk import LinearDual, LinearRisk, LinearTubeDual, LinearTubeRisk
 from .risks.penalty import Penalty, make_penalty
@@ -25,6 +26,7 @@ __all__ = [
     "LinearRisk",
     "LinearTubeDual",
     "LinearTubeRisk",
+    "Multinomial",
     "NuBoxQP",
     "NuTubeQP",
     "OneClassQP",

@@ -301,14 +301,16 @@ def read_logistic(estimator: Any, kind: str, rows: Rows) -> Foreign:
     """
     penalty, C = _penalty_of_logistic(estimator), float(estimator.C)
     classes, solver = _labels(estimator.classes_), str(getattr(estimator, "solver", "lbfgs"))
-    if len(classes) > 2 and solver != "liblinear" and getattr(estimator, "multi_class", "auto") != "ovr":
+    scheme = str(getattr(estimator, "multi_class", "auto"))
+    joint = solver != "liblinear" and (scheme == "multinomial" or (len(classes) > 2 and scheme != "ovr"))
+    if joint and penalty.l1:
         raise InputError(
-            "a logistic regression of more than two classes at once (multinomial) has no certificate here: judge one "
-            "class against the rest, as sklearn.multiclass.OneVsRestClassifier trains them, each alone"
+            f"a logistic regression of all classes at once (multinomial) has a certificate with the penalty l2, not "
+            f"with {penalty.name}: judge one class against the rest, as sklearn.multiclass.OneVsRestClassifier does"
         )
     scaling = float(getattr(estimator, "intercept_scaling", 1.0))
     bias = 0.0 if not estimator.fit_intercept else scaling if solver == "liblinear" else None
-    model = _linear_model(estimator, classes=classes)
+    model = _linear_model(estimator, "multinomial" if joint else "ovr", classes=classes)
     return Foreign(
         software_of(estimator),
         model,

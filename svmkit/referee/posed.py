@@ -242,18 +242,21 @@ class PosedOneClass(Posed):
 
 @dataclass(frozen=True, eq=False)
 class PosedAllClasses(Posed):
-    """Crammer and Singer's problem of all classes, with the machine that is to solve it.
+    """A problem of all classes, Crammer and Singer's or the multinomial one, with the machine that is to solve it.
 
     Attributes
     ----------
-    machine, codes, C, bias : Machine, ndarray of shape (m,), ndarray of shape (m,), float
-        The machine, the classes of the rows, their costs, and the value of the column of the bias.
+    machine, codes, C, bias : Machine, ndarray of shape (m,), ndarray of shape (m,), float or None
+        The machine, the classes of the rows, their costs, and the value of the column of the bias, None for free ones.
+    scheme : str
+        The problem, as the option `multiclass` has it.
     """
 
     machine: Machine
     codes: np.ndarray
     C: np.ndarray
-    bias: float
+    bias: float | None
+    scheme: str
 
     @property
     def decision(self) -> ClassDecisions:
@@ -264,11 +267,14 @@ class PosedAllClasses(Posed):
 
     def certificate(self) -> Certificate:
         samples = certify.Samples(self.X, self.codes, np.empty(0), self.C)
+        if self.scheme == "multinomial":
+            return certify.certify_multinomial(self.machine, samples, self.bias)
         h = np.asarray(self.X @ self.machine.weights.T) + self.machine.intercept
-        return certify.certify_all_classes(self.machine, samples, h, self.bias)
+        return certify.certify_all_classes(self.machine, samples, h, self.bias or 0.0)
 
     def pose(self) -> tuple[Problem, Solver]:
-        solver = plugins.build("solver", defaults.CHOOSER, {"bias": self.bias}).crammer_singer()
+        options = {"bias": FREE if self.bias is None else self.bias}
+        solver = getattr(plugins.build("solver", defaults.CHOOSER, options), self.scheme)()
         assert solver is not None
         return solver.pose(Gram(self.kernel, self.X), self.codes.astype(np.float64), self.C), solver
 
@@ -317,7 +323,8 @@ def _pose_each(foreign, X, codes, targets, weights) -> Iterator[Posed]:
     assert C is not None and objective is not None
     if model.is_joint:
         costs = C * weights[used] * _class_weights(foreign, codes[used])
-        all_classes = {"machine": machine, "codes": codes[used], "C": costs, "bias": objective.bias or 0.0}
+        all_classes = {"machine": machine, "codes": codes[used], "C": costs, "bias": objective.bias}
+        all_classes["scheme"] = model.multiclass
         yield PosedAllClasses("all classes", **function(0, used), **all_classes)
         return
     for k, name, rows, target in _divide(model, codes, targets, used):

@@ -122,6 +122,7 @@ def describe_problem(foreign: Foreign, posed: Sequence[Posed]) -> str:
     risk = LinearTubeRisk if foreign.model.regresses else LinearRisk
     words = risk.formulation(loss=loss, bias=FREE if bias is None else bias, **penalty.params)
     if foreign.model.is_joint:
-        words = "Crammer and Singer's " + words
+        of_all = {"crammer_singer": "Crammer and Singer's", "multinomial": "multinomial"}[foreign.model.multiclass]
+        words = f"{of_all} {words}"
     weighed = "" if foreign.class_weight is None else " times class weights"
     return f"{settled}{words}, C={C:g}{weighed}, {of_kernel}"

@@ -156,6 +156,9 @@ class Auto(Solver):
         bias = 1.0 if self.bias == FREE else self.bias
         return _made(defaults.LINEAR, "hinge" if self.loss == "auto" else self.loss, bias).crammer_singer()
 
+    def multinomial(self) -> Solver | None:
+        return _made(defaults.LINEAR_TALL, "logistic" if self.loss == "auto" else self.loss, self.bias).multinomial()
+
     def within_support(self) -> Solver:
         return _made(defaults.WITHIN_SUPPORT) if self.loss == "auto" else self
 

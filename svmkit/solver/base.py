@@ -323,6 +323,18 @@ class Solver(ABC):
         """
         return None
 
+    def multinomial(self) -> Solver | None:
+        """Return the solver of multinomial logistic regression with these hyperparameters; None if there is none.
+
+        Its `problem` is `svmkit.problems.Multinomial`, one problem of all classes, and its name is that of this solver.
+
+        Raises
+        ------
+        InputError
+            A hyperparameter does not go with that problem.
+        """
+        return None
+
     def within_support(self) -> Solver:
         """Return the solver to take where support vectors are limited; by default this one."""
         return self

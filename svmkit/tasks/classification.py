@@ -12,8 +12,10 @@ from svmkit.scoring.evaluations.classes import ClassEvaluation
 from svmkit.tasks.base import Answers, Task
 from svmkit.tasks.sets import ClassSets, Sets
 
-SCHEMES = "ovo", "ovr", "crammer_singer"
+SCHEMES = "ovo", "ovr", "crammer_singer", "multinomial"
 """The subproblems of more than two classes, by the values of the option `multiclass`."""
+LOSSES_OF_ALL = {"crammer_singer": "hinge", "multinomial": "logistic"}
+"""The schemes of one linear problem of all classes, with their losses; a solver has a method of the same name."""
 
 
 class Classification(Task):

@@ -97,8 +97,8 @@ class TrainingData:
         The budget of kernel rows, such as "1GB" or a number of bytes.
     task : Task, default=Classification()
         What is learnt.
-    multiclass : {"ovo", "ovr", "crammer_singer"}, default="ovo"
-        The problems of several classes; "ovo" for two classes unless it is "crammer_singer".
+    multiclass : {"ovo", "ovr", "crammer_singer", "multinomial"}, default="ovo"
+        The problems of several classes; "ovo" for two classes in place of "ovr".
     known : CompleteKernel, default=None
         Kernel rows of more samples, of which those of this data are a part.
     own_weights : ndarray of shape (n,), float64, default=None

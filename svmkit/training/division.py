@@ -199,7 +199,7 @@ class OneVsRest(Division):
 
 
 class AllClasses(Division):
-    """One problem of all classes."""
+    """One problem of all classes, Crammer and Singer's."""
 
     scheme: ClassVar[str] = "crammer_singer"
 
@@ -223,6 +223,12 @@ class AllClasses(Division):
             return Joined(support, one.w, counts, np.eye(n_classes), one.intercepts)
         n_support, coef = weight_coefficients(2)
         return Joined(support, one.w[1:] - one.w[:1], n_support, coef, one.intercepts[1:] - one.intercepts[:1])
+
+
+class AllProbabilities(AllClasses):
+    """One problem of all classes, that of their probabilities."""
+
+    scheme: ClassVar[str] = "multinomial"
 
 
 class Whole(Division):
@@ -298,6 +304,7 @@ DIVISIONS: dict[str, type[Division]] = {
     "ovo": ClassPairs,
     "ovr": OneVsRest,
     "crammer_singer": AllClasses,
+    "multinomial": AllProbabilities,
     "whole": Whole,
     "outputs": SeveralOutputs,
 }

@@ -30,7 +30,7 @@ from svmkit.solver.selection.with_nu import with_nu
 from svmkit.solver.selection.with_penalty import with_penalty
 from svmkit.solver.stopping import Criterion, Seconds, Stop, Support, is_limited
 from svmkit.tasks import Task, task_named
-from svmkit.tasks.classification import SCHEMES
+from svmkit.tasks.classification import LOSSES_OF_ALL, SCHEMES
 from svmkit.training.weights import require_C
 
 CHOSEN = "cv"  # in place of C, gamma or epsilon: the value that cross-validation chooses
@@ -86,6 +86,9 @@ class Settings:
         require_device(self.device)
         if self.multiclass not in SCHEMES:
             raise InputError(f"multiclass={self.multiclass!r} is not known; there are: {', '.join(SCHEMES)}")
+        is_open = isinstance(self.solver, str) and self.loss is None and "loss" not in (self.solver_options or {})
+        if self.multiclass == "multinomial" and is_open:  # models are to say that they have probabilities
+            object.__setattr__(self, "loss", LOSSES_OF_ALL["multinomial"])
         if self.calibration is not None:
             require_kind(self.calibration)
         if self.conformal is not None:
@@ -224,18 +227,13 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
         solver = solver.within_support()
     if settings.nu is not None and task.is_supervised:
         solver = with_nu(solver, settings.nu)
-    if settings.multiclass == "crammer_singer":
-        of_all_classes = solver.crammer_singer()
-        if of_all_classes is None:
-            able = plugins.solvers_where(lambda one: one.crammer_singer is not Solver.crammer_singer)
-            raise InputError(f"solver {solver.name} has no crammer_singer; those that have: {', '.join(able)}")
-        solver = of_all_classes
+    if settings.multiclass in LOSSES_OF_ALL:
+        solver = _joint_solver(solver, settings.multiclass)
     taker = solver if settings.kernel is None else None  # what it can take is asked below
     kernel = by_name.kernel(settings.kernel or task.kernel, dict(settings.kernel_params or {}), taker)
-    if settings.multiclass == "crammer_singer" and kernel.name != "linear":
-        raise InputError(
-            f"multiclass=crammer_singer needs the linear kernel, not {kernel.name}; with {kernel.name}: ovo, ovr"
-        )
+    if settings.multiclass in LOSSES_OF_ALL and kernel.name != "linear":
+        scheme, name = settings.multiclass, kernel.name
+        raise InputError(f"multiclass={scheme} needs the linear kernel, not {name}; with {name}: ovo, ovr")
     if settings.relevance and kernel.form is None:
         known = ", ".join(form.name for form in FORMS)
         raise InputError(f"relevance={settings.relevance} needs the gradient of a kernel ({known}), not {kernel.name}")
@@ -245,6 +243,15 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
     if is_known or Requires.LINEAR_KERNEL in solver.requires:  # what other kernels satisfy is not known yet
         solver.check_kernel(kernel)
     return Method(settings, task, solver, kernel, by_name.sampler(settings.sampler))
+
+
+def _joint_solver(solver: Solver, scheme: str) -> Solver:
+    """Return the solver of the one problem of all classes, with these hyperparameters; InputError if there is none."""
+    made = getattr(solver, scheme)()
+    if made is None:
+        able = plugins.solvers_where(lambda one: getattr(one, scheme) is not getattr(Solver, scheme))
+        raise InputError(f"solver {solver.name} has no {scheme}; those that have: {', '.join(able)}")
+    return made
 
 
 def _penalty_of(settings: Settings, task: Task) -> Penalty:
@@ -259,8 +266,8 @@ def _penalty_of(settings: Settings, task: Task) -> Penalty:
 
 def require_class_by_class(settings: Settings) -> None:
     """Raise InputError for a problem of all classes together, which no cluster solves."""
-    if settings.multiclass == "crammer_singer":
-        raise InputError("multiclass=crammer_singer is not available on a cluster; there are: ovo, ovr")
+    if settings.multiclass in LOSSES_OF_ALL:
+        raise InputError(f"multiclass={settings.multiclass} is not available on a cluster; there are: ovo, ovr")
 
 
 def _solver_options(settings: Settings) -> Mapping[str, Any] | None:

@@ -97,10 +97,10 @@ def fit(
         Trains nu-SVC or nu-SVR instead, with a solver that can (smo, fcsmo, auto): bounds of the fractions of samples
         with a loss (from above) and of support vectors (from below). For two classes C has no effect, in regression
         epsilon has none.
-    multiclass : {"ovo", "ovr", "crammer_singer"}, default="ovo"
+    multiclass : {"ovo", "ovr", "crammer_singer", "multinomial"}, default="ovo"
         The problems of more than two classes: one for each class pair; one for each class against all others, whose
-        largest decision names the class; or Crammer and Singer's one problem of all classes, for the linear kernel and
-        dcd or auto.
+        largest decision names the class; or, with the linear kernel, one problem of all classes: Crammer and Singer's,
+        by dcd or auto, or that of multinomial logistic regression, by newton or auto.
     sampler : str or Sampler, default=None
         Which points each step looks at, such as "full" or "uniform:59". None is the solver's own sampler.
     stop : Criterion or Stop, default=Gap(1e-3)

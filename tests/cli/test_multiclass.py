@@ -9,12 +9,15 @@ from svmkit.model.model import SVMModel
 pytestmark = pytest.mark.usefixtures("alone")
 
 
-@pytest.mark.parametrize(("multiclass", "n_decisions"), [("ovr", 3), ("crammer_singer", 3), ("ovo", 3)])
+@pytest.mark.parametrize(
+    ("multiclass", "n_decisions"), [("ovr", 3), ("crammer_singer", 3), ("multinomial", 3), ("ovo", 3)]
+)
 @pytest.mark.slow
 def test_train_keeps_what_was_asked_for(train, svmkit, multiclass, n_decisions):
     result = train("iris", "--multiclass", multiclass, "--out", "m.model", "--test-size", "0.3")
     assert result["multiclass"] == multiclass and result["status"] == "converged" and result["test_accuracy"] > 0.9
-    assert result["problem"] == ("CrammerSinger" if multiclass == "crammer_singer" else "BoxQP")
+    problems = {"crammer_singer": "CrammerSinger", "multinomial": "Multinomial"}
+    assert result["problem"] == problems.get(multiclass, "BoxQP")
     model = SVMModel.load("m.model")
     assert model.multiclass == multiclass and model.decision_function(load("iris").X).shape == (150, n_decisions)
     shown = svmkit("show", "m.model", "--json").json
@@ -37,6 +40,9 @@ def test_a_search(svmkit):
     done = svmkit("tune", "iris", "--multiclass", "ovr", "--solver", "smo", "--grid", "C=1,10", "--out", "m.model",
                   "--no-track")  # fmt: skip
     assert done.code == 0 and SVMModel.load("m.model").multiclass == "ovr"
+    done = svmkit("tune", "iris", "--multiclass", "multinomial", "--grid", "C=1,10", "--metric", "neg_log_loss",
+                  "--out", "n.model", "--no-track")  # fmt: skip
+    assert done.code == 0 and SVMModel.load("n.model").multiclass == "multinomial", done.err
 
 
 def test_training_goes_on_from_the_model(train):
@@ -51,6 +57,8 @@ def test_training_goes_on_from_the_model(train):
         (["--multiclass", "all"], "ovo, ovr, crammer_singer"),
         (["--multiclass", "crammer_singer", "--kernel", "rbf"], "linear kernel"),
         (["--multiclass", "crammer_singer", "--solver", "sgd"], "auto, dcd"),
+        (["--multiclass", "multinomial", "--solver", "sgd"], "auto, newton"),
+        (["--multiclass", "multinomial", "--kernel", "rbf"], "linear kernel"),
     ],
 )
 def test_bad_options_are_one_line(refused, given, word):

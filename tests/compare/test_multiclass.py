@@ -60,3 +60,15 @@ def test_cells_are_those_of_fit(svmkit):
         assert line["objective"] == pytest.approx(found.objective, rel=2e-6)
         assert line["status"] == "converged" and line["gap"] <= 1e-6
         assert ("crammer singer" in line["formulation"]) == (mode == "crammer_singer")
+
+
+@pytest.mark.slow
+def test_a_multinomial_cell_is_that_of_fit(svmkit):
+    given = "--solvers", "newton", "--multiclass", "multinomial", "--tol", "1e-6", "--no-track", "--json"
+    done = svmkit("compare", "iris", *given)
+    assert done.code == 0, done.err
+    (line,) = map(json.loads, done.out.splitlines())
+    data = prepare(read(RAW).cells()[0].settings["data"]).train
+    found = package.fit(data.X, data.y, solver="newton", kernel=Linear(), multiclass="multinomial", stop=Gap(1e-6))
+    assert line["objective"] == pytest.approx(found.objective, rel=2e-6)
+    assert line["status"] == "converged" and line["formulation"] == "multinomial logistic, regularised bias"

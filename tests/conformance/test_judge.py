@@ -12,7 +12,7 @@ from svmkit import SVMOneClass, fit, plugins
 from svmkit.conformance.honesty import false_claim, judge_losses, ordinary
 from svmkit.conformance.judging.definitions import Exact, Values, is_indefinite
 from svmkit.conformance.judging.judge import costs, couple, judge_fit, judge_one_class, judge_regression
-from svmkit.conformance.judging.kinds import judge_all_classes, judge_nu, judge_ranking
+from svmkit.conformance.judging.kinds import judge_all_classes, judge_multinomial, judge_nu, judge_ranking
 from svmkit.conformance.judging.truth import Objective
 from svmkit.conformance.solvers import with_losses
 from svmkit.data import Ranks
@@ -400,6 +400,31 @@ def test_other_decisions_and_labels_of_all_classes_are_found(monkeypatch):
         assert judge_all_classes(done, X, y, **given)[0].false[0].startswith("180 decisions of 180")
     monkeypatch.setattr(kind, "predict", lambda self, X: np.ones(60))
     assert any("labels of 60" in said for said in judge_all_classes(done, X, y, **given)[0].false)
+
+
+def of_probabilities(bias="free"):
+    X, y = sample()
+    y = np.where(np.arange(60) % 5 == 0, 2, y)
+    given = {"C": 2.0, "class_weight": {2: 3.0}, "sample_weight": np.arange(60.0) % 4}
+    solver = plugins.build("solver", "newton", {"loss": "logistic", "bias": bias})
+    done = fit(X, y, solver=solver, kernel=Linear(), multiclass="multinomial", stop=Gap(TOL), **given)
+    return done, X, y, given | {"tol": TOL, "bias": None if bias == "free" else bias}
+
+
+@pytest.mark.parametrize("bias", ["free", 1.0])
+@pytest.mark.parametrize("lie", [lambda c: {}, *LIES.values()], ids=["none", *LIES])
+def test_multinomial_logistic_regression_is_judged(lie, bias):
+    done, X, y, given = of_probabilities(bias)
+    (verdict,) = judge_multinomial(with_certificate(done, **lie(done.solutions[0].certificate)), X, y, **given)
+    assert bool(verdict.false) == bool(lie(done.solutions[0].certificate)), verdict.false
+    assert verdict.primal == pytest.approx(done.objective, rel=1e-12) and verdict.gap <= TOL
+
+
+def test_other_probabilities_are_found(monkeypatch):
+    done, X, y, given = of_probabilities()
+    kind, right = type(done.model), type(done.model).predict_proba
+    monkeypatch.setattr(kind, "predict_proba", lambda self, X: right(self, X)[:, [1, 0, 2]])
+    assert any("probabilities of 180" in said for said in judge_multinomial(done, X, y, **given)[0].false)
 
 
 @pytest.mark.parametrize("C", [1e-4, 1.0, 1e3])

@@ -61,7 +61,7 @@ def test_decisions_and_labels(kernel, untrained):
         np.testing.assert_allclose(X @ model.weights.T + model.intercept, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("multiclass", ["ovr", "crammer_singer"])
+@pytest.mark.parametrize("multiclass", ["ovr", "crammer_singer", "multinomial"])
 def test_the_file_keeps_it(multiclass, tmp_path):
     model = a_model(multiclass=multiclass)
     model.save(tmp_path / "a.model")

@@ -334,12 +334,15 @@ def test_without_onnx_the_command_says_what_to_install(alone, refused, monkeypat
     refused(["no.svmkit"], "export", "no.svmkit", "--onnx", "m.onnx")
 
 
-@pytest.mark.parametrize("kind", ["sigmoid", "isotonic"])
-@pytest.mark.parametrize("multiclass", ["two", "ovo", "ovr"])
+@pytest.mark.parametrize(
+    ("kind", "multiclass"),
+    [*((kind, way) for kind in ("sigmoid", "isotonic") for way in ("two", "ovo", "ovr")), (None, "multinomial")],
+)
 def test_probabilities_and_labels_are_ours(kind, multiclass, tmp_path):
     X, y = binary() if multiclass == "two" else (IRIS[0], NAMES[IRIS[1]])
     layout = "ovo" if multiclass == "two" else multiclass
-    model = trained(X, y, kernels.RBF(0.5), calibration=kind, multiclass=layout)
+    kernel = kernels.Linear() if multiclass == "multinomial" else kernels.RBF(0.5)
+    model = trained(X, y, kernel, calibration=kind, multiclass=layout)
     rows = np.random.default_rng(0).uniform(X.min(axis=0), X.max(axis=0), (300, X.shape[1]))
     onnx_export.write(model, tmp_path / "m.onnx")
     session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])

@@ -164,7 +164,8 @@ def test_regression_outliers_and_several_outputs(language, dtype, tmp_path):
 def test_probabilities_of_sigmoids(language, dtype, tmp_path):
     two = calibrated(*binary())
     three = calibrated(IRIS[0], NAMES[IRIS[1]], multiclass="ovr")
-    for model in (two, three):
+    all_classes = SVMClassifier(multiclass="multinomial").fit(IRIS[0], NAMES[IRIS[1]]).model_
+    for model in (two, three, all_classes):
         X = rows_within(model, 500)
         _, _, found = run(model, X, tmp_path, language, dtype, "probability")
         np.testing.assert_allclose(found, model.predict_proba(X), atol=1e-4 if dtype == "float32" else 1e-9)

@@ -10,7 +10,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.problems import CrammerSinger
-from svmkit.problems.risks import crammer_singer as module
+from svmkit.problems.risks.joint import all_classes as module
 
 LONG = np.longdouble
 

@@ -174,6 +174,11 @@ def test_linear_svr(loss):
     assert own(verdict) == pytest.approx(0.5 * size + 0.7 * float(W @ losses), rel=1e-9) and verdict.gap <= 1e-6
 
 
+def with_l1(machine):
+    """The machine with an l1 penalty, as the release of scikit-learn says it."""
+    return machine.set_params(**({"l1_ratio": 1.0} if "deprecated" in str(machine.penalty) else {"penalty": "l1"}))
+
+
 @pytest.mark.parametrize("solver", ["lbfgs", "newton-cholesky", "liblinear", "saga"])
 @pytest.mark.parametrize("ratio", [0.0, 0.5, 1.0])
 def test_logistic_regression(solver, ratio):
@@ -192,6 +197,34 @@ def test_logistic_regression(solver, ratio):
     losses = HINGES["log_loss"](1.0 - (2 * Y - 1) * machine.decision_function(X))
     P = size + 0.8 * float((M / (2.0 * counts))[Y] @ losses)
     assert own(verdict) == pytest.approx(P, rel=1e-9) and verdict.gap <= 1e-6
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("solver", ["lbfgs", "newton-cholesky", "saga"])
+def test_multinomial_logistic_regression(solver, intercept):
+    """P by the definition, the optimum by what a tight fit reaches, and a loose fit's distance from it."""
+    given = {"C": 0.8, "solver": solver, "fit_intercept": intercept, "class_weight": "balanced", "random_state": 0}
+    machine = LogisticRegression(tol=1e-10, max_iter=100_000, **given).fit(X3, THREE, sample_weight=W)
+    verdict = certify(machine, X3, THREE, sample_weight=W)
+
+    def objective(machine):
+        h = machine.decision_function(X3)
+        h = h - h.max(axis=1, keepdims=True)
+        losses = np.log(np.exp(h).sum(axis=1)) - h[np.arange(M), THREE]
+        counts = np.bincount(THREE, W)
+        return 0.5 * np.square(machine.coef_).sum() + 0.8 * float((W.sum() / (3.0 * counts))[THREE] * W @ losses)
+
+    assert own(verdict) == pytest.approx(objective(machine), rel=1e-9) and verdict.gap <= 1e-6
+    assert verdict.dual <= objective(machine) * (1.0 + 1e-12)
+    loose = LogisticRegression(tol=1e-10, max_iter=2 if solver != "saga" else 1, **given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loose.fit(X3, THREE, sample_weight=W)
+    judged = certify(loose, X3, THREE, sample_weight=W, tol=1e-9)
+    true = (objective(loose) - objective(machine)) / objective(loose)
+    assert true > 1e-6 and judged.gap == pytest.approx(true, rel=1e-3, abs=1e-8)
+    polished = judged.polished.predict_proba(X3)
+    np.testing.assert_allclose(polished, machine.predict_proba(X3), atol=1e-3)
 
 
 @pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
@@ -340,7 +373,7 @@ def test_an_indefinite_kernel_has_no_bound():
     ("machine", "says"),
     [
         (LogisticRegression(C=np.inf).fit(X, Y), "without a penalty"),
-        (LogisticRegression().fit(X3, THREE), "multinomial"),
+        (with_l1(LogisticRegression(C=0.1, solver="saga", max_iter=5)).fit(X3, THREE), "multinomial"),
         (SGDClassifier(loss="perceptron").fit(X, Y), "loss=perceptron of SGDClassifier has no certificate"),
         (SGDClassifier(penalty=None).fit(X, Y), "without a penalty"),
         (SVC(), "SVC is not fitted"),

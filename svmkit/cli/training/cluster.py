@@ -24,6 +24,7 @@ from svmkit.scoring.metric import Metric
 from svmkit.scoring.quantities import QuantityMetric
 from svmkit.solver.selection import defaults
 from svmkit.tasks import task_named
+from svmkit.tasks.classification import LOSSES_OF_ALL
 from svmkit.training.settings import Method
 from svmkit.training.train import fit_prepared
 
@@ -68,8 +69,8 @@ def _method(options: TrainOptions) -> Method:
         what = "a stream is read here" if options.is_stream else f"--task {options.task} trains here"
         raise InputError(f"{what}: leave --scheduler out")
     refuse(options, NOT_OF_A_CLUSTER)
-    if options.multiclass == "crammer_singer":
-        raise InputError("--multiclass crammer_singer is not available on a cluster; there are: ovo, ovr")
+    if options.multiclass in LOSSES_OF_ALL:
+        raise InputError(f"--multiclass {options.multiclass} is not available on a cluster; there are: ovo, ovr")
     method = TrainOptions(**vars(options) | {"solver": SOLVER if options.solver == "auto" else options.solver}).method()
     if method.solver.name != SOLVER:
         raise InputError(f"solver {method.solver.name} needs all rows in one place: with --scheduler, take {SOLVER}")

@@ -19,6 +19,7 @@ from svmkit.model.calibration import require_kind
 from svmkit.scoring.ranks import require_any_metric
 from svmkit.solver.selection import by_name
 from svmkit.tasks import TASKS, task_named
+from svmkit.tasks.classification import LOSSES_OF_ALL
 from svmkit.training.settings import Settings, resolve
 
 OBJECTIVE = ("C", "nu", "epsilon")
@@ -87,7 +88,7 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
 
     modes = values("multiclass", "ovo", lambda _, value: str(value))
     axes = {
-        "kernel": values("kernel", "linear" if "crammer_singer" in modes else default_kernel, _kernel),
+        "kernel": values("kernel", "linear" if set(modes) & set(LOSSES_OF_ALL) else default_kernel, _kernel),
         "gamma": values("gamma", None, lambda _, value: value),
         "C": values("C", 1.0, fields.positive),
         "nu": values("nu", None, fields.positive),

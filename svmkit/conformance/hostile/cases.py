@@ -113,12 +113,13 @@ def matrix(kind: str) -> Data:
     return Data(MATRICES[kind](np.exp(-0.5 * np.square(X[:, None] - X[None]).sum(axis=2))), y)
 
 
-def three(offset: float = 0.0) -> Data:
-    """Three classes with text for labels, the third one small."""
+def three(offset: float = 0.0, scale: Any = 1.0, spread: float | None = None) -> Data:
+    """Three classes with text for labels, the third one small; weights go over `spread` powers of 10 on both sides."""
     X, y, _ = clouds(70)
     names = np.where(y > 0, "a", "b")
     names[:10] = "c, too"
-    return Data(X + offset, names)
+    powers = None if spread is None else 10.0 ** np.random.default_rng(1).uniform(-spread, spread, y.size)
+    return Data(X * scale + offset, names, powers)
 
 
 def aim(change: Callable[[np.ndarray, np.ndarray], np.ndarray], **weighted: Any) -> Data:
@@ -343,6 +344,18 @@ GROUPS |= {
     "Crammer-Singer": [
         _as("Crammer-Singer", case, multiclass="crammer_singer")
         for case in (*_THREE, replace(_BY_NAME["three classes"], name="three classes, C=1e8", C=1e8))
+    ],
+    "multinomial": [
+        _as("multinomial", case, multiclass="multinomial")
+        for case in (
+            *_THREE,
+            replace(_BY_NAME["three classes"], name="three classes, C=1e8", C=1e8),
+            replace(_BY_NAME["three classes"], name="three classes, C=1e-6", C=1e-6),
+            Case("three classes, X * 1e160", partial(three, scale=1e160)),
+            Case("three classes, columns of 1e-8, 1 and 1e8", partial(three, scale=[1e-8, 1.0, 1e8])),
+            Case("three classes, weights 1e-12 to 1e12", partial(three, spread=12.0)),
+            Case("three classes, weights 1e-300 to 1e300", partial(three, spread=300.0)),
+        )
     ],
     "calibration": [
         _as(kind, case, calibration=kind)

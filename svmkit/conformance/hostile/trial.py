@@ -19,18 +19,20 @@ from svmkit.conformance.hostile.cases import CASES, Case, Data, clouds
 from svmkit.conformance.judging.claims import Verdict
 from svmkit.conformance.judging.definitions import Values
 from svmkit.conformance.judging.judge import judge_fit, judge_one_class, judge_regression
-from svmkit.conformance.judging.kinds import false_probabilities, judge_all_classes, judge_nu
+from svmkit.conformance.judging.kinds import false_probabilities, judge_all_classes, judge_multinomial, judge_nu
 from svmkit.errors import SvmkitError
 from svmkit.kernels.functions import Kernel, Linear, Precomputed
 from svmkit.model.exchange import liblinear, libsvm
 from svmkit.model.exchange.reading import read_text_model
 from svmkit.model.model import SVMModel
+from svmkit.problems.base import FREE
 from svmkit.problems.nu_dual import NuQP
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds
+from svmkit.tasks.classification import LOSSES_OF_ALL
 from svmkit.training.train import fit
 
 TOL, LIMIT, GRACE = 1e-3, 1.0, 1.0  # seconds: the limit, and how much later a solve may end
@@ -71,13 +73,15 @@ def _losses(case: Case, name: str) -> list[str]:
         return ["squared_hinge"] if solver.problem is SimplexQP else []
     meant = (
         (case.linear or not is_linear)
-        and (is_linear or options.get("multiclass") != "crammer_singer")
+        and (is_linear or options.get("multiclass") not in LOSSES_OF_ALL)
         and ("nu" not in options or (NuQP in solver.further and name != "auto"))  # which is one of these
         and (case.task != "regress" or solver.regression_for(kernel) is not None)
         and (solver.certified or not (case.text or {"multiclass", "calibration"} & set(options)))  # not of the solver
     )
     if not meant:
         return []
+    if options.get("multiclass") == "multinomial":
+        return ["logistic"] if "logistic" in solver.loss_names("classify") else []
     names = solver.loss_names("regress" if case.task == "regress" else "classify")
     return names if case.every_loss else names[:1]
 
@@ -150,6 +154,10 @@ def _judge_fit(trial: Trial, solver: Solver, kernel: Kernel, data: Data, began: 
         return [verdict] if verdict else []
     if options.get("multiclass") == "crammer_singer":
         return judge_all_classes(done, X, y, **given, **classes)
+    if options.get("multiclass") == "multinomial":
+        bias = None if getattr(solver, "bias", 1.0) == FREE else 1.0
+        trial.objective = f"multinomial, bias {bias}"
+        return judge_multinomial(done, X, y, bias=bias, **given, **classes)
     false = list[str]()
     if done.model.calibration is not None:
         false = false_probabilities(done, X)

@@ -95,6 +95,70 @@ def judge_all_classes(
     return [verdict]
 
 
+def judge_multinomial(
+    fit: Fit,
+    X: Any,
+    y: Any,
+    *,
+    bias: float | None,
+    C: float,
+    class_weight: Any = None,
+    sample_weight: Any = None,
+    tol: float | None = None,
+) -> list[Verdict]:
+    """Return the verdict on multinomial logistic regression of more than two classes, and on its probabilities.
+
+    D is that of probabilities, as the point of the fit and its decisions give them; those of free biases are brought to
+    the sums of their classes by scaling classes and samples in turn (Deming, Stephan 1940).
+
+    Parameters
+    ----------
+    bias
+        The value of the column of the bias, 0 for none; None where the biases are free.
+    fit, X, y, C, class_weight, sample_weight, tol
+        As for `judge_fit`.
+    """
+    y, model, solution = np.asarray(y), fit.model, fit.solutions[0]
+    classes, codes = np.unique(y, return_inverse=True)
+    cost, values = costs(y, C, class_weight, sample_weight), Values("linear", {}, X)
+    W, b = model.coef.astype(Exact) @ np.asarray(model.vectors).astype(Exact), model.intercept.astype(Exact)
+    h = values.X @ W[:, values.columns].T + b
+    size = np.abs(values.X) @ np.abs(W[:, values.columns]).T + np.abs(b)
+    rows = np.flatnonzero(cost > 0)
+    own, C_i, at = np.eye(len(classes), dtype=Exact)[codes[rows]], cost[rows], values.X[rows]
+    level = h - h.max(axis=1, keepdims=True)
+    chances = np.exp(level) / np.exp(level).sum(axis=1, keepdims=True)
+    loss = np.log(np.exp(level).sum(axis=1)) - (level * np.eye(len(classes), dtype=Exact)[codes]).sum(axis=1)
+    of_bias = b @ b / Exact(bias) ** 2 if bias else Exact(0)
+    P = ((W * W).sum() + of_bias) / 2 + C_i @ loss[rows]
+
+    def prove(p: np.ndarray) -> np.longdouble:
+        """D of probabilities (m, k)."""
+        p = np.clip(np.where(np.isfinite(p), p, 0), np.finfo(Exact).tiny, 1)
+        p /= p.sum(axis=1, keepdims=True)
+        for _ in range(200 if bias is None else 0):
+            p *= (C_i @ own) / (C_i @ p)
+            p /= p.sum(axis=1, keepdims=True)
+        off = C_i[:, None] * (own - p)
+        square = np.square(off.T @ at).sum() + (Exact(bias or 0) ** 2) * np.square(off.sum(axis=0)).sum()
+        D = -square / 2 - C_i @ (p * np.log(p)).sum(axis=1)
+        reach = np.abs(b).max() + np.abs(level).max()  # of biases, where sums could not be brought to those asked for
+        return D - np.abs(off.sum(axis=0)).sum() * reach if bias is None else D
+
+    points = [own - solution.point.astype(Exact) / C_i[:, None]] if solution.point.shape == own.shape else []
+    with np.errstate(all="ignore"):
+        verdict = Verdict.measure(P, max(prove(p) for p in (chances[rows], own, *points)))
+    free = ROUNDING * float(size[rows].max(axis=1) @ C_i / max(P, Exact(1e-300)))
+    compare_numbers(verdict, solution.certificate, solution.status, tol, free)
+    reach = DECISION * np.maximum(1, np.abs(h)) + ROUNDING * size
+    if (off := np.abs(model.decision_function(X) - h) > reach).any():
+        verdict.false.append(f"{off.sum()} decisions of {off.size}")
+    if (off := np.abs(model.predict_proba(X) - chances) > 2 * reach.max(axis=1)[:, None]).any():
+        verdict.false.append(f"{off.sum()} probabilities of {off.size}")
+    verdict.false.extend(false_probabilities(fit, X))
+    return [verdict]
+
+
 def judge_ranking(
     fit: Fit, X: Any, y: Any, groups: Any = None, observed: Any = None, *, C: float, loss: str, tol: float | None = None
 ) -> Verdict:

@@ -111,8 +111,9 @@ def write(model: SVMModel, path: str | os.PathLike) -> Written:
             "--libsvm, or train it one-versus-rest"
         )
     plain = without_scaling(model)
-    classifiers: tuple[str, ...] = (CRAMMER_SINGER,) if model.has_class_scores and model.is_joint else MACHINES
-    if model.about.get("calibration") == OWN:
+    is_joint = model.has_class_scores and model.is_joint
+    classifiers: tuple[str, ...] = (CRAMMER_SINGER,) if is_joint else MACHINES
+    if model.about.get("calibration") == OWN and not is_joint:
         classifiers = LOGISTIC
     kind = type_of(model, "solver_type", classifiers, SVR_TYPES, (ONE_CLASS,))
     notes = untrained_notes(model, "LIBLINEAR takes 0 for their decision")
@@ -124,7 +125,7 @@ def write(model: SVMModel, path: str | os.PathLike) -> Written:
         order = slice(None, None, -1 if len(labels) == 2 else 1)  # one w speaks for LIBLINEAR's first class
         lines += ["label " + " ".join(map(str, labels[order]))]
     if model.calibration is not None and kind not in LOGISTIC:
-        notes += ["LIBLINEAR has probabilities of logistic regression only: the calibration is left out"]
+        notes += ["LIBLINEAR has probabilities of binary logistic regression only: the calibration is left out"]
     biased = kind != ONE_CLASS and bool(intercept.any())
     lines += [f"nr_feature {w.shape[1]}", f"bias {1.0 if biased else -1.0}"]
     lines += [f"rho {texts(0.0 - intercept)}"] if kind == ONE_CLASS else []

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.model.calibration import Isotonic, Sigmoid
-from svmkit.model.machines import DIGITS
+from svmkit.model.machines import DIGITS, LogProbabilities
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import pair_classes
 from svmkit.model.onnx.graph import Graph
@@ -18,7 +18,8 @@ def probability(graph: Graph, model: SVMModel, decision: str) -> None:
     k, n_columns = len(model.classes), len(model.intercept)
     wide = graph.node("Cast", decision, to=graph.onnx.TensorProto.DOUBLE)
     wide = graph.node("Reshape", wide, graph.constant([-1, n_columns], np.int64))
-    positive = _positive(graph, model.calibration, wide, logs=model.has_class_scores)
+    is_known = isinstance(model.machine, LogProbabilities)
+    positive = wide if is_known else _positive(graph, model.calibration, wide, logs=model.has_class_scores)
     trained = np.zeros(n_columns, dtype=np.bool_)
     trained[model.trained_pairs] = True
     if not trained.all():

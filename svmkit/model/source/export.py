@@ -114,7 +114,7 @@ def _require_source(model: SVMModel) -> None:
     if model.calibration is not None and (is_pairwise(model) or not isinstance(model.calibration, Sigmoid)):
         raise InputError(
             "source code has probabilities of sigmoid calibrations only, of two classes or one against the rest "
-            f"(--multiclass ovr): {other}"
+            f"(--multiclass ovr), and of multinomial logistic regression: {other}"
         )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from svmkit.kernels.forms import Argument, Form
 from svmkit.model.calibration import Sigmoid
+from svmkit.model.machines import LogProbabilities
 from svmkit.model.model import SVMModel
 from svmkit.model.source.numbers import Numbers, is_pairwise
 
@@ -164,6 +165,12 @@ def _probability(model: SVMModel) -> str:
     start = f"  REAL h[{n}];\n  @decision(x, h);"
     if model.has_one_function:
         return f"{start}\n  INT k = 0;\n  out[1] = {positive};\n  out[0] = 1.0 - out[1];"
+    if isinstance(model.machine, LogProbabilities):
+        return f"""{start}
+  REAL top = h[0], sum = 0.0;
+  for (INT k = 1; k < {n}; k++) if (h[k] > top) top = h[k];
+  for (INT k = 0; k < {n}; k++) {{ out[k] = EXP(h[k] - top); sum += out[k]; }}
+  for (INT k = 0; k < {n}; k++) out[k] = out[k] / sum;"""
     each = f"{start}\n  REAL sum = 0.0;\n  for (INT k = 0; k < {n}; k++) {{ out[k] = {positive}; sum += out[k]; }}"
     if model.outputs:
         return each.replace("REAL sum = 0.0;\n  ", "").replace(" sum += out[k];", "")

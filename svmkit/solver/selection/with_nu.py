@@ -69,6 +69,8 @@ class WithNu(Solver):
     def crammer_singer(self) -> Solver | None:
         raise InputError("nu is for two classes at a time (ovo or ovr) and for regression")
 
+    multinomial = crammer_singer
+
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Any:
         return self.inner.init(problem, start, draws)
 

@@ -1,0 +1,1 @@
+"""Linear risks of all classes at once, in which each class has a weight vector."""
