@@ -127,7 +127,7 @@ def judge_multinomial(
     rows = np.flatnonzero(cost > 0)
     own, C_i, at = np.eye(len(classes), dtype=Exact)[codes[rows]], cost[rows], values.X[rows]
     level = h - h.max(axis=1, keepdims=True)
-    chances = np.exp(level) / np.exp(level).sum(axis=1, keepdims=True)
+    shares = np.exp(level) / np.exp(level).sum(axis=1, keepdims=True)
     loss = np.log(np.exp(level).sum(axis=1)) - (level * np.eye(len(classes), dtype=Exact)[codes]).sum(axis=1)
     of_bias = b @ b / Exact(bias) ** 2 if bias else Exact(0)
     P = ((W * W).sum() + of_bias) / 2 + C_i @ loss[rows]
@@ -147,13 +147,13 @@ def judge_multinomial(
 
     points = [own - solution.point.astype(Exact) / C_i[:, None]] if solution.point.shape == own.shape else []
     with np.errstate(all="ignore"):
-        verdict = Verdict.measure(P, max(prove(p) for p in (chances[rows], own, *points)))
+        verdict = Verdict.measure(P, max(prove(p) for p in (shares[rows], own, *points)))
     free = ROUNDING * float(size[rows].max(axis=1) @ C_i / max(P, Exact(1e-300)))
     compare_numbers(verdict, solution.certificate, solution.status, tol, free)
     reach = DECISION * np.maximum(1, np.abs(h)) + ROUNDING * size
     if (off := np.abs(model.decision_function(X) - h) > reach).any():
         verdict.false.append(f"{off.sum()} decisions of {off.size}")
-    if (off := np.abs(model.predict_proba(X) - chances) > 2 * reach.max(axis=1)[:, None]).any():
+    if (off := np.abs(model.predict_proba(X) - shares) > 2 * reach.max(axis=1)[:, None]).any():
         verdict.false.append(f"{off.sum()} probabilities of {off.size}")
     verdict.false.extend(false_probabilities(fit, X))
     return [verdict]
