@@ -19,7 +19,7 @@ from svmkit import tracking
 from svmkit.compare.cells.store import FAILED, names
 from svmkit.compare.metrics import BASE, SCORES
 from svmkit.compare.plan import advice
-from svmkit.compare.plan.entries import OBJECTIVE, OPTIONS
+from svmkit.compare.plan.entries import OBJECTIVE, OPTIONS, PENALTY
 from svmkit.compare.plan.sets import Sets, prepare
 from svmkit.compare.plan.spec import Cell
 from svmkit.data.classes import answers
@@ -260,7 +260,7 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
     solver, fitted, method = trained.solver, trained.fitted, _method(cell)
     kernel, settings, data = fitted.model.kernel, cell.settings, sets.train
     about = method.task.about(method, method.settings.C)
-    given = {key: settings["data"].get(key) for key in OPTIONS if key not in OBJECTIVE}
+    given = {key: settings["data"].get(key) for key in OPTIONS if key not in (*OBJECTIVE, *PENALTY)}
     params = tracking.params(
         solver,
         kernel,

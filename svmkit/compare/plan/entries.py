@@ -23,7 +23,8 @@ from svmkit.tasks.classification import LOSSES_OF_ALL
 from svmkit.training.settings import Settings, resolve
 
 OBJECTIVE = ("C", "nu", "epsilon")
-OPTIONS = (*OBJECTIVE, "multiclass", "class_weight", "impute", "scale", "memory", "device")
+PENALTY = ("penalty", "l1_ratio")
+OPTIONS = (*OBJECTIVE, *PENALTY, "multiclass", "class_weight", "impute", "scale", "memory", "device")
 """The options of training that a set has, by their names in `Settings`."""
 OF_SOLVERS = ("sampler", "calibrate", "loss")
 """The options that a solver has, or else its set."""
@@ -87,8 +88,9 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
         return [None if value is default is None else read(f"{where}.{key}", value) for value in listed]
 
     modes = values("multiclass", "ovo", lambda _, value: str(value))
+    is_linear = bool(set(modes) & set(LOSSES_OF_ALL)) or common.get("penalty", "l2") != "l2"
     axes = {
-        "kernel": values("kernel", "linear" if set(modes) & set(LOSSES_OF_ALL) else default_kernel, _kernel),
+        "kernel": values("kernel", "linear" if is_linear else default_kernel, _kernel),
         "gamma": values("gamma", None, lambda _, value: value),
         "C": values("C", 1.0, fields.positive),
         "nu": values("nu", None, fields.positive),
@@ -192,6 +194,8 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
     by_name.sampler(entry.get("sampler"))
     if "solvers" in entry:
         entry["solvers"] = [str(name) for name in fields.as_list(entry["solvers"])]
+    if "l1_ratio" in entry:
+        entry["l1_ratio"] = fields.number(f"{where}.l1_ratio", entry["l1_ratio"])
     if "n_features" in entry:
         fields.count(f"{where}.n_features", entry["n_features"])
     first_rows(where, entry)
