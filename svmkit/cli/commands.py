@@ -178,6 +178,7 @@ def evaluate(options: Options) -> None:
     option("decision", bool, False, "Margins, tab-separated, instead of labels; of quantities the same."),
     option("cost", str, None, "Labels by the threshold of least cost, as fn=50,fp=1, out of the folds of --calibrate."),
     option("sets", bool, False, "Sets of classes, or both ends of intervals, as CSV, of a model that has them."),
+    option("alpha", float, None, "Share of the rows that --sets may miss; default that of training."),
     option("proba", bool, False, "Probabilities of the classes, tab-separated, of a model that has them."),
     option("keep", list[str], [], "COL,...: columns of DATA to write before the predictions, such as an ID, as CSV."),
     option("append", bool, False, "Write all columns of DATA before the predictions, as CSV."),
@@ -192,6 +193,8 @@ def predict(options: Options) -> None:
     ways = [options.sets, options.cost is not None, options.decision or options.proba]
     if sum(ways) > 1:
         raise InputError("give --decision, --proba, --sets or --cost, one of them")
+    if options.alpha is not None and not options.sets:
+        raise InputError("--alpha is the share of the rows that sets may miss: give --sets, too")
     if options.sets:
         from svmkit.cli.evaluating.sets import predict_sets
 

@@ -49,7 +49,7 @@ def show(options: Options) -> None:
             *(
                 (_WORDS.get(key) or _text(key.replace("_", " ")), _text(value))
                 for key, value in about["about"].items()
-                if key != "minimised"  # in the solver's words elsewhere
+                if key not in ("minimised", "row_keys")  # in the solver's words elsewhere; no words
             ),
         ]
     )

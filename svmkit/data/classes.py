@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from svmkit.data.dataset import CLASSIFY, MULTILABEL, RANK, REGRESS, Dataset
+from svmkit.data.prepare.dates import days, order_of
 from svmkit.data.prepare.encoding import LAST
 from svmkit.data.prepare.labels import encode_labels, is_single, quantity
 from svmkit.errors import InputError
 
+MANY_DATES = 20  # dates up to which a label of dates is one of classes
+MANY_TEXTS = 50  # texts up to which a label is one of classes however few rows share one
 FEW_TEXTS = 0.1  # share of the rows up to which texts among numbers are taken for mistakes
 
 
@@ -92,7 +95,13 @@ def answers(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
 def _require_repeated(y: np.ndarray, what: str) -> None:
     """Refuse texts that differ in nearly all rows: names and keys are no classes."""
     values, counts = np.unique(y, return_counts=True)
-    if is_single(counts):
+    if y.dtype.kind == "U" and len(values) > MANY_DATES and order_of(values.tolist(), counts.tolist()):
+        raise InputError(
+            f"{what} holds dates ({len(values):,} in {len(y):,} rows), which are no classes: choose a label with "
+            "--label COL, give --task regress for days since 1970-01-01 as the target, or --task classify if each date "
+            "is a class"
+        )
+    if is_single(counts) or (y.dtype.kind in "US" and len(values) > max(MANY_TEXTS, len(y) // 3)):
         single = int((counts == 1).sum())
         texts = [row for row, value in enumerate(y.tolist()) if not _is_number(value)]
         if 0 < len(texts) <= FEW_TEXTS * len(y):
@@ -102,9 +111,26 @@ def _require_repeated(y: np.ndarray, what: str) -> None:
                 "give --task classify"
             )
         raise InputError(
-            f"{what} has {len(values):,} values in {len(y):,} rows, and {single:,} of them in one row only: choose a "
-            "label with --label COL, or give --task classify if each value is a class"
+            f"{what} has {len(values):,} values in {len(y):,} rows, and {single:,} of them in one row only, too many for "
+            "classes: choose a label with --label COL, or give --task classify if each value is a class"
         )
+
+
+def _days_of(y: np.ndarray, what: str) -> np.ndarray | None:
+    """Return labels that are dates in days since 1970-01-01; None if they are none."""
+    values, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    orders = order_of(values.tolist(), counts.tolist())
+    if not orders:
+        return None
+    found = [[days(text, order) for text in values.tolist()] for order in orders]
+    if any(day is None for day in found[0]):
+        return None
+    if any(other != found[0] for other in found[1:]):
+        raise InputError(
+            f"{what} holds dates such as {str(values[0])!r}, of which the day may be either number: write them as "
+            "2024-12-31"
+        )
+    return np.array(found[0], dtype=np.float64)[codes]
 
 
 def targets_of(data: Dataset, noun: str = "regression") -> np.ndarray:
@@ -114,6 +140,8 @@ def targets_of(data: Dataset, noun: str = "regression") -> np.ndarray:
     if data.y is None:
         raise InputError(f"{data.name} has no labels to compare predictions with: svmkit predict needs none")
     y = data.y
+    if y.dtype.kind == "U" and (dates := _days_of(y, _label_of(data))) is not None:
+        return dates
     if y.dtype.kind not in "biuf":
         texts = [row for row, value in enumerate(y.tolist()) if not _is_number(value)]
         few = 0 < len(texts) <= FEW_TEXTS * len(y)

@@ -17,7 +17,7 @@ import numpy as np
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import Features, as_features, is_sparse, pad_or_refuse_columns
 from svmkit.errors import InputError, meant
-from svmkit.estimators.other_names import OTHER_NAMES
+from svmkit.estimators.other_names import OTHER_NAMES, answer
 from svmkit.problems.certificate import is_rounding
 from svmkit.solver.solution import Status
 from svmkit.training.result import Fit
@@ -46,7 +46,7 @@ def options_by_name(first: str) -> Callable[[type[T]], type[T]]:
                 raise TypeError(f"options are given by name: {name}({first}={value})")
             for key in sorted(options.keys() - set(known)):
                 if key in OTHER_NAMES:
-                    raise TypeError(f"{name} has no option {key!r}: {OTHER_NAMES[key]}")
+                    raise TypeError(f"{name} has no option {key!r}: {answer(key, options[key])}")
                 close = meant(key, known)
                 own = "" if close else f'; a solver\'s own options: solver_options={{"{key}": ...}}'
                 raise TypeError(f"{name} has no option {key!r}{close}{own}")

@@ -9,12 +9,12 @@ from svmkit import plugins
 from svmkit.errors import InputError
 
 OTHER_NAMES = {
-    "alpha": "the weight of the losses is C = 1 / (alpha * n_samples)",
+    "alpha": "the weight of the losses is C = 1 / ({value} * n_samples)",
     "break_ties": "predict follows the decisions of all classes already: leave it out",
-    "cache_size": "write memory='200MB'",
-    "cachesize": "write memory='200MB'",
+    "cache_size": "write memory='{value}MB'",
+    "cachesize": "write memory='{value}MB'",
     "class_weights": "write class_weight={label: weight, ...}",
-    "cost": "write C=1.0",
+    "cost": "write C={value}",
     "cross": "cross-validation is svmkit.tune.search, or C='cv'",
     "dual": "the solver decides: 'dcd' works on the dual problem, 'newton' on the primal one, 'auto' chooses",
     "early_stopping": "give time_limit=60, max_iter=..., or stop=...",
@@ -26,10 +26,17 @@ OTHER_NAMES = {
     "n_jobs": "write n_threads=2",
     "probability": "write calibration='sigmoid' for predict_proba",
     "shrinking": "it is an option of solver 'smo': SVMClassifier('smo', solver_options={'shrinking': False})",
-    "tolerance": "write tol=1e-3",
+    "tolerance": "write tol={value}",
     "validation_fraction": "give fit(..., validation=(X, y))",
 }
-"""What to write, by the name elsewhere."""
+"""What to write, by the name elsewhere; {value} stands for what was given."""
+
+
+def answer(name: str, value: Any) -> str:
+    """Return what to write here instead of an option of others, with the value that was given for it."""
+    if name == "n_jobs" and value in (None, -1):
+        return "all threads are taken anyway: leave it out, or write n_threads=2"
+    return OTHER_NAMES[name].format_map({"value": value}) if "{value}" in OTHER_NAMES[name] else OTHER_NAMES[name]
 
 
 def require_own_options(solver: Any, options: Any) -> None:
@@ -47,4 +54,4 @@ def require_own_options(solver: Any, options: Any) -> None:
     known = plugins.options(plugins.load("solver", solver))
     for key in options:
         if key in OTHER_NAMES and key not in known:
-            raise InputError(f"solver_options: {key!r} is none of solver {solver}: {OTHER_NAMES[key]}")
+            raise InputError(f"solver_options: {key!r} is none of solver {solver}: {answer(key, options[key])}")

@@ -103,7 +103,7 @@ def find_change(
     Raises
     ------
     InputError
-        The model predicts quantities or several labels, `fix` names no column, or `to` no label.
+        The model predicts quantities or several labels, `fix` names no column or all of them, or `to` no label.
 
     References
     ----------
@@ -114,7 +114,10 @@ def find_change(
         raise InputError(
             "a change of the label needs a model of classes or outliers: a quantity has no label to change"
         )
-    search = _Search(model, players, _dense(x)[0], _dense(background), frozenset(map(players.number, fix)), to)
+    fixed = frozenset(map(players.number, fix))
+    if len(fixed) == len(players.names):
+        raise InputError("all columns are fixed: leave one free that may change")
+    search = _Search(model, players, _dense(x)[0], _dense(background), fixed, to)
     return search.run(few)
 
 

@@ -360,6 +360,8 @@ def stop_rules(
         Budgets of iterations, passes over the training set, seconds in the loop, and support vectors.
     """
     rules: Criterion | Stop = parse_stop(stop) if isinstance(stop, str) else (stop or Gap(tol))
+    if max_iter == -1:
+        raise InputError("max_iter=-1, no limit in SVC, is max_iter=None here, which is the default")
     for kind, limit in ((Iterations, max_iter), (Epochs, max_epochs), (Seconds, time_limit), (Support, max_support)):
         if limit is not None:
             rules = rules | kind(limit)

@@ -20,6 +20,7 @@ LEVELS = 12  # of colour
 LEAST = 0.5  # per cent that the colours span
 BELOW = (2.0, 0.5)  # per cent below the best at which lines are drawn: a plateau has one colour
 LINES = 8  # in one picture; of more settings only the best at each place is drawn
+CHARACTERS = 100  # of a line of the legend
 STAR: dict[str, Any] = {"color": "crimson", "markeredgecolor": "white", "markersize": 17, "zorder": 5}  # the best
 WIDE = 20.0  # ratio of the largest to the smallest value above which an axis is logarithmic
 
@@ -47,6 +48,18 @@ def axes_of(candidates: Sequence[Candidate]) -> list[str]:
     # one that only some kernels have is no axis
     values = {name: {value(c, name) for c in candidates} for name in names}
     return [name for name in names if len(values[name]) > 1 and None not in values[name]]
+
+
+def name_kernels(candidates: Sequence[Candidate]) -> str:
+    """Return the kernels that were tried, each with its gamma where that is not searched."""
+    named = dict[str, None]()
+    for c in candidates:
+        rule = c.kernel.params.get("gamma")
+        shown = rule if isinstance(rule, str) or rule is None else f"{rule:.4g}"
+        is_fixed = shown is not None and "gamma" not in c.params
+        named[f"{c.kernel.name} (gamma={shown})" if is_fixed else c.kernel.name] = None
+    *first, last = sorted(named)
+    return f"{', '.join(first)} and {last} kernels" if first else f"{last} kernel"
 
 
 def value(candidate: Candidate, name: str) -> float | None:
@@ -148,7 +161,9 @@ def _lines(axes: Any, tried: Sequence[Candidate], name: str, metric: Metric) -> 
     axes.plot(to_x(value(best, name)), scale * best.mean_score, "*", label=_name(tried, [name], metric), **STAR)
     axes.set_ylabel(f"{_title(metric)}\n(bars: standard deviation over the folds)")
     axes.grid(alpha=0.3)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, frameon=False)
+    widest = max(len(text) for text in axes.get_legend_handles_labels()[1])
+    columns = min(3, max(1, CHARACTERS // (widest + 6)))
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=columns, frameon=False)
 
 
 def _axis(axes: Any, tried: Sequence[Candidate], name: str, k: int) -> Callable[[Any], float]:

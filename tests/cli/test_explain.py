@@ -109,3 +109,23 @@ def test_bad_calls(train, refused):
     refused(["rbf, laplacian, linear, poly", "not sigmoid"], "explain", "s.model", "clouds.svm")
     people("people.csv")
     refused(["people.csv"], "explain", "m.model", "people.csv")
+
+
+def test_rows_are_those_of_the_file_where_some_were_skipped(train, svmkit, explain):
+    train(people("people.csv"), "--label", "answer", "--out", "m.model")
+    lines = Path("people.csv").read_text().splitlines()
+    Path("bad.csv").write_text("\n".join([lines[0], "unknown," + lines[1].split(",", 1)[1], *lines[1:]]) + "\n")
+    assert "--on-error skip" in svmkit("explain", "m.model", "bad.csv").err
+    whole, skipped = explain("m.model", "people.csv", "--rows", "2"), ("m.model", "bad.csv", "--on-error", "skip")
+    found = explain(*skipped, "--rows", "3", "--background", "people.csv")
+    assert found["rows"][0]["row"] == 3 and found["rows"][0]["cells"] == whole["rows"][0]["cells"]
+    assert [row["row"] for row in explain(*skipped)["rows"]] == [2, 3, 4, 5, 6]
+    done = svmkit("explain", *skipped, "--rows", "1-2")
+    assert done.code == 0 and "1 of the rows of --rows were skipped: 1" in done.err and "row 2:" in done.out
+    assert "every one of these rows was skipped" in svmkit("explain", *skipped, "--rows", "1").err
+
+
+def test_what_fixed_columns_leave_is_said(train, svmkit):
+    train(people("people.csv"), "--label", "answer", "--scale", "standard", "--out", "m.model")
+    found = svmkit("explain", "m.model", "people.csv", "--rows", "1", "--flip", "--fix", "age,city,score")
+    assert found.code == 2 and "all columns are fixed: leave one free" in found.err

@@ -169,3 +169,14 @@ def test_intervals():
     values = rng.normal(size=400)
     low, high = bootstrap(lambda drawn: {"mean": float(drawn @ values / drawn.sum())}, 400, 0)["mean"]
     assert high - low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
+
+
+def test_the_share_of_training_rows_is_counted(train, svmkit):
+    train(table("a.csv", 60, 0), "--label", "answer", "--out", "m.svmkit")
+    known, new = Path("a.csv").read_text().splitlines(), Path(table("b.csv", 150, 1)).read_text().splitlines()
+    Path("mixed.csv").write_text("\n".join(known[:51] + new[1:]) + "\n")
+    found = svmkit("report", "m.svmkit", "mixed.csv", "--json").json
+    assert found["lineage"]["share_of_training_rows"] == 0.25 and found["lineage"]["rows_compared"] == 200
+    assert any(
+        line.startswith("25% of these rows are rows that the model was trained on:") for line in found["cautions"]
+    )

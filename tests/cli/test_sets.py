@@ -79,3 +79,13 @@ def test_ways_in_which_sets_are_not_written(svmkit, refused, options, words):
     assert not Path("s.parquet").exists() and not Path("-").exists()
     lines = svmkit("predict", "m.model", "iris", "--sets", "--out", "-").out.splitlines()
     assert len(lines) == 150 and not Path("-").exists()
+
+
+def test_sets_of_another_alpha(svmkit):
+    svmkit("train", "iris", "--conformal", 0.2, "--out", "m.model", "--no-track")
+    found = svmkit("predict", "m.model", "iris", "--sets", "--alpha", 0.1, "--json").json
+    model, data = SVMModel.load("m.model"), load("iris")
+    sizes = [len(labels) for labels in found["sets"]]
+    assert found["alpha"] == 0.1 and sizes == model.predict_sets(data.X, alpha=0.1).sum(axis=1).tolist()
+    assert "give --sets, too" in svmkit("predict", "m.model", "iris", "--alpha", 0.1).err
+    assert "must be a number in (0, 1)" in svmkit("predict", "m.model", "iris", "--sets", "--alpha", 2).err

@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
+from support.problems import write
 
 from svmkit.data import Encoding, Reading, load
+from svmkit.data.classes import with_task
 from svmkit.data.formats.cells import amount, unit
 from svmkit.data.survey import survey
 from svmkit.data.tables import alone
@@ -164,3 +166,28 @@ def test_a_column_that_decides_is_named():
     assert {column["roc_auc"] for column in about} == {None} and about[0]["rank_correlation"] < 0.3
     frame.iloc[:100].assign(leak=frame["label"]).to_csv("t.csv", index=False)
     assert notes(label="label") == []  # too few rows to say so
+
+
+def days_table(name, dates):
+    rows = [f"{k % 7},{k % 5},{date}" for k, date in enumerate(dates)]
+    return write(name, "\n".join(["a,b,day", *rows]) + "\n")
+
+
+def test_dates_are_no_classes_and_may_be_targets():
+    dates = np.datetime64("2020-01-01") + np.arange(300) // 4
+    data = load(days_table("days.csv", dates), reading=Reading(label="day"))
+    with pytest.raises(InputError, match=r"holds dates \(75 in 300 rows\), which are no classes.*--task regress"):
+        with_task(data, None)
+    assert with_task(data, "classify").y.dtype.kind == "U"
+    np.testing.assert_array_equal(with_task(data, "regress").y, dates.astype(np.int64))
+    few = load(days_table("few.csv", dates[:40]), reading=Reading(label="day"))
+    assert with_task(few, None).task == "classify"
+    either = [f"{day:02}/{month:02}/2020" for month in range(1, 13) for day in range(1, 13)]
+    with pytest.raises(InputError, match="of which the day may be either number"):
+        with_task(load(days_table("either.csv", either), reading=Reading(label="day")), "regress")
+
+
+def test_texts_that_are_shared_by_few_rows_are_no_classes():
+    data = load(days_table("names.csv", [f"name {k // 2}" for k in range(200)]), reading=Reading(label="day"))
+    with pytest.raises(InputError, match="100 values in 200 rows, and 0 of them in one row only, too many for classes"):
+        with_task(data, None)

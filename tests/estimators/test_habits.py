@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 
 from svmkit import SVMClassifier, SVMOneClass, SVMRegressor, plugins
 from svmkit.errors import InputError
-from svmkit.estimators.other_names import OTHER_NAMES
+from svmkit.estimators.other_names import OTHER_NAMES, answer
 
 X, Y = load_iris(return_X_y=True)
 
@@ -19,10 +19,19 @@ def test_an_option_of_others_is_answered_with_ours(estimator, name):
         return
     with pytest.raises(TypeError, match=name) as caught:
         estimator(**{name: 1})
-    assert OTHER_NAMES[name] in str(caught.value) and "\n" not in str(caught.value)
+    assert answer(name, 1) in str(caught.value) and "\n" not in str(caught.value)
     with pytest.raises(InputError, match=name) as caught:
         estimator(solver_options={name: 1})._settings()
-    assert OTHER_NAMES[name] in str(caught.value)
+    assert answer(name, 1) in str(caught.value)
+
+
+def test_answers_have_the_value_that_was_given():
+    with pytest.raises(TypeError, match="write memory='500MB'"):
+        SVMClassifier(cache_size=500)
+    with pytest.raises(TypeError, match="all threads are taken anyway"):
+        SVMRegressor(n_jobs=-1)
+    with pytest.raises(InputError, match="max_iter=-1, no limit in SVC, is max_iter=None here"):
+        SVMClassifier(max_iter=-1).fit(X, Y)
 
 
 def test_an_option_that_the_solver_has_is_its_own():

@@ -1,13 +1,14 @@
 """Pictures of a search: what is drawn over what, and files that cannot be."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from svmkit import plugins
 from svmkit.errors import InputError
-from svmkit.kernels.functions import RBF
+from svmkit.kernels.functions import RBF, Linear
 from svmkit.scoring.metric import Metric
 from svmkit.tune import Candidate, picture, plan
 
@@ -116,3 +117,10 @@ def test_a_candidate_that_is_not_the_best_is_the_chosen_one(drawn):
     *rest, worst = grid()
     (axes, _), _ = drawn([worst, *rest])
     assert axes.get_lines()[1].get_label().startswith("chosen: ")
+
+
+def test_kernels_are_named_with_a_gamma_that_is_not_searched():
+    searched, fixed = candidate({"C": 1.0, "gamma": 0.1}, 0.9), candidate({"C": 1.0}, 0.8, 0.05)
+    linear = replace(fixed, kernel=Linear(), gamma=None)
+    assert picture.name_kernels([searched]) == "rbf kernel"
+    assert picture.name_kernels([fixed, linear]) == "linear and rbf (gamma=0.05) kernels"

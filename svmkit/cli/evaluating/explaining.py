@@ -35,10 +35,11 @@ def perform(options: Any) -> None:
     if options.background is not None:
         background = load_for(model, Options(**vars(options) | {"data": options.background}), labelled=False)
     model = model.widened(max(data.n_features, background.n_features))
-    numbers = parse_rows(options.rows, data.n_samples)
+    numbers = parse_rows(options.rows, data.n_samples if data.kept is None else len(data.kept))
+    places, numbers = _places_of(numbers, data, options.rows)
     given: dict[str, Any] = {"seed": options.seed, "n_threads": options.threads}
     explanation = model.explain(
-        data.X[numbers], background.X, n_background=options.backgrounds, nodes=options.nodes, **given
+        data.X[places], background.X, n_background=options.backgrounds, nodes=options.nodes, **given
     )
     at = None if options.of is None else explanation.number(options.of)
     result = describe(explanation, numbers, data, background, options, at)
@@ -71,6 +72,21 @@ def parse_rows(text: str | None, n: int) -> np.ndarray:
             raise InputError(f"--rows {part.strip()}: the data have the rows 1 to {n:,}")
         numbers += range(first - 1, last)
     return np.array(numbers)
+
+
+def _places_of(numbers: np.ndarray, data: Dataset, text: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return where rows of the file, counted from 0, stand among the rows that could be read, and which these are."""
+    if data.kept is None:
+        return numbers, numbers
+    if text is None:  # the first few that there are
+        numbers = np.flatnonzero(data.kept)[:FEW]
+    known = numbers[data.kept[numbers]]
+    if not len(known):
+        raise InputError(f"--rows {text}: every one of these rows was skipped: mend their cells, or give other rows")
+    if text not in (None, "all") and len(known) < len(numbers):
+        skipped = ", ".join(str(number + 1) for number in numbers[~data.kept[numbers]][:FEW])
+        note(f"{len(numbers) - len(known):,} of the rows of --rows were skipped: {skipped}")
+    return np.cumsum(data.kept)[known] - 1, known
 
 
 def describe(
@@ -214,7 +230,7 @@ def _row_lines(explanation: Explanation, r: int, row: dict[str, Any], options: A
     if row.get("vectors"):
         lines += ["  " + line for line in _vector_lines(explanation, order, row["vectors"])]
     if "change" in row:
-        lines += ["  " + line for line in _change_lines(row["change"], options.top)]
+        lines += ["  " + line for line in _change_lines(row["change"], options)]
     return lines
 
 
@@ -229,10 +245,13 @@ def _vector_lines(explanation: Explanation, order: np.ndarray, vectors: list[dic
     return align(lines, left=[0])
 
 
-def _change_lines(change: dict[str, Any] | None, top: int) -> list[str]:
+def _change_lines(change: dict[str, Any] | None, options: Any) -> list[str]:
     """Return lines of the nearest change."""
+    top = options.top
     if change is None:
-        return ["no change was found: no row of the background and no support vector has another label"]
+        label = "another label" if options.to is None else f"the label {options.to}"
+        given = ", given the values that --fix keeps," if options.fix else ""
+        return [f"no change was found: no row of the background and no support vector{given} has {label}"]
     proved = f"; none within {change['bound']:.3g}" if change["bound"] else ""
     lines = [f"{change['after']} instead, at a distance of {change['distance']:.3g}{proved}:"]
     cells = [[f"  {name}", cell_text(old), "->", cell_text(new, 12)] for name, (old, new) in change["cells"].items()]

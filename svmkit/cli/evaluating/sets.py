@@ -31,13 +31,14 @@ def predict_sets(options: Any) -> None:
     _require_possible(options)
     model = load_model(options.model, options.tracking_uri)
     rows = load_for(model, options, labelled=False)
-    sets = model.widened(rows.n_features).predict_sets(rows.X, n_threads=options.threads)
+    sets = model.widened(rows.n_features).predict_sets(rows.X, alpha=options.alpha, n_threads=options.threads)
     if sets.dtype == np.bool_:
         named, lines = "sets", [model.classes[held].tolist() for held in sets]
     else:
         named, lines = "intervals", sets.reshape(len(sets), -1).tolist()
     if options.json:
-        alpha = model.conformal.alpha if model.conformal is not None else None
+        assert model.conformal is not None
+        alpha = model.conformal.alpha if options.alpha is None else options.alpha
         emit({"model": options.model, "data": rows.name, "n": rows.n_samples, named: lines, "alpha": alpha})
         if options.out is None:
             return

@@ -49,9 +49,9 @@ def tube(method: Method) -> dict[str, float]:
 
 
 def origin(options: TrainOptions, method: Method, sets: Sets) -> dict[str, Any]:
-    """Return params, data_sha256 and git_commit (where they are known) and svmkit_version of a trained model."""
+    """Return params, data_sha256, row_keys and git_commit (where they are known) and svmkit_version of a model."""
     params = {key: value for key, value in run_params(options, method, sets.train).items() if key not in _ELSEWHERE}
-    known = {"params": params, "data_sha256": sets.sha256, "git_commit": git_commit()}
+    known = {"params": params, "data_sha256": sets.sha256, "row_keys": sets.row_keys, "git_commit": git_commit()}
     return {key: value for key, value in known.items() if value is not None} | {"svmkit_version": __version__}
 
 

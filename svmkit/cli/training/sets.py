@@ -13,6 +13,7 @@ from svmkit.cli.training.train_options import TrainOptions
 from svmkit.data import Dataset, Gathered, Storage, load
 from svmkit.data.classes import with_labels_like, with_task
 from svmkit.data.groups import add_groups, require_columns, split_groups
+from svmkit.data.overlap import sketch_rows
 from svmkit.data.prepare import scaling
 from svmkit.data.prepare.encoding import LAST
 from svmkit.data.prepare.features import is_sparse
@@ -37,6 +38,7 @@ class Sets:
     n_samples: int
     n_features: int
     sha256: str | None = None  # checksum of the contents of `train`; None if it is unknown or no model is kept
+    row_keys: str | None = None  # by which rows of it are known again, likewise
 
 
 def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
@@ -77,7 +79,8 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
     for line in filter(None, (None if is_in_notes else label, *train.notes)):
         note(f"{train.name}: {line}")
     sha256 = train.fingerprint() if options.is_kept else None
-    return Sets(train, test, train.n_samples, train.n_features, sha256)
+    row_keys = sketch_rows(train.X) if options.is_kept and not is_mapped(train.X) else None
+    return Sets(train, test, train.n_samples, train.n_features, sha256, row_keys)
 
 
 def _storage(options: TrainOptions, is_linear: bool) -> Storage:

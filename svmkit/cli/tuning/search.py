@@ -248,7 +248,8 @@ class TuneJob:
             )
 
     def _caption(self) -> str:
-        return f"{self.sets.train.name}: {self.method.solver.name}, {self.method.kernel.name} kernel, {self.cv} folds"
+        kernels = picture.name_kernels(self.result.candidates)
+        return f"{self.sets.train.name}: {self.method.solver.name}, {kernels}, {self.cv} folds"
 
     def _params(self) -> dict[str, Any]:
         """Return the parameters of the search, without those that are searched."""

@@ -371,6 +371,6 @@ def _convert(table: Table, position: int, series: Any, convert: Any, what: str) 
     if wrong.any():
         problem = f"holds text, but must hold {what}"
         remedy = "mend that cell, or drop the row"
-        remedy += "" if table.is_in_memory else " (evaluate and predict: --on-error skip)"
+        remedy += "" if table.is_in_memory else " (where a model is used: --on-error skip)"
         raise table.refusal(int(np.argmax(wrong)), position, problem, remedy)
     return np.array(values, dtype=np.float64)[codes]

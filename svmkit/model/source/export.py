@@ -132,7 +132,8 @@ def _about(model: SVMModel, dtype: str, error: float, numbers: Numbers) -> list[
     encoding, n = model.encoding, len(model.intercept)
     named = encoding.feature_names if encoding and encoding.header else [f"x{j + 1}" for j in range(model.n_features)]
     lines = [f"Written by svmkit {__version__}: kernel {_plain(model.kernel)}, {model.vectors.shape[0]} vectors.", ""]
-    lines += [f"decision(x, out): {n} number{'s' if n > 1 else ''}. predict(x"]
+    what = f"SVMModel.decision_function: {_meaning(model)}"
+    lines += [f"decision(x, out): {n} number{'s' if n > 1 else ''}, as {what}.", "predict(x"]
     if model.outputs:
         lines[-1] += f", out): {n} numbers, of {', '.join(map(_plain, model.outputs))}."
     elif model.regresses:
@@ -148,6 +149,15 @@ def _about(model: SVMModel, dtype: str, error: float, numbers: Numbers) -> list[
         for j, (name, a, b) in enumerate(zip(named, numbers.low.tolist(), numbers.high.tolist(), strict=True))
     ]
     return [*lines, f"{holes}."]
+
+
+def _meaning(model: SVMModel) -> str:
+    """Return what the decisions are of."""
+    if model.outputs or model.regresses:
+        return "one of each output" if model.outputs else "the prediction"
+    if model.has_one_function:
+        return "above 0 for index 1"
+    return "one of each pair of classes a < b, above 0 for a" if is_pairwise(model) else "one of each class"
 
 
 def _file(language: Language, about: list[str], parts: list[str], names: list[str]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from svmkit.cli.evaluating.reporting.quality import Measure, measure, measure_sets
 from svmkit.cli.evaluating.reporting.reasons import give_reasons
 from svmkit.data import Dataset
+from svmkit.data.overlap import measure_overlap
 from svmkit.scoring.evaluations.base import Evaluation
 from svmkit.scoring.evaluations.doubt import UNFINISHED
 from svmkit.tasks import task_named
@@ -123,13 +124,17 @@ def _lineage(about: dict[str, Any], data: Dataset) -> dict[str, Any]:
 
     import svmkit
 
-    own = data.fingerprint()
+    own, keys = data.fingerprint(), about.get("row_keys")
+    known = measure_overlap(data.X, keys) if isinstance(keys, str) else None
+    same = own == about["data_sha256"] if about.get("data_sha256") else None
     return {
         "training_data": about.get("data"),
         "training_sha256": about.get("data_sha256"),
         "evaluated_data": data.name,
         "evaluated_sha256": own,
-        "same_rows": own == about["data_sha256"] if about.get("data_sha256") else None,
+        "same_rows": same,
+        "share_of_training_rows": 1.0 if same else known and known.share,
+        "rows_compared": data.n_samples if same else known and known.n_rows,
         "trained_by": about.get("svmkit_version"),
         "git_commit": about.get("git_commit"),
         "seed": about.get("seed"),
@@ -161,6 +166,10 @@ def _share(gap: float) -> str:
     return f"{100.0 * gap:.2g} %"
 
 
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
+
+
 def _doubts(
     result: dict[str, Any], measures: list[Measure], lineage: dict[str, Any], certificate: dict[str, Any]
 ) -> list[str]:
@@ -169,6 +178,13 @@ def _doubts(
     if lineage["same_rows"]:
         said.append(
             "These are the rows that the model was trained on: on new rows it is likely worse. Report on other rows."
+        )
+    elif share := lineage["share_of_training_rows"]:
+        by, n = lineage["rows_compared"], result["n_test"]
+        counted = "" if by == n else f" (counted on {by:,} of {n:,})"
+        said.append(
+            f"{_percent(share)} of these rows are rows that the model was trained on{counted}: on new rows it is "
+            "likely worse. Leave them out."
         )
     if result["n_test"] < FEW:
         said.append(f"There are only {result['n_test']} rows to judge by: the numbers are rough.")

@@ -49,7 +49,11 @@ def give_reasons(evaluated: Evaluation, model: Any, data: Dataset, seed: int, n_
         name = explanation.names[j]
         loss, deviation = losses["by_column"].get(name, (None, None))
         found["importance"].append({"column": name, "contribution": float(sizes[j]), "loss": loss, "error": deviation})
-    found["examples"] = [_describe(evaluated, explanation, k, kind, at) for k, (kind, at) in enumerate(picked.items())]
+    numbers = np.arange(data.n_samples) if data.kept is None else np.flatnonzero(data.kept)  # rows of the file
+    found["examples"] = [
+        _describe(evaluated, explanation, k, kind, at) | {"row": int(numbers[at]) + 1}
+        for k, (kind, at) in enumerate(picked.items())
+    ]
     return found | {"n_explained": int(n_rows), "n_shuffled": losses["rows"]}
 
 
@@ -129,7 +133,6 @@ def _describe(evaluated: Any, explanation: Any, k: int, kind: str, row: int) -> 
     probability = None if explanation.probability is None else float(explanation.probability[k])
     return {
         "kind": kind,
-        "row": row + 1,
         "truth": plain(truth),
         "predicted": plain(explanation.predicted[k]),
         "decision_for": explanation.functions[at],

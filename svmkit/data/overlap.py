@@ -1,0 +1,80 @@
+"""Which rows of a file a model was trained on: keys of some of the training rows, that a model file can keep."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from svmkit.data.prepare.features import is_sparse
+
+KEPT = 512  # keys in a sketch
+_CHUNK = 1 << 16  # rows whose keys are computed at once
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)  # of splitmix64's finaliser
+
+
+class Overlap(NamedTuple):
+    """The share of rows that are rows of training, and how many rows it was counted on."""
+
+    share: float
+    n_rows: int
+
+
+def sketch_rows(X: Any) -> str:
+    """Return the least `KEPT` keys of rows as text: all of few rows, a random sample of many.
+
+    Keys are hashes, so that the least ones are a sample of the distinct rows that depends on nothing else (a bottom-k
+    sketch: Cohen, Kaplan, Summarizing data using bottom-k sketches, PODC 2007). Labels do not count.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_features), before imputing and scaling
+    """
+    keys = np.unique(_row_keys(X))[:KEPT]
+    return base64.b64encode(keys.astype("<u8").tobytes()).decode()
+
+
+def measure_overlap(X: Any, sketch: str) -> Overlap | None:
+    """Return which share of the rows of X are rows of a sketch; None if no row can be judged by it.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_features)
+    sketch : str, what `sketch_rows` returned
+    """
+    known, keys = np.frombuffer(base64.b64decode(sketch), dtype="<u8"), _row_keys(X)
+    if len(known) == KEPT:  # greater keys were not kept
+        keys = keys[keys <= known[-1]]
+    return Overlap(float(np.isin(keys, known).mean()), len(keys)) if len(keys) else None
+
+
+def _row_keys(X: Any) -> np.ndarray:
+    """Return a hash of each row, uint64; zeros count in no way, so that sparse and dense rows have the same."""
+    parts = [_keys_of(X[at : at + _CHUNK]) for at in range(0, X.shape[0], _CHUNK)]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint64)
+
+
+def _keys_of(X: Any) -> np.ndarray:
+    columns = _mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    if not is_sparse(X):
+        sums = np.zeros(X.shape[0], dtype=np.uint64)
+        for j, column in enumerate(columns):
+            sums += _mix(_bits(X[:, j])) * column
+        return _mix(sums + _FIRST)
+    terms = _mix(_bits(X.data)) * columns[X.indices]
+    ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms, dtype=np.uint64)])
+    return _mix(ends[X.indptr[1:]] - ends[X.indptr[:-1]] + _FIRST)
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    """Return float64 numbers as integers: 0 for both zeros, one number for all NaN."""
+    plain = np.ascontiguousarray(values, dtype=np.float64) + 0.0
+    return np.where(np.isnan(plain), np.nan, plain).view(np.uint64)
+
+
+def _mix(numbers: np.ndarray) -> np.ndarray:
+    """Return the numbers with their bits mixed (splitmix64's finaliser); 0 stays 0."""
+    mixed = (numbers ^ (numbers >> np.uint64(30))) * _FIRST
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * _SECOND
+    return mixed ^ (mixed >> np.uint64(31))
