@@ -10,7 +10,7 @@ from mlflow.exceptions import MlflowException
 
 from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
-from svmkit_registry.packing import PROBA
+from svmkit_registry.packing import PROBA, SETS
 
 
 class Refused(MlflowException, InputError):
@@ -24,13 +24,18 @@ class Predictor:
         self.model = model
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> np.ndarray:
-        """Predict labels (n,), or probabilities (n, n_classes) where `params` is {"proba": True}; raise Refused for bad
-        input. A DataFrame that has all columns of the training table is taken by name, its text encoded as in training;
-        any other, an ndarray, a CSR matrix or a list is taken in order.
+        """Predict labels (n,), probabilities (n, n_classes) where `params` is {"proba": True}, or the sets of
+        `SVMModel.predict_sets` where it is {"sets": True}; raise Refused for bad input. A DataFrame that has all
+        columns of the training table is taken by name, its text encoded as in training; any other, an ndarray, a CSR
+        matrix or a list is taken in order.
         """
-        proba = bool((params or {}).get(PROBA))
+        wanted = params or {}
         try:
-            return self.model.predict_proba(model_input) if proba else self.model.predict(model_input)
+            if wanted.get(PROBA) and wanted.get(SETS):
+                raise InputError("give proba or sets, not both")
+            if wanted.get(SETS):
+                return self.model.predict_sets(model_input)
+            return self.model.predict_proba(model_input) if wanted.get(PROBA) else self.model.predict(model_input)
         except InputError as error:
             raise Refused.invalid_parameter_value(str(error)) from error
 

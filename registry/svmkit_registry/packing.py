@@ -18,6 +18,7 @@ from svmkit.tasks import task_named
 FILE = "model.svmkit"
 STORED = f"data/{FILE}"  # its place in the folder of mlflow
 PROBA = "proba"  # the parameter of a prediction that asks for probabilities
+SETS = "sets"  # the one that asks for sets that cover, of a model that has them
 WIDE = 1000  # number of columns from which a signature is one tensor
 EXAMPLE_ROWS = 5
 
@@ -61,6 +62,7 @@ def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
     - Any other model takes one tensor of the example's dtype, dense or scipy.sparse.csr_matrix.
 
     A classifier has the parameter `proba`, which asks for probabilities; one without a calibration refuses it.
+    A model with sets has the parameter `sets`, which asks for these.
     """
     from mlflow.models import ModelSignature, infer_signature
     from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema
@@ -71,9 +73,10 @@ def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
     if dense.dtype.kind != "f":
         dense = dense.astype(np.float64)
     inferred = infer_signature(dense, model.predict(dense))
-    if task_named(model.task).has_classes:
-        asked = ParamSchema([ParamSpec(PROBA, DataType.boolean, default=False)])
-        inferred = ModelSignature(inferred.inputs, inferred.outputs, asked)
+    asked = [name for name, has in ((PROBA, task_named(model.task).has_classes), (SETS, model.conformal)) if has]
+    if asked:
+        schema = ParamSchema([ParamSpec(name, DataType.boolean, default=False) for name in asked])
+        inferred = ModelSignature(inferred.inputs, inferred.outputs, schema)
     encoding = model.encoding
     if encoding is not None and not all(encoding.numeric):
         kinds = zip(encoding.columns, encoding.numeric, strict=True)

@@ -272,6 +272,8 @@ _MODEL = _panel(
          "decisions of five folds, and kept in the model."),
     _row("train", "conformal", float, None, "Share of new rows that sets may miss, as 0.1: predict --sets prints sets "
          "of classes, or intervals; a quarter of the rows is held out of training for it."),
+    _row("train", "conformal_folds", int, None, "Train on all rows, and once without each of so many folds, for the "
+         "sets of --conformal (CV+): at least 1 - 2 SHARE is guaranteed.", min=2),
     _row("train", "conformal_by", str, None, "class: the share holds of the rows of each class."),
     _row("train tune", "relevance", str, None, "learned: weights of the columns from the gradients of the model, where "
          "three folds find them better; tune learns them for its best candidate. Without --scale: standard, "

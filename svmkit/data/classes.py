@@ -111,8 +111,8 @@ def _require_repeated(y: np.ndarray, what: str) -> None:
                 "give --task classify"
             )
         raise InputError(
-            f"{what} has {len(values):,} values in {len(y):,} rows, and {single:,} of them in one row only, too many for "
-            "classes: choose a label with --label COL, or give --task classify if each value is a class"
+            f"{what} has {len(values):,} values in {len(y):,} rows, and {single:,} of them in one row only, too many "
+            "for classes: choose a label with --label COL, or give --task classify if each value is a class"
         )
 
 

@@ -79,6 +79,9 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         The share of new samples that sets may miss, in (0, 1): `predict_sets` exists then, and returns sets of
         classes that hold the label of at least 1 - conformal of them. A random quarter of the samples is held out of
         training for it.
+    conformal_folds : int, default=None
+        The folds of CV+: nothing is held out then, and so many models more make the sets, each trained without a fold.
+        Guaranteed is a share of 1 - 2 conformal (`svmkit.fit`).
     conformal_by : {"class"}, default=None
         Whether the share holds of the samples of each class: a quarter of each is held out then.
 
@@ -133,6 +136,7 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
     multiclass: str = "ovo"
     calibration: str | None = None
     conformal: float | None = None
+    conformal_folds: int | None = None
     conformal_by: str | None = None
     cv: Any = 5
     metric: Any = None

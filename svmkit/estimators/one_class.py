@@ -44,6 +44,9 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
     conformal : float, default=None
         The share of normal new samples that may be called outliers, in (0, 1): `predict_sets` exists then, and says
         which are. A random quarter of the samples is held out of training for it.
+    conformal_folds : int, default=None
+        The folds of CV+: nothing is held out then, and so many models more make the sets, each trained without a fold.
+        Guaranteed is a share of 1 - 2 conformal (`svmkit.fit`).
 
     Attributes
     ----------
@@ -124,6 +127,7 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
     device: str | None = None
     random_state: Any = 0
     conformal: float | None = None
+    conformal_folds: int | None = None
     verbose: int = 0
 
     def fit(self, X, y=None, sample_weight=None) -> SVMOneClass:

@@ -55,6 +55,9 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         The share of new samples that sets may miss, in (0, 1): `predict_sets` exists then, and returns
         intervals that hold the target of at least 1 - conformal of them. A random quarter of the samples is held out of
         training for it.
+    conformal_folds : int, default=None
+        The folds of CV+: nothing is held out then, and so many models more make the sets, each trained without a fold.
+        Guaranteed is a share of 1 - 2 conformal (`svmkit.fit`).
 
     Attributes
     ----------
@@ -108,6 +111,7 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
     random_state: Any = 0
     warm_start: bool = False
     conformal: float | None = None
+    conformal_folds: int | None = None
     cv: Any = 5
     metric: Any = None
     verbose: int = 0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,6 +64,33 @@ class Conformal:
         ends = np.cumsum([len(group) for group in groups], dtype=np.int64)
         return cls(alpha, by_class, np.concatenate([np.sort(group) for group in groups]), ends)
 
+    @property
+    def parts(self) -> dict[str, Any]:
+        """The models of folds by what their names in a file begin with: none here."""
+        return {}
+
+    def select(self, model: Any, sets: Any, X: Any, alpha: float | None, **options: Any) -> np.ndarray:
+        """Return the sets of rows.
+
+        Parameters
+        ----------
+        model, sets, X : SVMModel, Sets, Features
+            The model, how sets are made of its decisions, and the rows.
+        alpha : float or None
+            The share of the rows that sets may miss; None takes that of the training.
+        **options
+            Of `SVMModel.decision_function`.
+        """
+        return sets.select(model, model.decision_function(X, **options), self.radii(alpha))
+
+    def promise(self) -> float:
+        """Return the least probability with which a set of a new row holds its truth."""
+        return 1.0 - self.alpha
+
+    def widen(self, n_features: int) -> Conformal:
+        """Return the misfits for rows with more features, which change nothing."""
+        return self
+
     def radii(self, alpha: float | None = None) -> np.ndarray:
         """Return the largest misfit in a set, (n_groups,); inf where a group has too few rows for this alpha."""
         alpha = self.alpha if alpha is None else require_alpha(alpha)
@@ -81,14 +108,24 @@ class Conformal:
         return {"conformal.misfits": self.misfits, "conformal.ends": self.ends}
 
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Conformal | None:
-        """Return what a file with this header and these arrays keeps, None for none; raise ValueError, KeyError or
-        TypeError if it is damaged.
+    def from_file(
+        cls, header: dict[str, Any], arrays: dict[str, np.ndarray], models: tuple[Any, ...] = ()
+    ) -> Conformal | CrossConformal | None:
+        """Return what a file keeps, None for none; raise ValueError, KeyError or TypeError if it is damaged.
+
+        Parameters
+        ----------
+        header, arrays : dict
+            What the file holds.
+        models : tuple of SVMModel
+            The models of its folds.
         """
         about = header.get("conformal")
         if about is None:
             return None
         alpha, by_class = about["alpha"], about["by_class"]
+        if models:
+            return CrossConformal.from_file(about, arrays, models, header)
         misfits, ends = arrays["conformal.misfits"], arrays["conformal.ends"]
         if not isinstance(by_class, bool) or not isinstance(alpha, float) or not 0.0 < alpha < 1.0:
             raise ValueError("the share that its sets miss is not known")
@@ -100,3 +137,116 @@ class Conformal:
         if not np.isfinite(misfits).all() or any((np.diff(part) < 0.0).any() for part in np.split(misfits, ends[:-1])):
             raise ValueError("misfits of its sets are not finite, or not in order")
         return cls(alpha, by_class, misfits, ends)
+
+
+class HeldFold(NamedTuple):
+    """A fold of the training rows: decisions on new rows of the model of all others, and how badly its own rows fit.
+
+    Attributes
+    ----------
+    model : SVMModel
+        The model that was trained without the rows of the fold.
+    decision : ndarray
+        What it decides on new rows.
+    misfits : ndarray of shape (n,) or (n, n_outputs)
+        Those of the true answers of the fold's rows.
+    codes : ndarray of shape (n,)
+        The class of each of these rows where classes are covered each by themselves; else 0.
+    """
+
+    model: Any
+    decision: np.ndarray
+    misfits: np.ndarray
+    codes: np.ndarray
+
+
+@dataclass(frozen=True)
+class CrossConformal:
+    """The models of folds and the misfits of the rows that each had not seen, for sets that are made of all (CV+).
+
+    A new row is compared with each training row by the model that had seen neither of the two. The model itself is
+    trained on all rows. The sets hold the truth with a probability of at least 1 - 2 alpha less a term that vanishes
+    with the rows (Barber, Candes, Ramdas, Tibshirani: Predictive inference with the jackknife+. Annals of Statistics
+    49, 2021, theorem 4), and usually of about 1 - alpha.
+
+    Attributes
+    ----------
+    alpha, by_class : float, bool
+        As for `Conformal`.
+    models : tuple of SVMModel
+        The model of each fold, which was trained on the rows of all others.
+    misfits : ndarray of shape (n,) or (n, n_outputs), float64
+        Of the training rows, by the model of their fold.
+    folds, codes : ndarray of shape (n,), int64
+        The fold and the class of each row (0 unless `by_class`).
+    """
+
+    alpha: float
+    by_class: bool
+    models: tuple[Any, ...]
+    misfits: np.ndarray
+    folds: np.ndarray
+    codes: np.ndarray
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """The models of folds by what their names in a file begin with."""
+        return {f"conformal.{number}.": model for number, model in enumerate(self.models)}
+
+    def select(self, model: Any, sets: Any, X: Any, alpha: float | None, **options: Any) -> np.ndarray:
+        """Return the sets of rows.
+
+        Parameters
+        ----------
+        model, sets, X, alpha, **options
+            As for `Conformal.select`.
+        """
+        alpha, held = self.alpha if alpha is None else require_alpha(alpha), []
+        for number, of_fold in enumerate(self.models):
+            own = self.folds == number
+            decision = of_fold.decision_function(X, **options)
+            held.append(HeldFold(of_fold, decision, self.misfits[own], self.codes[own]))
+        return sets.compare(held, alpha, by_class=self.by_class)
+
+    def promise(self) -> float:
+        """Return the least probability with which a set of a new row holds its truth (theorem 4, the better bound)."""
+        n, k = int(np.bincount(self.codes).min()) if self.by_class else len(self.folds), len(self.models)
+        excess = min(2.0 * (1.0 - 1.0 / k) / (n / k + 1.0), (1.0 - k / n) / (k + 1.0))
+        return max(1.0 - 2.0 * self.alpha - excess, 0.0)
+
+    def widen(self, n_features: int) -> CrossConformal:
+        """Return it for rows with more features."""
+        return replace(self, models=tuple(model.widened(n_features) for model in self.models))
+
+    def header(self) -> dict[str, Any]:
+        """Return what a model file says in its header."""
+        return {"version": 4, "conformal": {"alpha": self.alpha, "by_class": self.by_class}}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays that a model file keeps, by name."""
+        return {"conformal.misfits": self.misfits, "conformal.folds": self.folds, "conformal.codes": self.codes}
+
+    @classmethod
+    def from_file(
+        cls, about: dict[str, Any], arrays: dict[str, np.ndarray], models: tuple[Any, ...], header: dict[str, Any]
+    ) -> CrossConformal:
+        """Return what a file keeps; raise ValueError, KeyError or TypeError if it is damaged.
+
+        Parameters
+        ----------
+        about, header : dict
+            What the header says of sets, and all of it.
+        arrays, models : dict, tuple of SVMModel
+            As for `Conformal.from_file`.
+        """
+        alpha, by_class = about["alpha"], about["by_class"]
+        misfits, folds, codes = (arrays[f"conformal.{name}"] for name in ("misfits", "folds", "codes"))
+        if not isinstance(by_class, bool) or not isinstance(alpha, float) or not 0.0 < alpha < 1.0:
+            raise ValueError("the share that its sets miss is not known")
+        n, n_outputs = len(misfits), len(header.get("outputs", ()))
+        if misfits.dtype != np.float64 or misfits.shape not in ((n,), (n, n_outputs)) or not np.isfinite(misfits).all():
+            raise ValueError("misfits of its sets are no finite numbers")
+        for what, most in ((folds, len(models)), (codes, len(header["classes"]) if by_class else 1)):
+            if what.shape != (n,) or what.dtype.kind != "i" or not n or what.min() < 0 or what.max() >= most:
+                raise ValueError("rows of its sets are in no fold or class")
+        return cls(alpha, by_class, models, misfits, folds, codes)

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import warnings
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from svmkit.model.one_vs_rest import MODES
 from svmkit.runtime import files
 from svmkit.tasks import TASKS, task_named
 
-FORMAT, VERSION = "svmkit", 3
+FORMAT, VERSION = "svmkit", 4
 EARLIEST = 1  # what a file says that earlier versions of svmkit can read
 CHECKSUM = "sha256"
 SPARSE, LARGEST = 4, 1 << 28  # coefficients are kept with their places if so few are not 0; at most so many in all
@@ -97,6 +98,12 @@ def checksum(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> str:
 
 def save_model(path: str | os.PathLike, parts: dict[str, Any]) -> None:
     """Write a model's attributes atomically; raise InputError if its kernel has no registered name or writing fails."""
+    arrays, header = _as_file(parts)
+    write(path, arrays, header, "model")
+
+
+def _as_file(parts: dict[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return the arrays and the header of a file of a model's attributes."""
     kernel, classes, vectors = (parts[name] for name in ("kernel", "classes", "vectors"))
     calibration: Calibration | None = parts["calibration"]
     preprocessing: Preprocessing = parts["preprocessing"]
@@ -136,14 +143,34 @@ def save_model(path: str | os.PathLike, parts: dict[str, Any]) -> None:
     if parts["conformal"] is not None:
         arrays |= parts["conformal"].arrays()
         header |= parts["conformal"].header()
-    write(path, arrays, header, "model")
+        held = {start: _as_file(vars(model)) for start, model in parts["conformal"].parts.items()}
+        arrays |= {start + name: array for start, (own, _) in held.items() for name, array in own.items()}
+        if held:
+            header["conformal"] |= {"models": [own for _, own in held.values()]}
+    return arrays, header
 
 
-def load_model(path: str | os.PathLike) -> dict[str, Any]:
-    """Read and validate a model that `save_model` wrote; return the attributes of an `SVMModel` by name. Raises
-    InputError: the file is not a model, it is damaged, or its kernel is not installed.
+def load_model(path: str | os.PathLike, make: Callable[..., Any]) -> dict[str, Any]:
+    """Read and validate a model that `save_model` wrote; return the attributes of an `SVMModel` by name.
+
+    Parameters
+    ----------
+    path : str or path
+    make : callable, what makes a model of its attributes: the models of folds are kept within a model
+
+    Raises
+    ------
+    InputError
+        The file is not a model, it is damaged, or its kernel is not installed.
     """
     arrays, header = read(path, "model")
+    return _attributes(path, arrays, header, make)
+
+
+def _attributes(
+    path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[str, Any], make: Callable[..., Any]
+) -> dict[str, Any]:
+    """Return the attributes of a model from what its file holds; as `load_model`."""
     try:
         kernel = header["kernel"]
         name = str(kernel["name"])
@@ -172,7 +199,7 @@ def load_model(path: str | os.PathLike) -> dict[str, Any]:
             "calibration": from_file(header, arrays, arrays["intercept"].size),
             "outputs": tuple(header.get("outputs", ())),
             "non_crossing": header.get("non_crossing", False),
-            "conformal": Conformal.from_file(header, arrays),
+            "conformal": Conformal.from_file(header, arrays, _fold_models(path, arrays, header, make)),
         }
         _require_valid(parts)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, MemoryError) as error:
@@ -180,6 +207,24 @@ def load_model(path: str | os.PathLike) -> dict[str, Any]:
     if parts["calibration"] is not None and (line := weighed_classes(parts["about"])):
         warnings.warn(f"{path}: {line}", SvmkitWarning, stacklevel=3)
     return parts
+
+
+def _fold_models(
+    path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[str, Any], make: Callable[..., Any]
+) -> tuple[Any, ...]:
+    """Return the models of folds within the file of a model; raise ValueError if they are not of its kind."""
+    headers = header.get("conformal", {}).get("models", [])
+    found = []
+    for number, own in enumerate(headers):
+        if not isinstance(own, dict) or "conformal" in own:
+            raise ValueError("a model of a fold is none")
+        start = f"conformal.{number}."
+        parts = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+        same = ("classes", "classes_dtype", "n_features", "task", "multiclass", "outputs", "calibration")
+        if any(own.get(name) != header.get(name) for name in same):
+            raise ValueError("a model of a fold is of another kind")
+        found.append(make(**_attributes(path, parts, own, make)))
+    return tuple(found)
 
 
 def _require_valid(parts: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.losses.base import Loss
 from svmkit.model import file
 from svmkit.model.calibration import Calibration, has_own_odds
-from svmkit.model.conformal import Conformal
+from svmkit.model.conformal import Conformal, CrossConformal
 from svmkit.model.machines import (
     ClassFunctions,
     ClassPairs,
@@ -103,8 +103,8 @@ class SVMModel:
         (n_outputs,), and predictions have a column for each. None where there is one prediction a row.
     non_crossing : bool, default=False
         Whether `predict` sorts the outputs of each row, so that no quantile lies above a later one.
-    conformal : Conformal, default=None
-        The misfits of held-out rows, of which `predict_sets` makes sets.
+    conformal : Conformal or CrossConformal, default=None
+        The misfits of held-out rows, and the models of folds perhaps, of which `predict_sets` makes sets.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class SVMModel:
     calibration: Calibration | None = None
     outputs: tuple[str, ...] = ()
     non_crossing: bool = False
-    conformal: Conformal | None = None
+    conformal: Conformal | CrossConformal | None = None
 
     def __repr__(self) -> str:
         """Return what the model is in a few lines, whatever the number of its vectors."""
@@ -279,7 +279,8 @@ class SVMModel:
             raise InputError(f"a model of {self.n_features} features cannot be used for {n_features}")
         vectors = pad_or_refuse_columns(self.vectors, n_features, pad=True)
         steps = self.preprocessing.widen(n_features)
-        return replace(self, vectors=vectors, preprocessing=steps, n_features=n_features)
+        conformal = None if self.conformal is None else self.conformal.widen(n_features)
+        return replace(self, vectors=vectors, preprocessing=steps, n_features=n_features, conformal=conformal)
 
     def decision_function(self, X, *, n_threads: int | None = None, device: str | None = None) -> np.ndarray:
         """Compute the decisions, at margins of -1 and +1; in regression the predictions.
@@ -434,8 +435,8 @@ class SVMModel:
                 "the model has no sets: train it with a share of rows that they may miss (conformal=0.1, or svmkit "
                 "train --conformal 0.1)"
             )
-        radii = self.conformal.radii(alpha)
-        return sets.select(self, self.decision_function(X, n_threads=n_threads, device=device), radii)
+        rows = self._check(X) if self.conformal.parts else X  # the models of folds know no columns of a table
+        return self.conformal.select(self, sets, rows, alpha, n_threads=n_threads, device=device)
 
     def predict_for_cost(
         self, X, *, fn: float, fp: float, n_threads: int | None = None, device: str | None = None
@@ -706,7 +707,7 @@ class SVMModel:
         InputError
             The file is not a model, it is damaged, or its kernel is not installed.
         """
-        return cls(**file.load_model(path))
+        return cls(**file.load_model(path, cls))
 
     @classmethod
     def from_sklearn(cls, estimator: Any) -> SVMModel:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -195,7 +196,9 @@ class Task(ABC):
         if model.conformal is None or self.sets is None:
             return None
         sets = model.predict_sets(test.X, n_threads=n_threads)
-        return self.sets.cover(model, sets, test.truth, model.conformal.alpha)
+        alpha, promise = model.conformal.alpha, model.conformal.promise()
+        cover = self.sets.cover(model, sets, test.truth, alpha)
+        return cover if promise == 1.0 - alpha else replace(cover, promise=promise)
 
     def outputs(self, answers: Answers, method: Any) -> tuple[Output, ...]:
         """Return what each output of a model learns; none where the answers are one column, and the loss is one.

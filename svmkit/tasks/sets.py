@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from svmkit.scoring.scores import places
+
+SLACK = 1e-9  # of a rank, which rounding may put just above a whole number
+VALUES = 1 << 22  # ends of intervals that are sorted at a time
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,8 @@ class Cover:
         The coverage of each class; None where there are none.
     what : str
         What the size counts, in words.
+    promise : float or None
+        The share that is guaranteed, if that is less than 1 - alpha.
     """
 
     alpha: float
@@ -32,11 +39,13 @@ class Cover:
     size: float
     by_class: dict[str, float] | None
     what: str
+    promise: float | None = None
 
     def result(self) -> dict[str, Any]:
         """Return the values of `svmkit evaluate --json` under the key `sets`."""
         return {
             "alpha": self.alpha,
+            "guaranteed": 1.0 - self.alpha if self.promise is None else self.promise,
             "coverage": self.coverage,
             "mean_size": self.size,
             "coverage_by_class": self.by_class,
@@ -44,7 +53,10 @@ class Cover:
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the rows of a report."""
-        said = [("coverage", f"{self.coverage:.2%} of the rows ({1.0 - self.alpha:.0%} promised)")]
+        promised = f"{1.0 - self.alpha:.0%} promised"
+        if self.promise is not None:
+            promised = f"{1.0 - self.alpha:.0%} asked for, {math.floor(100.0 * self.promise)}% guaranteed"
+        said = [("coverage", f"{self.coverage:.2%} of the rows ({promised})")]
         if self.by_class:
             worst = min(self.by_class, key=self.by_class.__getitem__)
             said[0] = said[0][0], f"{said[0][1]}, least of class {worst}: {self.by_class[worst]:.2%}"
@@ -83,6 +95,20 @@ class Sets(ABC):
         -------
         ndarray of shape (n, n_classes), bool; of quantities (n, 2) or (n, n_outputs, 2), float64
             Which classes are in the set, or both ends of an interval.
+        """
+
+    @abstractmethod
+    def compare(self, held: Sequence[Any], alpha: float, *, by_class: bool) -> np.ndarray:
+        """Return the sets of CV+: of the answers that fit no worse than all but a share of the rows of the folds.
+
+        Parameters
+        ----------
+        held : sequence of HeldFold
+            The folds, with decisions of their models on the new rows.
+        alpha : float
+            The share of the rows that sets may miss.
+        by_class : bool
+            Whether a class is compared with its own rows.
         """
 
     @abstractmethod
@@ -125,6 +151,9 @@ class ClassSets(Sets):
     def select(self, model: Any, decision: np.ndarray, radii: np.ndarray) -> np.ndarray:
         return self._misfits(model, decision) <= radii
 
+    def compare(self, held: Sequence[Any], alpha: float, *, by_class: bool) -> np.ndarray:
+        return _count_worse(held, [self._misfits(fold.model, fold.decision) for fold in held], alpha, by_class)
+
     def cover(self, model: Any, sets: np.ndarray, truth: np.ndarray, alpha: float) -> Cover:
         place, is_class = places(truth, model.classes)
         held = sets[np.arange(len(sets)), place] & is_class
@@ -145,6 +174,10 @@ class OutlierSets(Sets):
 
     def select(self, model: Any, decision: np.ndarray, radii: np.ndarray) -> np.ndarray:
         fits = -decision <= radii[0]
+        return np.stack([~fits, fits], axis=1)
+
+    def compare(self, held: Sequence[Any], alpha: float, *, by_class: bool) -> np.ndarray:
+        fits = _count_worse(held, [-fold.decision[:, None] for fold in held], alpha, by_class)[:, 0]
         return np.stack([~fits, fits], axis=1)
 
     def cover(self, model: Any, sets: np.ndarray, truth: np.ndarray, alpha: float) -> Cover:
@@ -176,6 +209,48 @@ class IntervalSets(Sets):
         middle = 0.5 * (low + high)  # a negative radius may leave nothing between the ends
         return np.stack([np.minimum(low - radius, middle), np.maximum(high + radius, middle)], axis=-1)
 
+    def compare(self, held: Sequence[Any], alpha: float, *, by_class: bool) -> np.ndarray:
+        ends = [[each.reshape(len(each), -1) for each in self._ends(fold.model, fold.decision)] for fold in held]
+        misfits = [fold.misfits.reshape(len(fold.misfits), -1) for fold in held]
+        n, n_rows, n_outputs = sum(map(len, misfits)), *ends[0][0].shape
+        rank = math.ceil((n + 1) * (1.0 - alpha) - SLACK)
+        found = np.empty((n_rows, n_outputs, 2))
+        if rank > n:
+            found[:] = -np.inf, np.inf
+        step = max(1, VALUES // n)
+        for at in range(0, n_rows if rank <= n else 0, step):
+            rows = slice(at, at + step)
+            for k in range(n_outputs):
+                pairs = list(zip(ends, misfits, strict=True))
+                low = np.concatenate([end[0][rows, k, None] - fit[:, k] for end, fit in pairs], axis=1)
+                high = np.concatenate([end[1][rows, k, None] + fit[:, k] for end, fit in pairs], axis=1)
+                found[rows, k, 0] = np.partition(low, n - rank, axis=1)[:, n - rank]
+                found[rows, k, 1] = np.partition(high, rank - 1, axis=1)[:, rank - 1]
+        crossed = found[..., 0] > found[..., 1]  # negative misfits of levels may leave nothing between the ends
+        found[crossed] = found[crossed].mean(axis=1, keepdims=True)
+        return found if held[0].misfits.ndim == 2 else found[:, 0]
+
     def cover(self, model: Any, sets: np.ndarray, truth: np.ndarray, alpha: float) -> Cover:
         held = (sets[..., 0] <= truth) & (truth <= sets[..., 1])
         return Cover(alpha, float(held.mean()), float((sets[..., 1] - sets[..., 0]).mean()), None, self.what)
+
+
+def _count_worse(held: Sequence[Any], fits: list[np.ndarray], alpha: float, by_class: bool) -> np.ndarray:
+    """Return which answers are in the sets, bool (n_rows, n_answers): those that fit no worse than more than a share
+    alpha of n + 1 rows, the new one among them.
+
+    Parameters
+    ----------
+    held, alpha, by_class : as for `Sets.compare`
+    fits : list of ndarray of shape (n_rows, n_answers), the misfits of the answers by the model of each fold
+    """
+    n_rows, n_answers = fits[0].shape
+    kept = np.empty((n_rows, n_answers), dtype=np.bool_)
+    for answer in range(n_answers):
+        worse, n = np.zeros(n_rows, dtype=np.int64), 0
+        for fold, fit in zip(held, fits, strict=True):
+            own = np.sort(fold.misfits[fold.codes == answer] if by_class else fold.misfits)
+            worse += len(own) - np.searchsorted(own, fit[:, answer])
+            n += len(own)
+        kept[:, answer] = worse + 1 > alpha * (n + 1) + SLACK
+    return kept

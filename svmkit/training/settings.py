@@ -37,6 +37,9 @@ CHOSEN = "cv"  # in place of C, gamma or epsilon: the value that cross-validatio
 RELEVANCES = ("learned",)
 
 
+MOST_FOLDS = 100  # of CV+
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """All that a training needs to know besides the data, whoever asks for it; `svmkit.fit` says more of each field.
@@ -71,6 +74,7 @@ class Settings:
     calibration: str | None = None
     conformal: float | None = None  # the share of rows that sets may miss
     conformal_by: str | None = None  # "class": of the rows of each class
+    conformal_folds: int | None = None  # folds of CV+; None holds a quarter of the rows out
     stop: Criterion | Stop | None = None  # None is a gap of 1e-3
     sampler: str | Sampler | None = None
     seed: int = 0
@@ -97,6 +101,14 @@ class Settings:
             raise InputError(f"conformal_by={self.conformal_by!r} is not known: give class, or leave it out")
         if self.conformal_by is not None and self.conformal is None:
             raise InputError("conformal_by needs the share of rows that sets may miss: give conformal, too")
+        if self.conformal_folds is not None:
+            if not isinstance(self.conformal_folds, int | np.integer) or not 2 <= self.conformal_folds <= MOST_FOLDS:
+                raise InputError(
+                    f"conformal_folds={self.conformal_folds!r} must be a whole number from 2 to {MOST_FOLDS}: the file "
+                    "keeps a model of each fold"
+                )
+            if self.conformal is None:
+                raise InputError("conformal_folds needs the share of rows that sets may miss: give conformal, too")
         if self.relevance not in (None, *RELEVANCES):
             known = ", ".join(RELEVANCES)
             raise InputError(f"relevance={self.relevance!r} is not known; there are: {known}, and None for none")

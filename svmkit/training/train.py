@@ -63,6 +63,7 @@ def fit(
     calibration: str | None = None,
     conformal: float | None = None,
     conformal_by: str | None = None,
+    conformal_folds: int | None = None,
     verbose: int = 0,
 ) -> Fit:
     """Train a classifier for two classes or more, or a regression function.
@@ -153,6 +154,10 @@ def fit(
         intervals, that hold the truth of the others. A random quarter of the samples is held out of training for it.
     conformal_by : {"class"}, default=None
         Whether the share holds of the rows of each class.
+    conformal_folds : int, default=None
+        Nothing is held out then, the model is that of all samples, and sets are made by so many models more, each
+        trained without a fold (CV+): a set holds the truth with a probability of 1 - 2 conformal at least, of
+        about 1 - conformal usually.
     verbose : int, default=0
         1 shows the progress on stderr: a live line on a terminal or in a notebook, else a plain line now and then, and
         at the end one that stays. It changes nothing else, and shows no single solves beside a `watch`.
@@ -198,6 +203,7 @@ def fit(
         calibration=calibration,
         conformal=conformal,
         conformal_by=conformal_by,
+        conformal_folds=conformal_folds,
     )
     return train(
         X,

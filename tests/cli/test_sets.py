@@ -89,3 +89,14 @@ def test_sets_of_another_alpha(svmkit):
     assert found["alpha"] == 0.1 and sizes == model.predict_sets(data.X, alpha=0.1).sum(axis=1).tolist()
     assert "give --sets, too" in svmkit("predict", "m.model", "iris", "--alpha", 0.1).err
     assert "must be a number in (0, 1)" in svmkit("predict", "m.model", "iris", "--sets", "--alpha", 2).err
+
+
+def test_sets_of_folds(svmkit):
+    args = ("--conformal", 0.2, "--conformal-folds", 4, "--no-track")
+    done = svmkit("train", lopsided(), "--solver", "smo", *args, "--out", "m.model")
+    assert done.code == 0 and "hold the truth of 80% of new rows, of 58% for certain, by models of 4 folds" in done.out
+    said, found = (svmkit("evaluate", "m.model", lopsided(), *flag) for flag in ([], ["--json"]))
+    assert "(80% asked for, 58% guaranteed)" in said.out
+    assert found.json["sets"]["guaranteed"] == pytest.approx(SVMModel.load("m.model").conformal.promise())
+    sets = svmkit("predict", "m.model", lopsided(), "--sets").out.splitlines()
+    assert len(sets) == 400 and {*",".join(sets).split(",")} <= {"", "leave", "stay"}

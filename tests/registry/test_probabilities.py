@@ -23,3 +23,14 @@ def test_a_parameter_asks_for_probabilities(calibration, tmp_path):
     else:
         with pytest.raises(InputError, match="no probabilities"):
             served.predict(X, params={"proba": True})
+
+
+def test_a_parameter_asks_for_sets(tmp_path):
+    X, y = IRIS
+    model = trained(X, NAMES[y], conformal=0.1)
+    packing.write_folder(tmp_path / "model", model, X)
+    served = mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    assert [each["name"] for each in served.metadata.signature.params.to_dict()] == ["proba", "sets"]
+    np.testing.assert_array_equal(served.predict(X, params={"sets": True}), model.predict_sets(X))
+    with pytest.raises(InputError, match="not both"):
+        served.predict(X, params={"sets": True, "proba": True})

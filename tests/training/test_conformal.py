@@ -157,3 +157,84 @@ def test_without_a_share_there_are_no_sets():
     assert not hasattr(SVMClassifier(), "predict_sets") and not hasattr(SVMRanker(), "predict_sets")
     with pytest.raises(InputError, match="train it with a share of rows that they may miss"):
         SVMClassifier("smo").fit(X, y).model_.predict_sets(X)
+
+
+def folds_of(X, y, n_folds, task="classify", alpha=0.2, **options):
+    from svmkit.training.calibration.conformal import draw_folds
+    from svmkit.training.data import TrainingData
+    from svmkit.training.settings import Settings, resolve
+
+    data = TrainingData.of(X, y, resolve(Settings(kernel="rbf", **options), task))
+    return draw_folds(data, alpha, n_folds, 0, by_class=False)
+
+
+def test_sets_of_folds_compare_with_each_row_by_a_model_that_saw_neither():
+    X, y = overlapping(40, 5)
+    new = overlapping(12, 6)[0]
+    machine = SVMClassifier("smo", C=2.0, gamma=0.5, tol=1e-9, conformal=0.2, conformal_folds=5).fit(X, y)
+    folds, wanted = folds_of(X, y, 5), np.zeros((12, 2), dtype=bool)
+    models = [SVMClassifier("smo", C=2.0, gamma=0.5, tol=1e-9).fit(X[folds != k], y[folds != k]) for k in range(5)]
+    h, h_new = (np.array([model.decision_function(Z) for model in models]) for Z in (X, new))
+    own = np.where(y == 1, -h[folds, np.arange(40)], h[folds, np.arange(40)])
+    for row in range(12):
+        for code in (0, 1):
+            other = np.where(code == 1, -h_new[folds, row], h_new[folds, row])
+            wanted[row, code] = (own >= other).sum() + 1 > 0.2 * 41
+    np.testing.assert_array_equal(machine.predict_sets(new), wanted)
+    alone = SVMClassifier("smo", C=2.0, gamma=0.5, tol=1e-9).fit(X, y)  # the model itself is that of all rows
+    np.testing.assert_allclose(machine.decision_function(new), alone.decision_function(new), atol=1e-6)
+
+
+def test_intervals_of_folds_are_those_of_barber():
+    X, y = curve(60, 7)
+    new, options = curve(30, 8)[0], {"C": 10.0, "gamma": 1.0, "epsilon": 0.01, "tol": 1e-9}
+    machine = SVMRegressor("smo", conformal=0.1, conformal_folds=6, **options).fit(X, y)
+    folds = folds_of(X, y, 6, "regress", 0.1)
+    models = [SVMRegressor("smo", **options).fit(X[folds != k], y[folds != k]) for k in range(6)]
+    h, h_new = (np.array([model.predict(Z) for model in models]) for Z in (X, new))
+    residuals = np.abs(y - h[folds, np.arange(60)])
+    low, high = np.sort(h_new[folds] - residuals[:, None], axis=0), np.sort(h_new[folds] + residuals[:, None], axis=0)
+    wanted = np.stack([low[int(np.floor(0.1 * 61)) - 1], high[int(np.ceil(0.9 * 61)) - 1]], axis=1)
+    np.testing.assert_allclose(machine.predict_sets(new), wanted, atol=1e-6)
+    assert np.isinf(machine.predict_sets(new, alpha=0.01)).all()
+
+
+@pytest.mark.parametrize("make", [
+    lambda: SVMClassifier("smo", conformal=0.2, conformal_by="class", conformal_folds=4).fit(*overlapping(100, 1)),
+    lambda: SVMClassifier("smo", conformal=0.2, conformal_folds=4, calibration="sigmoid").fit(*overlapping(100, 1)),
+    lambda: SVMRegressor("smo", loss=Quantile(tau=(0.1, 0.9)), conformal=0.2, conformal_folds=4).fit(*curve(100, 1)),
+    lambda: SVMRegressor("smo", conformal=0.2, conformal_folds=4).fit(curve(100, 1)[0], curve(100, 1)[0] @ [[1, 2]]),
+    lambda: SVMOneClass(conformal=0.2, conformal_folds=4).fit(overlapping(100, 1)[0]),
+], ids=["classes", "calibrated", "levels", "outputs", "outliers"])  # fmt: skip
+def test_folds_are_kept_in_the_file(make, tmp_path):
+    machine = make()
+    machine.model_.save(tmp_path / "sets.model")
+    X = RNG.normal(size=(50, machine.n_features_in_))
+    again, sets = SVMModel.load(tmp_path / "sets.model"), machine.predict_sets(X)
+    np.testing.assert_array_equal(again.predict_sets(X), sets)
+    assert again.conformal.promise() == machine.model_.conformal.promise() < 0.6
+    wider = again.widened(again.n_features + 1)
+    np.testing.assert_allclose(wider.predict_sets(np.hstack([X, np.zeros((50, 1))])), sets, atol=1e-9)
+    if sets.dtype != bool:
+        assert (sets[..., 0] <= sets[..., 1]).all()
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"conformal_folds": 5}, "give conformal, too"),
+    ({"conformal": 0.1, "conformal_folds": 1}, "must be a whole number from 2 to 100"),
+    ({"conformal": 0.1, "conformal_folds": 70}, "with 70 folds needs 70 rows, and there are 60"),
+    ({"conformal": 0.01, "conformal_folds": 5}, "needs 99 rows"),
+])  # fmt: skip
+def test_folds_that_cannot_be_are_one_line(options, message):
+    with pytest.raises(InputError, match=message):
+        SVMClassifier("smo", **options).fit(*overlapping(60, 2))
+
+
+@pytest.mark.slow
+def test_coverage_of_folds_is_at_least_what_is_guaranteed():
+    found = []
+    for seed in range(60):
+        (X, y), (new, truth) = overlapping(60, seed), overlapping(400, 1000 + seed)
+        machine = SVMClassifier("smo", C=10, conformal=0.2, conformal_folds=5, random_state=seed).fit(X, y)
+        found.append(machine.predict_sets(new)[np.arange(400), truth].mean())
+    assert np.mean(found) > machine.model_.conformal.promise() and 0.76 < np.mean(found) < 0.88

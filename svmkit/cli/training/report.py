@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from svmkit.cli.common import emit, rows
@@ -133,7 +134,10 @@ def describe_sets(conformal: dict[str, Any] | None) -> str | None:
     if conformal is None:
         return None
     of = " of each class" if conformal["by"] == "class" else ""
-    return f"hold the truth of {1.0 - conformal['alpha']:.0%} of new rows{of}, by {conformal['rows']:,} held-out rows"
+    by = f"by {conformal['rows']:,} held-out rows"
+    if "folds" in conformal:
+        by = f"of {math.floor(100.0 * conformal['guaranteed'])}% for certain, by models of {conformal['folds']} folds"
+    return f"hold the truth of {1.0 - conformal['alpha']:.0%} of new rows{of}, {by}"
 
 
 def _relevance(relevance: dict[str, Any] | None) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 import numpy as np
 
 from svmkit.errors import InputError
-from svmkit.model.conformal import Conformal, least_rows
+from svmkit.model.conformal import Conformal, CrossConformal, least_rows
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Seconds
 from svmkit.tasks import Answers
+from svmkit.training.computation import computation
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method
@@ -32,13 +36,14 @@ def train_with_sets(train: Callable[..., Fit], data: TrainingData, method: Metho
     """
     settings, sets = method.settings, method.task.sets
     assert sets is not None and settings.conformal is not None
+    if settings.conformal_folds is not None:
+        return _train_folds(train, data, method, settings.conformal_folds, **options)
     by_class = settings.conformal_by == "class"
     held = draw_held(data, settings.conformal, settings.seed, by_class=by_class)
     plain = replace(method, settings=replace(settings, conformal=None, conformal_by=None))
     fitted = train(data.without(held), plain, **options)
     rows = np.flatnonzero(held)
-    targets = data.answers.targets
-    answers = Answers(data.answers.classes, data.answers.codes[rows], None if targets is None else targets[rows])
+    answers = _take(data.answers, rows)
     misfits = sets.misfits(fitted.model, fitted.model.decision_function(data.raw[rows]), answers)
     if by_class:
         groups = [misfits[answers.codes == code] for code in range(len(answers.classes))]
@@ -48,6 +53,82 @@ def train_with_sets(train: Callable[..., Fit], data: TrainingData, method: Metho
     facts = {"alpha": conformal.alpha, "by": settings.conformal_by, "rows": len(rows)}
     about = fitted.model.about | {"conformal": facts}
     return replace(fitted, model=replace(fitted.model, conformal=conformal, about=about))
+
+
+def _take(answers: Answers, rows: np.ndarray) -> Answers:
+    """Return the answers of some rows."""
+    targets = answers.targets
+    return Answers(answers.classes, answers.codes[rows], None if targets is None else targets[rows])
+
+
+def _train_folds(train: Callable[..., Fit], data: TrainingData, method: Method, n_folds: int, **options: Any) -> Fit:
+    """Train on all samples, and once without each fold, whose samples say how badly they fit (CV+).
+
+    A limit in seconds is shared by all trainings. An interrupt leaves the model of all samples without sets.
+    """
+    settings, sets = method.settings, method.task.sets
+    assert sets is not None and settings.conformal is not None
+    by_class, limit = settings.conformal_by == "class", settings.rules.least(Seconds)
+    folds = draw_folds(data, settings.conformal, n_folds, settings.seed, by_class=by_class)
+    plain = replace(settings, conformal=None, conformal_by=None, conformal_folds=None)
+    each = replace(method, settings=plain).limit(limit / (n_folds + 1))
+    models, found = [], []
+    with computation(settings) as flag:
+        fitted = train(data, each, **options)
+        if flag or fitted.status is Status.INTERRUPTED:
+            return fitted
+        trained = time.perf_counter()
+        for number in range(n_folds):
+            of_fold = train(data.without(folds == number), each)
+            if flag or of_fold.status is Status.INTERRUPTED:
+                solutions = [replace(solution, status=Status.INTERRUPTED) for solution in fitted.solutions]
+                return replace(fitted, solutions=solutions)
+            rows = np.flatnonzero(folds == number)
+            decision = of_fold.model.decision_function(data.raw[rows])
+            found.append((rows, sets.misfits(of_fold.model, decision, _take(data.answers, rows))))
+            models.append(of_fold.model)
+    rows, misfits = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    codes = data.answers.codes[rows].astype(np.int64) if by_class else np.zeros(len(rows), dtype=np.int64)
+    conformal = CrossConformal(settings.conformal, by_class, tuple(models), misfits, folds[rows], codes)
+    facts = {"alpha": conformal.alpha, "by": settings.conformal_by, "rows": len(rows), "folds": n_folds}
+    facts["guaranteed"] = conformal.promise()
+    model = replace(fitted.model, conformal=conformal, about=fitted.model.about | {"conformal": facts})
+    return replace(fitted, model=model, seconds=fitted.seconds + time.perf_counter() - trained)
+
+
+def draw_folds(data: TrainingData, alpha: float, n_folds: int, seed: int, *, by_class: bool) -> np.ndarray:
+    """Return the fold of each sample, int64 (n,), -1 for weight 0: random ones, or random ones of each class.
+
+    Parameters
+    ----------
+    data, alpha, n_folds, seed, by_class : TrainingData, float, int, int, bool
+        As for `draw_held`; the number of folds.
+
+    Raises
+    ------
+    InputError
+        There are too few samples, or a fold has all of a class.
+    """
+    used, rng, least = np.flatnonzero(data.weights > 0.0), np.random.default_rng(seed), least_rows(alpha)
+    folds, classes = np.full(len(data.weights), -1, dtype=np.int64), data.answers.classes
+    n_classes = len(classes) if data.task.has_classes else 0
+    codes = data.answers.codes[used] if n_classes else np.zeros(len(used), dtype=np.int64)
+    rows = np.bincount(codes, minlength=max(n_classes, 1))
+    few = int(rows.min()) if by_class else len(used)
+    if few < max(least, n_folds):
+        of = f" of each class, and class {classes[rows.argmin()]} has {few}" if by_class else f", and there are {few}"
+        raise InputError(
+            f"conformal={alpha:g} with {n_folds} folds needs {max(least, n_folds)} rows{of}: add rows, or give a "
+            "larger share or fewer folds"
+        )
+    order = rng.permutation(len(used))  # not stratified: a new row has to be like any other
+    if by_class:
+        order = order[np.argsort(codes[order], kind="stable")]
+    folds[used[order]] = np.arange(len(used)) % n_folds
+    for code in range(n_classes):
+        if len(np.unique(folds[used[codes == code]])) < 2:
+            raise InputError(f"one of {n_folds} folds has all rows of class {classes[code]}: add rows of it")
+    return folds
 
 
 def draw_held(data: TrainingData, alpha: float, seed: int, *, by_class: bool) -> np.ndarray:
