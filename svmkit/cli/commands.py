@@ -176,7 +176,12 @@ def evaluate(options: Options) -> None:
         "out", str, None, "Write here instead of stdout (-): .csv and .tsv with a header, .parquet, else plain lines."
     ),
     option("decision", bool, False, "Margins, tab-separated, instead of labels; of quantities the same."),
-    option("cost", str, None, "Labels by the threshold of least cost, as fn=50,fp=1, out of the folds of --calibrate."),
+    option(
+        "cost",
+        str,
+        None,
+        "Labels by the threshold of least cost, as fn=50,fp=1, out of folds (train --thresholds, --calibrate).",
+    ),
     option("sets", bool, False, "Sets of classes, or both ends of intervals, as CSV, of a model that has them."),
     option("alpha", float, None, "Share of the rows that --sets may miss; default that of training."),
     option("proba", bool, False, "Probabilities of the classes, tab-separated, of a model that has them."),

@@ -270,6 +270,8 @@ _MODEL = _panel(
          "all (linear kernel)."),
     _row("train tune compare", "calibrate", str, None, "Probabilities: sigmoid, or isotonic for many rows; fitted to "
          "decisions of five folds, and kept in the model."),
+    _row("train", "thresholds", bool, False, "Keep what thresholds would cost out of five folds of two classes, for "
+         "evaluate and predict --cost, as --calibrate does, without a calibration."),
     _row("train", "conformal", float, None, "Share of new rows that sets may miss, as 0.1: predict --sets prints sets "
          "of classes, or intervals; a quarter of the rows is held out of training for it."),
     _row("train", "conformal_folds", int, None, "Train on all rows, and once without each of so many folds, for the "

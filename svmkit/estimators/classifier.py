@@ -75,6 +75,9 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         `predict` then returns the class of the highest probability. It is fitted to the decisions of the folds of
         `cv`, each by a model of the others, so that training takes some two to five times as long. Class weights move
         the models, and not what a probability means: samples count in the calibration with their sample weights alone.
+    thresholds : bool, default=False
+        Of two classes: keep what thresholds would have cost out of five folds, for `model_.predict_for_cost`, as a
+        calibration does.
     conformal : float, default=None
         The share of new samples that sets may miss, in (0, 1): `predict_sets` exists then, and returns sets of
         classes that hold the label of at least 1 - conformal of them. A random quarter of the samples is held out of
@@ -135,6 +138,7 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
     decision_function_shape: str = "ovr"
     multiclass: str = "ovo"
     calibration: str | None = None
+    thresholds: bool = False
     conformal: float | None = None
     conformal_folds: int | None = None
     conformal_by: str | None = None

@@ -86,6 +86,25 @@ class Points(NamedTuple):
         return cls(np.concatenate([[np.inf], inner, [-np.inf]]), fn, fp)
 
 
+def gain_curve(positive: np.ndarray, decision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the shares of the rows that are taken, by falling decision, and those of the positive rows among them.
+
+    Parameters
+    ----------
+    positive, decision : ndarray of shape (n,), bool, float64
+        Which rows are positive, and the decisions for that; between equal decisions the curve is a straight line.
+
+    Returns
+    -------
+    taken, found : ndarray of shape (n_points,), float64
+        From 0 to 1; a share in between is `numpy.interp(share, taken, found)`.
+    """
+    place = np.unique(-decision, return_inverse=True)[1]
+    taken, found = np.bincount(place), np.bincount(place, positive)
+    shares = [np.append(0.0, np.cumsum(counts)) / max(counts.sum(), 1) for counts in (taken, found)]
+    return shares[0], shares[1]
+
+
 def _is_below(x: np.ndarray, y: np.ndarray, a: int, b: int, c: int) -> bool:
     """Return whether point b lies on or below the line from a to c."""
     return bool((x[b] - x[a]) * (y[c] - y[a]) >= (x[c] - x[a]) * (y[b] - y[a]))
@@ -99,8 +118,8 @@ def threshold_for(model: Any, cost: Cost) -> tuple[str, float]:
     about = model.about.get("operating")
     if not isinstance(about, dict) or len(model.classes) != 2:
         raise InputError(
-            "the model keeps no out-of-fold decisions, of which a threshold could be chosen: train two classes with a "
-            "calibration (svmkit train --calibrate sigmoid)"
+            "the model keeps no out-of-fold decisions, of which a threshold could be chosen: train two classes with "
+            "--thresholds (thresholds=True), or with a calibration"
         )
     return str(about.get("positive")), Points.from_plain(about).best(cost)
 

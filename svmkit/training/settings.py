@@ -72,6 +72,7 @@ class Settings:
     relevance: str | None = None  # "learned": weights of the columns, if cross-validation finds that they help
     memory: str | int = "1GB"
     calibration: str | None = None
+    thresholds: bool = False  # whether decisions of folds say what thresholds cost, without a calibration
     conformal: float | None = None  # the share of rows that sets may miss
     conformal_by: str | None = None  # "class": of the rows of each class
     conformal_folds: int | None = None  # folds of CV+; None holds a quarter of the rows out
@@ -224,6 +225,8 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
     task.require(settings)
     if settings.multiclass != "ovo" and not task.has_classes:
         raise InputError(f"multiclass={settings.multiclass} is for classes: leave it out")
+    if settings.thresholds and not task.has_classes:
+        raise InputError("thresholds are for two classes: leave thresholds out")
     if settings.conformal_by is not None and not task.has_classes:
         raise InputError(f"conformal_by={settings.conformal_by} is for classes: leave it out")
     if task.is_supervised and settings.loss is not None:

@@ -61,6 +61,7 @@ def fit(
     watch: BeforeSolve | Callbacks | None = None,
     checkpoint: Checkpoint | None = None,
     calibration: str | None = None,
+    thresholds: bool = False,
     conformal: float | None = None,
     conformal_by: str | None = None,
     conformal_folds: int | None = None,
@@ -149,6 +150,9 @@ def fit(
     calibration : {"sigmoid", "isotonic"}, default=None
         How decisions become probabilities (`SVMModel.predict_proba`): by a sigmoid or by a monotonous step function,
         fitted to decisions of models of five stratified folds on the samples that they have not seen. None is without.
+    thresholds : bool, default=False
+        Of two classes: keep what the decisions of models of five folds on the samples that they have not seen would
+        cost at each threshold (`SVMModel.predict_for_cost`), as a calibration does, without one.
     conformal : float, default=None
         The share of new rows that sets may miss, in (0, 1): `SVMModel.predict_sets` then returns sets of classes, or
         intervals, that hold the truth of the others. A random quarter of the samples is held out of training for it.
@@ -201,6 +205,7 @@ def fit(
         n_threads=n_threads,
         device=device_for(device, X),
         calibration=calibration,
+        thresholds=thresholds,
         conformal=conformal,
         conformal_by=conformal_by,
         conformal_folds=conformal_folds,
@@ -285,8 +290,8 @@ def fit_prepared(
         return train_with_sets(fit_prepared, data, method, start=start, checkpoint=checkpoint, fold=fold, **given)
     if settings.relevance is not None:
         return train_with_relevance(fit_prepared, data, method, start=start, checkpoint=checkpoint, **given)
-    if settings.calibration is not None:
-        plain = replace(method, settings=replace(settings, calibration=None))
+    if settings.calibration is not None or settings.thresholds:
+        plain = replace(method, settings=replace(settings, calibration=None, thresholds=False))
         whole = partial(fit_prepared, data, start=start, checkpoint=checkpoint, **given)
         return calibrated(whole, fit_prepared, data, plain, settings.calibration, fold)
     trainer = Trainer(data, method, start=start, **given)

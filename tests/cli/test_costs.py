@@ -9,7 +9,7 @@ from support.cli import lopsided
 from svmkit import InputError, SVMClassifier
 from svmkit.data import load
 from svmkit.model.model import SVMModel
-from svmkit.scoring.operating import Cost, Points
+from svmkit.scoring.operating import Cost, Points, gain_curve
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -83,9 +83,7 @@ def test_a_cost_that_cannot_be(refused, train, text):
 def test_what_does_not_go_together(refused, train):
     train("breast_cancer", "--solver", "smo", "--out", "m.model")
     train("iris", "--solver", "smo", "--calibrate", "sigmoid", "--out", "i.model")
-    refused(
-        ["--calibrate sigmoid"], "evaluate", "m.model", "breast_cancer", "--cost", "fn=2,fp=1", "--threshold", "best"
-    )
+    refused(["--thresholds"], "evaluate", "m.model", "breast_cancer", "--cost", "fn=2,fp=1", "--threshold", "best")
     refused(["--cost fn=50,fp=1"], "evaluate", "m.model", "breast_cancer", "--threshold", "best")
     refused(["number or best"], "evaluate", "m.model", "breast_cancer", "--threshold", "low")
     refused(["for two classes"], "evaluate", "i.model", "iris", "--cost", "fn=2,fp=1")
@@ -102,3 +100,33 @@ def test_in_python():
     assert caught == sorted(caught) and caught[0] < caught[-1]
     with pytest.raises(InputError, match="costs are finite numbers >= 0"):
         model.predict_for_cost(X, fn=-1, fp=1)
+
+
+def test_thresholds_without_a_calibration_are_those_with_one(svmkit):
+    path, args = lopsided(), ("--solver", "smo", "--no-track")
+    svmkit("train", path, *args, "--calibrate", "sigmoid", "--out", "c.model")
+    assert svmkit("train", path, *args, "--thresholds", "--out", "t.model").code == 0
+    svmkit("train", path, *args, "--out", "p.model")
+    calibrated, with_thresholds, plain = (SVMModel.load(f"{name}.model") for name in "ctp")
+    assert with_thresholds.about["operating"] == calibrated.about["operating"] and with_thresholds.calibration is None
+    X = load(path).X
+    np.testing.assert_array_equal(with_thresholds.predict(X), plain.predict(X))
+    by_cost = with_thresholds.predict_for_cost(X, fn=50, fp=1)
+    np.testing.assert_array_equal(by_cost, calibrated.predict_for_cost(X, fn=50, fp=1))
+    with pytest.raises(InputError, match="thresholds are for two classes, and there are 3"):
+        SVMClassifier("smo", thresholds=True).fit([[0.0], [1.0], [2.0]] * 5, [0, 1, 2] * 5)
+
+
+def test_gain_is_the_share_that_a_sorted_list_finds(svmkit):
+    path = lopsided()
+    svmkit("train", path, "--solver", "smo", "--no-track", "--out", "m.model")
+    found, model, data = svmkit("evaluate", "m.model", path, "--json").json, SVMModel.load("m.model"), load(path)
+    order = np.argsort(model.decision_function(data.X))  # "leave" is the first class
+    leaves = (data.y == "leave")[order]
+    for share in (0.05, 0.1, 0.2, 0.5):
+        assert found["gain"][f"{share:g}"] == pytest.approx(leaves[: round(400 * share)].sum() / 20)
+    assert "of class leave are in the tenth of the rows" in svmkit("evaluate", "m.model", path).out
+    taken, of = gain_curve(np.array([True, False, True, False]), np.zeros(4))  # equal decisions say nothing
+    assert taken.tolist() == of.tolist() == [0.0, 1.0]
+    Path("one.csv").write_text("\n".join(line for line in Path(path).read_text().splitlines() if "leave" not in line))
+    assert svmkit("evaluate", "m.model", "one.csv", "--json").json["gain"] is None

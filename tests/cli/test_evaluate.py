@@ -128,7 +128,7 @@ def evaluation(n_classes, truth, votes, positive=None):
     return ClassEvaluation(model, "made up", scores, truth, predicted, decision, positive)
 
 
-@pytest.mark.parametrize(("n_classes", "panels"), [(2, 3), (3, 1), (30, 2), (60, 2)])
+@pytest.mark.parametrize(("n_classes", "panels"), [(2, 4), (3, 1), (30, 2), (60, 2)])
 @pytest.mark.slow
 def test_what_is_drawn(drawn, n_classes, panels):
     """Two classes have curves; many classes have a bar of colours instead of numbers."""
@@ -151,7 +151,7 @@ def test_the_model_is_a_point_of_its_curves(drawn, positive, unknown):
     truth = (rng.random(400) < 0.3).astype(int)
     votes = np.eye(2)[np.append(truth, rng.integers(0, 2, unknown))]
     votes += rng.normal(scale=0.6, size=votes.shape)
-    _, left, right = drawn(evaluation(2, np.append(truth, np.full(unknown, 2)), votes, str(positive)))
+    _, left, right, _ = drawn(evaluation(2, np.append(truth, np.full(unknown, 2)), votes, str(positive)))
     own, chosen = truth == positive, votes[: len(truth)].argmax(axis=1) == positive
     recall, precision = metrics.recall_score(own, chosen), metrics.precision_score(own, chosen)
     for axes, point, chance in (

@@ -18,6 +18,7 @@ from svmkit.scoring.evaluations.base import Evaluation
 from svmkit.scoring.evaluations.classes import ClassEvaluation
 from svmkit.scoring.evaluations.labels import LabelEvaluation
 from svmkit.scoring.evaluations.quantities import LevelEvaluation, QuantityEvaluation
+from svmkit.scoring.operating import gain_curve
 from svmkit.scoring.quantities import LevelScores
 from svmkit.scoring.wording import format_measure
 
@@ -79,13 +80,14 @@ def _draw_classes(evaluated: ClassEvaluation, figure: Figure) -> None:
     curves = positive.ndim == 1 and bool(positive.any()) and not positive.all()
     reliability, n_classes = evaluated.reliability(), len(evaluated.labels)
     height = 4.4 if curves else min(5.0 + 0.25 * max(n_classes - 4, 0), 14.0)
-    width = 14.0 if curves else height + 0.8
+    width = 18.4 if curves else height + 0.8
     more = 0 if reliability is None else 1
     figure.set_size_inches(width + more * max(4.6, height), height)
-    axes = figure.subplots(1, 1 + 2 * curves + more, squeeze=False)[0]
+    axes = figure.subplots(1, 1 + 3 * curves + more, squeeze=False)[0]
     _matrix(axes[0], evaluated)
     if curves:
         _curves(axes[1], axes[2], evaluated, positive, decision)
+        draw_gain(axes[3], evaluated)
     if reliability is not None and evaluated.probabilities is not None:
         errors = evaluated.probabilities.log_loss, evaluated.probabilities.brier_score
         look = {"fmt": "o", "color": COLOURS[0], "capsize": 3, "markersize": 5, "label": "observed, 95%"}
@@ -152,6 +154,21 @@ def _curves(left: Any, right: Any, evaluated: ClassEvaluation, positive: np.ndar
         axes.title.set_fontsize(10)
         axes.grid(alpha=0.3)
         axes.legend(loc="best", fontsize=8)
+
+
+def draw_gain(axes: Any, evaluated: ClassEvaluation) -> None:
+    """Draw which share of the positive rows is found by taking rows in the order of their decisions, of two classes."""
+    positive, decision = evaluated.one_against_rest()
+    taken, found = gain_curve(positive, decision)
+    prevalence, tenth = float(positive.mean()), float(np.interp(0.1, taken, found))
+    axes.plot(taken, found, color=COLOURS[0], label=f"the model (first tenth: {tenth:.1%})")
+    axes.plot([0.0, prevalence, 1.0], [0.0, 1.0, 1.0], ":", color="0.3", linewidth=1, label="a perfect order")
+    axes.plot([0, 1], [0, 1], "--", color="0.5", linewidth=1, label="chance")
+    about = {"xlabel": "share of the rows, by falling decision", "ylabel": "share of the class that is found"}
+    axes.set(title=f"gain, class {evaluated.positive}", **about)
+    axes.title.set_fontsize(10)
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower right", fontsize=8)
 
 
 @draw_on.register

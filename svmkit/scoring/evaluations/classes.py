@@ -26,7 +26,7 @@ from svmkit.scoring.metric import (
     require_metric,
     title,
 )
-from svmkit.scoring.operating import codes_above
+from svmkit.scoring.operating import codes_above, gain_curve
 from svmkit.scoring.probability_scores import SCORES, ProbabilityScores, Reliability
 from svmkit.scoring.quantities import metric_of_levels
 from svmkit.scoring.scores import Scores
@@ -36,6 +36,8 @@ from svmkit.solver.history import Measured
 WHOLE = 12  # classes up to which tables are whole
 MOST = 10  # classes and confusions that are shown of more
 FEW = 5  # classes of which each has its recall shown; of more, the worst three
+
+FIRST = (0.05, 0.1, 0.2, 0.5)  # shares of the rows of highest decision of which it is said what they hold
 
 
 @dataclass(frozen=True)
@@ -254,6 +256,16 @@ class ClassEvaluation(Evaluation):
             "average_precision": float(average_precision_score(positive, decision)),
         }
 
+    def gain(self) -> dict[str, float] | None:
+        """Return which share of the positive rows the rows of highest decision hold, by their share of all rows; None
+        unless there are rows of two classes.
+        """
+        positive, decision = self.one_against_rest()
+        if positive.ndim > 1 or not positive.any() or positive.all():
+            return None
+        found = np.interp(FIRST, *gain_curve(positive, decision))
+        return {f"{share:g}": float(value) for share, value in zip(FIRST, found, strict=True)}
+
     def reliability(self) -> Reliability | None:
         """Return how often predicted probabilities came true, of the positive class, or of all of many classes."""
         if self.probabilities is None:
@@ -291,6 +303,7 @@ class ClassEvaluation(Evaluation):
             "unknown_labels": self.unknown,
             "positive": self.positive,
             **self.areas(),
+            "gain": self.gain(),
             **(dict.fromkeys(SCORES) if self.probabilities is None else self.probabilities.summary()),
             "reliability": None if reliability is None else reliability.plain(),
             "confusion": {"labels": labels, "matrix": self.confusion().tolist()},
@@ -308,6 +321,11 @@ class ClassEvaluation(Evaluation):
         for name, key in (("ROC AUC", "roc_auc"), ("average precision", "average_precision")):
             area = "not defined: rows of one class only" if result[key] is None else f"{result[key]:.4f}{against}"
             measures.append((name, area))
+        if result["gain"] is not None:
+            found = result["gain"]["0.1"]
+            measures.append(
+                ("gain", f"{found:.2%} of class {positive} are in the tenth of the rows of highest decision")
+            )
         if result["log_loss"] is not None:
             for name, key in (("log loss", "log_loss"), ("Brier score", "brier_score")):
                 measures.append((name, f"{result[key]:.4f} ({base_rate(result, key)})"))

@@ -87,7 +87,7 @@ class Folds:
 
 
 def calibrated(
-    whole: Train, train: Train, data: TrainingData, method: Method, kind: str, fold: np.ndarray | None = None
+    whole: Train, train: Train, data: TrainingData, method: Method, kind: str | None, fold: np.ndarray | None = None
 ) -> Fit:
     """Train a model, and a calibration on the decisions of models that were trained without the samples they decide on.
 
@@ -106,12 +106,14 @@ def calibrated(
     method : Method
         The solver and the settings of each training. A limit in seconds is that of all of them: the model of all
         samples may take half of it, and the folds share the rest.
-    kind : {"sigmoid", "isotonic"}
-        The kind of calibration.
+    kind : {"sigmoid", "isotonic"} or None
+        The kind of calibration; None keeps the operating points of two classes alone.
     fold : ndarray of shape (n_samples,), int, default=None
         The fold of each sample, such as those of a search; None draws them.
     """
     settings = method.settings
+    if kind is None and len(data.classes) != 2:
+        raise InputError(f"thresholds are for two classes, and there are {len(data.classes)}: leave thresholds out")
     began, limit = time.perf_counter(), settings.rules.least(Seconds)
     folds = Folds.of(data, settings.seed) if fold is None else Folds.take(data, fold)
     method = replace(method, settings=replace(settings, n_threads=None))  # those of the next line
@@ -122,14 +124,17 @@ def calibrated(
         trained = time.perf_counter()
         held = _OutOfFold(folds, train, fitted, method, limit - (trained - began))
         held.train(flag)
-        calibration = held.calibration(kind)
+        calibration = held.calibration(kind) if kind is not None else None
     values, seconds = fitted.kernel_values + held.kernel_values, time.perf_counter() - trained
     fitted = replace(fitted, kernel_values=values, seconds=fitted.seconds + seconds, calibration_s=seconds)
     if held.interrupted:
         solutions = [replace(solution, status=Status.INTERRUPTED) for solution in fitted.solutions]
         fitted = replace(fitted, solutions=solutions)
-    if calibration is None:
+    if not held.decisions:
         return fitted
+    if calibration is None:
+        about = fitted.model.about | held.operating_points()
+        return replace(fitted, model=replace(fitted.model, about=about))
     facts = {"kind": kind, "folds": len(held.decisions), "weights": BY_SAMPLES}
     about = fitted.model.about | {"calibration": facts} | held.operating_points()
     return replace(fitted, model=replace(fitted.model, calibration=calibration, about=about))

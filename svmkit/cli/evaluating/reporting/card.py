@@ -48,6 +48,8 @@ def _body(facts: Facts) -> list[str]:
         lines += ["## How good it is", "", *_table(heads, rows), "", escape(words.describe_trivial(facts) or ""), ""]
     if (confusion := words.confusion_rows(facts)) is not None:
         lines += [*_table(*confusion), ""]
+    if (said := words.describe_gain(facts)) is not None:
+        lines += ["", said]
     if (said := words.describe_calibration(facts)) is not None:
         lines += [escape(said.rpartition(". ")[0] + "."), ""]
     lines += ["## Why it decides", "", *_reasons(facts)]

@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from svmkit.cli.evaluating.report import draw_on
+from svmkit.cli.evaluating.report import draw_gain, draw_on
 from svmkit.cli.evaluating.reporting import words
 from svmkit.cli.evaluating.reporting.facts import Facts
 from svmkit.compare import report as comparison_report
@@ -34,6 +34,7 @@ def render(facts: Facts) -> str:
         confusion=words.confusion_rows(facts),
         picture=_draw_errors(facts),
         reliability=_draw_reliability(facts),
+        gain=_draw_gain(facts),
         css=(there / "report.css").read_text(encoding="utf-8"),
         own_css=(here / "page.css").read_text(encoding="utf-8"),
     )
@@ -71,6 +72,15 @@ def _draw_reliability(facts: Facts) -> str:
         axes.legend(loc="upper left", fontsize=8)
 
     return _inline(figure, draw)
+
+
+def _draw_gain(facts: Facts) -> str:
+    """Return the picture of the gain curve, "" unless there are two classes with rows of both."""
+    evaluated = facts.evaluated
+    if not isinstance(evaluated, ClassEvaluation) or facts.evaluation.get("gain") is None:
+        return ""
+    figure = _new_figure(5.6, 4.2)
+    return _inline(figure, lambda: draw_gain(figure.subplots(), evaluated))
 
 
 def _inline(figure: Figure, draw: Any) -> str:

@@ -203,6 +203,15 @@ def confusion_rows(facts: Facts) -> tuple[list[str], list[list[str]]] | None:
     return ["most often confused", "taken for", "rows", "of"], rows
 
 
+def describe_gain(facts: Facts) -> str | None:
+    """Return what taking rows in the order of their decisions finds, as a sentence; None without two classes."""
+    if facts.evaluation.get("gain") is None:
+        return None
+    gain, of = facts.evaluation["gain"], facts.evaluation["positive"]
+    shares = ", ".join(f"{found:.0%} in the first {float(share):.0%}" for share, found in gain.items())
+    return f"Of the rows of class “{of}”, taken in the order of their decisions, {shares} of all rows."
+
+
 def describe_calibration(facts: Facts) -> str | None:
     """Return what probabilities are worth beside the base rate; None for a model without them."""
     found = facts.evaluation
