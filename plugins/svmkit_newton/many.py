@@ -10,7 +10,7 @@ from svmkit.problems.risks.many import Answers, Parts
 from svmkit.problems.risks.points import total_loss
 from svmkit.problems.sums import exact_sum
 from svmkit.runtime.compiling import njit
-from svmkit_newton.narrow import Data, Iterate, descend, examine
+from svmkit_newton.narrow import Data, Iterate, copy, descend, examine
 from svmkit_newton.proximal import LEAST, put_centre
 
 STEPS = 50  # of each problem at most; one that needs more is left to other code
@@ -41,7 +41,7 @@ def _list_rows(parts, k, rows):
     """Write the samples of a problem to `rows`, ascending; return their number."""
     a, b = parts.where[k]
     if b < 0:
-        rows[: parts.used.size] = parts.used
+        copy(rows[: parts.used.size], parts.used)
         return parts.used.size
     i, j, m = parts.first[a], parts.first[b], 0
     while i < parts.first[a + 1] or j < parts.first[b + 1]:
@@ -68,9 +68,9 @@ def _gather(parts, k, at, d, X, rows, sq):
         column = COLUMN * np.sqrt(total / m)
         column = column if column > 0.0 else 1.0
     for i in range(m):
-        X[i, :d] = parts.X[at[i]]
+        copy(X[i, :d], parts.X[at[i]])
         is_above = (parts.codes[at[i]] == parts.where[k, 0]) == (parts.signs[k] > 0.0)
-        rows[i] = parts.above[at[i]] if is_above else parts.under[at[i]]
+        copy(rows[i], parts.above[at[i]] if is_above else parts.under[at[i]])
         sq[i] = parts.sq[at[i]] + column * column
         if X.shape[1] > d:
             X[i, d] = column
@@ -90,7 +90,7 @@ def _first_shares(exact):
     return shares if some else shares[:0], finite
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inline="always")
 def _solve_one(parts, k, answers, below, m):
     d, is_free = answers.w.shape[1], np.isnan(parts.bias)
     width = d + 1 if is_free or parts.bias != 0.0 else d
@@ -124,7 +124,7 @@ def _solve_one(parts, k, answers, below, m):
     _answer(parts, k, answers, below, data, it, sq, is_free)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inline="always")
 def _answer(parts, k, answers, below, data, it, sq, is_free):
     """Write the point, certified from scratch, and its model."""
     m, d, first = it.beta.size, answers.w.shape[1], answers.start[k]
@@ -146,8 +146,8 @@ def _answer(parts, k, answers, below, data, it, sq, is_free):
     elif w.size > d:
         bias = data.X[0, -1] * w[-1]
     gradient = answers.gradient[first : first + m]
-    answers.beta[first : first + m] = it.beta
-    answers.w[k] = w[:d]
+    copy(answers.beta[first : first + m], it.beta)
+    copy(answers.w[k], w[:d])
     answers.bias[k] = bias
     certified = certify(data.exact, below, sq, it.beta, w, h, of_bias, is_free, gradient)
     for c in range(4):

@@ -72,6 +72,33 @@ def read_data(problem: LinearProblem, penalty: np.ndarray, shares: np.ndarray) -
     return Data(full, penalty, rows, below, d.bias if problem.is_free else 0.0, exact, shares)
 
 
+# loops, since numba takes seconds to compile an assignment to a part of an array, whose error names both shapes
+@njit(no_cpython_wrapper=True)
+def copy(out, values):
+    """Write the values (n,) to out (n,)."""
+    for i in range(out.size):
+        out[i] = values[i]
+
+
+@njit(no_cpython_wrapper=True)
+def _move(out, t, way):
+    """Add t times the way (n,), or t where there is none, to out (n,)."""
+    for i in range(out.size):
+        if way is None:
+            out[i] += t
+        else:
+            out[i] += t * way[i]
+
+
+@njit(no_cpython_wrapper=True)
+def _add_products(H, some, moved):
+    """Add the product of `some` (k, width), transposed, and `moved` (k, width) to H."""
+    product = np.dot(some.T, moved)
+    for a in range(H.shape[0]):
+        for b in range(H.shape[1]):
+            H[a, b] += product[a, b]
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def descend(data, it, goal, most, trail):
     """Make up to `most` steps, until the gap of beta is at most `goal` or a step is no progress; return their number.
@@ -91,8 +118,8 @@ def descend(data, it, goal, most, trail):
         s = _direction(X, penalty, it)
         change, size = np.dot(X, s), penalty * s
         t = search(rows, below, it.h, change, np.dot(it.w, size), np.dot(s, size), 1.0)
-        it.w[:] += t * s
-        it.h[:] += t * change
+        _move(it.w, t, s)
+        _move(it.h, t, change)
         examine(data, it, goal)
         gap = it.values[2]
         trail[k, 0], trail[k, 1], trail[k, 2], trail[k, 3], trail[k, 4] = 1.0, -it.values[1], gap, it.values[3], 0.0
@@ -125,13 +152,14 @@ def examine(data, it, goal):
     m, is_kinked = it.h.size, shares.size > 0
     if column != 0.0:
         bias = search(rows, below, it.h, np.ones(m), 0.0, 0.0, 0.0)
-        it.h[:] += bias
+        _move(it.h, bias, None)
         it.w[-1] += bias / column
     loss, linear, ridged, support = sum_derivatives(rows, below, it.h, None, it.slopes, it.curvature, 0, m)
     v = np.dot(it.slopes, X)
     size = penalty * it.w
-    it.g[:] = size - v
-    v *= penalty
+    for c in range(v.size):
+        it.g[c] = size[c] - v[c]
+        v[c] *= penalty[c]
     primal = 0.5 * np.dot(size, size) + loss
     dual = linear - 0.5 * (np.dot(v, v) + ridged)
     it.values[4], it.values[5] = primal, primal - dual
@@ -143,22 +171,25 @@ def examine(data, it, goal):
     square = np.dot(change, change)
     t = part_toward(it.values[1], dual, square, primal)
     if t == 1.0:
-        it.beta[:], it.image[:] = it.slopes, v
+        copy(it.beta, it.slopes)
+        copy(it.image, v)
     elif t > 0.0:
-        it.image[:] += t * change
-        it.beta[:] += t * (it.slopes - it.beta)
+        _move(it.image, t, change)
+        support = 0
+        for i in range(m):
+            it.beta[i] += t * (it.slopes[i] - it.beta[i])
+            support += it.beta[i] != 0.0
         linear, ridged = dual_sums(exact, below, it.beta)
         dual = linear - 0.5 * (np.dot(it.image, it.image) + ridged)
-        support = np.count_nonzero(it.beta)
     else:
         dual, support = it.values[1], it.values[3]
     gap = (primal - dual) / max(abs(primal), abs(dual), 1e-300)
     if gap <= goal:
         h = np.dot(X, it.image)
         if column != 0.0:
-            h += column * it.w[-1]
+            _move(h, column * it.w[-1], None)
             if not is_kinked:
-                h += search(rows, below, h, np.ones(m), 0.0, 0.0, 0.0)
+                _move(h, search(rows, below, h, np.ones(m), 0.0, 0.0, 0.0), None)
         best = 0.5 * np.dot(it.image, it.image) + total_loss(exact, below, h)
         gap = (best - dual) / max(abs(best), abs(dual), 1e-300)
     it.values[0], it.values[1], it.values[2], it.values[3] = primal, dual, max(gap, 0.0), support
@@ -172,22 +203,23 @@ def _direction(X, penalty, it):
         changed += it.curvature[i] != it.held[i]
         active += it.curvature[i] != 0.0
     if changed == 0 or 2 * changed > active:
-        it.H[:] = 0.0
-        it.held[:] = 0.0
+        it.H.fill(0.0)
+        it.held.fill(0.0)
         changed = active
     height = min(changed, HEIGHT)
     some, moved, k = np.empty((height, X.shape[1])), np.empty((height, X.shape[1])), 0
     for i in range(it.held.size):
         difference = it.curvature[i] - it.held[i]
         if difference != 0.0:
-            some[k] = X[i]
-            moved[k] = difference * X[i]
+            for c in range(X.shape[1]):
+                some[k, c] = X[i, c]
+                moved[k, c] = difference * X[i, c]
             k += 1
             if k == height:
-                it.H[:] += np.dot(some.T, moved)
+                _add_products(it.H, some, moved)
                 k = 0
-    it.H[:] += np.dot(some[:k].T, moved[:k])
-    it.held[:] = it.curvature
+    _add_products(it.H, some[:k], moved[:k])
+    copy(it.held, it.curvature)
     ridge = 0.0
     while True:
         L = it.H.copy()

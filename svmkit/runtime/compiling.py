@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from typing import Any
+
+from svmkit.runtime.garbage import collecting_seldom
 
 
 def njit(function: Callable | None = None, **options: Any) -> Any:
@@ -21,10 +23,23 @@ def njit(function: Callable | None = None, **options: Any) -> Any:
     if function is None:
         return partial(njit, **options)
     compiled = numba.njit(function, no_cfunc_wrapper=True, **options)  # type: ignore[call-overload]
+    if hasattr(compiled, "_compiler"):  # not where nothing is compiled
+        compiled._compiler.compile = _collecting_seldom(compiled._compiler.compile)
     index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if index is not None:
         index._load_index = partial(_overloads, index._load_index)
     return compiled
+
+
+def _collecting_seldom(compile_types: Callable) -> Callable:
+    """Return numba's function that compiles for some types, with a sixth less time spent on finding no garbage."""
+
+    @wraps(compile_types)
+    def compile_them(*args: Any) -> Any:
+        with collecting_seldom():
+            return compile_types(*args)
+
+    return compile_them
 
 
 def _overloads(load: Callable[[], dict]) -> dict:

@@ -84,3 +84,15 @@ def test_vectors_may_be_sparse(loops, calls):
     got = engine.block(sp.csr_array(Z), np.empty((7, 40)))
     np.testing.assert_array_equal(got, engine.block(Z, np.empty((7, 40))))
     assert not calls
+
+
+@by_numpy
+def test_weights_of_a_linear_model_are_multiplied_by_numpy_however_many_rows_there_are(loops, calls):
+    m = few.ROWS + 1
+    engine, coef = engine_for(Linear(), rows(m)), np.ones((1, 1))
+    Z = engine.take(np.arange(1))
+    got = engine.product(Z, coef)
+    np.testing.assert_allclose(got[:, 0], engine.X @ Z[0], rtol=1e-12, atol=1e-12)
+    assert not calls
+    engine.product(rows(few.PRODUCTS // engine.X.size + 1), np.ones((few.PRODUCTS // engine.X.size + 1, 1)))
+    assert "dense_product" in calls

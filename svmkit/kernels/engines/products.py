@@ -22,7 +22,7 @@ from svmkit.kernels.extent import (
     fits_float32_rows,
     require_computable,
 )
-from svmkit.kernels.forms import Argument, difference_error
+from svmkit.kernels.forms import Argument, Form, difference_error
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.loops.norms import square_norms
 from svmkit.kernels.rounding import largest_value, value_error
@@ -158,6 +158,11 @@ class DenseEngine(_Products):
         """Whether numpy computes the values of these rows with Z."""
         return self.few and self._count(sel) * Z.shape[0] * max(self.X.shape[1], few.EXP) <= few.PRODUCTS
 
+    def _is_plain(self, Z, sel) -> bool:
+        """Whether numpy multiplies these rows by Z: weights of a linear model, which have no kernel function to apply."""
+        plain = self.form is Form.LINEAR and not self.cancels and self.X.size <= few.ENTRIES
+        return plain and self._count(sel) * Z.shape[0] * self.X.shape[1] <= few.PRODUCTS
+
     @cached_property
     def few(self) -> bool:
         """Whether short work is done by numpy."""
@@ -193,7 +198,7 @@ class DenseEngine(_Products):
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
-        if not self._short(Z, sel):
+        if not (self._short(Z, sel) or self._is_plain(Z, sel)):
             return super().product(Z, coef, sel, dtype)
         out = np.zeros((self._count(sel), coef.shape[1]))
         with np.errstate(all="ignore"):  # decisions that are not finite are refused by who asked for them

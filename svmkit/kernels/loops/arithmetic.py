@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 from numba import types
-from numba.extending import overload
+from numba.extending import lower_builtin, overload, type_callable
 
 from svmkit.kernels.forms import LAPLACIAN, LINEAR, POLY, RBF, SIGMOID
 from svmkit.kernels.loops.vectors import widest
@@ -70,10 +70,15 @@ def as_type_of(x, like):
     return like.dtype.type(x)
 
 
-@overload(as_type_of, inline="always")
-def _as_type_of(x, like):
-    scalar = like.dtype
-    return lambda x, like: scalar(x)
+# typed and lowered by hand: a conversion in the caller's own code, which takes no time to compile
+@type_callable(as_type_of)
+def _as_type_of(context):
+    return lambda x, like: like.dtype if isinstance(like, types.Array) else None
+
+
+@lower_builtin(as_type_of, types.Any, types.Array)
+def _lower_as_type_of(context, builder, signature, args):
+    return context.cast(builder, args[0], signature.args[0], signature.return_type)
 
 
 def cast_like(tile, like):
