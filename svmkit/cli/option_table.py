@@ -243,8 +243,8 @@ _MODEL = _panel(
     _row("curve", "C", float, None, "Weight of the summed losses; default 1.", "-C"),
     _row("train tune compare curve", "loss", str, None, "See svmkit plugins --kind loss; its options by -o, as "
          "tau=0.9; default the solver's."),
-    _row("train tune compare curve", "penalty", str, None, "Of the linear kernel: l2, l1 or elasticnet, which leave few "
-         "columns with a weight; default the solver's."),
+    _row("train tune compare curve", "penalty", str, None, "Of the linear kernel: l2, l1 or elasticnet, which leave "
+         "few columns with a weight; default the solver's."),
     _row("train tune compare curve", "l1_ratio", float, None, "Of --penalty elasticnet: the share of |w|_1, from 0 to "
          "1.", show_default="0.5"),
     _row("train tune curve", "kernel", str, None, KERNEL),
