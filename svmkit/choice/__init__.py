@@ -1,6 +1,7 @@
 """One call: C, gamma and epsilon are chosen by cross-validation, then the model of all rows is trained and certified.
 
-The modules, in the order of the work: `ranges` (candidates from the data), `zoom` (the rounds), `one_call`.
+The modules, in the order of the work: `ranges` (candidates from the data), `zoom` (the rounds), `stages` (the
+rows that they are tried on), `one_call`.
 It may import all rooms from `errors` to `training`, `cluster` and `tune`.
 """
 

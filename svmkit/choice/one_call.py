@@ -7,24 +7,25 @@ import math
 import re
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from svmkit.choice.ranges import Ranges
-from svmkit.choice.zoom import Zoom
+from svmkit.choice.stages import make_stages
+from svmkit.choice.zoom import Zoom, point_of
 from svmkit.data.tables.in_memory import encode_samples
-from svmkit.errors import InputError, SvmkitWarning
+from svmkit.errors import InputError, SvmkitError, SvmkitWarning
 from svmkit.kernels.functions import Precomputed
 from svmkit.losses.base import Loss
 from svmkit.runtime import interrupt, progress
 from svmkit.scoring.metric import Metric
 from svmkit.solver.selection import by_name
 from svmkit.solver.stopping import Seconds, Stop
+from svmkit.tasks import Answers
 from svmkit.training import train as training
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
@@ -32,8 +33,8 @@ from svmkit.training.settings import CHOSEN, Method, Settings, resolve
 from svmkit.tune.crossval import Interrupted, run
 from svmkit.tune.ranking import with_gap
 from svmkit.tune.records import Progress, Report, progress_line
-from svmkit.tune.result import Result, sort_candidates
-from svmkit.tune.space import EPSILON
+from svmkit.tune.result import Candidate, Result, sort_candidates
+from svmkit.tune.space import EPSILON, Path
 from svmkit.tune.splits import make_splits
 
 NAMES = ("C", "gamma", EPSILON)
@@ -219,27 +220,21 @@ def choose(
     metric = how.metric
     if not isinstance(metric, Metric):
         metric = method.metric(metric, truth.classes, truth.codes)
-    rounds = _Rounds(
-        partial(
-            run,
-            X=X,
-            y=y,
-            task=method.task,
-            metric=metric,
-            flags=flags,
-            sample_weight=sample_weight,
-            cv=splits.pairs,
-            preparation=how.preparation,
-            jobs=how.jobs,
-            backend=how.backend,
-            **_shared_settings(plain, how.names),
-        ),
-        metric,
-        how.report,
-        began + SHARE * settings.rules.least(Seconds),
-    )
+    whole = {
+        "X": X,
+        "y": y,
+        "task": method.task,
+        "metric": metric,
+        "flags": flags,
+        "sample_weight": sample_weight,
+        "cv": splits.pairs,
+        "preparation": how.preparation,
+        "jobs": how.jobs,
+        "backend": how.backend,
+    } | _shared_settings(plain, how.names)
+    rounds = _Rounds(metric, how.report, began + SHARE * settings.rules.least(Seconds))
     zoom = Zoom(plain, how.names, Ranges(data, settings.seed))
-    result = rounds.search(zoom)
+    result = rounds.search(zoom, [*_small_runs(whole, data, truth, settings.seed), whole])
     fold, facts = splits.numbers(data.n_samples), {"names": list(how.names), "cv": len(splits.pairs)}
     facts |= {"metric": metric.name, "ended": rounds.ended, "n_candidates": len(result.candidates) if result else 0}
     if rounds.ended is not None:
@@ -257,6 +252,26 @@ def choose(
     return Chosen(
         _method_of(result, method), result, fold, facts | {"n_fits": result.n_fits, "seconds": result.seconds}
     )
+
+
+def _small_runs(whole: Mapping[str, Any], data: TrainingData, truth: Answers, seed: int) -> list[dict[str, Any]]:
+    """Return what `svmkit.tune.run` is given for the rounds on few rows, of what it is given for all rows."""
+    if data.task.has_labels:  # whose rare combinations no draw keeps
+        return []
+    given, raw, weights = dict(whole), data.raw, whole["sample_weight"]
+    if given["preparation"] == "once":  # it is learnt from all rows
+        raw, given = data.X, given | {"flags": None, "impute": None, "scale": None}
+    is_square = isinstance(data.kernel, Precomputed)
+    return [
+        given
+        | {
+            "X": stage.part_of(raw, is_square=is_square),
+            "y": truth.values[stage.rows],
+            "cv": stage.pairs,
+            "sample_weight": None if weights is None else data.own_weights[stage.rows],  # type: ignore[index]
+        }
+        for stage in make_stages(given["cv"], truth.codes, seed)
+    ]
 
 
 def _method_of(result: Result, method: Method) -> Method:
@@ -294,31 +309,51 @@ def _shared_settings(method: Method, names: tuple[str, ...]) -> dict[str, Any]:
 class _Rounds:
     """The rounds of a search on the same folds, joined to one result; `ended` says what has ended it early."""
 
-    def __init__(self, run: Callable[..., Result], metric: Metric, report: Report | None, last: float) -> None:
+    def __init__(self, metric: Metric, report: Report | None, last: float) -> None:
         self.ended: str | None = None
-        self._run, self._metric, self._listener, self._last = run, metric, report, last
+        self._metric, self._listener, self._last = metric, report, last
         self._best, self._n_fits = math.nan, 0
 
-    def search(self, zoom: Zoom) -> Result | None:
-        """Return the candidates of all rounds, best first; None if not one was tried in all folds."""
-        began, found, paths = time.perf_counter(), None, zoom.first_paths()
+    def search(self, zoom: Zoom, stages: Sequence[Mapping[str, Any]]) -> Result | None:
+        """Return the candidates of all rounds, best first; None if not one was tried in all folds.
+
+        `stages` is what `svmkit.tune.run` is given for each number of rows, ascending.
+        """
+        began, found = time.perf_counter(), list[Candidate]()
         with interrupt.catching() as flag:
-            while paths and self.ended is None:
-                left = self._last - time.perf_counter()
-                if flag or left <= 0.0:
-                    self.ended, flag.raised = "interrupted" if flag else "time_limit", False
+            for stage in stages:
+                if self.ended is not None:
                     break
+                is_last = stage is stages[-1]
+                paths = zoom.later_paths(found, is_last=is_last) if found else zoom.first_paths()
                 try:
-                    result = self._run(paths, seconds=left, report=self._listener and self._report)
-                except Interrupted:
-                    self.ended = self._why()
-                    break
-                self.ended = self._why() if result.interrupted else None
-                self._n_fits += result.n_fits
-                every = sort_candidates([*(found.candidates if found else ()), *result.candidates])
-                seconds = time.perf_counter() - began
-                found = Result(every, self._metric, self._n_fits, seconds, self.ended is not None)
-                paths = zoom.next_paths(every)
+                    own = self._stage(zoom, paths, stage, flag)
+                except SvmkitError:
+                    if is_last:
+                        raise
+                    continue  # the rows may have been too few
+                known = set(map(point_of, own))
+                found = [*own, *(candidate for candidate in found if point_of(candidate) not in known)]
+        seconds = time.perf_counter() - began
+        return Result(found, self._metric, self._n_fits, seconds, self.ended is not None) if found else None
+
+    def _stage(self, zoom: Zoom, paths: list[Path], stage: Mapping[str, Any], flag: interrupt.Flag) -> list[Candidate]:
+        """Return the candidates of the rounds on the rows of a stage, best first."""
+        found: list[Candidate] = []
+        while paths and self.ended is None:
+            left = self._last - time.perf_counter()
+            if flag or left <= 0.0:
+                self.ended, flag.raised = "interrupted" if flag else "time_limit", False
+                break
+            try:
+                result = run(paths, **stage, seconds=left, report=self._listener and self._report)
+            except Interrupted:
+                self.ended = self._why()
+                break
+            self.ended = self._why() if result.interrupted else None
+            self._n_fits += result.n_fits
+            found = sort_candidates([*found, *result.candidates])
+            paths = zoom.next_paths(found)
         return found
 
     def _why(self) -> str:

@@ -17,6 +17,7 @@ from svmkit.tune.space import EPSILON, Path
 C_STEPS = (0.1, 1.0, 10.0, 100.0)  # of the first round, in units of the data
 MOST_C, LEAST_C = 1e4, 1e-3  # in units of the data: no candidate lies beyond
 ROUNDS = 3
+LATER, LAST = 6, 4  # candidates that go on from few rows to more, and to all
 DOUBT = 2.0  # standard errors by which the best candidate has to be better than the default
 LEAST_GAIN = 1e-3  # of the metric that a larger C has to bring
 FINER = math.sqrt(10.0)  # between values of C of the second round
@@ -65,7 +66,7 @@ class Zoom:
         self.method, self.names, self.ranges = method, names, ranges
         self.default = self._default()
         self.tried: dict[Point, None] = {}
-        self.rounds = 0
+        self.rounds, self.most, self.is_last = 0, ROUNDS, False
 
     def first_paths(self) -> list[Path]:
         """Return the paths of the first round."""
@@ -73,13 +74,34 @@ class Zoom:
         epsilon = self.ranges.epsilon(self._kernel(self.default.gamma)) if EPSILON in self.names else None
         return self._new([self.default, *(Point(C, gamma, epsilon) for gamma in gammas for C in self._Cs(gamma))])
 
+    def later_paths(self, candidates: list[Candidate], *, is_last: bool) -> list[Path]:
+        """Return the paths of the first round on more rows: the best candidates on fewer, and the default.
+
+        One round around the best follows; on all rows it has a step in each direction at most, and there is none where
+        the default is the best.
+
+        Parameters
+        ----------
+        candidates : list of Candidate
+            Those that were tried on fewer rows, best first.
+        is_last : bool
+            Whether these are all rows.
+        """
+        self.tried, self.rounds, self.most, self.is_last = {}, 0, 2, is_last
+        best = [point_of(c) for c in candidates if not c.failed]
+        each = {point.gamma: point for point in reversed(best)}  # the best of each gamma
+        first = [*best[:1], *(point for point in best[1:] if each[point.gamma] is point), *best[1:]]
+        return self._new([self.default, *list(dict.fromkeys(first))[: LAST if is_last else LATER]])
+
     def next_paths(self, candidates: list[Candidate]) -> list[Path]:
         """Return the paths of the next round, given all candidates so far, best first; none where nothing is left."""
         best = candidates[0]
         is_perfect = best.mean_score >= 1.0
-        if best.failed or is_perfect or self.rounds >= ROUNDS:
+        if best.failed or is_perfect or self.rounds >= self.most:
             return []
-        at = _point(best)
+        at = point_of(best)
+        if self.is_last:
+            return [] if at == self.default else self._new(self._neighbours(at))
         points: list[Point] = []
         if "C" in self.names:
             beside = [p.C for p in self.tried if replace(p, C=at.C) == at]
@@ -95,9 +117,19 @@ class Zoom:
             points += [replace(at, epsilon=round_number(at.epsilon * factor)) for factor in (1 / STEP, STEP)]
         return self._new(points)
 
+    def _neighbours(self, at: Point) -> list[Point]:
+        """Return the points a step away from one in C and in gamma."""
+        points = []
+        if "C" in self.names:
+            points += [replace(at, C=self._clip(at.C * step, at.gamma)) for step in (1 / FINER, FINER)]
+        if at.gamma is not None:
+            for gamma in (round_number(at.gamma * 2.0 / STEP), round_number(at.gamma * STEP / 2.0)):
+                points.append(replace(at, gamma=gamma, C=self._same_C(at, gamma)))
+        return points
+
     def _gains(self, candidates: list[Candidate], at: Point) -> bool:
         """Return whether the best candidate is worth more than that of the next smaller C, where there is one."""
-        beside = [c for c in candidates if c.C < at.C and replace(_point(c), C=at.C) == at]
+        beside = [c for c in candidates if c.C < at.C and replace(point_of(c), C=at.C) == at]
         return not beside or candidates[0].mean_score - max(beside, key=lambda c: c.C).mean_score > LEAST_GAIN
 
     def choose(self, candidates: list[Candidate]) -> list[Candidate]:
@@ -106,7 +138,7 @@ class Zoom:
         The mean of the differences of both over the folds has to be more than `DOUBT` of its standard errors.
         """
         best = candidates[0]
-        default = next((c for c in candidates if _point(c) == self.default and not c.failed and c.determined), best)
+        default = next((c for c in candidates if point_of(c) == self.default and not c.failed and c.determined), best)
         gains = np.array(best.scores) - np.array(default.scores)
         error = float(gains.std(ddof=1)) / math.sqrt(len(gains)) if len(gains) > 1 else 0.0
         if default is best or gains.mean() > DOUBT * error:
@@ -134,6 +166,12 @@ class Zoom:
             return [at.C]
         same = at.C * self._unit(gamma) / self._unit(at.gamma)
         return [self._clip(same * step, gamma) for step in (1 / FINER, 1.0, FINER)]
+
+    def _same_C(self, at: Point, gamma: float) -> float:
+        """Return the C for another gamma that is the same in units of the data, or that is given."""
+        if "C" not in self.names:
+            return at.C
+        return self._clip(at.C * self._unit(gamma) / self._unit(at.gamma), gamma)
 
     def _clip(self, C: float, gamma: float | None) -> float:
         unit = self._unit(gamma)
@@ -174,5 +212,6 @@ class Zoom:
         ]
 
 
-def _point(candidate: Candidate) -> Point:
+def point_of(candidate: Candidate) -> Point:
+    """Return the point of a candidate."""
     return Point(candidate.C, candidate.params.get("gamma"), candidate.params.get(EPSILON))

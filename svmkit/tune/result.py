@@ -138,7 +138,10 @@ class Result:
 
     @property
     def cv_results_(self) -> dict[str, Any]:
-        """The candidates in the form of scikit-learn's searches, best first: arrays (n_candidates,) and `params`."""
+        """The candidates in the form of scikit-learn's searches, best first: arrays (n_candidates,) and `params`.
+
+        Where they were tried on different numbers of rows, `n_resources` has these, and those on most rank first.
+        """
         every = self.candidates
         names = list(dict.fromkeys(name for c in every for name in c.params))
         found: dict[str, Any] = {"mean_fit_time": np.array([c.fit_s for c in every])}
@@ -154,7 +157,13 @@ class Result:
         mean = np.array([c.mean_score for c in every])
         found |= {"mean_test_score": mean, "std_test_score": np.array([c.std_score for c in every])}
         score = np.where(np.isnan(mean), -np.inf, np.round(mean, 9))  # equal scores share a rank, failed ones the last
-        return found | {"rank_test_score": 1 + (score[None, :] > score[:, None]).sum(axis=1).astype(np.int32)}
+        rows = np.array([c.n_rows for c in every])
+        if len(set(rows.tolist())) > 1:
+            found["n_resources"] = rows
+        is_before = (rows[None, :] > rows[:, None]) | (
+            (rows[None, :] == rows[:, None]) & (score[None, :] > score[:, None])
+        )
+        return found | {"rank_test_score": 1 + is_before.sum(axis=1).astype(np.int32)}
 
 
 class Tried(NamedTuple):

@@ -1,0 +1,102 @@
+"""Which rows candidates are tried on: all of them, or first a few, on which a search takes a fraction of the time.
+
+Successive halving (Jamieson, Talwalkar: Non-stochastic best arm identification and hyperparameter optimization.
+AISTATS, 2016) with the rows as the resource: many candidates on few rows, the best of them on more, and those that are
+left on all. Folds of few rows are parts of the folds of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmkit.tune.splits import Pair
+
+SIZES = (500, 2000)  # rows of the first stages
+LARGER = 2.0  # times the rows of a stage that all rows are at least: else there is no such stage
+FEWEST = 2  # rows of each class in each fold
+
+
+class Stage(NamedTuple):
+    """The rows that candidates are tried on.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        The rows of the data, ascending.
+    pairs : tuple of (ndarray, ndarray)
+        The folds, as positions among them.
+    """
+
+    rows: np.ndarray
+    pairs: tuple[Pair, ...]
+
+    def part_of(self, X: Any, *, is_square: bool = False) -> Any:
+        """Return these rows of X (n, d), and of a matrix of kernel values (n, n) these columns, too."""
+        part = X[self.rows]
+        if not is_square:
+            return part
+        return part[:, self.rows] if sp.issparse(part) else np.ascontiguousarray(part[:, self.rows])
+
+
+def make_stages(pairs: Sequence[Pair], codes: np.ndarray, seed: int) -> list[Stage]:
+    """Return the stages before that of all rows, ascending; none where the rows are few.
+
+    Each class has the same share of a stage as of all rows in each fold, or two rows at least.
+
+    Parameters
+    ----------
+    pairs : sequence of (ndarray, ndarray)
+        The folds of all rows.
+    codes : ndarray of shape (n,), int
+        The class of each row.
+    seed : int
+        Seed of the draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.choice.stages import make_stages
+    >>> folds = np.arange(3000) % 3
+    >>> pairs = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(3)]
+    >>> stages = make_stages(pairs, np.zeros(3000, int), seed=0)
+    >>> [len(stage.rows) for stage in stages], [len(held) for _, held in stages[0].pairs]
+    ([501], [167, 167, 167])
+    """
+    n, stages = len(codes), list[Stage]()
+    is_used, fold = np.zeros(n, np.bool_), np.zeros(n, np.int64)
+    for k, (train, held) in enumerate(pairs):
+        is_used[train] = is_used[held] = True
+        fold[held] = k
+    used = np.random.default_rng(seed).permutation(np.flatnonzero(is_used))
+    group = fold[used] * (int(codes.max()) + 1) + codes[used]
+    order = np.argsort(group, kind="stable")
+    _, first, counts = np.unique(group[order], return_index=True, return_counts=True)
+    place, of_group = np.empty(len(used), np.int64), np.repeat(np.arange(len(first)), counts)
+    place[order] = np.arange(len(used)) - first[of_group]  # among the rows of its group, in the order of the draw
+    size_of = np.empty(len(used), np.int64)
+    size_of[order] = counts[of_group]
+    for size in SIZES:
+        quota = np.maximum(FEWEST, np.ceil(size_of * (size / len(used))))
+        rows = np.sort(used[place < quota])
+        if len(used) < LARGER * size or len(used) < LARGER * len(rows):
+            break
+        if (stage := _restrict(pairs, rows, codes)) is not None:
+            stages.append(stage)
+    return stages
+
+
+def _restrict(pairs: Sequence[Pair], rows: np.ndarray, codes: np.ndarray) -> Stage | None:
+    """Return folds of some rows; None where one would lack rows or a class that it has among all rows."""
+    where, own = np.full(len(codes), -1), []
+    where[rows] = np.arange(len(rows))
+    for train, held in pairs:
+        few, out = where[train], where[held]
+        few, out = few[few >= 0], out[out >= 0]
+        if not len(out) or len(np.unique(codes[rows[few]])) < len(np.unique(codes[train])):
+            return None
+        own.append((few, out))
+    return Stage(rows, tuple(own))
