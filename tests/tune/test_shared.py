@@ -17,8 +17,10 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Precomputed
 from svmkit.solver.smo.box import Box, take_sides
 from svmkit.solver.stopping import Gap
-from svmkit.tune.shared import loops, sharing
+from svmkit.training.settings import Settings, resolve
+from svmkit.tune.shared import loops, sharing, small
 from svmkit.tune.shared.active import ActiveSets, Square
+from svmkit.tune.shared.matrix import SharedMatrix
 
 CS, GAMMAS, FOLDS = [0.03, 1.0, 30.0], [0.05, 0.5], 3
 
@@ -53,6 +55,7 @@ def shared(monkeypatch):
         return seen[-1][1]
 
     monkeypatch.setattr(ActiveSets, "solve", watched)
+    monkeypatch.setattr(small, "MOST", 0)  # nothing goes to the code of small subproblems
     return seen
 
 
@@ -69,19 +72,25 @@ def refits(make, X, y, folds):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", SETS)
-def test_the_winner_and_the_scores_are_those_of_refits(name, seed, shared):
+def test_the_winner_and_the_scores_are_those_of_refits(name, seed, shared, monkeypatch):
     X, y = SETS[name](seed)
-    found = tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=FOLDS, seed=seed, stop=Gap(1e-7), metric="accuracy")
+    how = {"grid": {"C": CS, "gamma": GAMMAS}, "cv": FOLDS, "seed": seed, "stop": Gap(1e-7), "metric": "accuracy"}
+    found = tune.search(X, y, **how)
+    n_solves = len(shared)
+    monkeypatch.setattr(small, "MOST", 600)
+    at_once = tune.search(X, y, **how)
+    assert 0 < n_solves == len(shared)
     folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(X, y))
     own = refits(lambda C, gamma: svmkit.SVMClassifier(C=C, gamma=gamma, tol=1e-7), X, y, folds)
     truth = refits(lambda C, gamma: SVC(C=C, gamma=gamma, tol=1e-7), X, y, folds)
     row = 1.01 / len(y)  # a decision near 0 has either sign, and votes of classes may be equal
-    assert shared and all(c.converged for c in found.candidates)
-    for c in found.candidates:
-        point = c.C, c.params["gamma"]
-        assert c.mean_score == pytest.approx(own[point], abs=row)
-        assert c.mean_score == pytest.approx(truth[point], abs=3 * row)
-    assert own[found.best.C, found.best.params["gamma"]] >= max(own.values()) - row
+    for result in (found, at_once):
+        assert all(c.converged for c in result.candidates)
+        for c in result.candidates:
+            point = c.C, c.params["gamma"]
+            assert c.mean_score == pytest.approx(own[point], abs=row)
+            assert c.mean_score == pytest.approx(truth[point], abs=3 * row)
+        assert own[result.best.C, result.best.params["gamma"]] >= max(own.values()) - row
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
@@ -112,7 +121,7 @@ def test_both_ends_of_a_path_take_hardly_a_step():
     X, y = blobs(90, shift=2.0)
     found = tune.search(X, y, kernel=RBF(0.2), grid={"C": np.logspace(-6, 6, 25).tolist()}, cv=3, stop=Gap(1e-9))
     steps = [c.n_iter for c in sorted(found.candidates, key=lambda c: c.C)]
-    assert steps[1:9] == [0.0] * 8 and sum(steps[-8:]) < max(steps)
+    assert steps[1:9] == [0.0] * 8 and sum(steps[-6:]) < max(steps)
 
 
 @pytest.mark.slow
@@ -176,6 +185,82 @@ def test_memory_is_kept_to(shared, monkeypatch):
     assert len(shared) == 18
 
 
+def fold_of(X, y, Cs, target=1e-6, gamma=0.5):
+    """A fold of two subproblems: one of even rows and one of all but the last 30, which are held out."""
+    kernel, m = RBF(gamma), len(y)
+    shared = SharedMatrix(kernel, X, 10**9)
+    signs = np.where(y == y.max(), 1.0, -1.0)
+    weights = np.where(signs > 0.0, 2.0, 0.5)
+    parts = [small.FoldPart(at, signs[at], weights[at]) for at in (np.arange(0, m, 2), np.arange(m - 30))]
+    return shared, parts, np.arange(m - 30, m), small.fit_small(shared, parts, np.arange(m - 30, m), Cs, target)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_small_subproblems_have_the_decisions_of_libsvm(seed, monkeypatch):
+    monkeypatch.setattr(small, "STEPS", 10_000)
+    X, y = overlapping(150, seed=seed)
+    Cs = [1e-3, 0.1, 1.0, 30.0, 1e3]
+    _, parts, held, fits = fold_of(X, y, Cs, 1e-8)
+    assert len(fits) == len(Cs)
+    for C, fit in zip(Cs, fits, strict=True):
+        support = set()
+        for k, part in enumerate(parts):
+            plain = SVC(C=C, gamma=0.5, tol=1e-9).fit(X[part.rows], part.y, sample_weight=part.weights)
+            w = plain.dual_coef_.ravel()
+            support |= set(part.rows[plain.support_[np.abs(w) > 1e-12 * C]])
+            h = plain.decision_function(X[held]) - plain.intercept_
+            own = fit.decision[:, k]
+            np.testing.assert_allclose(own - own.mean(), h - h.mean(), atol=2e-3 * max(1.0, np.ptp(h)))
+            free = np.flatnonzero((np.abs(w) > 1e-6 * C) & (np.abs(w) < C * part.weights[plain.support_] * (1 - 1e-6)))
+            if len(free):  # else the bias is one of an interval
+                np.testing.assert_allclose(own, h + plain.intercept_, atol=2e-3 * max(1.0, np.ptp(h)))
+        assert abs(fit.n_support - len(support)) <= 3
+
+
+def test_certificates_of_small_subproblems_hold_the_optimum(monkeypatch):
+    """D <= P* <= P for P* of libsvm, at a gap at which they differ."""
+    X, y = overlapping(150)
+    seen, fit_parts = [], small.fit_parts
+    monkeypatch.setattr(small, "fit_parts", lambda *given: (fit_parts(*given), seen.append(given[-1]))[0])
+    Cs = [0.01, 1.0, 100.0]
+    _, parts, _, fits = fold_of(X, y, Cs, 0.05)
+    assert len(fits) == 3 and all(0.0 < fit.gap <= 0.05 for fit in fits)
+    for c, C in enumerate(Cs):
+        for k, part in enumerate(parts):
+            plain = SVC(C=C, gamma=0.5, tol=1e-10).fit(X[part.rows], part.y, sample_weight=part.weights)
+            w, K = plain.dual_coef_.ravel(), pairwise.rbf_kernel(X[part.rows][plain.support_], gamma=0.5)
+            slack = np.maximum(0.0, 1.0 - part.y * plain.decision_function(X[part.rows]))
+            best = 0.5 * w @ K @ w + C * part.weights @ slack
+            primal, dual = seen[0].values[c, k, :2]
+            assert dual <= best * (1 + 1e-8) and best <= primal * (1 + 1e-8) and primal - dual <= 0.05 * primal
+
+
+def test_what_small_solves_do_not_certify_goes_to_other_code(monkeypatch):
+    X, y = overlapping(150)
+    how = {"kernel": RBF(0.5), "grid": {"C": CS}, "cv": 3, "stop": Gap(1e-7)}
+    expected = tune.search(X, y, **how)
+    monkeypatch.setattr(small, "STEPS", 1)  # as many as there are samples: enough for the smallest C only
+    solved, solve = [], ActiveSets.solve
+    monkeypatch.setattr(ActiveSets, "solve", lambda *given: (solved.append(given[2]), solve(*given))[1])
+    found = tune.search(X, y, **how)
+    assert 0 < len(solved) < 9 and solved.count(30.0) == 3 and all(c.converged for c in found.candidates)
+    for one, other in zip(found.candidates, expected.candidates, strict=True):
+        assert one.C == other.C and one.mean_accuracy == pytest.approx(other.mean_accuracy, abs=0.007)
+    shared, parts, held, _ = fold_of(X, y, [1.0])
+    assert small.fit_small(shared, parts, held, [1e308], 1e-3) == []  # twice that is beyond float64
+
+
+def test_small_solves_take_no_more_than_the_memory():
+    X, y = overlapping(150)
+    shared, parts, held, _ = fold_of(X, y, [1.0])
+    method = resolve(Settings(solver="smo", kernel=RBF(0.5)))
+    needed = 8 * (150**2 + 2 * (150 * 30 + 120**2))
+    sizes = [len(part.rows) for part in parts]
+    assert small.is_small(shared, method, sizes, len(held), needed, 2)
+    assert not small.is_small(shared, method, sizes, len(held), needed - 1, 2)
+    assert not small.is_small(shared, method, [small.MOST + 1], len(held), "1GB", 1)
+
+
 def test_an_interrupt_keeps_the_candidates_that_are_whole(shared):
     X, y = blobs(600, shift=0.2)
     sent = []  # a second signal would raise KeyboardInterrupt
@@ -192,7 +277,9 @@ def test_an_interrupt_keeps_the_candidates_that_are_whole(shared):
     assert sent[0].of == 180 and sent[0].best > 0.4
 
 
-def test_jobs_change_nothing():
+@pytest.mark.parametrize("most", [0, 600])
+def test_jobs_change_nothing(most, monkeypatch):
+    monkeypatch.setattr(small, "MOST", most)
     X, y = scaled(datasets.load_iris, 150)
     one, two = (tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3, jobs=jobs) for jobs in (1, 2))
     assert [(c.params, c.mean_score, c.n_iter) for c in one.candidates] == [
@@ -230,6 +317,7 @@ def test_a_fit_that_fails_says_why(monkeypatch):
         raise InputError("no")
 
     before = ActiveSets.solve
+    monkeypatch.setattr(small, "MOST", 0)
     monkeypatch.setattr(
         ActiveSets, "solve", lambda self, problem, C, *given: (broken if C == 1.0 else before)(self, problem, C, *given)
     )

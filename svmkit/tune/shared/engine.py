@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -30,20 +30,12 @@ from svmkit.tune.result import FACTS
 from svmkit.tune.shared.active import ActiveSets, Solved, Stopped
 from svmkit.tune.shared.matrix import SharedMatrix
 from svmkit.tune.shared.sharing import engine_solves, gap_of, groups_of, method_of, most_of_a_round
+from svmkit.tune.shared.small import FoldPart, fit_small, is_small
 from svmkit.tune.space import Path
 
 TOGETHER = 1 << 26  # decision values that an engine returns at a time
 Folds = Sequence[tuple[np.ndarray, np.ndarray]]
 """The training rows and the held-out rows of each fold."""
-
-
-class Part(NamedTuple):
-    """One subproblem of a fold: its training rows, what is learnt of them, their weights, and what solves it."""
-
-    rows: np.ndarray
-    y: np.ndarray
-    weights: np.ndarray
-    sets: ActiveSets | None  # None where an engine solves the subproblem
 
 
 @dataclass
@@ -54,7 +46,8 @@ class Fold:
     train: np.ndarray
     held: np.ndarray
     next: int = 0
-    parts: list[Part] | None = None
+    parts: list[FoldPart] | None = None
+    sets: list[ActiveSets] | None = None  # what solves them where an engine does not
 
 
 class SharedSearch:
@@ -76,6 +69,15 @@ class SharedSearch:
         self.truth = training.metric.codes(answers.values)
         scheme = training.task.division("ovo", len(answers.classes))
         self.division: Division = DIVISIONS[scheme](answers.classes, training.task.noun)
+        self._subproblems: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
+
+    def subproblems(self, fold: int, train: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the rows of each subproblem of a fold with these training rows, and what is learnt of them."""
+        if fold not in self._subproblems:
+            codes, division = self.answers.codes[train], self.division
+            rows = [train[division.takes_part(codes, k)] for k in range(len(division.parts))]
+            self._subproblems[fold] = [(at, division.target(self.answers, at, k)) for k, at in enumerate(rows)]
+        return self._subproblems[fold]
 
     @QUIET
     def run(self, paths: Sequence[Path]) -> None:
@@ -186,7 +188,6 @@ class _Group:
                     except IndexError:
                         return
                     self._fit(fold)
-                    fold.next += 1
                     if fold.next < len(self.group):
                         self.waiting.append(fold)
         except Stopped:
@@ -194,52 +195,78 @@ class _Group:
         except BaseException as error:
             self.failed = error
 
+    def _fit_small(self, fold: Fold) -> None:
+        """Fit the first C of a fold, as many as compiled code can certify at once, and keep their records."""
+        if self.shared is None or fold.next:
+            return
+        search, began = self.search, time.perf_counter()
+        parts = fold.parts or []
+        sizes, settings = [len(part.rows) for part in parts], search.training.settings
+        if not is_small(self.shared, self.method, sizes, len(fold.held), settings.memory, search.jobs):
+            return
+        fits = fit_small(self.shared, parts, fold.held, [path.Cs[0] for path in self.group], self.target)
+        seconds = time.perf_counter() - began
+        total = sum(fit.steps + len(self.group) for fit in fits)  # a fit without steps takes some time, too
+        for path, fit in zip(self.group, fits, strict=False):
+            facts = self._judge(fold, fit.decision)
+            facts |= self._count(fit.steps, fit.n_support, fit.gap)
+            facts["fit_s"] = seconds * (fit.steps + len(self.group)) / total + self.around[0]
+            search.keep(path, fold.number, facts)
+        fold.next = len(fits)
+
     def _fit(self, fold: Fold) -> None:
         """Fit the next C of a fold, judge the fit on the held-out rows, and keep the record."""
         path, began = self.group[fold.next], time.perf_counter()
         try:
             if fold.parts is None:
                 fold.parts = self._parts(fold)
+                self._fit_small(fold)
+                if fold.next == len(self.group):
+                    return
+                path, began = self.group[fold.next], time.perf_counter()
+            if fold.sets is None:
+                fold.sets = [self._active_sets(part.rows) for part in fold.parts]
             C = path.Cs[0]
-            solved = [self._solve(part, C) for part in fold.parts]
+            solved = [self._solve(part, sets, C) for part, sets in zip(fold.parts, fold.sets, strict=True)]
             facts = self._facts(fold, solved)
         except Stopped:
             raise
         except Exception as error:
-            fold.parts = None  # the next C begins anew
+            fold.parts = fold.sets = None  # the next C begins anew
             self.search.keep(path, fold.number, {}, reason(error))
+            fold.next += 1
             return
         facts["fit_s"] = time.perf_counter() - began + self.around[0]
         self.search.keep(path, fold.number, facts)
+        fold.next += 1
 
-    def _solve(self, part: Part, C: float) -> Solved:
-        solver = self.method.solver
-        assert part.sets is not None
-        problem = self.method.pose(solver, part.sets.gram, part.y, C * part.weights)
+    def _active_sets(self, rows: np.ndarray) -> ActiveSets:
+        assert self.shared is not None
+        return ActiveSets(self.shared, rows, self.most, lambda: self.search.records.stopped)
+
+    def _solve(self, part: FoldPart, sets: ActiveSets, C: float) -> Solved:
+        problem = self.method.pose(self.method.solver, sets.gram, part.y, C * part.weights)
         assert isinstance(problem, DualQP)
-        return part.sets.solve(problem, C, self.target, libsvm_patience(len(part.rows)))
+        return sets.solve(problem, C, self.target, libsvm_patience(len(part.rows)))
 
-    def _parts(self, fold: Fold) -> list[Part]:
+    def _parts(self, fold: Fold) -> list[FoldPart]:
         """Return the subproblems of a fold, with the weights that its training rows give to the classes."""
         search, weights = self.search, np.zeros(self.search.m)
-        answers, train = search.answers, np.sort(fold.train)
-        given = self.method.settings.class_weight
+        answers, train, given = search.answers, np.sort(fold.train), self.method.settings.class_weight
         weights[train] = training_weights(answers.codes[train], answers.classes, given, None)
-        parts = []
-        for k in range(len(search.division.parts)):
-            rows = train[search.division.takes_part(answers.codes[train], k)]
-            y = search.division.target(answers, rows, k)
-            sets = None
-            if self.shared is not None:
-                sets = ActiveSets(self.shared, rows, self.most, lambda: search.records.stopped)
-            parts.append(Part(rows, y, weights[rows], sets))
-        return parts
+        return [FoldPart(rows, y, weights[rows]) for rows, y in search.subproblems(fold.number, train)]
 
     def _facts(self, fold: Fold, solved: list[Solved]) -> dict[str, Any]:
         """Return the `FACTS` of a fit but its seconds."""
-        metric, held = self.search.training.metric, fold.held
-        truth = self.search.truth[held]
-        decision = np.stack([one.h[held] + (one.certificate.bias or 0.0) for one in solved], axis=1)
+        decision = np.stack([one.h[fold.held] + (one.certificate.bias or 0.0) for one in solved], axis=1)
+        support = [part.rows[np.flatnonzero(one.point)] for part, one in zip(fold.parts or [], solved, strict=True)]
+        gaps = [math.inf if one.certificate.gap is None else one.certificate.gap for one in solved]
+        steps = sum(one.steps for one in solved)
+        return self._judge(fold, decision) | self._count(steps, len(np.unique(np.concatenate(support))), max(gaps))
+
+    def _judge(self, fold: Fold, decision: np.ndarray) -> dict[str, Any]:
+        """Return the accuracy and the metric of decisions (n_held, n_parts) on the held-out rows."""
+        metric, truth = self.search.training.metric, self.search.truth[fold.held]
         n_classes = len(self.search.answers.classes)
         needed: np.ndarray | None = None
         if not n_classes:
@@ -250,15 +277,18 @@ class _Group:
             needed = scores(decision, n_classes)
             predicted = needed.argmax(axis=1)
         rows = np.bincount(truth, minlength=n_classes) if n_classes else None
-        support = [part.rows[np.flatnonzero(one.point)] for part, one in zip(fold.parts or [], solved, strict=True)]
-        gaps = [math.inf if one.certificate.gap is None else one.certificate.gap for one in solved]
         return {
             "accuracy": float((predicted == truth).mean()) if n_classes else math.nan,
             "metric": metric.value(truth, predicted, needed if metric.needs_decisions else None, rows),
-            "n_iter": sum(one.steps for one in solved),
+        }
+
+    def _count(self, steps: int, n_support: int, gap: float) -> dict[str, Any]:
+        """Return what a fit took, and whether its certificates reached the gap that was asked for."""
+        return {
+            "n_iter": steps,
             "kernel_values": self.around[1],
-            "n_support": len(np.unique(np.concatenate(support))),
-            "converged": max(gaps) <= self.target,
+            "n_support": n_support,
+            "converged": gap <= self.target,
             "determined": True,
             "tol": math.inf,
         }
