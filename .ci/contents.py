@@ -1,6 +1,6 @@
-"""Compare sdist and wheel with the files that git has: nothing is missing, and nothing else is in them.
+"""Compare sdists and wheels with the files that git has: nothing is missing, and nothing else is in them.
 
-python .ci/contents.py SDIST WHEEL
+python .ci/contents.py OUT     OUT: the folder with sdist and wheel of svmkit-core and of svmkit (.ci/distributions.py)
 """
 
 import subprocess
@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+BARE = {"pyproject.toml", "README.md", "LICENSE", "_version.py"}  # what the sdist of svmkit has; its wheel has no file
 
 
 def tracked() -> set[str]:
@@ -40,15 +41,25 @@ def compare(what: str, found: set[str], expected: set[str]) -> bool:
     return found == expected
 
 
-def main(sdist: str, wheel: str) -> int:
-    """Compare both; return 0 if they are as they should be."""
-    files = tracked()
+def compare_both(out: Path, name: str, files: set[str], packages: set[str]) -> bool:
+    """Compare the sdist and the wheel of a distribution; return whether both are as they should be."""
+    (sdist,), (wheel,) = out.glob(f"{name}-*.tar.gz"), out.glob(f"{name}-*.whl")
     with tarfile.open(sdist) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()} - {"PKG-INFO"}
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
-    same = [compare(Path(sdist).name, packed, files), compare(Path(wheel).name, names, installed(files))]
-    print(f"{len(packed)} files in the sdist, {len(names)} in the wheel")
+    print(f"{name}: {len(packed)} files in the sdist, {len(names)} in the wheel")
+    same = [compare(sdist.name, packed, files), compare(wheel.name, names, packages)]
+    return all(same)
+
+
+def main(out: str) -> int:
+    """Compare all four; return 0 if they are as they should be."""
+    files = tracked()
+    same = [
+        compare_both(Path(out), "svmkit_core", files, installed(files)),
+        compare_both(Path(out), "svmkit", BARE, set()),
+    ]
     return 0 if all(same) else 1
 
 

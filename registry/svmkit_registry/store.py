@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from svmkit.errors import InputError, SvmkitError, one_line, redact
+from svmkit.runtime.packages import require_installed
 
 DATABASE, ARTIFACTS, EXPERIMENT = "mlflow.db", "mlruns", "svmkit"
 PATIENCE = 60.0  # seconds that a call may wait for other processes
@@ -43,6 +44,7 @@ def prepare() -> None:
     """Import mlflow with no telemetry, short timeouts and nothing on stdout; variables that are set take precedence."""
     for name, value in _DEFAULTS.items():
         os.environ.setdefault(name, value)
+    require_installed("runs and registered models", "mlflow")
     import mlflow  # noqa: F401
 
 

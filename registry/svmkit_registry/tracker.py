@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from svmkit._version import __version__
 from svmkit.errors import SvmkitError, SvmkitWarning, redact
+from svmkit.runtime.packages import require_installed
 from svmkit.solver.history import HistoryPoint
 from svmkit.tracking import Tracker
 from svmkit_registry import store
@@ -265,3 +266,6 @@ def user() -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container whose user has no name
         return "unknown"
+
+
+require_installed("runs and registered models", "mlflow", plugin=MLflowTracker)

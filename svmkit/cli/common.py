@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from svmkit.errors import InputError, redact
+from svmkit.errors import InputError, Unavailable, redact
 from svmkit.runtime import interrupt
 from svmkit.runtime.terminal import console, say, visible
 
@@ -134,10 +134,22 @@ def labels_of(data: Dataset) -> Any:
 
 
 def open_tracker(options: Any) -> Tracker:
-    """Return the tracker that the options name, which logs nothing under --no-track."""
+    """Return the tracker that the options name, which logs nothing under --no-track.
+
+    Where there is no tracker to be had, as with svmkit-core alone, that costs a line, and a command that asks for a
+    store or a registered model is refused.
+    """
     from svmkit.tracking import Tracker, tracker
 
-    return Tracker() if options.no_track else tracker(options.tracking_uri, options.experiment)
+    if options.no_track:
+        return Tracker()
+    try:
+        return tracker(options.tracking_uri, options.experiment)
+    except Unavailable as missing:
+        if options.tracking_uri or getattr(options, "register", None):
+            raise
+        note(f"nothing is logged: {missing}; --no-track says that this is meant")
+        return Tracker()
 
 
 @contextmanager

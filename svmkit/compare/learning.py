@@ -20,6 +20,7 @@ from svmkit.compare.plan.testing import HOLD_OUT
 from svmkit.compare.report.plots import numbers, title
 from svmkit.compare.results import Results, results_frame
 from svmkit.errors import InputError
+from svmkit.runtime.packages import require_installed
 from svmkit.training.settings import resolve
 
 if TYPE_CHECKING:
@@ -204,6 +205,7 @@ def plot_learning_curve(records: str | Path | Results | pd.DataFrame | Iterable[
     >>> [ax.get_ylabel() for ax in plot_learning_curve(records).axes]
     ['training time (s)', 'certified gap']
     """
+    require_installed("pictures", "matplotlib")
     from matplotlib.figure import Figure
 
     from svmkit.compare.report.pictures import dress, style

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from svmkit.runtime.packages import require_installed
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -14,6 +16,7 @@ STYLES = ("-", "--", "-.", ":")
 
 def new_axes() -> Axes:
     """Return the axes of a new figure that pyplot does not manage."""
+    require_installed("pictures", "matplotlib")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

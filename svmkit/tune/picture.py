@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.errors import InputError
+from svmkit.runtime.packages import require_installed
 from svmkit.scoring.metric import Metric
 from svmkit.tune.result import Candidate
 from svmkit.tune.space import Path as Setting
@@ -26,7 +27,8 @@ WIDE = 20.0  # ratio of the largest to the smallest value above which an axis is
 
 
 def require_format(path: str) -> None:
-    """Raise InputError unless the ending of the file name is a known format."""
+    """Raise InputError unless the ending of the file name is a known format, and there is what draws."""
+    require_installed("pictures", "matplotlib")
     if Path(path).suffix.lower() not in KINDS:
         raise InputError(f"cannot draw {path}: the name has to end in {', '.join(KINDS)}")
 

@@ -87,6 +87,10 @@ class CompareOptions(Options):
         require_of_task(self, self.task)
         if self.time_limit is not None and not self.time_limit > 0:
             raise InputError(f"--time-limit must be > 0, not {self.time_limit}")
+        if self.report:
+            from svmkit.compare.report.html import require_drawable
+
+            require_drawable()
         for path in (self.report, self.latex, self.results):
             if path:
                 files.require_writable(path)

@@ -16,6 +16,7 @@ from svmkit.compare.report.plots import numbers
 from svmkit.compare.results import as_line, results_frame
 from svmkit.errors import InputError, SvmkitError
 from svmkit.runtime import files, interrupt
+from svmkit.runtime.packages import require_installed
 from svmkit.runtime.terminal import say
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class Learning(CellsJob):
         plot, out = options.plot, options.out
         if plot and Path(plot).suffix.lower() not in PICTURES:
             raise InputError(f"--plot {plot}: give a name that ends with {', '.join(PICTURES)}")
+        if plot:
+            require_installed("pictures", "matplotlib")
         for path in (plot, out):
             if path:
                 files.require_writable(path)

@@ -20,6 +20,7 @@ from svmkit.errors import InputError
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_pairs
 from svmkit.runtime import files
+from svmkit.runtime.packages import require_installed
 from svmkit.runtime.terminal import visible
 from svmkit.scoring.operating import Cost
 
@@ -111,7 +112,11 @@ class Predictions:
         return [next(given) if is_kept else [None] * len(known[0]) for is_kept in self.rows.kept.tolist()]
 
     def require_columns(self) -> None:
-        """Read the columns that are written beside the predictions; raise InputError if there are none such."""
+        """Read the columns that are written beside the predictions; raise InputError if there are none such, or nothing
+        that writes the file.
+        """
+        if self.ending == ".parquet":
+            require_installed("Parquet files", "pyarrow")
         _ = self.kept  # before anything is predicted
 
     def as_json(self) -> dict[str, Any]:

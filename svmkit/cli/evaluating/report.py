@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from functools import singledispatch
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from svmkit.cli.common import rows
 from svmkit.errors import InputError, SvmkitError
 from svmkit.plotting import COLOURS, draw_band, draw_reliability
 from svmkit.runtime import files
+from svmkit.runtime.packages import require_installed
 from svmkit.runtime.terminal import say
 from svmkit.scoring.evaluations.base import Evaluation
 from svmkit.scoring.evaluations.classes import ClassEvaluation
@@ -21,6 +21,9 @@ from svmkit.scoring.evaluations.quantities import LevelEvaluation, QuantityEvalu
 from svmkit.scoring.operating import gain_curve
 from svmkit.scoring.quantities import LevelScores
 from svmkit.scoring.wording import format_measure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NUMBERED = 20  # classes up to which the entries of the matrix are written
 NAMED = 40  # classes up to which each has its name at the axes; of more, about `NUMBERED` have
@@ -46,6 +49,7 @@ def show(evaluated: Evaluation, result: dict[str, Any], further: list[tuple[str,
 
 def require_drawable(path: str) -> None:
     """Raise InputError unless matplotlib knows the ending of the name and the file can be written."""
+    require_installed("pictures", "matplotlib")
     from matplotlib.backend_bases import FigureCanvasBase
 
     known = FigureCanvasBase.get_supported_filetypes()
@@ -57,6 +61,7 @@ def require_drawable(path: str) -> None:
 def draw(evaluated: Evaluation, path: str) -> SvmkitError | None:
     """Write the picture; return the error if that fails, since the numbers are to be shown all the same."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
     figure = Figure(layout="constrained")  # which pyplot does not manage
     FigureCanvasAgg(figure)
@@ -74,7 +79,7 @@ def draw_on(evaluated: Evaluation, figure: Figure) -> None:
     raise InputError(f"there is no picture of {evaluated.what}: leave --plot out")
 
 
-@draw_on.register
+@draw_on.register(ClassEvaluation)
 def _draw_classes(evaluated: ClassEvaluation, figure: Figure) -> None:
     positive, decision = evaluated.one_against_rest()
     curves = positive.ndim == 1 and bool(positive.any()) and not positive.all()
@@ -171,7 +176,7 @@ def draw_gain(axes: Any, evaluated: ClassEvaluation) -> None:
     axes.legend(loc="lower right", fontsize=8)
 
 
-@draw_on.register
+@draw_on.register(QuantityEvaluation)
 def _draw_quantities(evaluated: QuantityEvaluation, figure: Figure) -> None:
     """Draw predictions over targets, and residuals, with the tube if the model tells of it."""
     figure.set_size_inches(11.0, 4.8)
@@ -207,7 +212,7 @@ def _draw_quantities(evaluated: QuantityEvaluation, figure: Figure) -> None:
     figure.suptitle(f"{evaluated.data}: R2 {format_measure('{:.3f}', scores.r2)}, {errors}", fontsize=11)
 
 
-@draw_on.register
+@draw_on.register(LevelEvaluation)
 def _draw_levels(evaluated: LevelEvaluation, figure: Figure) -> None:
     """Draw the band between levels, and how much it covers: over the only feature, or over the rows, sorted by the
     level nearest to the median.
@@ -240,7 +245,7 @@ def _draw_levels(evaluated: LevelEvaluation, figure: Figure) -> None:
     figure.suptitle(f"{evaluated.data}: mean loss {scores.mean_loss:.4g}, {crossed}", fontsize=11)
 
 
-@draw_on.register
+@draw_on.register(LabelEvaluation)
 def _draw_labels(evaluated: LabelEvaluation, figure: Figure) -> None:
     """Draw how many rows have each label, and F1 of it, the most frequent labels first."""
     scores = evaluated.scores

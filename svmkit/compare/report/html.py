@@ -16,6 +16,7 @@ from svmkit.compare.report.profiles import profiles
 from svmkit.compare.results import Results
 from svmkit.errors import SvmkitError
 from svmkit.runtime import files
+from svmkit.runtime.packages import require_installed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,8 +44,14 @@ def write(results: Results, path: str | Path, *, command: str = "", threads: int
         raise SvmkitError(f"cannot write the report {path}: {error.strerror}") from None
 
 
+def require_drawable() -> None:
+    """Raise Unavailable unless all is installed that a page, and the pictures logged beside it, are made with."""
+    require_installed("reports", "jinja2", "plotly", "matplotlib", "statsmodels", "scikit_posthocs")
+
+
 def render(results: Results, *, command: str = "", threads: int | None = None) -> str:
     """Return the page as text; the arguments are those of `write`."""
+    require_drawable()
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from plotly.offline import get_plotlyjs
 

@@ -17,6 +17,7 @@ from svmkit.compare.report.words import short_names
 from svmkit.compare.results import NO_MODEL, Results
 from svmkit.errors import SvmkitError
 from svmkit.plotting import draw_reliability
+from svmkit.runtime.packages import require_installed
 from svmkit.scoring.probability_scores import Reliability
 from svmkit.tasks import task_named
 
@@ -230,6 +231,7 @@ def grid(
     lines : bool, default=True
         Whether the legend has lines beside the markers.
     """
+    require_installed("pictures", "matplotlib")
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 

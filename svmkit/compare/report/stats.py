@@ -11,6 +11,7 @@ from scipy import stats
 
 from svmkit.compare.metrics import HIGHER, TITLES, as_shown
 from svmkit.compare.results import Results, Row
+from svmkit.runtime.packages import require_installed
 from svmkit.solver.solution import Status
 
 METRICS = (
@@ -95,6 +96,7 @@ def wilcoxon(first: np.ndarray, second: np.ndarray, alternative: Literal["less",
 
 def pairwise(values: np.ndarray) -> np.ndarray:
     """Return the two-sided Wilcoxon p of each two columns of (n_sets, k) values, with Holm's correction, (k, k)."""
+    require_installed("tests of pairs of solvers", "statsmodels")
     from statsmodels.stats.multitest import multipletests
 
     k = values.shape[1]

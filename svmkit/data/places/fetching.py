@@ -22,6 +22,7 @@ from svmkit.data.places.download import NotThere, Progress, Resumable, WrongFile
 from svmkit.data.places.remote import REMOTE, SITES, Remote
 from svmkit.data.places.sources import cache_dir, find_cached, offer
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning, redact
+from svmkit.runtime.packages import require_installed
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ def _bases(remote: Remote, mirror: str | None) -> list[str]:
 
 def _download(remote: Remote, bases: list[str], working: Path, progress: Progress | None) -> Path:
     """Return a file in the folder `working` with the verified contents."""
+    require_installed("downloads", "pooch", "requests", "urllib3")
     import pooch
 
     for left_over in working.glob(f"{tempfile.gettempprefix()}*"):  # of a process killed while unpacking

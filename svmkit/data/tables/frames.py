@@ -13,6 +13,7 @@ from svmkit.data.formats.csvtext import UTF_8, Dialect, not_decoded, require_dif
 from svmkit.data.formats.files import open_data
 from svmkit.data.tables.table import Table
 from svmkit.errors import InputError, one_line
+from svmkit.runtime.packages import require_installed
 
 # "None" and "NA" are class names as good as any; these are not
 _MISSING_LABEL = ("", "NaN", "nan", "NAN")
@@ -102,6 +103,7 @@ def _frames(
 
 def parquet_tables(path: Path, cells: int | None) -> Iterator[Table]:
     """Yield a Parquet file in tables of at most so many cells; a whole one is yielded even without rows."""
+    require_installed("Parquet files", "pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

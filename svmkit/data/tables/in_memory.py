@@ -18,6 +18,7 @@ from svmkit.data.tables.columns import Column
 from svmkit.data.tables.readers import Learnt
 from svmkit.data.tables.table import Table
 from svmkit.errors import InputError, SvmkitWarning, one_line
+from svmkit.runtime.packages import require_installed
 
 
 def as_frame(X: Any) -> Any:
@@ -50,6 +51,7 @@ def as_frame(X: Any) -> Any:
         return X if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2 else None
     if not hasattr(X, "columns"):  # of one column alone, such as a Series
         return None
+    require_installed("tables that are not of pandas", "pyarrow")
     import pyarrow as pa
 
     try:

@@ -11,6 +11,7 @@ from svmkit.cli.evaluating.reporting.facts import collect
 from svmkit.cli.evaluating.truth import load_truth
 from svmkit.errors import InputError, SvmkitError
 from svmkit.runtime import files
+from svmkit.runtime.packages import require_installed
 from svmkit.tasks import task_named
 
 
@@ -21,6 +22,8 @@ def perform(options: Any) -> None:
         raise InputError(f"--out and --card both name {options.out}: give two files")
     if not targets and not options.json:
         raise InputError("nothing to write: give --out REPORT.html, --card CARD.md or --json")
+    if options.out:
+        require_installed("reports", "jinja2", "matplotlib")
     for path in targets:
         files.require_writable(path)
     model = load_model(options.model, options.tracking_uri)
