@@ -228,11 +228,12 @@ def predict(options: Options) -> None:
     option(
         "nodes", int, None, "Most nodes of quadrature; default as many as are exact, or lose less than 1e-9.", min=1
     ),
+    option("rounds", int, 2, "Of kernels without exact values (sigmoid, plugins): orders drawn for each pair of rows."),
     option("seed", int, 0, "Seed of all that is drawn.", min=0),
     option("plot", str, None, "Picture of the columns that matter and of the first row: .png, .svg or .pdf."),
 )
 def explain(options: Options) -> None:
-    """What each column of DATA contributes to the decisions of MODEL: exact Shapley values (no sigmoid kernel).
+    """What each column of DATA contributes to the decisions of MODEL: Shapley values, exact (sampled for sigmoid).
 
     Of up to five rows each is shown, with the support vectors that decided; of more, the columns that matter over all.
     """

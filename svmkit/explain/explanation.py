@@ -11,12 +11,14 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.explain.change import Change, find_change
 from svmkit.explain.players import Players
-from svmkit.explain.shapley import Values, expansion_values, linear_values, require_factors
+from svmkit.explain.sampling import sample_values
+from svmkit.explain.shapley import Values, expansion_values, has_factors, linear_values
 from svmkit.explain.subject import Subject, decide, function_names, require_columns, store_alike
 from svmkit.explain.support import Vector, find_vectors
 from svmkit.kernels.forms import Form
 from svmkit.runtime import threads
 
+ROUNDS = 2  # orders for each pair of rows where values are sampled, unless another number is asked for
 BACKGROUND = 100  # rows of the background that are drawn unless another number is asked for
 
 
@@ -47,7 +49,8 @@ class Explanation:
     functions : tuple of str
         The names of the decisions.
     error : float
-        What fewer nodes of quadrature than are exact have left in any value, at most; 0.0 for exact values.
+        What fewer nodes of quadrature than are exact have left in any value, at most; 0.0 for exact values. Of sampled
+        values the largest standard error.
     nodes : int
         The nodes of quadrature; 0 where none is needed.
     probability : ndarray of shape (n_samples,) or None
@@ -56,6 +59,8 @@ class Explanation:
         How much that probability grows with a unit of the decision, at each row.
     model, X, background : Subject, Features, Features
         What was explained, and by which rows; as they come out of a table, not preprocessed.
+    standard_error : ndarray like `values` or None
+        Of values that were sampled, over the orders that were drawn; None for values by quadrature.
 
     Examples
     --------
@@ -80,6 +85,7 @@ class Explanation:
     model: Subject = field(repr=False)
     X: Any = field(repr=False)
     background: Any = field(repr=False)
+    standard_error: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -209,6 +215,7 @@ def explain(
     names: Sequence[str] | None = None,
     n_background: int | None = BACKGROUND,
     nodes: int | None = None,
+    rounds: int = ROUNDS,
     seed: int = 0,
     n_threads: int | None = None,
 ) -> Explanation:
@@ -217,7 +224,8 @@ def explain(
     Parameters
     ----------
     model : SVMModel
-        With the kernel rbf, laplacian, linear or poly (up to the degree 16).
+        Values are exact for the kernels rbf, laplacian, linear and poly (up to the degree 16), and sampled for sigmoid
+        and kernels of plugins and functions.
     X : ndarray or CSR of shape (n_samples, n_features)
         The rows to explain, as `svmkit.data.as_features` returns them.
     background : ndarray or CSR of shape (n_rows, n_features), default=None
@@ -230,15 +238,18 @@ def explain(
         The most rows of the background, which are drawn if there are more; None takes all.
     nodes : int, default=None
         The most nodes of quadrature (`svmkit.explain.shapley.expansion_values`).
+    rounds : int, default=2
+        Where values are sampled: the random orders of the columns for each pair of rows, each walked in both
+        directions; four times as many halve `standard_error`.
     seed : int, default=0
-        The seed of the rows that are drawn.
+        The seed of the rows and orders that are drawn.
     n_threads : int or None, default=None
         The number of threads; None uses all.
 
     Raises
     ------
     InputError
-        The kernel is another one, or the rows or players do not fit the model.
+        The kernel is a precomputed matrix, or the rows or players do not fit the model.
 
     References
     ----------
@@ -258,14 +269,15 @@ def explain(
     [[1.5, 0.0]]
     """
     require_columns(model)
-    require_factors(model.kernel)
     for name, number in (("nodes", nodes), ("n_background", n_background)):
         if number is not None and number < 1:
             raise InputError(f"{name} must be at least 1, not {number}")
     those = Players.derive(model.preprocessing, model.n_features, players, names)
     rows = draw_rows(X if background is None else background, n_background, seed)
     with threads.using(n_threads):
-        found = _values(model, X, rows, those, nodes)
+        found, errors = _values(model, X, rows, those, nodes), None
+        if found is None:
+            found, errors = _sampled(model, X, rows, those, rounds, seed)
         decision, base = decide(model, X), decide(model, rows).mean(axis=0)
         predicted = model.predict(X)
     values = found.values[:, :, 0] if decision.shape[1] == 1 else found.values
@@ -275,7 +287,8 @@ def explain(
         slope = model.calibration.slopes(decision)[:, 0]
     named = function_names(model)
     about = those, named, found.error, found.nodes, probability, slope
-    return Explanation(values, base, decision, predicted, *about, model, X, rows)
+    errors = None if errors is None else errors.reshape(values.shape)
+    return Explanation(values, base, decision, predicted, *about, model, X, rows, errors)
 
 
 def draw_rows(X: Any, most: int | None, seed: int) -> Any:
@@ -285,8 +298,20 @@ def draw_rows(X: Any, most: int | None, seed: int) -> Any:
     return X[np.sort(np.random.default_rng(seed).choice(X.shape[0], most, replace=False))]
 
 
-def _values(model: Subject, X: Any, background: Any, players: Players, nodes: int | None) -> Values:
-    """Return the Shapley values of all functions of a model."""
+def _sampled(
+    model: Subject, X: Any, background: Any, players: Players, rounds: int, seed: int
+) -> tuple[Values, np.ndarray]:
+    """Return sampled values, and their standard errors."""
+    found = sample_values(model, X, background, players, rounds, seed)
+    return Values(found.values, float(found.errors.max(initial=0.0)), 0), found.errors
+
+
+def _values(model: Subject, X: Any, background: Any, players: Players, nodes: int | None) -> Values | None:
+    """Return the exact Shapley values of all functions of a model; None if its kernel has no form of which they are
+    known.
+    """
+    if not has_factors(model.kernel):
+        return None
     X, Z = (model.preprocessing.apply(rows) for rows in (X, background))
     if model.kernel.form is Form.LINEAR:
         X, Z = store_alike(X, Z)

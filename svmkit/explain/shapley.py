@@ -127,15 +127,20 @@ def linear_values(X: Any, Z: Any, weights: np.ndarray, owner: np.ndarray, n_play
     return Values(values, 0.0, 0)
 
 
+def has_factors(kernel: Kernel) -> bool:
+    """Return whether exact Shapley values of the kernel are known: it is a product over columns or a power of a sum."""
+    if kernel.form is Form.POLY:
+        return kernel.scalars.degree <= HIGHEST
+    return kernel.form in (Form.RBF, Form.LAPLACIAN, Form.LINEAR)
+
+
 def require_factors(kernel: Kernel) -> None:
     """Raise InputError unless exact Shapley values of the kernel are known."""
-    if kernel.form not in (Form.RBF, Form.LAPLACIAN, Form.LINEAR, Form.POLY):
+    if not has_factors(kernel):
         raise InputError(
-            "exact contributions need a kernel that is a product over columns or a power of a sum over them (rbf, "
-            f"laplacian, linear, poly), not {kernel.name}: train with one of them"
+            f"exact contributions need the kernel rbf, laplacian, linear, or poly up to the degree {HIGHEST}, not "
+            f"{kernel}"
         )
-    if kernel.form is Form.POLY and kernel.scalars.degree > HIGHEST:
-        raise InputError(f"contributions are exact for poly up to the degree {HIGHEST}, not {kernel.scalars.degree}")
 
 
 class _Work(NamedTuple):

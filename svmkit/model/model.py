@@ -615,6 +615,7 @@ class SVMModel:
         players: Mapping[str, Sequence[int | str]] | None = None,
         n_background: int | None = 100,
         nodes: int | None = None,
+        rounds: int = 2,
         seed: int = 0,
         n_threads: int | None = None,
     ) -> Explanation:
@@ -632,8 +633,11 @@ class SVMModel:
             The most rows of the background, which are drawn if there are more; None takes all.
         nodes : int, default=None
             The most nodes of quadrature; None takes as many as are exact, or lose less than 1e-9.
+        rounds : int, default=2
+            Of other kernels than rbf, laplacian, linear and poly, whose values are sampled: orders of the columns that
+            are drawn for each pair of rows.
         seed : int, default=0
-            The seed of the rows that are drawn.
+            The seed of the rows, and of orders, that are drawn.
         n_threads : int or None, default=None
             The number of threads; None uses all.
 
@@ -644,7 +648,7 @@ class SVMModel:
         Raises
         ------
         InputError
-            The kernel is none of rbf, laplacian, linear and poly (of a degree up to 16), or the rows do not fit.
+            The kernel is a precomputed matrix, or the rows do not fit.
 
         Examples
         --------
@@ -661,7 +665,13 @@ class SVMModel:
         names = getattr(X, "columns", None)
         rows = self._check(X)
         others = None if background is None else self._check(background)
-        given: dict[str, Any] = {"players": players, "n_background": n_background, "nodes": nodes, "seed": seed}
+        given: dict[str, Any] = {
+            "players": players,
+            "n_background": n_background,
+            "nodes": nodes,
+            "rounds": rounds,
+            "seed": seed,
+        }
         return explain(self, rows, others, names=names, n_threads=n_threads, **given)
 
     def _answers(self, y: Any, n_samples: int, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

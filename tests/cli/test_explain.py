@@ -106,9 +106,18 @@ def test_bad_calls(train, refused):
     }.items():
         refused([words], "explain", "m.model", "clouds.svm", *given)
     train(svmlight(), "--kernel", "sigmoid", "--out", "s.model")
-    refused(["rbf, laplacian, linear, poly", "not sigmoid"], "explain", "s.model", "clouds.svm")
+    refused(["rounds must be at least 2"], "explain", "s.model", "clouds.svm", "--rounds", 1)
     people("people.csv")
     refused(["people.csv"], "explain", "m.model", "people.csv")
+
+
+def test_values_of_other_kernels_are_sampled(train, svmkit, explain):
+    train(svmlight(), "--kernel", "sigmoid", "--out", "s.model")
+    done, found = svmkit("explain", "s.model", "clouds.svm"), explain("s.model", "clouds.svm", "--rounds", 4)
+    assert "sampled, with standard errors of at most" in done.out
+    assert found["nodes"] == 0 and found["error"] > 0.0
+    errors = [error for row in found["rows"] for each in row["standard_errors"].values() for error in each.values()]
+    assert max(errors) == found["error"]
 
 
 def test_rows_are_those_of_the_file_where_some_were_skipped(train, svmkit, explain):

@@ -1,6 +1,7 @@
 """Explanations of models: tasks, classes, tables, probabilities, and what is refused."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from support.coalitions import enumerate_coalitions
 import svmkit
 from svmkit import InputError, SVMModel, fit, load
 from svmkit.data import Preprocessing
+from svmkit.explain.subject import decide
 from svmkit.kernels import RBF, Laplacian, Linear, Poly, Sigmoid
 
 RNG = np.random.default_rng(0)
@@ -212,9 +214,39 @@ def test_bad_input(call, message):
     assert "\n" not in str(error.value)
 
 
-def test_kernels_without_factors_are_refused():
-    with pytest.raises(InputError, match=r"rbf, laplacian, linear, poly.*not sigmoid"):
-        fit(X, TWO, kernel=Sigmoid(gamma=0.1)).model.explain(X)
+@pytest.mark.parametrize("labels", [TWO, THREE], ids=["two", "three"])
+@pytest.mark.parametrize("kernel", [Sigmoid(gamma=0.1), Poly(degree=18, gamma=0.1, coef0=1.0)], ids=["sigmoid", "poly"])
+def test_other_kernels_are_sampled_within_their_standard_errors(kernel, labels):
+    """With two players both orders are walked, and nothing is left to chance; with four the errors tell how much is."""
+    model = fit(X, labels, kernel=kernel).model
+    few, many = (model.explain(X[:6], X[:15], rounds=rounds) for rounds in (2, 32))
+    decisions = partial(decide, model)
+    right = np.array([enumerate_coalitions(decisions, row, X[:15], np.arange(4)) for row in X[:6]])
+    for found in (few, many):
+        assert found.residual < 1e-12 * max(1.0, np.abs(found.decision).max()) and found.nodes == 0
+        assert found.standard_error.shape == found.values.shape and found.error == found.standard_error.max()
+    shares = (many.by_function - right) / many.standard_error.reshape(right.shape)
+    assert np.abs(shares).max() < 5.0 and 0.5 < np.sqrt(np.square(shares).mean()) < 1.6
+    assert many.error < 0.5 * few.error
+    joined = model.explain(X[:6], X[:15], players={"a": [0, 1], "b": [2, 3]})
+    right = np.array([enumerate_coalitions(decisions, row, X[:15], np.array([0, 0, 1, 1])) for row in X[:6]])
+    np.testing.assert_allclose(joined.by_function, right, atol=1e-10 * np.abs(right).max())
+    assert joined.error < 1e-12 * np.abs(right).max()
+
+
+def test_sampled_values_of_holes_and_sparse_rows():
+    holes = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
+    model = fit(holes, TWO, kernel=Sigmoid(gamma=0.1), impute="median").model
+    assert model.explain(holes[:5], holes[:20]).residual < 1e-10
+    sparse = sp.csr_array(np.where(RNG.random(X.shape) < 0.5, 0.0, X))
+    model = fit(sparse, TWO, kernel=Sigmoid(gamma=0.1)).model
+    found = model.explain(sparse[:5], sparse[:20])
+    assert found.residual < 1e-10 and (found.values != 0.0).any()
+    with pytest.raises(InputError, match="rounds must be at least 2, not 1"):
+        model.explain(sparse[:5], rounds=1)
+
+
+def test_a_precomputed_kernel_has_no_columns():
     with pytest.raises(InputError, match=r"precomputed kernel sees kernel values and no columns"):
         fit(X @ X.T, TWO, kernel="precomputed").model.explain(X @ X.T)
 

@@ -166,8 +166,8 @@ def test_threads_and_parts_change_nothing(monkeypatch):
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (Sigmoid(gamma=1.0), r"rbf, laplacian, linear, poly\), not sigmoid"),
-        (Poly(degree=17, gamma=1.0), "degree 16, not 17"),
+        (Sigmoid(gamma=1.0), r"rbf, laplacian, linear, or poly up to the degree 16, not Sigmoid"),
+        (Poly(degree=17, gamma=1.0), "up to the degree 16, not Poly"),
     ],
     ids=["sigmoid", "poly"],
 )

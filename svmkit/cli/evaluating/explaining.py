@@ -39,7 +39,12 @@ def perform(options: Any) -> None:
     places, numbers = _places_of(numbers, data, options.rows)
     given: dict[str, Any] = {"seed": options.seed, "n_threads": options.threads}
     explanation = model.explain(
-        data.X[places], background.X, n_background=options.backgrounds, nodes=options.nodes, **given
+        data.X[places],
+        background.X,
+        n_background=options.backgrounds,
+        nodes=options.nodes,
+        rounds=options.rounds,
+        **given,
     )
     at = None if options.of is None else explanation.number(options.of)
     result = describe(explanation, numbers, data, background, options, at)
@@ -140,6 +145,12 @@ def _describe_row(explanation: Explanation, r: int, number: int, options: Any, a
             for name, column in zip(explanation.functions, values.T, strict=True)
         },
     }
+    if explanation.standard_error is not None:
+        errors = explanation.standard_error[r].reshape(len(explanation.names), -1)
+        about["standard_errors"] = {
+            name: dict(zip(explanation.names, map(float, column), strict=True))
+            for name, column in zip(explanation.functions, errors.T, strict=True)
+        }
     if explanation.probability is not None and explanation.slope is not None:
         about |= {"probability": float(explanation.probability[r]), "slope": float(explanation.slope[r])}
     if options.vectors and has_vectors(explanation.model):
@@ -185,7 +196,9 @@ def show(explanation: Explanation, result: dict[str, Any], options: Any, at: int
     at : int or None, the decision that was asked for
     """
     exact = f"exact, {explanation.nodes} nodes" if explanation.nodes else "exact"
-    if explanation.error:
+    if explanation.standard_error is not None:
+        exact = f"sampled, with standard errors of at most {explanation.error:.2g} (--rounds)"
+    elif explanation.error:
         exact = f"{explanation.nodes} nodes, which leave an error of {explanation.error:.1e} at most"
     one = " (a single row: values say how a row differs from it)" if result["n_background"] == 1 else ""
     rows(

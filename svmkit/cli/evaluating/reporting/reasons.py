@@ -10,6 +10,7 @@ import numpy as np
 from svmkit.cli.common import labels_of
 from svmkit.data import Dataset
 from svmkit.errors import InputError
+from svmkit.explain.shapley import has_factors
 from svmkit.scoring.evaluations.base import Evaluation
 from svmkit.scoring.evaluations.classes import ClassEvaluation
 from svmkit.scoring.evaluations.quantities import LevelEvaluation, QuantityEvaluation
@@ -34,7 +35,8 @@ def give_reasons(evaluated: Evaluation, model: Any, data: Dataset, seed: int, n_
     picked = pick_rows(evaluated)
     found: dict[str, Any] = {"importance": [], "examples": [], "missing": None, "n_explained": 0, "n_shuffled": 0}
     size = max(model.n_features, 1) * max(model.vectors.shape[0], 1)
-    n_rows = min(ROWS, data.n_samples, WORK // (size * BACKGROUND))
+    sampled = 1 if has_factors(model.kernel) else 4 * max(model.n_features, 1)  # walks of two orders, there and back
+    n_rows = min(ROWS, data.n_samples, WORK // (size * sampled * BACKGROUND))
     if n_rows < min(LEAST, data.n_samples):
         return found | {"missing": "the columns and vectors are too many for a report: svmkit explain takes its time"}
     drawn = np.random.default_rng(seed).permutation(data.n_samples)[:n_rows]
