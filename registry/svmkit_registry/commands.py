@@ -14,7 +14,7 @@ from svmkit.runtime.terminal import align, say, visible
 NAME = typer.Argument(help="Name of a registered model.")
 
 app = typer.Typer(
-    help="Models in the registry: list, show, register, promote, pull, delete.",
+    help="Models in the registry: list, show, register, promote, pull, serve, delete.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -122,6 +122,19 @@ def _pull(
         emit(done)
     else:
         say(f"{source} is in {out}")
+
+
+@app.command("serve")
+def _serve(
+    source: str = typer.Argument(metavar="MODEL", help="models:/NAME@ALIAS, models:/NAME/VERSION or runs:/ID/model."),
+    host: str = typer.Option("127.0.0.1", "--host", help="Address to listen on; 0.0.0.0 takes requests of others."),
+    port: int = typer.Option(5000, "--port", help="Port to listen on."),
+    tracking_uri: str = TRACKING_URI,
+) -> None:
+    """Serve a model by MLflow's server, from the environment of this command; Ctrl-C ends it."""
+    from svmkit_registry import serving
+
+    serving.serve(source, host, port, tracking_uri)
 
 
 @app.command("delete")

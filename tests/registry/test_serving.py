@@ -1,4 +1,4 @@
-"""`mlflow models serve` of registered models on loopback: labels as ours, refusals that say what is wrong."""
+"""`svmkit models serve` of registered models on loopback: labels as ours, refusals that say what is wrong."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 @contextmanager
 def serving(name, folder):
-    """post(body, type) -> (status, answer) of `mlflow models serve -m models:/name/1`, ended at the end."""
+    """post(body, type) -> (status, answer) of `svmkit models serve models:/name/1`, ended at the end."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = ["mlflow", "models", "serve", "-m", f"models:/{name}/1", "--env-manager", "local"]
-    env = os.environ | {"MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db", "MLFLOW_DISABLE_TELEMETRY": "true"}
-    env["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])  # it starts uvicorn by name
+    command = ["svmkit", "models", "serve", f"models:/{name}/1"]
+    scripts = os.path.dirname(sys.executable)
+    path = [place for place in os.environ["PATH"].split(os.pathsep) if place != scripts]  # no activated environment
+    env = os.environ | {"MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db", "PATH": os.pathsep.join(path)}
     with open(folder / "server.log", "wb") as log:
         server = subprocess.Popen(
             [sys.executable, "-m", *command, "--host", "127.0.0.1", "--port", str(port)],
@@ -76,7 +77,7 @@ def serving(name, folder):
         yield post
         assert server.poll() is None, (folder / "server.log").read_text()
     finally:
-        os.killpg(server.pid, 15)  # mlflow and the uvicorn that it started
+        os.killpg(server.pid, 15)  # MLflow, which the command became, and the uvicorn that it started
         server.wait(30)
 
 
