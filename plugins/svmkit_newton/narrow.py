@@ -122,7 +122,7 @@ def descend(data, it, goal, most, trail):
         _move(it.h, t, change)
         examine(data, it, goal)
         gap = it.values[2]
-        trail[k, 0], trail[k, 1], trail[k, 2], trail[k, 3], trail[k, 4] = 1.0, -it.values[1], gap, it.values[3], 0.0
+        trail[k, 0], trail[k, 1], trail[k, 2], trail[k, 3], trail[k, 4] = k + 1, -it.values[1], gap, it.values[3], 0
         is_stuck = not (it.values[4] < primal or it.values[1] > dual)
         if gap <= goal:
             return k + 1

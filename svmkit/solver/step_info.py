@@ -40,7 +40,7 @@ class StepInfo(NamedTuple):
         `gap` is that of the solver's own objective, relative to it, such as 2 (f - min g) / f of the simplex. The loop
         takes it for the certificate's, or translates it where they differ (`Problem.is_gap_squared`).
     trail : ndarray of float64, shape (n, 5), default=None
-        Earlier iterates of a step that took many iterations, for the history: iterations since the last report,
+        Earlier iterates of a step that took many iterations, for the history: iterations since the step began,
         objective, gap, number of support vectors, kernel values.
 
     Notes

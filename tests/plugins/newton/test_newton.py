@@ -219,9 +219,23 @@ def test_bounds_close_from_both_sides(loss, options):
         problem = solver.pose(Gram(Linear(), X), target, C, loss)
         solution = solve(problem, solver, stop=Iterations(k))
         assert solution.n_iter <= k and problem.infeasible(solution.point) is None
-        assert solution.history[-1].n_support == np.count_nonzero(solution.point)
         assert solution.certificate.dual <= best.primal * (1.0 + 1e-12)
         assert solution.certificate.primal >= best.dual * (1.0 - 1e-12)
+
+
+@every_loss
+def test_the_history_of_a_compiled_solve_has_a_point_for_each_iteration(loss):
+    X, target, C = samples(loss)
+    solver = make("newton", loss=loss, bias="free")
+    problem = solver.pose(Gram(Linear(), X), target, C, loss)
+    history = solve(problem, solver, stop=Gap(1e-10)).history
+    assert [point.n_iter for point in history] == list(range(1, len(history) + 1))
+    assert len(history) > 2 or loss.name == "squared_error"  # one step is all that a parabola needs
+    for point in history:
+        last = solve(problem, solver, stop=Iterations(point.n_iter)).history[-1]
+        assert (point.objective, point.n_support) == (pytest.approx(last.objective), last.n_support)
+    times = [point.seconds for point in history]
+    assert sorted(set(times)) == times
 
 
 @every_bias
