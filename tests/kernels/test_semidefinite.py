@@ -225,3 +225,18 @@ def test_a_class_pair_is_not_blamed_for_other_classes():
     K[np.ix_(at, at)] = np.where(np.eye(3), 1.0, -0.9)
     flaws = [s.certificate.flaw for s in fit(K, y, kernel=Precomputed()).solutions]
     assert flaws[0] is None and all("not positive semidefinite" in flaw for flaw in flaws[1:])
+
+
+def test_the_look_at_a_few_samples_computes_no_rows_of_all():
+    X = rows(900, 5)
+    shared = CompleteKernel(
+        Sigmoid(1.0, coef0=1.0), X, [np.arange(0, 900, 3), np.arange(1, 900, 3), np.arange(2, 900, 3)], 1 << 30
+    )
+    gram = shared.gram(0, 2)
+    assert "not positive semidefinite" in gram.definiteness.flaw and gram.kernel_values == 0
+    at = np.array([3, 299, 300, 599])
+    values = gram.engine.square(at, np.empty((4, 4)))
+    x = X[gram.engine.rows[at]]
+    np.testing.assert_allclose(values, np.tanh(x @ x.T + 1.0), rtol=1e-12)
+    gram.bring(at)
+    np.testing.assert_allclose(gram.engine.square(at, np.empty((4, 4))), values, rtol=1e-12)

@@ -192,6 +192,18 @@ class Engine(ABC):
             `out`.
         """
 
+    def square(self, at: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Write the kernel values among the samples `at` into `out`, which is returned; they are not kept as rows.
+
+        Parameters
+        ----------
+        at : ndarray of int, shape (n_at,)
+            The samples, ascending and distinct.
+        out : ndarray of shape (n_at, n_at), float32 or float64
+            Where the values go.
+        """
+        return self.block(self.take(at), out, at if len(at) < self.n else ALL)
+
     @abstractmethod
     def product(self, Z: Any, coef: np.ndarray, sel: np.ndarray = ALL, dtype: Any = np.float64) -> np.ndarray:
         """Return K(X[sel], Z) @ coef without storing the kernel values.

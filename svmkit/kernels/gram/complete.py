@@ -252,6 +252,12 @@ class CompleteEngine(Engine):
         out[:] = self.slab.rows[np.ix_(slots, sel)] if sel.size else self.slab.rows[slots]
         return out
 
+    def square(self, at, out):
+        if self.shared.whole or (self.slab.slot_of[at] >= 0).all():
+            return super().square(at, out)
+        of_all, engine = self._select(np.arange(self.shared.m))[at], self.shared.engine
+        return engine.block(engine.take(of_all), out, of_all)  # rows of all samples would take longer
+
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
         self.fill(Z)
         out = np.empty((coef.shape[1], self.n))

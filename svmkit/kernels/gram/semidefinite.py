@@ -69,7 +69,7 @@ def not_semidefinite(kernel: Kernel) -> str:
 def _factorise(engine: Engine, diag: np.ndarray, at: np.ndarray) -> Definiteness:
     """Return what Cholesky factorisations prove about the kernel matrix of the samples `at`."""
     n = len(at)
-    K = engine.block(engine.take(at), np.empty((n, n)), at)
+    K = engine.square(at, np.empty((n, n)))
     np.fill_diagonal(K, diag[at])
     largest = max(float(K.max()), -float(K.min()), float(np.abs(diag).max()))
     if not np.isfinite(largest):
