@@ -246,8 +246,10 @@ class SVMEstimator(BaseEstimator):
     def _settings(self) -> Settings:
         """Return the settings that the parameters describe."""
         require_own_options(self.solver, getattr(self, "solver_options", None))
-        own, defaults = vars(self), inspect.signature(type(self)).parameters
-        own = own | {name: defaults[name].default for name in self._names_to_choose()}
+        own, names = vars(self), self._names_to_choose()
+        if names:  # a signature takes a tenth of a small fit
+            defaults = inspect.signature(type(self)).parameters
+            own = own | {name: defaults[name].default for name in names}
         return Settings(
             **{name: own[name] for name in _SETTINGS if name in own},
             loss_options={name: own[name] for name in ("tau", "delta") if own.get(name) is not None},
