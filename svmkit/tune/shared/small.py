@@ -19,8 +19,9 @@ from svmkit.training.settings import Method
 from svmkit.tune.shared.matrix import SharedMatrix
 from svmkit.tune.shared.small_loops import Fits, Parts, fit_parts
 
-MOST = 600  # samples of a subproblem; of more, the steps of SMO are the most of the work
-STEPS = 100  # for each sample of the largest one, after which a solve is left to other code
+MOST = 1500  # samples of a subproblem; of more, the steps of SMO are the most of the work
+STEPS = 50_000  # after which a solve is left to other code, of `FEW` samples; fewer of more
+FEW = 500
 VALUE = 8  # bytes of a number
 
 
@@ -101,7 +102,8 @@ def fit_small(
     )
     bounds = Bounds(shared.error, shared.largest, max(shared.m, PANEL), 0.0, U)
     columns = np.ascontiguousarray(shared.K[:, held])
-    fit_parts(shared.K, columns, shared.diag, joined, np.array(Cs), target, STEPS * max(sizes), bounds, fits)
+    most = STEPS * FEW // max(FEW, *sizes)
+    fit_parts(shared.K, columns, shared.diag, joined, np.array(Cs), target, most, bounds, fits)
     steps, support = fits.steps.sum(axis=1).tolist(), np.count_nonzero(fits.is_support, axis=1).tolist()
     found = []
     for c, values in enumerate(fits.values.tolist()):

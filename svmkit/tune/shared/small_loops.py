@@ -142,7 +142,7 @@ def _solve(K, rows, box, table, target, most):
         objective += 0.5 * box.beta[r] * (box.y[r] * box.v[r] - 1.0)
     take_sides(box, None)
     pairs[0, 0], pairs[0, 1] = extremes(box.v, box.side, None)
-    between = max(BETWEEN, box.v.size // 2)
+    between = max(BETWEEN, box.v.size // 8)
     while True:
         i, k = pairs[0, 0], pairs[0, 1]
         if i < 0 or k < 0 or not box.v[k] > box.v[i] or steps >= most:
