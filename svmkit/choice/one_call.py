@@ -34,8 +34,9 @@ from svmkit.tune.crossval import Interrupted, run
 from svmkit.tune.ranking import with_gap
 from svmkit.tune.records import Progress, Report, progress_line
 from svmkit.tune.result import Candidate, Result, sort_candidates
+from svmkit.tune.shared.leave_one_out import LOO, is_loo
 from svmkit.tune.space import EPSILON, Path
-from svmkit.tune.splits import make_splits
+from svmkit.tune.splits import Splits, make_splits
 
 NAMES = ("C", "gamma", EPSILON)
 SHARE = 0.75  # of a limit in seconds that the search may take: the rest is for the model of all rows
@@ -50,8 +51,9 @@ class Choice:
     ----------
     names : tuple of str
         What is chosen, of C, gamma and epsilon.
-    cv : int, splitter of scikit-learn, or sequence of (train, test), default=5
-        The folds; a number of them is shuffled with the seed of the settings and, of classes, stratified.
+    cv : int, "loo", splitter of scikit-learn, or sequence of (train, test), default=5
+        The folds; a number of them is shuffled with the seed of the settings and, of classes, stratified. "loo" leaves
+        out one sample at a time.
     metric : str or Metric, default=None
         As for `svmkit.tune.run`.
     groups : array-like of shape (n_samples,), default=None
@@ -214,7 +216,10 @@ def choose(
     data = TrainingData.of(X, y, plain, sample_weight=sample_weight, flags=flags)
     truth = method.task.encode_truth(y, data.n_samples)
     used = data.weights > 0.0
-    splits = make_splits(how.cv, truth, method.task, settings.seed, groups=how.groups, used=used, X=data.raw)
+    alone = is_loo(how.cv)
+    splits = Splits(())
+    if not alone:
+        splits = make_splits(how.cv, truth, method.task, settings.seed, groups=how.groups, used=used, X=data.raw)
     for line in splits.notes:
         warnings.warn(line, SvmkitWarning, stacklevel=2)
     metric = how.metric
@@ -227,15 +232,18 @@ def choose(
         "metric": metric,
         "flags": flags,
         "sample_weight": sample_weight,
-        "cv": splits.pairs,
+        "cv": LOO if alone else splits.pairs,
+        "groups": how.groups if alone else None,
         "preparation": how.preparation,
         "jobs": how.jobs,
         "backend": how.backend,
     } | _shared_settings(plain, how.names)
     rounds = _Rounds(metric, how.report, began + SHARE * settings.rules.least(Seconds))
     zoom = Zoom(plain, how.names, Ranges(data, settings.seed))
-    result = rounds.search(zoom, [*_small_runs(whole, data, truth, settings.seed), whole])
-    fold, facts = splits.numbers(data.n_samples), {"names": list(how.names), "cv": len(splits.pairs)}
+    small = [] if alone else _small_runs(whole, data, truth, settings.seed)
+    result = rounds.search(zoom, [*small, whole])
+    fold = None if alone else splits.numbers(data.n_samples)
+    facts: dict[str, Any] = {"names": list(how.names), "cv": LOO if alone else len(splits.pairs)}
     facts |= {"metric": metric.name, "ended": rounds.ended, "n_candidates": len(result.candidates) if result else 0}
     if rounds.ended is not None:
         rest = ", ".join(how.names) + " keep their defaults" if result is None else "the best so far is trained"
@@ -346,7 +354,10 @@ class _Rounds:
                 self.ended, flag.raised = "interrupted" if flag else "time_limit", False
                 break
             try:
-                result = run(paths, **stage, seconds=left, report=self._listener and self._report)
+                with warnings.catch_warnings():
+                    if self._n_fits:  # how leave-one-out takes the metric is said once
+                        warnings.filterwarnings("ignore", message="cv='loo'", category=SvmkitWarning)
+                    result = run(paths, **stage, seconds=left, report=self._listener and self._report)
             except Interrupted:
                 self.ended = self._why()
                 break
@@ -467,8 +478,9 @@ def fit(
         the kernel.
     epsilon : float or "cv", default=0.1
         In regression, half the width of the tube within which an error costs nothing, >= 0, in units of y; or "cv".
-    cv : int, splitter of scikit-learn, or sequence of (train, test), default=5
-        The folds by which parameters are chosen; a calibration takes them, too.
+    cv : int, "loo", splitter of scikit-learn, or sequence of (train, test), default=5
+        The folds by which parameters are chosen; a calibration takes them, too. "loo" leaves out one sample at a time,
+        and a calibration has folds of its own then.
     metric : str or Metric, default=None
         The scorer of scikit-learn by which candidates are compared, as for `svmkit.tune.run`.
     groups : array-like of shape (n_samples,), default=None

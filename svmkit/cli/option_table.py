@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import typer
 
 from svmkit.cli.common import JSON, PLUGIN, STRICT, THREADS, TRACKING_URI, warnings_as_notes
-from svmkit.cli.options import READERS, SHOWN_AS, Options, Seconds, Share, Size, merge_file
+from svmkit.cli.options import READERS, SHOWN_AS, Folds, Options, Seconds, Share, Size, merge_file
 
 TOL = 1e-3  # --tol unless it is given
 EPSILON = 0.1  # --epsilon unless it is given; as in LIBSVM and scikit-learn
@@ -153,12 +153,12 @@ _SEARCH = _panel(
          "ranges."),
     _row("train", "tune", bool, False, "Choose C, gamma and, of regression, epsilon first, if they are not given, by "
          "cross-validation over values that the data suggest. --time-limit is that of both."),
-    _row("train", "cv", int, None, "Folds of --tune, shuffled, and stratified by class; default 5.", min=2),
+    _row("train", "cv", Folds, None, "Folds of --tune, shuffled, and stratified by class, or loo; default 5.", min=2),
     _row("tune", "search", str, "grid", "grid, random, halving, or zoom: values come from the data, in rounds around "
          "the best, without --grid (as train --tune); --time-limit is then that of all."),
     _row("tune", "n_iter", int, None, "Points of --search random; default 20.", min=1),
     _row("tune", "factor", int, None, "By --search halving 1/factor of the candidates go on; default 3.", min=2),
-    _row("tune", "cv", int, 5, "Folds, shuffled, and stratified by class.", min=2),
+    _row("tune", "cv", Folds, 5, "Folds, shuffled, and stratified by class; loo leaves out one row at a time.", min=2),
     _row("tune", "jobs", int, 1, "Fits at a time, which share threads and memory.", min=1),
     _row("tune", "backend", str, "loky", "loky, threading, dask or ray (joblib)."),
     _row("train", "plot", str, None, "Picture of what --tune or --relevance found: .png, .svg or .pdf."),

@@ -22,6 +22,7 @@ OF_A_STREAM = {
 }
 _OF_A_TABLE = ("decimal", "encoding", "na", "drop", "only", "categorical", "tidy", "groups", "event")
 UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # of a time, in seconds
+LOO = "loo"  # as `svmkit.tune.shared.leave_one_out` has it, which would take long to import
 LEAST_BYTES = 1 << 16  # of memory, for a number without a unit
 NOT_OF_A_STREAM = {
     "test_size": "rows cannot be held out of a stream: give --test FILE",
@@ -230,7 +231,21 @@ def size(text: str, what: str) -> str:
     return text
 
 
-READERS = {float: number, int: integer, Seconds: seconds, Share: share, Size: size, list[float]: number}
+class Folds(str):
+    """The type of an option that is a number of folds, or loo."""
+
+
+def folds(text: str | float, what: str, least: float | None = None) -> int | str:
+    """Return the number of folds in a text, or "loo" for leave-one-out."""
+    if str(text).strip().lower() == LOO:
+        return LOO
+    try:
+        return integer(text, what, least)
+    except Unreadable as error:
+        raise Unreadable(f"{error}, or {LOO} to leave out one row at a time") from None
+
+
+READERS = {float: number, int: integer, Seconds: seconds, Share: share, Size: size, Folds: folds, list[float]: number}
 """How the texts of an option are read, by its type."""
 SHOWN_AS = {
     float: "<number>",
@@ -239,6 +254,7 @@ SHOWN_AS = {
     Seconds: "<time>",
     Share: "<share>",
     Size: "<size>",
+    Folds: "<folds>",
 }  # in `--help`
 
 

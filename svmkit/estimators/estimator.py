@@ -171,9 +171,10 @@ class SVMEstimator(BaseEstimator):
     warm_start : bool, default=False
         Whether `fit` starts at the support vectors of the last model that are among the samples. Samples may have
         changed or been added; columns, and classes if there are any, must be the same.
-    cv : int, splitter of scikit-learn, or sequence of (train, test), default=5
+    cv : int, "loo", splitter of scikit-learn, or sequence of (train, test), default=5
         The folds by which parameters that are "cv" are chosen, and those of a calibration. A number of folds is
-        shuffled with `random_state` and, of classes, stratified; it is lowered where a class has fewer samples.
+        shuffled with `random_state` and, of classes, stratified; it is lowered where a class has fewer samples. "loo"
+        leaves out one sample at a time to choose parameters; a calibration has five folds then.
     metric : str, default=None
         The scorer of scikit-learn by which candidates are compared. None is accuracy, or balanced accuracy where
         `class_weight` is given or a class has less than a tenth of the samples; of quantities R2.

@@ -34,6 +34,7 @@ from svmkit.tune.records import Progress, Records, Report, scratch
 from svmkit.tune.result import Result, Tried, from_records, from_results, rank, reasons
 from svmkit.tune.shared import sharing
 from svmkit.tune.shared.engine import SharedSearch
+from svmkit.tune.shared.leave_one_out import PARTS, LeaveOneOut, can_share, is_loo, note_of, require_rows
 from svmkit.tune.space import EPSILON, Path, plan
 from svmkit.tune.splits import Pair, make_splits
 
@@ -61,7 +62,8 @@ class Search:
 
     search: str = "grid"
     factor: int = 3  # by halving, 1 / `factor` of the candidates go on to the next round, with more samples
-    cv: Any = 5  # folds, shuffled, of classes stratified; or a splitter of scikit-learn, or pairs of rows (`Splits`)
+    # folds, shuffled, of classes stratified; or "loo", a splitter of scikit-learn, or pairs of rows (`Splits`)
+    cv: Any = 5
     groups: Any = None  # (n_samples,): rows of the same group are in the same fold
     seconds: float = math.inf  # the most of the whole search; the candidates that were tried until then count
     jobs: int = 1  # fits that run at a time on the backend
@@ -79,6 +81,12 @@ class Search:
             raise InputError(f"preparation={self.preparation!r} is not known; there are: {known}")
         if self.halves and (self.groups is not None or not isinstance(self.cv, int | np.integer)):
             raise InputError("search=halving draws its own rows: give cv a number of folds, and no groups")
+        if self.leaves_one_out and self.groups is not None:
+            raise InputError(
+                "cv='loo' leaves out single samples: give cv a number of folds, which keep groups together"
+            )
+        if self.leaves_one_out and self.cluster is not None:
+            raise InputError("cv='loo' runs on this machine: leave the cluster out, or give cv a number of folds")
         if self.halves and self.factor < 2:
             raise InputError(f"factor must be at least 2, not {self.factor}")
 
@@ -89,8 +97,15 @@ class Search:
 
     @property
     def n_folds(self) -> int:
-        """The number of folds."""
+        """The number of folds, or of the records of a path by leave-one-out."""
+        if self.leaves_one_out:
+            return PARTS
         return int(self.cv) if isinstance(self.cv, int | np.integer) else len(self.cv)
+
+    @property
+    def leaves_one_out(self) -> bool:
+        """Whether each sample is held out alone."""
+        return is_loo(self.cv)
 
     @property
     def n_workers(self) -> int:
@@ -253,7 +268,9 @@ def run(
         raise InputError("epsilon is for quantities, and the labels are classes: leave it out of the grid")
     X, truth = data.raw, task.encode_truth(y, data.raw.shape[0])
     counts = data.weights > 0.0
-    if how.groups is not None or not isinstance(how.cv, int | np.integer) or not (counts.all() or how.halves):
+    if how.leaves_one_out:
+        require_rows(truth, task, np.flatnonzero(counts))
+    elif how.groups is not None or not isinstance(how.cv, int | np.integer) or not (counts.all() or how.halves):
         splits = make_splits(how.cv, truth, task, settings.seed, groups=how.groups, used=counts)
         for line in splits.notes:
             warnings.warn(line, SvmkitWarning, stacklevel=2)
@@ -262,6 +279,8 @@ def run(
         _require_folds(int(how.cv), truth.classes, truth.codes)
     if not isinstance(metric, Metric):
         metric = method.metric(metric, truth.classes, truth.codes)
+    if how.leaves_one_out and (said := note_of(metric)):
+        warnings.warn(said, SvmkitWarning, stacklevel=2)
     began, jobs = time.perf_counter(), how.n_workers
     ready, learnt = list(paths), settings
     if how.preparation == "once" and {"scale", "impute"} & paths[0].settings.keys():
@@ -282,20 +301,28 @@ def run(
         each = replace(learnt, memory=parse_bytes(settings.memory) // share, n_threads=max(1, all_threads // jobs))
         training = Training(max(len(path.Cs) for path in paths), folder, metric, each, task, flags)
         weights = None if sample_weight is None else data.own_weights
-        tried, why, interrupted = _try_all(ready, n_shared, X, truth, how, training, weights)
+        given = X, truth, how, training, weights
+        tried, why, interrupted = _try_all(ready, n_shared, *given, np.flatnonzero(counts))
     candidates = rank(paths, tried, why, data.X)
     if not candidates:
         raise Interrupted("interrupted before a candidate was tried in all folds")
     if candidates[0].failed:
         raise SvmkitError(f"every candidate failed; the first one: {candidates[0].reason}")
-    n_fits = how.n_folds * sum(len(paths[t.path].Cs) for t in tried)
+    n_fits = _n_models(how, counts) * sum(len(paths[t.path].Cs) for t in tried)
     return Result(candidates, metric, n_fits, time.perf_counter() - began, interrupted)
+
+
+def _n_models(how: Search, counts: np.ndarray) -> int:
+    """Return how many models a candidate has in all folds."""
+    return int(np.count_nonzero(counts)) if how.leaves_one_out else how.n_folds
 
 
 def _shares(path: Path, settings: Settings, task: Task, metric: Metric, how: Search, X: Any) -> bool:
     """Return whether the fits of a path share the kernel values of all rows, in threads of this process."""
     if how.cluster is not None or how.backend != SHARED:
         return False
+    if how.leaves_one_out:
+        return can_share(path, settings, task, X.shape[0], how.preparation == "each")
     if not sharing.can_share(path, settings, task, metric, how.preparation == "each"):
         return False
     with on_device(settings.device):
@@ -322,18 +349,25 @@ def _try_all(
     how: Search,
     training: Training,
     weights: np.ndarray | None,
+    rows: np.ndarray,
 ) -> tuple[list[Tried], dict[tuple[int, int], str], bool]:
     """Fit all paths, of which the first `n_shared` share kernel values, in all folds; return their scores, the reasons
     of failures, and whether a signal ended it.
     """
     records = Records(training.folder)
     together, others = paths[:n_shared], paths[n_shared:]
-    searches = _searcher(training, list(others), truth.codes, how) if others else None
-    n_fits = None if how.halves else how.n_folds * sum(len(path.Cs) for path in paths)
+    alone, searches = how.leaves_one_out, None
+    if others and not alone:
+        searches = _searcher(training, list(others), truth.codes, how)
+    n_fits = None if how.halves else (len(rows) if alone else how.n_folds) * sum(len(path.Cs) for path in paths)
 
     def work() -> list[Tried]:
         tried: list[Tried] = []
         with _watch(records, how, n_fits):
+            if alone:
+                own = training, records, how.jobs, how.backend
+                LeaveOneOut(X, truth, rows, *own, weights).run(together, others)
+                return from_records(records.all(), how.n_folds)
             if together:
                 folds = _pairs(training, how, X, truth)
                 SharedSearch(X, truth, folds, training, records, how.jobs).run(together)
@@ -342,7 +376,7 @@ def _try_all(
                 tried += _search_on_backend(searches, records, X, truth.values, how, training, weights)
         return tried
 
-    ends = searches is not None and how.n_workers > 1
+    ends = bool(others) and how.n_workers > 1
     kill = how.cluster.cancel if how.cluster is not None else backends.end_workers if ends else None
     tried = backends.supervise(work, stop=records.stop, kill=kill, seconds=how.seconds)
     every = records.all()

@@ -234,6 +234,26 @@ def _predict(
     return labels, training.metric.by_class(model, decision) if needed else None
 
 
+def predict_rows(
+    one: Carried, X, training: Training
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None, dict[str, float]]:
+    """Return what a fit says of held-out rows: codes or quantities, decisions and probabilities where the metric needs
+    them, and the `FACTS` of the fit but accuracy and metric.
+
+    Parameters
+    ----------
+    one, X, training : Carried, ndarray or CSR of shape (n, d), Training
+        The fit, the rows, and the settings of all fits.
+    """
+    fitted, metric = one.fit, training.metric
+    predicted, decision = _predict(fitted.model, X, None, training)
+    is_likely = metric.name in OF_PROBABILITIES
+    likely = fitted.model.predict_proba(X, n_threads=training.threads) if is_likely else None
+    counts = fitted.seconds, one.n_iter, fitted.kernel_values, len(fitted.support)
+    values = (*counts, fitted.status is Status.CONVERGED, one.determined, one.tol)
+    return metric.codes(predicted), decision, likely, dict(zip(FACTS[2:], values, strict=True))
+
+
 def _score_probabilities(model: SVMModel, X, y, training: Training) -> float | None:
     """Return the metric of the probabilities that a model has of its loss; None for metrics of something else."""
     if training.metric.name not in OF_PROBABILITIES:

@@ -16,7 +16,7 @@ from svmkit.choice.one_call import NAMES, Choice, Chosen, choosable_names, choos
 from svmkit.choice.zoom import DOUBT
 from svmkit.cli.common import closing, emit, labels_of, note, open_tracker
 from svmkit.cli.option_table import LOGGED, OF_MODEL, Options, defaults
-from svmkit.cli.options import flag, refuse_ranks
+from svmkit.cli.options import LOO, flag, refuse_ranks
 from svmkit.cli.training.finish import Job, Outcome
 from svmkit.cli.training.job import fit_and_finish, prepare
 from svmkit.cli.training.report import report
@@ -247,9 +247,12 @@ class TuneJob:
                 f"{show(best.mean_score)} in the folds: the search says nothing about it; give a smaller --tol"
             )
 
+    def _folds(self) -> str:
+        return "leave-one-out" if self.cv == LOO else f"{self.cv} folds"
+
     def _caption(self) -> str:
         kernels = picture.name_kernels(self.result.candidates)
-        return f"{self.sets.train.name}: {self.method.solver.name}, {kernels}, {self.cv} folds"
+        return f"{self.sets.train.name}: {self.method.solver.name}, {kernels}, {self._folds()}"
 
     def _params(self) -> dict[str, Any]:
         """Return the parameters of the search, without those that are searched."""
@@ -317,7 +320,7 @@ class TuneJob:
             return
         say(
             f"{given.search} search over {', '.join(result.best.params)}: {len(result.candidates):,} candidates, "
-            f"{self.cv} folds, {result.n_fits:,} fits in {result.seconds:.2f} s, by {self.metric.title}"
+            f"{self._folds()}, {result.n_fits:,} fits in {result.seconds:.2f} s, by {self.metric.title}"
         )
         say(*_table(result, SHOWN))
         if self.zooms and self.chosen.facts["keeps_default"]:

@@ -37,12 +37,23 @@ def can_share(path: Path, settings: Settings, task: Task, metric: Metric, each: 
         The path, the settings of all paths, what is learnt, by what fits are compared, and whether preprocessing is
         learnt in each fold.
     """
+    if metric.needs_decisions and len(metric.classes) == 2:  # its fits are carried on: `svmkit.tune.ranking`
+        return False
+    return shares_values(path, settings, task, each)
+
+
+def shares_values(path: Path, settings: Settings, task: Task, each: bool) -> bool:
+    """Return what `can_share` does for a metric of labels.
+
+    Parameters
+    ----------
+    path, settings, task, each : Path, Settings, Task, bool
+        As for `can_share`.
+    """
     settings = replace(settings, **path.settings)
     if not path.solver.shares_folds or settings.nu is not None or settings.sampler is not None:
         return False
     if not (task.has_targets or (task.has_classes and settings.multiclass == "ovo")):
-        return False
-    if metric.needs_decisions and len(metric.classes) == 2:  # its fits are carried on: `svmkit.tune.ranking`
         return False
     if gap_of(settings) is None or (each and not is_prepared(path.kernel, settings)):
         return False
