@@ -244,7 +244,9 @@ _MODEL = _panel(
     _row("train tune compare curve", "loss", str, None, "See svmkit plugins --kind loss; its options by -o, as "
          "tau=0.9; default the solver's."),
     _row("train tune compare curve", "penalty", str, None, "Of the linear kernel: l2, l1 or elasticnet, which leave "
-         "few columns with a weight; default the solver's."),
+         "few columns with a weight, or group, of whole columns of a table; default the solver's."),
+    _row("train tune compare curve", "penalty_groups", str, None, "Of --penalty group: the numbers of columns of "
+         "groups that stand side by side, as 3,1,2; default the categories of each column of a table."),
     _row("train tune compare curve", "l1_ratio", float, None, "Of --penalty elasticnet: the share of |w|_1, from 0 to "
          "1.", show_default="0.5"),
     _row("train tune curve", "kernel", str, None, KERNEL),

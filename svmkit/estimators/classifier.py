@@ -50,12 +50,16 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         `predict_proba` needs no calibration.
     delta : float, default=None
         The option delta of a loss that is given by its name and has one, > 0.
-    penalty : {"l2", "l1", "elasticnet"}, default=None
-        With the linear kernel: |w|_1 ("l1") or l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2 ("elasticnet") in place of
-        1/2 |w|^2. They leave many weights in `coef_` at exactly 0, and need a loss without a kink; solver "auto" takes
-        cd then, with the squared hinge unless a loss is given. None is the penalty of the solver.
+    penalty : {"l2", "l1", "elasticnet", "group"}, default=None
+        With the linear kernel: |w|_1 ("l1"), l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2 ("elasticnet"), or sum_g sqrt(n_g)
+        |w_g| over groups of n_g columns ("group") in place of 1/2 |w|^2. They leave many weights in `coef_` at exactly
+        0, and need a loss without a kink; solver "auto" takes cd then, with the squared hinge unless a loss is given.
+        None is the penalty of the solver.
     l1_ratio : float, default=0.5
         The share of |w|_1 with penalty="elasticnet", from 0 to 1.
+    penalty_groups : str or sequence of int, default=None
+        With penalty="group", the numbers of columns of groups that stand side by side, as (3, 1, 1) or "3+2*1"; further
+        columns are groups of their own. None: each column of a table is a group, with all its categories.
     class_weight : {"balanced"} or dict of label to float, default=None
         The weight of each class, > 0.
     nu : float, default=None
@@ -114,6 +118,7 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
     delta: float | None = None
     penalty: str | None = None
     l1_ratio: float = 0.5
+    penalty_groups: Any = None
     nu: float | None = None
     kernel: Any = None
     gamma: Any = "scale"

@@ -293,6 +293,7 @@ class SVMEstimator(BaseEstimator):
             raise InputError("groups are for a calibration or parameters that are 'cv': nothing else has folds")
         method = resolve(settings, task or self.task)
         X, options = self._read(X, y, method, options)
+        method = method.with_groups(None if self._encoding is None else self._encoding.group_sizes)
         if settings.calibration is not None and not names:
             options["fold"] = self._calibration_folds(y, method, groups, options.get("sample_weight"))
         if getattr(self, "warm_start", False):

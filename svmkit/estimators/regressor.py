@@ -42,12 +42,16 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         The option of a loss that is given by its name and has it, such as Huber's.
     non_crossing : bool, default=False
         Whether `predict` sorts the outputs of several levels in each row, so that no quantile lies above a later one.
-    penalty : {"l2", "l1", "elasticnet"}, default=None
-        With the linear kernel: |w|_1 ("l1") or l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2 ("elasticnet") in place of
-        1/2 |w|^2. They leave many weights in `coef_` at exactly 0, and need a loss without a kink; solver "auto" takes
-        cd then, with the squared epsilon-insensitive loss unless a loss is given. None is the penalty of the solver.
+    penalty : {"l2", "l1", "elasticnet", "group"}, default=None
+        With the linear kernel: |w|_1 ("l1"), l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2 ("elasticnet"), or sum_g sqrt(n_g)
+        |w_g| over groups of n_g columns ("group") in place of 1/2 |w|^2. They leave many weights in `coef_` at exactly
+        0, and need a loss without a kink; solver "auto" takes cd then, with the squared epsilon-insensitive loss unless
+        a loss is given. None is the penalty of the solver.
     l1_ratio : float, default=0.5
         The share of |w|_1 with penalty="elasticnet", from 0 to 1.
+    penalty_groups : str or sequence of int, default=None
+        With penalty="group", the numbers of columns of groups that stand side by side, as (3, 1, 1) or "3+2*1"; further
+        columns are groups of their own. None: each column of a table is a group, with all its categories.
     nu : float, default=None
         Trains nu-SVR instead, by smo, fcsmo or auto: an upper bound of the fraction of samples outside of the tube, and
         a lower bound of that of support vectors, 0 < nu <= 1. Training finds epsilon; the parameter has no effect.
@@ -90,6 +94,7 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
     non_crossing: bool = False
     penalty: str | None = None
     l1_ratio: float = 0.5
+    penalty_groups: Any = None
     nu: float | None = None
     kernel: Any = None
     gamma: Any = "scale"

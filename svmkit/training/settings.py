@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,8 +58,9 @@ class Settings:
     kernel_params: Mapping[str, Any] | None = None  # gamma, degree and coef0 of a kernel that is given by its name
     loss: str | Loss | None = None  # None is that of the solver
     loss_options: Mapping[str, Any] | None = None  # of a loss that is given by its name, such as tau
-    penalty: str | None = None  # of linear models: l2, l1 or elasticnet; None is that of the solver
+    penalty: str | None = None  # of linear models: l2, l1, elasticnet or group; None is that of the solver
     l1_ratio: float = L1_RATIO  # the share of |w|_1 in the elastic net
+    penalty_groups: str | Sequence[int] | None = None  # the columns of each group; None: those of a table's columns
     C: float = 1.0
     nu: float | None = None  # in place of C or epsilon; of a one-class model its nu
     epsilon: float = 0.1
@@ -86,7 +87,9 @@ class Settings:
         require_C(self.C)
         if not (isinstance(self.epsilon, int | float | np.number) and 0.0 <= self.epsilon < np.inf):
             raise InputError(f"epsilon must be a finite number >= 0, not {self.epsilon!r}")
-        make_penalty(self.penalty or "l2", self.l1_ratio)
+        penalty = make_penalty(self.penalty or "l2", self.l1_ratio, self.penalty_groups)
+        if self.penalty_groups is not None and not penalty.has_groups:
+            raise InputError(f"penalty_groups goes with penalty=group, not with penalty={penalty.name}")
         parse_bytes(self.memory)
         require_device(self.device)
         if self.multiclass not in SCHEMES:
@@ -146,6 +149,20 @@ class Method:
         """The loss of a supervised task."""
         given, epsilon = self.settings.loss, self.settings.epsilon
         return given if isinstance(given, Loss) else self.solver.loss_for(self.kernel, self.task.loss_task, epsilon)
+
+    def with_groups(self, sizes: Sequence[int] | None) -> Method:
+        """Return the method whose penalty has groups of so many columns, where it asks for groups and names none.
+
+        Parameters
+        ----------
+        sizes : sequence of int or None
+            The numbers of features of the columns of a table; None where the data come from no table.
+        """
+        settings = self.settings
+        if settings.penalty != "group" or settings.penalty_groups is not None or sizes is None:
+            return self
+        settings = replace(settings, penalty_groups=tuple(sizes))
+        return replace(self, settings=settings, solver=with_penalty(self.solver, _penalty_of(settings, self.task)))
 
     def limit(self, seconds: float) -> Method:
         """Return the method with another limit in seconds, if its stop rules have one."""
@@ -271,7 +288,7 @@ def _joint_solver(solver: Solver, scheme: str) -> Solver:
 
 def _penalty_of(settings: Settings, task: Task) -> Penalty:
     """Return the penalty that settings name; InputError where the task or another setting leaves no room for it."""
-    penalty = make_penalty(settings.penalty or "l2", settings.l1_ratio)
+    penalty = make_penalty(settings.penalty or "l2", settings.l1_ratio, settings.penalty_groups)
     if penalty.l1 and not task.is_supervised:
         raise InputError(f"penalty={penalty.name} is for classes and quantities: leave it out")
     if penalty.l1 and settings.nu is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -41,6 +42,7 @@ def fit(
     loss: str | Loss | None = None,
     penalty: str | None = None,
     l1_ratio: float = 0.5,
+    penalty_groups: str | Sequence[int] | None = None,
     epsilon: float = 0.1,
     nu: float | None = None,
     multiclass: str = "ovo",
@@ -88,11 +90,15 @@ def fit(
         weight.
     loss : str or Loss, default=None
         The loss, by name or as an instance such as `svmkit.losses.Quantile(tau=0.9)`; None is that of the solver.
-    penalty : {"l2", "l1", "elasticnet"}, default=None
+    penalty : {"l2", "l1", "elasticnet", "group"}, default=None
         Of the linear kernel: 1/2 |w|^2, or |w|_1 or l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2 in its place, which leave
-        few columns with a weight; these need a loss without a kink. None is the penalty of the solver, l2 for most.
+        few columns with a weight, or sum_g sqrt(n_g) |w_g|, which leaves few groups of columns with weights; these need
+        a loss without a kink. None is the penalty of the solver, l2 for most.
     l1_ratio : float, default=0.5
         Of penalty="elasticnet", from 0 to 1.
+    penalty_groups : str or sequence of int, default=None
+        Of penalty="group", the numbers of columns of groups that stand side by side, as (3, 1, 1) or "3+2*1"; further
+        columns are groups of their own.
     epsilon : float, default=0.1
         In regression, half the width of the tube within which an error costs nothing, >= 0, in units of y.
     nu : float, default=None
@@ -191,6 +197,7 @@ def fit(
         C=C,
         penalty=penalty,
         l1_ratio=l1_ratio,
+        penalty_groups=penalty_groups,
         epsilon=epsilon,
         nu=nu,
         multiclass=multiclass,

@@ -25,7 +25,7 @@ def test_a_penalty_takes_the_linear_kernel_and_changes_the_cell():
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"penalty": "l3"}, "data.breast_cancer: penalty='l3' is not known; there are: l2, l1, elasticnet"),
+        ({"penalty": "l3"}, "data.breast_cancer: penalty='l3' is not known; there are: l2, l1, elasticnet, group"),
         ({"penalty": "l1", "kernel": "rbf"}, "penalty=l1 is for kernel=linear, not rbf"),
         ({"penalty": "l1", "solvers": ["dcd"]}, "solver dcd has no penalty=l1; those that have one: cd"),
         ({"penalty": "elasticnet", "l1_ratio": 2.0}, "l1_ratio must be a number from 0 to 1"),

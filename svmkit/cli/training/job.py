@@ -41,6 +41,7 @@ def run(options: TrainOptions) -> Outcome:
     start = SVMModel.load(options.out) if options.out and options.starts_at_model else None
     sets = read(options, is_linear=method.problem_type().is_linear)
     method = options.method(sets.train.task)
+    method = method.with_groups(sets.train.encoding.group_sizes if sets.train.encoding else None)
     advise_scaling(sets.train.X, options, method.kernel)
     data, seconds = prepare(method, sets)
     _advise_bias(method, data)

@@ -25,10 +25,12 @@ from svmkit.cli.training.sets import advise_scaling, read
 from svmkit.cli.training.train_options import TrainOptions
 from svmkit.cluster import connect, scheme_of
 from svmkit.errors import InputError, SvmkitError, one_line
+from svmkit.problems.risks.penalty import make_penalty
 from svmkit.runtime import files
 from svmkit.runtime.progress import live
 from svmkit.runtime.terminal import align, say
 from svmkit.scoring.metric import Metric
+from svmkit.solver.selection.with_penalty import with_penalty
 from svmkit.solver.stopping import Seconds
 from svmkit.tasks import task_named
 from svmkit.tracking import Tracker
@@ -116,6 +118,11 @@ class TuneJob:
         """Search, refit the best candidate on all rows, and finish; if the tracker fails, the model is not lost."""
         self.sets = read(self.options)
         self.method = self.options.method(self.sets.train.task)
+        grouped = self.method.with_groups(self.sets.train.encoding.group_sizes if self.sets.train.encoding else None)
+        if grouped is not self.method:
+            penalty = make_penalty("group", groups=grouped.settings.penalty_groups)
+            self.paths = [replace(path, solver=with_penalty(path.solver, penalty)) for path in self.paths]
+            self.method = grouped
         if self.zooms:
             self.searched = {name for name in choosable_names(self.method) if name not in self.fixed}
             if not self.searched:

@@ -226,7 +226,8 @@ def _result(trained: RunRecord, sets: Sets, method: Method) -> dict[str, Any]:
 def _method(cell: Cell, **changes: Any) -> Method:
     """Return the method of a cell, with changes of its settings."""
     assert _bench.sets is not None
-    return resolve(replace(cell.training, kernel=_bench.sets.kernel, **changes), _bench.sets.train.task)
+    method = resolve(replace(cell.training, kernel=_bench.sets.kernel, **changes), _bench.sets.train.task)
+    return method.with_groups(_bench.sets.train.encoding.group_sizes if _bench.sets.train.encoding else None)
 
 
 def _warm(sets: Sets, cell: Cell) -> None:

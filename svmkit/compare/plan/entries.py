@@ -23,7 +23,7 @@ from svmkit.tasks.classification import LOSSES_OF_ALL
 from svmkit.training.settings import Settings, resolve
 
 OBJECTIVE = ("C", "nu", "epsilon")
-PENALTY = ("penalty", "l1_ratio")
+PENALTY = ("penalty", "l1_ratio", "penalty_groups")
 OPTIONS = (*OBJECTIVE, *PENALTY, "multiclass", "class_weight", "impute", "scale", "memory", "device")
 """The options of training that a set has, by their names in `Settings`."""
 OF_SOLVERS = ("sampler", "calibrate", "loss")

@@ -124,6 +124,11 @@ class Encoding:
         return sum(1 if known is None else len(known) for known in self.categories)
 
     @property
+    def group_sizes(self) -> tuple[int, ...]:
+        """The number of features of each column, which stand side by side."""
+        return tuple(1 if known is None else len(known) for known in self.categories if known is None or len(known))
+
+    @property
     def feature_names(self) -> list[str]:
         """The name of each feature: the name of its column, or ``column=category``."""
         names: list[str] = []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import ClassVar, Self
 
 import numpy as np
 
+from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
@@ -104,10 +106,12 @@ class LinearRisk(LinearProblem):
         Cost of a unit of loss, > 0.
     loss : str or Loss, default="hinge"
         The loss.
-    penalty : {"l2", "l1", "elasticnet"} or Penalty, default="l2"
+    penalty : {"l2", "l1", "elasticnet", "group"} or Penalty, default="l2"
         The penalty on w.
     l1_ratio : float, default=0.5
         The share of |w|_1 in the elastic net.
+    groups : str or sequence of int, default=None
+        The groups of columns of the penalty "group", as for `make_penalty`.
     **terms
         `bias`, as for `Risk`.
 
@@ -147,10 +151,14 @@ class LinearRisk(LinearProblem):
         *,
         penalty: str | Penalty = "l2",
         l1_ratio: float = L1_RATIO,
+        groups: str | Sequence[int] | None = None,
         **terms,
     ) -> None:
         super().__init__(gram, target, C, loss, **terms)
-        self.penalty = make_penalty(penalty, l1_ratio)
+        self.penalty = make_penalty(penalty, l1_ratio, groups)
+        if sum(self.penalty.groups) > self.design.d:
+            n, d = sum(self.penalty.groups), self.design.d
+            raise InputError(f"the groups have {n:,} columns, and the rows {d:,}: give groups of these columns")
         self._known = Bound(0.0, np.zeros(self.m))  # the best bound that was offered
         self._offers = 0
 
@@ -226,7 +234,7 @@ class LinearRisk(LinearProblem):
         image = penalty.image(v)
         dual, error = self.dual(beta, image), self._dual_error(beta, image)
         if not penalty.l2:  # |v| may exceed its limit by rounding: what has to be scaled once more
-            error += (self._pull_error(beta) + 4.0 * U * penalty.l1) / penalty.l1 * abs(dual)
+            error += (self._pull_error(beta) + (4.0 + max(penalty.groups, default=0)) * U) / penalty.l1 * abs(dual)
         return Bound(dual, beta, error)
 
     def dual_scale(self, beta: np.ndarray, v: np.ndarray) -> float:
@@ -237,7 +245,7 @@ class LinearRisk(LinearProblem):
         if not isinstance(self.terms, LogisticTerms):
             linear, ridged = dual_sums(*self.points, beta)
             return penalty.best_scale(linear, ridged, v, self.most_scale)
-        largest = float(np.abs(v).max(initial=0.0))
+        largest = penalty.largest(v)
         most = min(1.0, penalty.l1 / largest) if not penalty.l2 and largest > 0.0 else 1.0
         return self.best_power(beta, lambda scale: float(np.square(penalty.image(scale * v)).sum()), most)
 

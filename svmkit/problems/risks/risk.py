@@ -97,12 +97,12 @@ class Risk(Problem):
         bias : float or "free", default=1.0
             The value of the column of the bias.
         **terms
-            `penalty` and `l1_ratio`, as for `make_penalty`.
+            `penalty`, `l1_ratio` and `groups`, as for `make_penalty`.
         """
         words = "free bias"
         if not isinstance(bias, str):
             words = {0.0: "no bias", 1.0: "regularised bias"}.get(float(bias), f"regularised bias of {bias:g}")
-        penalty = make_penalty(terms.get("penalty", "l2"), terms.get("l1_ratio", L1_RATIO)).words
+        penalty = make_penalty(terms.get("penalty", "l2"), terms.get("l1_ratio", L1_RATIO), terms.get("groups")).words
         return ", ".join(filter(None, [make_loss(loss, cls.task).words, words, penalty]))
 
     @cached_property

@@ -10,7 +10,7 @@ from svmkit.errors import InputError
 from svmkit.losses.base import Loss
 from svmkit.losses.by_name import LIBLINEAR_NAMES
 from svmkit.problems.base import FREE
-from svmkit.problems.risks.penalty import Penalty
+from svmkit.problems.risks.penalty import Penalty, write_groups
 from svmkit.solver.base import Solver
 from svmkit.solver.selection import defaults
 
@@ -21,14 +21,16 @@ def with_penalty(solver: Solver, penalty: Penalty) -> Solver:
     InputError if the solver does not have the penalty, or its loss has a kink and the penalty none but the default's.
     """
     known, plain = plugins.options(type(solver)), not penalty.l1
-    if "penalty" in known:
+    needed = "groups" if penalty.has_groups else "penalty"
+    if needed in known:
         ratio = {"l1_ratio": penalty.l1} if penalty.name == "elasticnet" and "l1_ratio" in known else {}
-        return replace(solver, penalty=penalty.name, **ratio)  # type: ignore[call-arg]
+        groups = {"groups": write_groups(penalty.groups) or None} if penalty.has_groups else {}
+        return replace(solver, penalty=penalty.name, **ratio, **groups)  # type: ignore[call-arg]
     if plain:
         return solver
     sparse = plugins.load("solver", defaults.SPARSE)
     if solver.name != defaults.CHOOSER:
-        able = plugins.solvers_where(lambda one: "penalty" in plugins.options(one))
+        able = plugins.solvers_where(lambda one: needed in plugins.options(one))
         raise InputError(f"solver {solver.name} has no penalty={penalty.name}; those that have one: {', '.join(able)}")
     options: dict[str, Any] = {**penalty.params, "bias": getattr(solver, "bias", FREE)}
     loss = getattr(solver, "loss", defaults.CHOOSER)
