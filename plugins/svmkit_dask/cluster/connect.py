@@ -250,6 +250,14 @@ class DaskCluster(Cluster):
                 call.sent(said["value"])
 
 
+def leave_interrupts() -> None:
+    """Block Ctrl-C in this thread, where the system can, and in the threads and processes that it starts, which inherit
+    the mask: the main thread of this process alone answers.
+    """
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+
 def start_local(n: int, memory: str | int | None) -> Any:
     """Start a scheduler in this process and n worker processes of one thread, each with this limit on memory."""
     from distributed import LocalCluster
@@ -257,8 +265,7 @@ def start_local(n: int, memory: str | int | None) -> Any:
     made: Future[Any] = Future()
 
     def make() -> None:
-        # threads and processes inherit the mask: Ctrl-C is answered by the main thread of this process alone
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        leave_interrupts()
         try:
             cluster = LocalCluster(
                 n_workers=n,
