@@ -141,6 +141,7 @@ def evaluate(options: Options) -> None:
     """
     from svmkit.cli.evaluating import report
     from svmkit.cli.evaluating.costs import apply_costs, cost_rows
+    from svmkit.cli.evaluating.drift import drift_rows, drift_table, measure_drift
     from svmkit.cli.evaluating.truth import load_truth
     from svmkit.tasks import task_named
 
@@ -150,6 +151,7 @@ def evaluate(options: Options) -> None:
     model = load_model(options.model, options.tracking_uri)
     test = load_truth(model, options)
     model = model.widened(test.n_features)
+    drift = measure_drift(model, test, options)
     evaluated = task_named(model.task).evaluate(model, test, options.threads)
     evaluated, costs = apply_costs(evaluated, options)
     for line in evaluated.notes:
@@ -160,10 +162,12 @@ def evaluate(options: Options) -> None:
     cover = task_named(model.task).cover(model, test, options.threads)
     result |= {} if cover is None else {"sets": cover.result()}
     result |= {} if costs is None else {"cost": costs}
+    result |= {} if drift is None else {"drift": drift}
     if options.json:
         emit(result)
     else:
-        report.show(evaluated, result, [*(cover.rows() if cover else ()), *cost_rows(costs)])
+        report.show(evaluated, result, [*(cover.rows() if cover else ()), *cost_rows(costs), *drift_rows(drift)])
+        say(*(drift_table(drift) if drift else ()))
     if failure:
         raise failure
 

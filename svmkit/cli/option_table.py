@@ -190,6 +190,8 @@ _RUN = _panel(
          "cells of a table without a value, besides empty ones, NA, NaN, null, None and ?; a model remembers them."),
     _row("evaluate explain report", "on_error", str, None, "At a cell that the model cannot read: stop (default), skip "
          "the row, or impute (of a model that fills holes)."),
+    _row("evaluate predict", "drift", str, None, "Training file: how far columns and decisions of DATA are from it "
+         "(KS, PSI), and how many rows lie beyond its ranges; predict says so on stderr."),
     _row("predict", "on_error", str, None, "At a cell that the model cannot read: stop (default), skip the row, whose "
          "prediction is empty, or impute (of a model that fills holes)."),
     _row("evaluate predict explain report", "allow_missing", bool, False, "Take columns that a table lacks as holes."),

@@ -277,7 +277,7 @@ def explain(
     with threads.using(n_threads):
         found, errors = _values(model, X, rows, those, nodes), None
         if found is None:
-            found, errors = _sample_rows(model, X, rows, those, rounds, seed)
+            found, errors = _sample(model, X, rows, those, rounds, seed)
         decision, base = decide(model, X), decide(model, rows).mean(axis=0)
         predicted = model.predict(X)
     values = found.values[:, :, 0] if decision.shape[1] == 1 else found.values
@@ -298,7 +298,7 @@ def draw_rows(X: Any, most: int | None, seed: int) -> Any:
     return X[np.sort(np.random.default_rng(seed).choice(X.shape[0], most, replace=False))]
 
 
-def _sample_rows(
+def _sample(
     model: Subject, X: Any, background: Any, players: Players, rounds: int, seed: int
 ) -> tuple[Values, np.ndarray]:
     """Return sampled values, and their standard errors."""

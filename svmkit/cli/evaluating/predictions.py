@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.cli.common import emit, load_for, load_model, note
+from svmkit.cli.evaluating.drift import drift_rows, measure_drift
 from svmkit.cli.options import Options
 from svmkit.data import Dataset
 from svmkit.data.formats.cells import is_number
@@ -37,11 +38,15 @@ def run(options: Options) -> None:
     rows = load_for(model, options, labelled=False)
     made = Predictions(options, model.widened(rows.n_features), rows)
     made.require_columns()
+    drift = measure_drift(made.model, rows, options)
     if options.json:
-        emit({"model": options.model, "data": rows.name, "n": rows.n_samples, **made.as_json()})
+        about = {} if drift is None else {"drift": drift}
+        emit({"model": options.model, "data": rows.name, "n": rows.n_samples, **made.as_json(), **about})
         if options.out is None:
             return
     made.tell()
+    for name, said in drift_rows(drift) if not options.json else ():
+        note(f"{name}: {said}")
     content = made.content()
     if options.out in (None, STDOUT):
         sys.stdout.write(content.decode())
