@@ -14,8 +14,10 @@ from svmkit.runtime import interrupt
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command line with these arguments, or those of the process; --debug shows tracebacks, not one line."""
-    args = list(sys.argv[1:] if argv is None else argv)
+    """Run the command line with these arguments, or those of the process; --debug shows tracebacks, not one line, and
+    --log json writes messages as JSON objects.
+    """
+    args = _take_log(list(sys.argv[1:] if argv is None else argv))
     debug = "--debug" in args
     try:
         with interrupt.command(is_process=argv is None):
@@ -56,7 +58,25 @@ def _run(args: list[str], debug: bool) -> int:
 
 
 def _say(message: str, code: int) -> int:
-    from svmkit.runtime.terminal import visible
+    from svmkit.runtime.terminal import tell
 
-    print(f"svmkit: {visible(' '.join(message.split()))}", file=sys.stderr)
+    tell(" ".join(message.split()), "error", exit_code=code)
     return code
+
+
+def _take_log(args: list[str]) -> list[str]:
+    """Choose the form of messages by --log, wherever it stands; return the other arguments."""
+    from svmkit.runtime.terminal import log_as_json
+
+    left, form, given = [], "text", iter(args)
+    for each in given:
+        if each == "--log":
+            form = next(given, "")
+        elif each.startswith("--log="):
+            form = each.removeprefix("--log=")
+        else:
+            left.append(each)
+    log_as_json(form == "json")
+    if form not in ("text", "json"):
+        sys.exit(_say(f"--log {form!r} is not known: give json, or text", 2))
+    return left

@@ -90,6 +90,7 @@ def _version(show: bool) -> None:
 @app.callback()
 def root(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+    log: str = typer.Option("text", "--log", help="json: messages on stderr as JSON objects, one a line."),
 ) -> None:
     """Train, certify and compare support vector machines. Results on stdout, messages on stderr."""
     try:

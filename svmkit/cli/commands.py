@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Any
 
@@ -11,7 +10,7 @@ import typer
 from svmkit.cli.common import emit, load_model, note
 from svmkit.cli.option_table import Options, argument, option, takes
 from svmkit.errors import InputError
-from svmkit.runtime.terminal import say
+from svmkit.runtime.terminal import say, shows_progress
 
 
 @takes(
@@ -97,7 +96,7 @@ def warmup(options: Options) -> None:
     done = []
     for name, seconds in perform(solvers):
         done.append({"step": name, "seconds": seconds})
-        if sys.stderr.isatty():
+        if shows_progress():
             note(f"{name}: {seconds:.1f} s")
     done.sort(key=lambda step: order.index(str(step["step"])))
     seconds = time.perf_counter() - began

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ import typer
 
 from svmkit.errors import InputError, Unavailable, redact
 from svmkit.runtime import interrupt
-from svmkit.runtime.terminal import console, say, visible
+from svmkit.runtime.terminal import console, say, shows_progress, tell
 
 if TYPE_CHECKING:
     from svmkit.data import Dataset
@@ -50,7 +49,7 @@ PLUGIN = typer.Option(
 
 def note(message: str) -> None:
     """Print one line on stderr."""
-    print(f"svmkit: {visible(message)}", file=sys.stderr)
+    tell(message)
 
 
 def emit(value: Any) -> None:
@@ -205,7 +204,7 @@ def training_line(n_samples: int, about: str = "") -> Iterator[Display | None]:
 @contextmanager
 def cells_shown(todo: int) -> Iterator[Callable[[Any, dict[str, Any] | None], None]]:
     """Yield a callback of `svmkit.compare.run`: a line for each cell and, on a terminal, a bar with the time left."""
-    if not (sys.stderr.isatty() and todo):
+    if not (shows_progress() and todo):
         yield lambda cell, record: None if record is None else note(cell_line(cell, record))
         return
     from rich import progress

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -12,7 +11,7 @@ import typer
 
 from svmkit.cli.common import emit, rows
 from svmkit.cli.option_table import Options, argument, option, takes
-from svmkit.runtime.terminal import align, console, say
+from svmkit.runtime.terminal import align, console, say, shows_progress
 
 if TYPE_CHECKING:
     from svmkit.data.places.download import Progress
@@ -81,7 +80,7 @@ def fetch(options: Options) -> None:
 @contextmanager
 def _bar(name: str) -> Iterator[Progress | None]:
     """Show a bar on stderr for one transfer; yield None when stderr is not a terminal."""
-    if not sys.stderr.isatty():
+    if not shows_progress():
         yield None
         return
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from svmkit.runtime.terminal import console, visible
+from svmkit.runtime.terminal import console, shows_progress, visible
 
 Show = Callable[[str], None]
 """Replaces the text of a live line."""
@@ -42,7 +42,7 @@ def live(first: str, *, delay: float = 0.0, lines: bool = False) -> Iterator[Sho
     be live, `lines` asks for plain ones at growing intervals; else None is yielded. It can be on a terminal or in a
     notebook with widgets, not in a worker process.
     """
-    shows = find_spec("ipywidgets") is not None if is_notebook() else sys.stderr.isatty()
+    shows = find_spec("ipywidgets") is not None if is_notebook() else shows_progress()
     main = multiprocessing.current_process().name == "MainProcess"
     if not (main and shows and _drawing.acquire(blocking=False)):
         yield _Lines() if lines else None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from collections.abc import Collection
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,6 +19,28 @@ _STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066
 def visible(text: Any) -> str:
     """Return a text as one line whose control characters are written out, as ``\\x1b`` for the escape character."""
     return _STEERING.sub(lambda found: repr(found[0])[1:-1], str(text))
+
+
+_log = {"json": False}
+
+
+def log_as_json(chosen: bool) -> None:
+    """Choose whether messages of this process are JSON objects, one a line, or lines for people."""
+    _log["json"] = chosen
+
+
+def shows_progress() -> bool:
+    """Return whether stderr is a terminal on which live lines may be drawn."""
+    return sys.stderr.isatty() and not _log["json"]
+
+
+def tell(message: str, level: str = "note", **facts: Any) -> None:
+    """Print a message on stderr, as one line, or as a JSON object with its time and level, and further facts."""
+    if not _log["json"]:
+        print(f"svmkit: {visible(message)}", file=sys.stderr)
+        return
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    print(json.dumps({"time": now, "level": level, "message": str(message), **facts}), file=sys.stderr, flush=True)
 
 
 def say(*lines: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,6 +23,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.runtime.mapping import is_mapped, size_of
+from svmkit.runtime.terminal import shows_progress
 from svmkit.tasks import task_named
 
 PAUSE = 5.0  # seconds between two lines on the progress of reading
@@ -89,7 +89,7 @@ def _storage(options: TrainOptions, is_linear: bool) -> Storage:
 
     def report(at: Gathered) -> None:
         nonlocal last
-        if sys.stderr.isatty() and time.monotonic() - last > PAUSE:
+        if shows_progress() and time.monotonic() - last > PAUSE:
             last = time.monotonic()
             of = "" if at.of is None else f" of {at.of:,}"
             note(f"part {at.part:,}{of}: {at.rows:,} rows, {at.nbytes / 1e6:,.0f} MB so far")
