@@ -256,9 +256,12 @@ def test_small_solves_take_no_more_than_the_memory():
     method = resolve(Settings(solver="smo", kernel=RBF(0.5)))
     needed = 8 * (150**2 + 2 * (150 * 30 + 120**2))
     sizes = [len(part.rows) for part in parts]
-    assert small.is_small(shared, method, sizes, len(held), needed, 2)
-    assert not small.is_small(shared, method, sizes, len(held), needed - 1, 2)
-    assert not small.is_small(shared, method, [small.MOST + 1], len(held), "1GB", 1)
+    assert small.is_small(shared, method, sizes, 1, len(held), needed, 2)
+    assert not small.is_small(shared, method, sizes, 1, len(held), needed - 1, 2)
+    assert not small.is_small(shared, method, [small.MOST + 1], 1, len(held), "1GB", 1)
+    long = [small.MOST_OF_PATH + 1]
+    assert small.is_small(shared, method, long, small.PATH, len(held), "1GB", 1)
+    assert not small.is_small(shared, method, long, small.PATH + 1, len(held), "1GB", 1)
 
 
 def test_an_interrupt_keeps_the_candidates_that_are_whole(shared):

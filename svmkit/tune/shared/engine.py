@@ -202,7 +202,7 @@ class _Group:
         search, began = self.search, time.perf_counter()
         parts = fold.parts or []
         sizes, settings = [len(part.rows) for part in parts], search.training.settings
-        if not is_small(self.shared, self.method, sizes, len(fold.held), settings.memory, search.jobs):
+        if not is_small(self.shared, self.method, sizes, len(self.group), len(fold.held), settings.memory, search.jobs):
             return
         fits = fit_small(self.shared, parts, fold.held, [path.Cs[0] for path in self.group], self.target)
         seconds = time.perf_counter() - began

@@ -20,6 +20,7 @@ from svmkit.tune.shared.matrix import SharedMatrix
 from svmkit.tune.shared.small_loops import Fits, Parts, fit_parts
 
 MOST = 1500  # samples of a subproblem; of more, the steps of SMO are the most of the work
+MOST_OF_PATH, PATH = 600, 8  # samples where there are more Cs than that: rounds and Newton's steps gain along a path
 STEPS = 50_000  # after which a solve is left to other code, of `FEW` samples; fewer of more
 FEW = 500
 VALUE = 8  # bytes of a number
@@ -53,7 +54,7 @@ class SmallFit(NamedTuple):
 
 
 def is_small(
-    shared: SharedMatrix, method: Method, sizes: Sequence[int], n_held: int, memory: str | int, jobs: int
+    shared: SharedMatrix, method: Method, sizes: Sequence[int], n_C: int, n_held: int, memory: str | int, jobs: int
 ) -> bool:
     """Return whether `fit_small` takes the subproblems of a fold, and has room for what it needs.
 
@@ -61,12 +62,13 @@ def is_small(
     ----------
     shared, method : SharedMatrix, Method
         The kernel values, and the method of the fits.
-    sizes, n_held : sequence of int, int
-        The samples of the subproblems, and the held-out rows of the fold.
+    sizes, n_C, n_held : sequence of int, int, int
+        The samples of the subproblems, the values of C, and the held-out rows of the fold.
     memory, jobs : str or int, int
         The memory of all fits at a time, with that of the matrix, and their number.
     """
-    if method.loss.name != "hinge" or shared.kernel.semidefinite is not True or not 1 < max(sizes) <= MOST:
+    most = MOST if n_C <= PATH else min(MOST, MOST_OF_PATH)
+    if method.loss.name != "hinge" or shared.kernel.semidefinite is not True or not 1 < max(sizes) <= most:
         return False
     each = shared.m * n_held + max(sizes) ** 2
     return VALUE * (shared.m**2 + jobs * each) <= parse_bytes(memory)
