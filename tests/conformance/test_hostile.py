@@ -38,6 +38,8 @@ SAMPLE = [
     "ovr: three classes, X + 1e8",
     "Crammer-Singer: three classes",
     "multinomial: three classes, X + 1e8",
+    "group: columns of 1e-8, 1 and 1e8",
+    "l1: X + 1e+08",
     "multinomial: three classes, weights 1e-12 to 1e12",
     "isotonic: all rows twice, opposite labels",
     "text: three classes",
@@ -62,7 +64,8 @@ def test_there_are_cases_of_every_kind_for_every_solver():
     assert set(SAMPLE) <= set(CASES)
     assert {case.group for case in CASES.values()} == {
         "C", "gamma", "scale", "offset", "imbalance", "weights", "duplicates", "shape", "storage", "indefinite",
-        "classes", "one-class", "regression", "nu", "ovr", "Crammer-Singer", "multinomial", "calibration", "text",
+        "classes", "one-class", "regression", "nu", "ovr", "Crammer-Singer", "multinomial", "penalties",
+        "calibration", "text",
     }  # fmt: skip
     jobs = trials()
     assert len(set(jobs)) == len(jobs) > 1500 and {name for _, name, _ in jobs} == set(SOLVERS)

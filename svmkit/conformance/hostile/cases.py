@@ -184,6 +184,10 @@ def _as(kind: str, case: Case, *, text: bool = False, **options: Any) -> Case:
     return replace(case, name=f"{kind}: {case.name}", options=tuple(options.items()), text=text, every_loss=False)
 
 
+def _ratio(ratio: float | None) -> dict[str, Any]:
+    return {} if ratio is None else {"l1_ratio": ratio}
+
+
 _ONE: dict[str, Any] = {"task": "one-class", "linear": False}
 GROUPS: dict[str, list[Case]] = {
     "C": [
@@ -355,6 +359,14 @@ GROUPS |= {
             Case("three classes, columns of 1e-8, 1 and 1e8", partial(three, scale=[1e-8, 1.0, 1e8])),
             Case("three classes, weights 1e-12 to 1e12", partial(three, spread=12.0)),
             Case("three classes, weights 1e-300 to 1e300", partial(three, spread=300.0)),
+        )
+    ],
+    "penalties": [
+        _as(f"{penalty}{ratio or ''}", case, penalty=penalty, **_ratio(ratio))
+        for penalty, ratio in (("l1", None), ("elasticnet", 0.3), ("group", None))
+        for case in (
+            *(_BY_NAME[name] for name in ("C=1", "C=1e+08", "C=1e-06", "X + 1e+08", "all rows twice, opposite labels")),
+            *(_BY_NAME[name] for name in ("m=3", "columns of 1e-8, 1 and 1e8", "CSR + 1e6", "weights 1e-12 to 1e12")),
         )
     ],
     "calibration": [

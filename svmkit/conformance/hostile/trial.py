@@ -27,9 +27,11 @@ from svmkit.model.exchange.reading import read_text_model
 from svmkit.model.model import SVMModel
 from svmkit.problems.base import FREE
 from svmkit.problems.nu_dual import NuQP
+from svmkit.problems.risks.penalty import L1_RATIO, make_penalty
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
+from svmkit.solver.selection.with_penalty import with_penalty
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 from svmkit.tasks.classification import LOSSES_OF_ALL
@@ -71,6 +73,9 @@ def _losses(case: Case, name: str) -> list[str]:
     kernel, is_linear = _kernel(case, solver), Requires.LINEAR_KERNEL in solver.requires
     if case.task == "one-class":
         return ["squared_hinge"] if solver.problem is SimplexQP else []
+    needed = {"group": "groups", None: None}.get(options.get("penalty"), "penalty")
+    if needed is not None and needed not in plugins.options(solver):
+        return []
     meant = (
         (case.linear or not is_linear)
         and (is_linear or options.get("multiclass") not in LOSSES_OF_ALL)
@@ -138,6 +143,8 @@ def _values(case: str, kernel: Kernel) -> Values:
 def _judge_fit(trial: Trial, solver: Solver, kernel: Kernel, data: Data, began: float) -> list[Verdict]:
     case, (X, y, weights) = CASES[trial.case], data
     options, task = dict(case.options), case.task
+    if "penalty" in options:
+        solver = with_penalty(solver, make_penalty(options.pop("penalty"), options.pop("l1_ratio", L1_RATIO)))
     given: dict[str, Any] = {"C": case.C, "sample_weight": weights}
     classes = {} if task == "regress" else {"class_weight": case.class_weight}
     stop = Gap(TOL) | Seconds(LIMIT)

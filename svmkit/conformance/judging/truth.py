@@ -13,11 +13,14 @@ from svmkit.losses.base import Loss
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimised: r |w|_1 + (1 - r)/2 |w|^2 + sum_i C_i loss_i, the bias free, part of w, or absent."""
+    """What is minimised: r |w|_1 + (1 - r)/2 |w|^2 + sum_i C_i loss_i, the bias free, part of w, or absent; or norms of
+    groups of columns in place of |w|_1, times the roots of their numbers.
+    """
 
     loss: Definition
     bias: float | None  # the value of the column of the bias: 0 for no bias, None for a free one
     ratio: float = 0.0  # r, the share of |w|_1 in the penalty
+    ends: tuple[int, ...] | None = None  # where groups of columns end; later columns are groups of their own
 
     @classmethod
     def from_words(cls, formulation: str, loss: Loss) -> Objective | None:
@@ -27,17 +30,30 @@ class Objective:
         column = {"free bias": None, "regularised bias": 1.0, "no bias": 0.0}
         known = bias in column or bias.startswith("regularised bias of ")
         last = more[0] if len(more) == 1 else ""
-        if last.startswith("elasticnet penalty l1_ratio="):
+        ends = None
+        if last.startswith("group penalty groups="):
+            parts = [part.rpartition("*") for part in last.partition("=")[2].split("+") if part]
+            ends = tuple(np.cumsum([int(n) for times, _, n in parts for _ in range(int(times or 1))]).tolist())
+            ratio = 1.0
+        elif last.startswith("elasticnet penalty l1_ratio="):
             ratio = float(last.partition("=")[2])
         else:
             ratio = 1.0 if last == "l1 penalty" else 0.0
         if words != loss.words or not known or bool(more) != (ratio > 0.0):
             return None
-        return cls(define(loss), column[bias] if bias in column else float(bias.rpartition(" ")[2]), ratio)
+        return cls(define(loss), column[bias] if bias in column else float(bias.rpartition(" ")[2]), ratio, ends)
 
     def penalty(self, w: np.ndarray) -> np.longdouble:
         """Return the penalty of weights w (n,)."""
+        if self.ends is not None:
+            return sum((np.sqrt(Exact(len(part))) * np.sqrt(part @ part) for part in self.groups(w)), Exact(0))
         return Exact(self.ratio) * np.abs(w).sum() + Exact(0.5) * (1 - Exact(self.ratio)) * (w @ w)
+
+    def groups(self, w: np.ndarray) -> list[np.ndarray]:
+        """Return the groups of a vector (n,)."""
+        assert self.ends is not None
+        first = [part for part in np.split(w, [end for end in self.ends if end <= len(w)])[:-1] if len(part)]
+        return first + [w[[j]] for j in range(max([0, *(end for end in self.ends if end <= len(w))]), len(w))]
 
 
 @dataclass(frozen=True)
@@ -114,6 +130,11 @@ class Subproblem:
         if objective.ratio:
             pulls = np.abs(np.append(beta @ self.values.X[self.rows], shift))
             curvature = Exact(0)
+        if objective.ends is not None:
+            width = max(*objective.ends[-1:], int(self.values.columns.max(initial=-1)) + 1, 0)
+            own = np.zeros(width, Exact)
+            own[self.values.columns] = np.abs(beta @ self.values.X[self.rows])
+            pulls = np.array([*(np.sqrt(part @ part / len(part)) for part in objective.groups(own)), np.abs(shift)])
         if objective.ratio == 1.0:
             most = min(most, 1 / pulls.max() if pulls.max() > 0 else most)
         elif not objective.ratio:
