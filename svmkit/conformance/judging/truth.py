@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -126,7 +127,7 @@ class Subproblem:
             return Exact(0)
         most = (np.where(beta > 0, upper, lower)[used] * C / beta[used]).min()
         shift = Exact(objective.bias or 0.0) * beta.sum()
-        pulls = Exact(0)
+        pulls: Any = Exact(0)
         if objective.ratio:
             pulls = np.abs(np.append(beta @ self.values.X[self.rows], shift))
             curvature = Exact(0)
