@@ -12,6 +12,7 @@ from svmkit.kernels.forms import Argument, Form, Scalars, UnknownForm
 ROWS = 1024  # most rows of an engine that does so: all of its values take 10 ms
 ENTRIES = 1 << 20  # most numbers in these rows
 PRODUCTS = 1 << 23  # most multiplications of a call, half a millisecond; compiled loops are faster beyond
+WEIGHTS = 64  # most vectors of weights that are multiplied by any number of rows, as long as their ENTRIES are few
 EXP = 64  # multiplications that take as long as the rest of a value
 
 

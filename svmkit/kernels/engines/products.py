@@ -159,8 +159,8 @@ class DenseEngine(_Products):
         return self.few and self._count(sel) * Z.shape[0] * max(self.X.shape[1], few.EXP) <= few.PRODUCTS
 
     def _is_plain(self, Z, sel) -> bool:
-        """Whether numpy multiplies these rows by Z, the weights of a linear model, which have no kernel function."""
-        plain = self.form is Form.LINEAR and not self.cancels and self.X.size <= few.ENTRIES
+        """Whether numpy multiplies these rows by Z: weights of a linear model, which need no kernel function."""
+        plain = self.form is Form.LINEAR and Z.shape[0] <= few.WEIGHTS and self.X.size <= few.ENTRIES
         return plain and self._count(sel) * Z.shape[0] * self.X.shape[1] <= few.PRODUCTS
 
     @cached_property
