@@ -138,6 +138,7 @@ _SOLVING = _panel(
     _row("tune", "time_limit", Seconds, None, "Budget in seconds of one fit."),
     _row("curve", "time_limit", Seconds, None, "Seconds for one fit; default 300."),
     _row("train", "memory", Size, "1GB", "Budget of the row cache."),
+    _row("train", "dtype", str, None, "Type of features: float32 takes half of the memory; default the file's."),
     _row("tune", "memory", Size, "1GB", "Budget of the row caches of all jobs."),
     _row("curve", "memory", Size, None, "Budget of a row cache; default 1GB."),
     _row("train", "seed", int, 0, "Seed of all random choices.", min=0),

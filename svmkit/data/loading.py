@@ -14,6 +14,7 @@ import numpy as np
 from svmkit.data.dataset import Dataset
 from svmkit.data.formats.files import split_endings
 from svmkit.data.formats.kinds import TABLES, kind_of
+from svmkit.data.formats.layout import cast_features
 from svmkit.data.formats.npy import STORED, map_npy
 from svmkit.data.parts.storage import Storage
 from svmkit.data.places.builtin import load_builtin
@@ -66,14 +67,14 @@ def load(
         Whether NaN may stand in X, for the cells of a table's number columns that hold no value, and as the files of
         other formats have it. Infinity is always refused.
     storage : Storage, default=None
-        The most bytes of features in memory. Where there are more, X is mapped to a file: of .npy the file itself, else
-        one without a name in the folder of temporary files. None: X is in memory.
+        The type of the features, and the most bytes of features in memory. Where there are more, X is mapped to a file:
+        of .npy the file itself, else one without a name in the folder of temporary files. None: X is in memory.
 
     Returns
     -------
     Dataset
-        X float64, dense when at least half full, else CSR; finite but for `holes`. A mapped X of .npy files may be
-        float32.
+        X float64, or of the type that `storage` names, dense when at least half full, else CSR; finite but for `holes`.
+        A mapped X of .npy files may be float32.
 
     Raises
     ------
@@ -112,7 +113,7 @@ def load(
     if isinstance(place, str):
         _refuse_reading(place, reading)
         X, y = load_builtin(place)
-        return Dataset(_fit_columns(X, n_features, place), y, place)
+        return Dataset(cast_features(_fit_columns(X, n_features, place), storage.dtype), y, place)
     if encoding is None and labelled and not holes and storage.is_exceeded_by(place):
         from svmkit.data.parts.decoders import NotByPieces
         from svmkit.data.parts.gather import gather
@@ -125,7 +126,7 @@ def load(
             return replace(data, X=_fit_columns(data.X, n_features, place))
         except NotByPieces:
             pass  # the table is learnt as a whole
-    return _load_whole(place, reading, **given)
+    return _load_whole(place, reading, dtype=storage.dtype, **given)
 
 
 def _map(place: Path, n_features: int | None, storage: Storage) -> Dataset:
@@ -133,7 +134,7 @@ def _map(place: Path, n_features: int | None, storage: Storage) -> Dataset:
     X, y = map_npy(place, True)
     from svmkit.data.parts.gather import gather
 
-    if X.dtype not in STORED or not X.flags.c_contiguous:
+    if X.dtype not in STORED or not X.flags.c_contiguous or X.dtype != (storage.dtype or X.dtype):
         return gather([place], storage=storage)
     require_finite(X, what=str(place))
     return Dataset(_fit_columns(X, n_features, place), y, split_endings(place.name)[0])
@@ -145,17 +146,17 @@ def _load_parts(parts: list[Path], reading: Reading, storage: Storage, given: di
 
     if given["encoding"] is None and given["n_features"] is None and given["labelled"] and not given["holes"]:
         return gather(parts, reading=reading, storage=storage)
-    sets, labelled, holes = _load_each(parts, reading, given), given["labelled"], given["holes"]
+    sets, labelled, holes = _load_each(parts, reading, storage, given), given["labelled"], given["holes"]
     blocks = ((one.X, one.y if labelled else np.zeros(one.n_samples)) for one in sets)
     data = gather_blocks(blocks, name=f"{len(parts)} files", storage=None if holes else storage, holes=holes)
     return data if labelled else replace(data, y=None)
 
 
-def _load_each(parts: list[Path], reading: Reading, given: dict[str, Any]) -> Iterator[Dataset]:
+def _load_each(parts: list[Path], reading: Reading, storage: Storage, given: dict[str, Any]) -> Iterator[Dataset]:
     """Yield the set of each file; InputError if its columns become features in another way than those of the first."""
     first: Dataset | None = None
     for part in parts:
-        one = load(part, reading=reading, **given)
+        one = load(part, reading=reading, storage=Storage(dtype=storage.dtype), **given)
         first = first or one
         if given["encoding"] is None and one.encoding != first.encoding:
             raise InputError(
@@ -173,6 +174,7 @@ def _load_whole(
     encoding: Encoding | None,
     labelled: bool,
     holes: bool,
+    dtype: str | None,
 ) -> Dataset:
     """Read a file at once."""
     kind = kind_of(place, reading.charset or (encoding.charset if encoding is not None else None))
@@ -203,8 +205,9 @@ def _load_whole(
         else:
             from svmkit.data.formats.svmlight import read_svmlight
 
-            X, y = read_svmlight(place, n_features, wider=wider)
+            X, y = read_svmlight(place, n_features, wider=wider, dtype=dtype)
     try:
+        X = cast_features(X, dtype)
         require_finite(X, holes=holes)
     except InputError as err:
         raise InputError(f"{place}: {err}") from err

@@ -208,7 +208,7 @@ def test_out_evaluate_predict(train, svmkit):
         "model", "data", "n_test", "test_accuracy", "recall", "balanced_accuracy", "n_support", "predict_s",
         "majority", "majority_share", "precision", "f1", "rows", "never_predicted", "unknown_labels", "positive",
         "roc_auc", "average_precision", "confusion", "warning", "plot", "task", "test_r2", "test_rmse", "test_mae",
-        "log_loss", "brier_score", "base_log_loss", "base_brier_score", "reliability",
+        "log_loss", "brier_score", "base_log_loss", "base_brier_score", "reliability", "gain",
     }  # fmt: skip
     assert scored["n_test"] == 150 and scored["n_support"] == result["n_support"]
     weighted = (result["n_samples"] * result["train_accuracy"] + result["n_test"] * result["test_accuracy"]) / 150

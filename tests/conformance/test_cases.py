@@ -59,7 +59,8 @@ def test_the_options_are_those_of_the_name(name):
     options = dict(case.options)
     assert options.get("nu") == numbers(name, "nu=")
     first = name.partition(": ")[0]
-    assert options.get("multiclass") == {"ovr": "ovr", "Crammer-Singer": "crammer_singer"}.get(first)
+    schemes = {"ovr": "ovr", "Crammer-Singer": "crammer_singer", "multinomial": "multinomial"}
+    assert options.get("multiclass") == schemes.get(first)
     assert options.get("calibration") == (first if first in ("sigmoid", "isotonic") else None)
     assert case.task == ("one-class" if "one-class" in name else "regress" if "targets: " in name else "classify")
 

@@ -102,9 +102,10 @@ def ok(explanation, r):
     return explanation.change(r, fix=["size"]) is not None
 
 
-def test_nothing_changes_where_all_columns_are_fixed():
+def test_all_columns_fixed_is_one_line():
     explanation = fit(X, ROUND).model.explain(X[:1], X)
-    assert explanation.change(0, fix=explanation.names) is None
+    with pytest.raises(InputError, match="all columns are fixed: leave one free"):
+        explanation.change(0, fix=explanation.names)
 
 
 def test_outliers_and_sparse_rows():

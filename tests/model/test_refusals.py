@@ -166,7 +166,7 @@ def test_arrays_that_do_not_fit_are_refused(saved, arrays):
         {"encoding": "no"},
         {"version": "1"},
         {"version": None},
-        {"version": 4},
+        {"version": 5},
     ],
     ids=str,
 )
@@ -203,7 +203,7 @@ def test_the_untouched_rewrite_still_loads(saved):
 
 
 def test_a_newer_format_says_so(saved):
-    change(saved, version=4)
+    change(saved, version=5)
     not_loaded(saved, "newer svmkit")
 
 

@@ -94,7 +94,7 @@ def _storage(options: TrainOptions, is_linear: bool) -> Storage:
             of = "" if at.of is None else f" of {at.of:,}"
             note(f"part {at.part:,}{of}: {at.rows:,} rows, {at.nbytes / 1e6:,.0f} MB so far")
 
-    return Storage(parse_bytes(options.memory) if is_linear else None, report=report)
+    return Storage(parse_bytes(options.memory) if is_linear else None, report=report, dtype=options.dtype)
 
 
 def load_test(options: TrainOptions, train: Dataset, *, holes: bool = False, storage: Storage | None = None) -> Dataset:

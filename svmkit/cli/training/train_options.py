@@ -25,6 +25,7 @@ from svmkit.tasks import TASKS, task_named
 from svmkit.training.checkpoint import EVERY, Checkpoint
 from svmkit.training.settings import RELEVANCES, Method, Settings, resolve
 
+DTYPES = ("float32", "float64")
 STREAM = "-"  # the DATA argument for standard input
 _SETTINGS = {field.name for field in fields(Settings)}
 
@@ -42,7 +43,7 @@ class TrainOptions(Options):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**(defaults("train") | given))
-        options.require_known(self, task=TASKS)
+        options.require_known(self, task=TASKS, dtype=DTYPES)
         _ = self.reading  # refuses what cannot be used
         if self.is_stream:
             options.refuse(self, options.NOT_OF_A_STREAM)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.data.formats.files import cite, open_data
-from svmkit.data.formats.layout import DENSE_FROM, csr, integral
+from svmkit.data.formats.layout import DENSE_FROM, cast_values, csr, integral
 from svmkit.errors import InputError, one_line
 
 _EXPECTED = "expected 'label index:value ...'"
@@ -21,17 +21,30 @@ EXACT = 2.0**53  # up to which float64 tells whole numbers apart
 _WHOLE = re.compile(rb"[+-]?\d{1,400}")
 
 
-def read_svmlight(path: Path, n_features: int | None, *, wider: bool = False) -> tuple[Any, np.ndarray]:
+def read_svmlight(
+    path: Path, n_features: int | None, *, wider: bool = False, dtype: str | None = None
+) -> tuple[Any, np.ndarray]:
     """Read samples and labels from an svmlight file, plain or compressed.
 
     Indices count from 1 unless an index 0 occurs anywhere in the file; then they count from 0. They must ascend within
     a line. ``qid:N`` after the label (ranking files) is skipped. Several labels a line are refused. X, of `n_features`
     columns or by default the largest index, is dense when at least half of its entries are stored; it has more columns
-    only if `wider`. y is int64 when every label is a whole number. Raises InputError if a line is wrong (the message
-    begins with ``FILE:LINE:``), there are no samples or no features, or there are more than `n_features` and `wider` is
-    false.
+    only if `wider`. X is float64, or of `dtype`. y is int64 when every label is a whole number. Raises InputError if a
+    line is wrong (the message begins with ``FILE:LINE:``), there are no samples or no features, or there are more than
+    `n_features` and `wider` is false.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    n_features : int or None
+        The number of columns that is expected.
+    wider : bool, default=False
+        Whether the file may have more.
+    dtype : {"float32", "float64"}, default=None
+        The type of X.
     """
-    data, indices, indptr, y = _parse(path)
+    data, indices, indptr, y = _parse(path, dtype)
     if len(y) == 0:
         raise InputError(f"{path}: has no samples (only blank lines or comments): {_EXPECTED}")
     first = int(indices.min()) if len(indices) else 1
@@ -51,13 +64,17 @@ def read_svmlight(path: Path, n_features: int | None, *, wider: bool = False) ->
     return _dense(data, indices, indptr, shape), integral(y)
 
 
-def _parse(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _parse(path: Path, dtype: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return data, indices as they are written, indptr, and labels, of which only a block is held twice."""
-    data, indices, counts, labels = Stack(np.float64), Stack(np.int32), Stack(np.int64), Stack(np.int64)
+    data, indices, counts, labels = Stack(dtype or np.float64), Stack(np.int32), Stack(np.int64), Stack(np.int64)
     counts.add(np.zeros(1, dtype=np.int64))
     is_large = False
     for block in read_blocks(path):
-        for stack, part in zip((data, indices, counts, labels), block, strict=True):
+        try:
+            values = cast_values(block[0], dtype)
+        except InputError as err:
+            raise InputError(f"{path}: {err}") from err
+        for stack, part in zip((data, indices, counts, labels), (values, *block[1:]), strict=True):
             stack.add(part)
         is_large |= block[3].dtype.kind == "i" and bool((np.abs(block[3]) >= EXACT).any())
     if is_large and labels.array.dtype.kind == "f":
@@ -160,7 +177,7 @@ def inexact_label(line: bytes) -> str | None:
 
 def _dense(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     """Return the dense array of these CSR arrays, which it frees on the way, from the last row to the first."""
-    dense, step = np.zeros(shape), max(1, _BLOCK // (8 * shape[1]))
+    dense, step = np.zeros(shape, data.dtype), max(1, _BLOCK // (8 * shape[1]))
     for lo in range((shape[0] - 1) // step * step, -1, -step):
         begin, pointers = indptr[lo], indptr[lo : lo + step + 1] - indptr[lo]
         rows = csr(data[begin:].copy(), indices[begin:].copy(), pointers, (len(pointers) - 1, shape[1]))

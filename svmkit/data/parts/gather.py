@@ -11,7 +11,7 @@ import numpy as np
 
 from svmkit.data.dataset import Dataset
 from svmkit.data.formats.files import split_endings
-from svmkit.data.formats.layout import integral
+from svmkit.data.formats.layout import cast_values, integral
 from svmkit.data.parts.decoders import Decoder, Piece, TableDecoder, decoder_for, is_blank
 from svmkit.data.parts.layout import About, csr, layout_of, require_columns, rows_of
 from svmkit.data.parts.storage import Gathered, Storage
@@ -220,7 +220,8 @@ class Rows:
         """Add the pieces of a part; return what is known of it, or None if it has no rows."""
         begin, stored, first, flags = self.n_rows, 0, None, None
         base = decoder.base  # of an svmlight file 1 until an index 0 has occurred, for which `finish` makes up
-        for piece in decoder.pieces():
+        for given in decoder.pieces():
+            piece = self._cast(name, given)
             first = piece if first is None else first
             if _is_text(piece.answers) != _is_text(first.answers):
                 raise MixedLabels
@@ -247,6 +248,14 @@ class Rows:
             written=decoder.written,
             flags=flags if encoding is not None else None,
         )
+
+    def _cast(self, name: str, piece: Piece) -> Piece:
+        """Return a piece whose values have the type that they are stored in."""
+        key = "rows" if piece.counts is None else "data"
+        try:
+            return piece._replace(arrays=piece.arrays | {key: cast_values(piece.arrays[key], self.storage.dtype)})
+        except InputError as err:
+            raise InputError(f"{name}: {err}") from err
 
     def _add(self, piece: Piece, base: int) -> None:
         values = piece.arrays["rows" if piece.counts is None else "data"]

@@ -58,6 +58,8 @@ class Storage:
         Where features are that exceed it; None is the folder of temporary files.
     report : callable, default=None
         Called with the `Gathered` so far, several times a part.
+    dtype : {"float32", "float64"}, default=None
+        The type of features, of which float32 takes half of the memory; None is that of the file, and float64 for text.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Storage:
     most: int | None = None
     folder: str | None = None
     report: Report | None = None
+    dtype: str | None = None
 
     def is_exceeded_by(self, path: Path) -> bool:
         """Return whether the features in a file may exceed what is allowed, by the size of the file."""
