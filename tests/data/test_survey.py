@@ -67,7 +67,7 @@ def test_quantities(y, words):
 @pytest.mark.parametrize(
     ("y", "task", "match"),
     [
-        ([f"n{i}" for i in range(30)], None, "30 values in 30 rows, and 30 of them in one row only, too many .*--label COL"),
+        ([f"n{i}" for i in range(30)], None, "30 of them in one row only, too many for classes: .*--label COL"),
         (["a", "b", "a"], "regress", "some: the label holds text \\('a'\\), and regression needs numbers"),
         ([2, 2, 2], "regress", "some: the label is 2 in all 3 rows: there is nothing to learn"),
         ([1.0, np.nan, 2.0], "regress", "some: the label is nan in row 2: drop that row"),
