@@ -3,7 +3,7 @@ from .choice import fit
 from .compare import plot_comparison
 from .data import Dataset, load
 from .errors import InputError, SvmkitError
-from .estimators import SVMClassifier, SVMOneClass, SVMRanker, SVMRegressor
+from .estimators import SVMClassifier, SVMOneClass, SVMRanker, SVMRegressor, full_conformal
 from .kernels import Gram, Kernel
 from .model import SVMModel
 from .plotting import plot_decision, plot_history, plot_relevance
@@ -34,6 +34,7 @@ __all__ = [
     "c_path",
     "certify",
     "fit",
+    "full_conformal",
     "load",
     "minimize_simplex",
     "plot_comparison",

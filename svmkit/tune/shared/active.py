@@ -109,6 +109,17 @@ class ActiveSets:
         self._unused = np.zeros(n, np.int64), np.zeros(n, np.bool_), np.zeros(1, np.int64), np.zeros(1)
         self._base: tuple[_Iterate, float] | None = None  # the last one that steps have led to, and its C
 
+    def begin(self, problem: DualQP, point: np.ndarray, C: float) -> None:
+        """Let the next solve begin at a point, unless it lies outside the bounds.
+
+        Parameters
+        ----------
+        problem, point, C : DualQP, ndarray of shape (n,), float
+            The problem, the point, and the C that the problem is posed for.
+        """
+        is_feasible = not ((point > problem.upper).any() or (point < problem.lower).any())
+        self._base = (self._from_scratch(problem, point), C) if is_feasible else None
+
     def solve(self, problem: DualQP, C: float, target: float, patience: float) -> Solved:
         """Solve a problem of these rows to a certified relative gap.
 
