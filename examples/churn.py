@@ -6,7 +6,7 @@ Write a table of customers as an office exports it, with all the troubles at onc
 
 .. code-block:: sh
 
-    python examples/churn.py [--out churn.csv] [--rows 6000] [--seed 0]
+    python examples/churn.py [--out churn.csv] [--rows 6000] [--seed 0] [--moved]
 
 6,000 rows of which 4.6 % churned; semicolons, decimal commas with points between the thousands, latin-1, CRLF; an ID, a
 name in nearly every row, texts, ISO dates, 0/1 columns, and holes in three number columns and the dates.
@@ -42,13 +42,14 @@ def churn(
     decimal: str = ",",
     charset: str = "latin-1",
     holes: bool = True,
+    moved: bool = False,
 ) -> bytes:
-    """The table as the bytes of a CSV file."""
+    """The table as the bytes of a CSV file; customers who have moved call twice as often, and most have one plan."""
     rng = np.random.default_rng(seed)
-    age, calls = rng.integers(18, 90, rows), rng.poisson(1.5, rows)
+    age, calls = rng.integers(18, 90, rows), rng.poisson(3.0 if moved else 1.5, rows)
     tenure = np.minimum(rng.exponential(1200.0, rows).astype(int), 5500)
     income, balance = np.exp(rng.normal(7.6, 0.5, rows)), rng.normal(150.0, 400.0, rows)
-    plan, flags = rng.integers(0, 3, rows), rng.random((rows, 3)) < (0.3, 0.6, 0.1)
+    plan, flags = np.minimum(rng.integers(0, 5 if moved else 3, rows), 2), rng.random((rows, 3)) < (0.3, 0.6, 0.1)
     score = 1.2 * calls - tenure / 700.0 - plan + 1.5 * flags[:, 2] - balance / 400.0 + rng.normal(0.0, 0.7, rows)
     left = np.zeros(rows, dtype=int)
     left[np.argsort(-score, kind="stable")[: max(1, round(SHARE * rows))]] = 1
@@ -95,8 +96,9 @@ def main() -> None:
     parser.add_argument("--out", default="churn.csv")
     parser.add_argument("--rows", type=int, default=6000)
     parser.add_argument("--seed", type=int, default=0, help="another seed gives other customers")
+    parser.add_argument("--moved", action="store_true", help="customers who call twice as often, most on one plan")
     args = parser.parse_args()
-    print(write_churn(args.out, args.rows, seed=args.seed))
+    print(write_churn(args.out, args.rows, seed=args.seed, moved=args.moved))
 
 
 if __name__ == "__main__":
