@@ -160,6 +160,8 @@ _SEARCH = _panel(
     _row("tune", "n_iter", int, None, "Points of --search random; default 20.", min=1),
     _row("tune", "factor", int, None, "By --search halving 1/factor of the candidates go on; default 3.", min=2),
     _row("tune", "cv", Folds, 5, "Folds, shuffled, and stratified by class; loo leaves out one row at a time.", min=2),
+    _row("tune", "nested", int, None, "Repeat search and training without each of so many outer folds, and measure on "
+         "its rows: what the search is worth.", min=2),
     _row("tune", "jobs", int, 1, "Fits at a time, which share threads and memory.", min=1),
     _row("tune", "backend", str, "loky", "loky, threading, dask or ray (joblib)."),
     _row("train", "plot", str, None, "Picture of what --tune or --relevance found: .png, .svg or .pdf."),

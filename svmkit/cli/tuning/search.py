@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
 from pathlib import Path
@@ -23,7 +25,9 @@ from svmkit.cli.training.report import report
 from svmkit.cli.training.saving import tube
 from svmkit.cli.training.sets import advise_scaling, read
 from svmkit.cli.training.train_options import TrainOptions
+from svmkit.cli.tuning.nested import Nested, OuterFold, format_param
 from svmkit.cluster import connect, scheme_of
+from svmkit.data.splitting import part
 from svmkit.errors import InputError, SvmkitError, one_line
 from svmkit.problems.risks.penalty import make_penalty
 from svmkit.runtime import files
@@ -31,13 +35,16 @@ from svmkit.runtime.progress import live
 from svmkit.runtime.terminal import align, say
 from svmkit.scoring.metric import Metric
 from svmkit.solver.selection.with_penalty import with_penalty
+from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Seconds
-from svmkit.tasks import task_named
+from svmkit.tasks import Answers, Task, task_named
 from svmkit.tracking import Tracker
+from svmkit.training.train import fit_prepared
 from svmkit.tune import backends, grids, picture
 from svmkit.tune.ranking import with_gap
 from svmkit.tune.records import progress_line
 from svmkit.tune.space import NONE, WORDS, settings_of
+from svmkit.tune.splits import Pair, make_splits
 
 SCORES = ("mean_accuracy", "std_accuracy", "mean_score", "std_score")
 SHOWN = 10  # candidates in the table
@@ -49,6 +56,7 @@ class TuneJob:
     """A search, whose options and grid are all checked before any data is read; also that of svmkit train --tune."""
 
     chosen: Chosen  # by a search that zooms
+    nested: Nested | None = None  # what --nested has found
     result: Any  # tune.Result; None where time ended the search before a candidate was tried in all folds
 
     def __init__(self, options: Options) -> None:
@@ -69,6 +77,8 @@ class TuneJob:
                 raise InputError("--scheduler runs a fit a worker, with its threads: leave --jobs and --backend out")
         fixed = {key for key in ("C", *OF_MODEL) if options.has(key) and getattr(options, key) != NONE}
         fixed |= {text.partition("=")[0].strip().removeprefix("kernel.") for text in options.option}
+        if options.nested is not None and not task_named(options.task).is_supervised:
+            raise InputError("--nested needs labels to measure by: leave it out with --task outliers")
         drawn = search == "random"
         self.zooms, self.fixed, self.result = search == ZOOM, fixed, None
         if self.zooms:
@@ -136,12 +146,16 @@ class TuneJob:
         if self.metric.note:
             note(self.metric.note)
         with closing(open_tracker(self.options)) as tracker:
+            untouched, pairs = copy.copy(self), self._outer_folds(truth, task)
             tracker.start(f"tune {solver.name} {name}", self._params(), tracking.tags(solver), self.sets.train)
             try:
                 self._search()
             except tune.Interrupted:
                 tracker.end("KILLED")
                 raise
+            if self.result is not None:
+                chosen = self.result.best.params
+                vars(self.options).update({name: chosen[name] for name in WORDS if name in chosen})  # as it is logged
             data, seconds = prepare(self.method, self.sets)
             job = Job(self.options, self.method, self.sets, self.metric, search="another --grid", seconds=seconds)
             if self.zooms:
@@ -151,6 +165,7 @@ class TuneJob:
                 self.plot = None
                 return outcome
             self._doubt(outcome.result["metric"]["train"])
+            self.nested = untouched._search_in_folds(pairs)
             if self.plot:
                 try:
                     picture.draw(self.result.candidates, self.plot, self._caption(), self.metric)
@@ -162,6 +177,39 @@ class TuneJob:
                 except (OSError, SvmkitError) as error:
                     note(f"the search is not logged completely: {one_line(error)}")
         return outcome
+
+    def _outer_folds(self, truth: Answers, task: Task) -> tuple[Pair, ...]:
+        """Return the rows of the folds of --nested; none without it."""
+        if self.given.nested is None:
+            return ()
+        splits = make_splits(self.given.nested, truth, task, self.options.seed, groups=self.sets.train.groups)
+        for line in splits.notes:
+            note(f"nested: {line}")
+        return splits.pairs
+
+    def _search_in_folds(self, pairs: Sequence[Pair]) -> Nested | None:
+        """Repeat the search, and the training of its best candidate, without each outer fold, and measure on the fold.
+
+        Returns None where there is no fold, or a search was cut short before there was one.
+        """
+        found, sets = list[OuterFold](), self.sets
+        for k, (train, held) in enumerate(pairs):
+            inner = copy.copy(self)
+            inner.sets = replace(sets, train=part(sets.train, train))
+            try:
+                inner._search()
+            except tune.Interrupted:
+                inner.result = None
+            whole = inner.result is not None and not inner.result.interrupted
+            fitted = fit_prepared(prepare(inner.method, inner.sets)[0], inner.method) if whole else None
+            if fitted is None or fitted.status is Status.INTERRUPTED:
+                note(f"nested: the search without outer fold {k + 1} of {len(pairs)} was cut short, and is left out")
+                break
+            evaluation = inner.method.task.evaluation
+            measured = evaluation.measure(fitted.model, part(sets.train, held), self.metric, self.options.threads)
+            value = math.nan if measured.value is None else float(measured.value)
+            found.append(OuterFold(inner.result.best, value))
+        return Nested(tuple(found), self.metric) if found else None
 
     def _zoom(self) -> None:
         """Choose among values that the data suggest, and take the method of the best ones."""
@@ -221,7 +269,6 @@ class TuneJob:
         self._note_flaws(self.result)
         own: dict[str, Any] = {"solver": best.solver, "solver_options": None, "kernel": best.kernel, "C": best.C}
         own |= settings_of(best.params)
-        vars(self.options).update({name: best.params[name] for name in WORDS if name in best.params})  # as it is logged
         if best.tol is not None:
             own["stop"] = with_gap(method.settings.stop, best.tol)
         self.method = replace(method, settings=replace(method.settings, **own), solver=best.solver, kernel=best.kernel)
@@ -282,6 +329,9 @@ class TuneJob:
         if best.gamma is not None:
             place |= {"gamma": best.gamma, "log10_gamma": math.log10(best.gamma)}
         of_best = {f"best/{name}": value for name, value in place.items()} | _numbers(best, self.metric)
+        if self.nested is not None:
+            about = self.nested.about()
+            of_best |= {f"nested/{name}": about[name] for name in ("mean_score", "std_score", "inner_mean_score")}
         tracker.metrics(tracking.scalars(of_best | {"search_s": self.result.seconds, "fit_s": fit_s}))
         with tempfile.TemporaryDirectory() as folder:
             candidates = Path(folder) / "candidates.json"
@@ -309,7 +359,9 @@ class TuneJob:
                 params = c.params | tracking.params(c.solver, kernel, c.C, self.sets.train, **own)
                 tags = tracking.tags(c.solver) | ({"svmkit.reason": c.reason} if c.reason else {})
                 with closing(tracking.tracker(options.tracking_uri, options.experiment)) as run:
-                    run.start(", ".join(f"{k}={_text(v)}" for k, v in c.params.items()), params, tags, parent=parent)
+                    run.start(
+                        ", ".join(f"{k}={format_param(v)}" for k, v in c.params.items()), params, tags, parent=parent
+                    )
                     if run.run_id is None:
                         return
                     run.metrics(tracking.scalars(_numbers(c, self.metric)))
@@ -332,6 +384,8 @@ class TuneJob:
         say(*_table(result, SHOWN))
         if self.zooms and self.chosen.facts["keeps_default"]:
             say(f"the first one is the default: no candidate is better by {DOUBT:g} standard errors over the folds")
+        if self.nested is not None:
+            say(*self.nested.lines())
         if self.plot:
             say(f"picture: {self.plot}")
         say("")
@@ -363,7 +417,7 @@ class TuneJob:
             "best": best,
             "candidates": candidates,
             "plot": self.plot,
-        }
+        } | ({} if self.nested is None else {"nested": self.nested.about()})
 
 
 def _table(result: tune.Result, most: int) -> list[str]:
@@ -378,7 +432,7 @@ def _table(result: tune.Result, most: int) -> list[str]:
         spread = f"{100 * c.std_score:.2f}" if metric.is_share else f"{c.std_score:.4f}"
         score = [f"{metric.format(c.mean_score)} ± {spread}", *(f"{c.mean_accuracy:.2%}" for _ in other)]
         rest = [*([f"{c.n_rows:,}"] if halved else []), f"{c.n_support:,.0f}", f"{c.fit_s:.2f} s"]
-        lines.append([str(k + 1), *(_text(c.params.get(name, "-")) for name in names), *score, *rest])
+        lines.append([str(k + 1), *(format_param(c.params.get(name, "-")) for name in names), *score, *rest])
     return align(lines)
 
 
@@ -395,7 +449,3 @@ def _numbers(c: tune.Candidate, metric: Metric) -> dict[str, float]:
     if metric.name != "accuracy":
         values |= {f"cv/mean_{metric.name}": c.mean_score, f"cv/std_{metric.name}": c.std_score}
     return values
-
-
-def _text(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
