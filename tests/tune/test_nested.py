@@ -78,3 +78,22 @@ def test_a_word_that_is_searched_is_that_of_each_fold(svmkit):
 def test_what_cannot_be_is_refused(svmkit, refused):
     refused(["--nested", "2"], "tune", svmlight(), *GRID, "--nested", 1)
     refused(["--nested", "labels"], "tune", svmlight(), "--task", "outliers", "--grid", "nu=0.1,0.2", "--nested", 3)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, "Interrupted"])
+def test_an_interrupt_keeps_the_model_and_the_folds_so_far(svmkit, monkeypatch, error):
+    from svmkit import tune as package
+
+    calls, run = [], package.run
+    raised = getattr(package, error) if isinstance(error, str) else error
+
+    def run_twice(*args, **options):
+        calls.append(None)
+        if len(calls) > 2:
+            raise raised
+        return run(*args, **options)
+
+    monkeypatch.setattr(package, "run", run_twice)
+    done = svmkit("tune", svmlight(), *GRID, "--cv", 3, "--nested", 3, "--out", "m.svmkit", "--json")
+    assert done.json["nested"]["folds"] == 1 and done.json["model"] == "m.svmkit"
+    assert "the search without outer fold 2 of 3 was cut short" in done.err

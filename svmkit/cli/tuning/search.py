@@ -13,6 +13,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from svmkit import plugins, tracking, tune
 from svmkit.choice.one_call import NAMES, Choice, Chosen, choosable_names, choose
 from svmkit.choice.zoom import DOUBT
@@ -165,7 +167,7 @@ class TuneJob:
                 self.plot = None
                 return outcome
             self._doubt(outcome.result["metric"]["train"])
-            self.nested = untouched._search_in_folds(pairs)
+            self.nested = untouched._search_in_folds(() if self.result.interrupted else pairs)
             if self.plot:
                 try:
                     picture.draw(self.result.candidates, self.plot, self._caption(), self.metric)
@@ -192,24 +194,31 @@ class TuneJob:
 
         Returns None where there is no fold, or a search was cut short before there was one.
         """
-        found, sets = list[OuterFold](), self.sets
+        found = list[OuterFold]()
         for k, (train, held) in enumerate(pairs):
-            inner = copy.copy(self)
-            inner.sets = replace(sets, train=part(sets.train, train))
             try:
-                inner._search()
-            except tune.Interrupted:
-                inner.result = None
-            whole = inner.result is not None and not inner.result.interrupted
-            fitted = fit_prepared(prepare(inner.method, inner.sets)[0], inner.method) if whole else None
-            if fitted is None or fitted.status is Status.INTERRUPTED:
+                fold = self._outer_fold(train, held)
+            except (tune.Interrupted, KeyboardInterrupt):
+                fold = None
+            if fold is None:
                 note(f"nested: the search without outer fold {k + 1} of {len(pairs)} was cut short, and is left out")
                 break
-            evaluation = inner.method.task.evaluation
-            measured = evaluation.measure(fitted.model, part(sets.train, held), self.metric, self.options.threads)
-            value = math.nan if measured.value is None else float(measured.value)
-            found.append(OuterFold(inner.result.best, value))
+            found.append(fold)
         return Nested(tuple(found), self.metric) if found else None
+
+    def _outer_fold(self, train: np.ndarray, held: np.ndarray) -> OuterFold | None:
+        """Search on the rows `train`, and measure on those held out; None if it was cut short."""
+        inner, whole = copy.copy(self), self.sets.train
+        inner.sets = replace(self.sets, train=part(whole, train))
+        inner._search()
+        if inner.result is None or inner.result.interrupted:
+            return None
+        fitted = fit_prepared(prepare(inner.method, inner.sets)[0], inner.method)
+        if fitted.status is Status.INTERRUPTED:
+            return None
+        evaluation = inner.method.task.evaluation
+        measured = evaluation.measure(fitted.model, part(whole, held), self.metric, self.options.threads)
+        return OuterFold(inner.result.best, math.nan if measured.value is None else float(measured.value))
 
     def _zoom(self) -> None:
         """Choose among values that the data suggest, and take the method of the best ones."""
