@@ -67,6 +67,15 @@ def test_class_weights_and_sparse_rows_count():
     assert not hasattr(estimator, "model_")
 
 
+@pytest.mark.parametrize("loss", ["squared_hinge", "smoothed_hinge"])
+def test_losses_without_a_kink_have_the_p_values_of_their_fits(loss):
+    (X, y), (new, _) = blobs(24, 2, 8), blobs(4, 2, 9)
+    own = {"gamma": 0.05, "loss": loss}
+    machine = SVMClassifier("smo", **own, tol=1e-10)
+    found = full_conformal(SVMClassifier("smo", **own), X, y, new)
+    np.testing.assert_allclose(found, p_values(X, y, new, machine), rtol=1e-12)
+
+
 def test_the_order_of_rows_and_the_other_new_rows_do_not_matter():
     (X, y), (new, _) = blobs(30, 3, 4), blobs(6, 3, 5)
     estimator, order = SVMClassifier(gamma="scale"), np.random.default_rng(0).permutation(30)
