@@ -152,8 +152,6 @@ def require_choosable(names: tuple[str, ...], method: Method) -> None:
     settings, task, kernel = method.settings, method.task, method.kernel
     if not task.is_supervised:
         raise InputError(f"{names[0]}='cv' needs labels: {task.noun} has none to compare candidates by")
-    if task.has_groups:
-        raise InputError(f"{names[0]}='cv' is for classes and quantities: give a ranker the value itself")
     if "gamma" in names and "gamma" not in kernel.params:
         raise InputError(f"gamma='cv': the {kernel.name} kernel has no gamma: leave gamma out, or give another kernel")
     if EPSILON in names:
@@ -264,7 +262,7 @@ def choose(
 
 def _small_runs(whole: Mapping[str, Any], data: TrainingData, truth: Answers, seed: int) -> list[dict[str, Any]]:
     """Return what `svmkit.tune.run` is given for the rounds on few rows, of what it is given for all rows."""
-    if data.task.has_labels:  # whose rare combinations no draw keeps
+    if data.task.has_labels or data.task.has_groups:  # whose rare combinations, or pairs, no draw keeps
         return []
     given, raw, weights = dict(whole), data.raw, whole["sample_weight"]
     if given["preparation"] == "once":  # it is learnt from all rows

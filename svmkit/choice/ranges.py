@@ -5,6 +5,7 @@ gamma around 1 / (2 q); sigest takes quantiles of the same distances.
 
 C: a beta of the dual is about as large as 1 / v, where v is the variance of the rows in the space of the kernel, the
 mean of k(x, x) less that of k(x, z); in regression times the spread of the targets. SVMlight's default is 1 / k(x, x).
+In ranking the beta of a sample is a sum over its pairs, so that C is divided by their mean number.
 Below the C at which the first sample leaves its bound the model is a multiple of the same function: with all samples of
 the smaller of two classes at C, w is C m_small times the difference of the means, and it stays so until the decisions
 of two samples differ by 2.
@@ -23,7 +24,7 @@ support vector machine. Journal of Machine Learning Research 5, 2004, section 3.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.forms import Form
 from svmkit.kernels.functions import Kernel, Precomputed
+from svmkit.scoring.ranks import RankScores
 from svmkit.training.data import TrainingData
 
 ROWS = 400  # of the sample
@@ -106,10 +108,12 @@ class Ranges:
         scale = float(np.abs(K).mean()) or 1.0
         return self.spread / (variance if variance > 1e-9 * scale else scale)
 
-    @property
+    @cached_property
     def spread(self) -> float:
-        """The standard deviation of the targets of the sample; 1 where there are none."""
+        """The standard deviation of the targets of the sample; 1 where there are none; of a ranking rows by pairs."""
         targets = self.data.answers.targets
+        if targets is not None and self.data.task.has_groups:
+            return self.n_samples / max(RankScores.from_predictions(np.zeros(len(targets)), targets).n_pairs, 1)
         return 1.0 if targets is None else float(targets[self.rows].std()) or 1.0
 
     def least_C(self, kernel: Kernel) -> float:

@@ -34,7 +34,8 @@ IMPUTE = (
 KERNEL = "See svmkit plugins --kind kernel; default rbf, or linear for a solver that needs it."
 METRIC = (
     "Scorer of scikit-learn, as f1 or roc_auc; default accuracy, or balanced_accuracy with --class-weight or if a "
-    "class has less than a tenth of the rows. Of regression r2 (default), rmse, mae or another scorer of regression."
+    "class has less than a tenth of the rows. Of regression r2 (default), rmse, mae or another scorer of regression. "
+    "Of rankings concordance (default), ndcg, ndcg@5, kendall_tau or auc."
 )
 SCHEDULER = "Run on the workers of a Dask cluster: tcp://HOST:PORT, a scheduler file, or local:N for N processes here."
 TEST = "Test set; default DATA.t if any."
@@ -207,14 +208,15 @@ _RUN = _panel(
          "is a category."),
     _row("train tune compare curve certify info", "tidy", list[str], [], "COL,...: columns of texts of which those "
          "that differ by case or blanks only are one category."),
-    _row("compare evaluate report", "groups", str, None, "Column of a table whose rows are ranked among themselves."),
-    _row("train compare evaluate report", "event", str, None, "Column of a table of --task rank: 1 where the label is "
-         "the time of an event, 0 where it is censored."),
+    _row("compare curve evaluate report", "groups", str, None, "Column of a table whose rows are ranked among "
+         "themselves."),
+    _row("train tune compare curve evaluate report", "event", str, None, "Column of a table of --task rank: 1 where "
+         "the label is the time of an event, 0 where it is censored."),
     _row("train tune compare curve", "task", str, None, "classify: each value of the label is a class, however many; "
          "regress: the label is a quantity. Default: numbers with fractions or of many values are a quantity, other "
-         "labels are classes. train and compare: outliers, a model of normal rows without labels, of which --nu (0.1) "
-         "is the fraction of outliers at most; rank, an order within groups (qid: of svmlight, --groups)."),
-    _row("compare", "metric", str, None, METRIC),
+         "labels are classes. rank: an order within groups (qid: of svmlight, --groups). train and compare: outliers, "
+         "a model of normal rows without labels, of which --nu (0.1) is the fraction of outliers at most."),
+    _row("compare curve", "metric", str, None, METRIC),
     _row("compare", "repeat", int, None, "Seeds 0 to N-1; default 1.", min=1),
     _row("compare", "jobs", int, 1, "Cells side by side, which then disturb each other's times.", min=1),
     _row("compare", "threads", int, None, "For all jobs together; default all cores.", min=1),

@@ -308,17 +308,6 @@ def require_known(options: Options, **known: Iterable[str]) -> None:
             raise InputError(f"{flag(name)} {value!r} is not known; there are: {', '.join(values)}")
 
 
-def refuse_ranks(options: Options, command: str) -> None:
-    """Raise InputError for a ranking, in a command whose folds and splits do not keep groups together."""
-    from svmkit.tasks import task_named
-
-    if options.task is not None and task_named(options.task).has_groups:
-        raise InputError(
-            f"svmkit {command} does not keep groups together, as --task rank needs it: take svmkit train or compare, "
-            "or scikit-learn's searches with SVMRanker"
-        )
-
-
 def require_of_task(options: Any, task: str | None) -> None:
     """Raise InputError for an option of another task; of an unknown task, None, only values are checked."""
     from svmkit.tasks import task_named

@@ -21,6 +21,7 @@ from svmkit.compare.report.plots import numbers, title
 from svmkit.compare.results import Results, results_frame
 from svmkit.errors import InputError
 from svmkit.runtime.packages import require_installed
+from svmkit.scoring.metric import title as scoring_title
 from svmkit.training.settings import resolve
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def learning_curve(
     sizes : sequence of int, default=None
         The numbers of training rows; None is six of them, up to all, in equal ratios.
     repeats : int, default=3
-        The samples of each size. Those of one number are part of each other.
+        The samples of each size. Those of one number are part of each other. Of a ranking they are whole groups, but
+        for the last of each.
     results : str or Path, default=None
         The file that keeps finished runs, from which a later call goes on; None keeps none.
     time_limit : float, default=300.0
@@ -176,11 +178,16 @@ def growth(frame: pd.DataFrame) -> list[Growth]:
     return slopes
 
 
+def title_of_metric(frame: pd.DataFrame) -> str:
+    """Return the title of the column `test_metric` of a frame of one problem."""
+    return next((scoring_title(name) for name in frame["metric"].dropna()), "metric")
+
+
 def plot_learning_curve(records: str | Path | Results | pd.DataFrame | Iterable[dict[str, Any]]) -> Figure:
     """Plot accuracy (or R2), training time and certified gap against the number of training rows.
 
     Lines are means over the repeats, shades reach from the least to the largest value; the legend has the exponents of
-    `growth`.
+    `growth`. Of a ranking the metric stands in place of accuracy.
 
     Parameters
     ----------
@@ -214,7 +221,7 @@ def plot_learning_curve(records: str | Path | Results | pd.DataFrame | Iterable[
     frame = frame[frame["fit_s"].notna()]
     if not len(frame):
         raise InputError("nothing to draw: no run has a model")
-    tested = next((name for name in ("test_accuracy", "test_r2") if frame[name].notna().any()), None)
+    tested = next((name for name in ("test_accuracy", "test_r2", "test_metric") if frame[name].notna().any()), None)
     metrics = [name for name in (tested, "fit_s", "gap") if name and frame[name].notna().any()]
     figure = Figure(figsize=(4.2 * len(metrics), 3.9), layout="constrained")
     exponents = {slope.solver: f"{slope.solver}, time ~ rows^{slope.exponent:.2f}" for slope in growth(frame)}
@@ -238,7 +245,7 @@ def plot_learning_curve(records: str | Path | Results | pd.DataFrame | Iterable[
         ax.set_xscale("log")
         if metric != tested and (numbers(frame[metric].dropna()) > 0).all():
             ax.set_yscale("log")
-        dress(ax, title("n_samples"), title(metric))
+        dress(ax, title("n_samples"), title_of_metric(frame) if metric == "test_metric" else title(metric))
     handles, words = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, words, loc="outside lower center", ncols=max(1, int(2 * len(metrics))), frameon=False)
     return figure

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from svmkit.data.dataset import Dataset
+from svmkit.data.dataset import RANK, Dataset
 from svmkit.errors import InputError
 from svmkit.runtime.mapping import take
 
@@ -79,11 +79,15 @@ def fold(data: Dataset, number: int, n_folds: int, seed: int, *, stratify: bool 
 
 def sample(data: Dataset, n_rows: int, seed: int) -> Dataset:
     """Return random rows, in the order of the data: the smaller one of two samples of one seed is part of the larger.
-    Classes have about their shares, and at least one row each as soon as there are as many rows as classes.
+    Classes have about their shares, and at least one row each as soon as there are as many rows as classes. Groups that
+    are ranked come one after the other, whole but for the last.
     """
     rng = np.random.default_rng(seed)
     place, y = rng.random(data.n_samples), data.y
-    if y is not None and not data.has_targets:
+    if data.groups is not None and data.task == RANK:
+        _, number = np.unique(data.groups, return_inverse=True)
+        place += rng.permutation(int(number.max()) + 1)[number]
+    elif y is not None and not data.has_targets:
         for label in np.unique(y):
             members = np.flatnonzero(y == label)
             ranks = rng.permutation(len(members))  # the first row of each class comes first of all

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,11 +28,16 @@ class SVMRanker(SVMEstimator):
     ----------
     solver : str or Solver, default="auto"
         A solver that ranks: ocas, bmrm, svmperf; auto takes ocas.
-    C : float, default=1.0
+    C : float or "cv", default=1.0
         The weight of the summed losses of all pairs, > 0. Their number grows like the square of a group's size: of
-        SVM-rank, which divides by it, C is that of all pairs together.
+        SVM-rank, which divides by it, C is that of all pairs together. "cv" chooses it by cross-validation over whole
+        groups from values that the data suggest.
     loss : {"hinge", "squared_hinge"}, default=None
         The loss of a pair's margin h_i - h_j; None is that of the solver, and of auto the squared hinge.
+    cv : int, splitter of scikit-learn, or sequence of (train, test), default=5
+        The folds by which C="cv" is chosen, of whole groups where there are several.
+    metric : str, default=None
+        By what values of C are compared: "concordance" (None), "auc", "kendall_tau", "ndcg", or "ndcg@5".
 
     Attributes
     ----------
@@ -57,7 +62,7 @@ class SVMRanker(SVMEstimator):
     solver: Any = "auto"
     _: KW_ONLY
     solver_options: Mapping[str, Any] | None = None
-    C: float = 1.0
+    C: float | Literal["cv"] = 1.0
     loss: Any = None
     tol: float = 1e-3
     stop: Any = None
@@ -68,6 +73,8 @@ class SVMRanker(SVMEstimator):
     n_threads: int | None = None
     random_state: Any = 0
     warm_start: bool = False
+    cv: Any = 5
+    metric: Any = None
     verbose: int = 0
 
     def fit(self, X, y, groups=None, validation=None) -> SVMRanker:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from svmkit.data.prepare.ranks import encode_ranks
+from svmkit.data.prepare.ranks import encode_ranks, is_encoded
 from svmkit.errors import InputError
 from svmkit.scoring.metric import Metric, require_metric
 
@@ -48,9 +48,9 @@ class RankScores:
         first : int, default=10
             The places of a group that NDCG looks at.
         """
-        given = getattr(targets, "shape", ())
-        encoded = targets if given[1:] == (3,) else encode_ranks(targets, n_samples=len(predicted), needs_pairs=False)
-        values, groups, observed = encoded.T
+        if not is_encoded(targets):
+            targets = encode_ranks(targets, n_samples=len(predicted), needs_pairs=False)
+        values, groups, observed = targets.T
         from svmkit.problems.risks.comparable import make_order  # here: it needs numba
 
         order = make_order(values, groups, observed > 0.0)

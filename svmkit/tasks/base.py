@@ -228,6 +228,26 @@ class Task(ABC):
         """
         return answers.codes
 
+    def groups(self, answers: Answers) -> np.ndarray | None:
+        """Return the number of the group of each sample, (n,), int64, which no fold may part; None without groups.
+
+        Parameters
+        ----------
+        answers : Answers
+            What is to be learnt, or compared with predictions.
+        """
+        return None
+
+    def can_measure(self, answers: Answers, rows: np.ndarray) -> bool:
+        """Return whether some rows are enough to learn from, and to measure a model on.
+
+        Parameters
+        ----------
+        answers, rows : Answers, ndarray of int
+            As of `groups`, and the numbers of the rows.
+        """
+        return True
+
     def with_loss(self, identity: np.ndarray, settings: Any) -> np.ndarray:
         """Return the identity of a checkpoint with that of a loss that is none of `losses`."""
         loss = settings.loss

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from svmkit.data.prepare.ranks import encode_ranks
+from svmkit.data.prepare.ranks import encode_ranks, has_pairs, is_encoded
 from svmkit.errors import InputError, SvmkitWarning
 from svmkit.scoring.evaluations.base import Evaluation
 from svmkit.scoring.evaluations.orders import OrderEvaluation
@@ -46,6 +46,8 @@ class Ranking(Task):
 
     def encode(self, y: Any, n_samples: int) -> Answers:
         answers = self._encode(y, n_samples, needs_pairs=True)
+        if is_encoded(y):  # rows of a fold: it was said of all rows
+            return answers
         single = int(np.count_nonzero(np.bincount(answers.values[:, 1].astype(np.int64)) == 1))
         if single:
             of = "1 group has" if single == 1 else f"{single:,} groups have"
@@ -61,6 +63,13 @@ class Ranking(Task):
     def _encode(self, y: Any, n_samples: int, needs_pairs: bool) -> Answers:
         targets = encode_ranks(y, n_samples=n_samples, needs_pairs=needs_pairs)
         return Answers(np.empty(0), np.zeros(n_samples, dtype=np.int64), targets)
+
+    def groups(self, answers: Answers) -> np.ndarray | None:
+        codes = answers.values[:, 1].astype(np.int64)
+        return codes if codes.max(initial=0) > 0 else None
+
+    def can_measure(self, answers: Answers, rows: np.ndarray) -> bool:
+        return has_pairs(answers.values[rows])
 
     def identity(self, answers: Answers, settings: Any) -> np.ndarray:
         return self.with_loss(answers.values.ravel(), settings)

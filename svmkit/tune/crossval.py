@@ -224,11 +224,13 @@ def run(
         Features, as for `search`.
     y : array-like of shape (n_samples,)
         Labels, as for `search`.
-    task : {"classify", "regress", "outliers"}, default="classify"
+    task : {"classify", "regress", "outliers", "rank"}, default="classify"
         What is learnt. For outliers y holds -1 for an outlier and 1 for all others, by which candidates are compared.
+        A ranking takes `svmkit.data.Ranks` for y; folds keep its groups whole.
     metric : str or Metric, default=None
         The name of a scorer of scikit-learn by which candidates are compared. None is accuracy, or balanced accuracy
-        where `class_weight` is given or a class has less than a tenth of the samples; of quantities R2.
+        where `class_weight` is given or a class has less than a tenth of the samples; of quantities R2; of a ranking
+        the concordance, or "ndcg", "ndcg@5", "kendall_tau", "auc".
     flags : boolean ndarray of shape (n_features,), default=None
         As for `svmkit.fit`.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -268,9 +270,12 @@ def run(
         raise InputError("epsilon is for quantities, and the labels are classes: leave it out of the grid")
     X, truth = data.raw, task.encode_truth(y, data.raw.shape[0])
     counts = data.weights > 0.0
+    _require_folds_of(task, truth, how)
     if how.leaves_one_out:
         require_rows(truth, task, np.flatnonzero(counts))
-    elif how.groups is not None or not isinstance(how.cv, int | np.integer) or not (counts.all() or how.halves):
+    elif not how.halves and (
+        how.groups is not None or task.has_groups or not isinstance(how.cv, int | np.integer) or not counts.all()
+    ):
         splits = make_splits(how.cv, truth, task, settings.seed, groups=how.groups, used=counts)
         for line in splits.notes:
             warnings.warn(line, SvmkitWarning, stacklevel=2)
@@ -310,6 +315,14 @@ def run(
         raise SvmkitError(f"every candidate failed; the first one: {candidates[0].reason}")
     n_fits = _n_models(how, counts) * sum(len(paths[t.path].Cs) for t in tried)
     return Result(candidates, metric, n_fits, time.perf_counter() - began, interrupted)
+
+
+def _require_folds_of(task: Task, truth: Answers, how: Search) -> None:
+    """Raise InputError for folds that a ranking cannot have."""
+    if task.has_groups and how.leaves_one_out:
+        raise InputError("cv='loo' leaves out single rows, which have no order: give cv a number of folds")
+    if how.halves and task.groups(truth) is not None:
+        raise InputError("search=halving draws rows, and would part groups that are ranked: give search grid or random")
 
 
 def _n_models(how: Search, counts: np.ndarray) -> int:

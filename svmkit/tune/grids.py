@@ -49,6 +49,7 @@ Values = Sequence[Any] | Span
 
 C_POWERS, GAMMA_POWERS = "2^-5:2^15:2", "2^-15:2^3:2"  # the grid of LIBSVM's grid.py
 C_RANGE, GAMMA_RANGE = "2^-5:2^15", "2^-15:2^3"
+C_POWERS_OF_PAIRS, C_RANGE_OF_PAIRS = "2^-19:2^1:2", "2^-19:2^1"
 NU_POWERS, NU_RANGE = "2^-7:2^-1:1", "2^-7:2^-1"
 
 
@@ -61,10 +62,12 @@ def defaults(kernel_options: dict[str, Any], fixed: set[str], drawn: bool, task:
         Parameters of the kernel, and the names that have a value of their own.
     drawn : bool
         Ranges to draw from instead of steps.
-    task : {"classify", "regress", "outliers"}, default=None
-        What is learnt; of outliers nu is searched in place of C.
+    task : {"classify", "regress", "outliers", "rank"}, default=None
+        What is learnt; of outliers nu is searched in place of C, and of a ranking smaller C, which multiply all pairs.
     """
-    if task_named(task).is_supervised:
+    if task_named(task).has_groups:
+        texts = [f"C={C_RANGE_OF_PAIRS if drawn else C_POWERS_OF_PAIRS}"]
+    elif task_named(task).is_supervised:
         texts = [f"C={C_RANGE if drawn else C_POWERS}"]
     else:
         texts = [f"nu={NU_RANGE if drawn else NU_POWERS}"]

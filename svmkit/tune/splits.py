@@ -81,7 +81,7 @@ def make_splits(
     seed : int
         Seed of the shuffling.
     groups : array-like of shape (n_samples,), default=None
-        Rows of the same group are in the same fold.
+        Rows of the same group are in the same fold; None are those within which a ranking compares, if several.
     used : boolean ndarray of shape (n_samples,), default=None
         The rows that take part; None are all.
     X : ndarray or CSR matrix of shape (n_samples, n_features), default=None
@@ -90,11 +90,14 @@ def make_splits(
     Raises
     ------
     InputError
-        There are fewer than two samples of a class, or fewer than two groups; or `cv` or `groups` cannot be used.
+        There are fewer than two samples of a class, or fewer than two groups; or `cv` or `groups` cannot be used, or
+        parts a group of a ranking, or has a fold without a pair to rank.
     """
     n = len(truth.codes)
     rows = np.arange(n) if used is None else np.flatnonzero(used)
-    groups = _checked_groups(groups, n)
+    groups, own = _checked_groups(groups, n), task.groups(truth)
+    if groups is None:
+        groups = own
     notes: list[str] = []
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         folds = _n_folds(int(cv), truth, task, rows, groups, notes)
@@ -116,12 +119,26 @@ def make_splits(
         raise InputError(f"cv cannot split the data: {one_line(error)}") from None
     if not pairs or not all(len(train) and len(test) for train, test in pairs):
         raise InputError("cv gives folds without rows: give a number of folds, such as 5")
+    if own is not None:
+        _require_whole(own, pairs)
+    if not all(task.can_measure(truth, part) for pair in pairs for part in pair):
+        raise InputError(f"a fold has no pair to rank among {len(pairs)} folds: give fewer folds, or larger groups")
     if X is not None and (duplicates := count_duplicates(X, pairs)) >= max(MANY * len(rows), 1):
         notes.append(
             f"{duplicates:,} of {len(rows):,} rows are equal to one in another fold, so that scores may be too high: "
             "groups keep such rows together"
         )
     return Splits(pairs, tuple(notes))
+
+
+def _require_whole(groups: np.ndarray, pairs: Sequence[Pair]) -> None:
+    """Raise InputError if rows of a group that is ranked are on both sides of a fold."""
+    for train, test in pairs:
+        if np.isin(groups[test], groups[train]).any():
+            raise InputError(
+                "the folds part groups that are ranked: give cv a number of folds or GroupKFold, and groups that hold "
+                "those of the ranking, or none"
+            )
 
 
 def _keep_used(numbers: Any, takes_part: np.ndarray) -> np.ndarray:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import ndcg_score
+from sklearn.model_selection import GroupKFold
 from typer.testing import CliRunner
 
-from svmkit import SVMModel
+from svmkit import SVMModel, SVMRanker, load
 from svmkit.cli.app import app
-from svmkit.data import Ranks
+from svmkit.data import Ranks, Reading
+from svmkit.data.splitting import sample
 from svmkit.errors import InputError
 from svmkit.scoring.ranks import RankScores
 
@@ -52,8 +56,6 @@ def train(data: str, *args: str) -> dict:
 def test_qid_and_a_column_of_groups_are_the_same_problem_as_in_python():
     arrays = np.load("arrays.npz")
     found = [train("q.svm", "--out", "a.model"), train("q.csv", "--groups", "query", "--out", "b.model")]
-    from svmkit import SVMRanker
-
     ranker = SVMRanker().fit(arrays["X"], arrays["y"], arrays["groups"])
     for name, result in zip("ab", found, strict=True):
         assert (result["problem"], result["formulation"]) == ("RankRisk", "pairwise squared hinge, no bias")
@@ -118,10 +120,85 @@ def test_what_cannot_be_ranked_is_said_in_one_line(args, words):
     assert "\n" not in str(told.value)
 
 
-@pytest.mark.parametrize("command", ["tune", "curve"])
-def test_commands_that_would_part_groups_refuse(command):
-    with pytest.raises(InputError, match=f"svmkit {command} does not keep groups together"):
-        run(command, "q.svm", "--task", "rank")
+def tune(data: str, *args: str) -> dict:
+    return run("tune", data, "--task", "rank", "--no-track", *args)
+
+
+def test_tune_compares_by_orders_of_whole_groups():
+    given = "--grid", "C=0.001,0.1", "--cv", "4", "--metric", "ndcg@3"
+    found = [tune("q.svm", *given), tune("q.csv", "--groups", "query", *given)]
+    arrays = np.load("arrays.npz")
+    X, y, numbers = (arrays[name] for name in ("X", "y", "groups"))
+    for result, groups in zip(found, (numbers, np.char.add("q", numbers.astype(str))), strict=True):
+        assert result["metric"]["name"] == "ndcg@3" and result["refit"]["task"] == "rank"
+        for C in (0.001, 0.1):
+            scores = []
+            for rows, held in GroupKFold(4, shuffle=True, random_state=0).split(X, y, groups):
+                ranker = SVMRanker(C=C).fit(X[rows], y[rows], groups[rows])
+                h, kept = ranker.predict(X), [g for g in np.unique(groups[held]) if np.ptp(y[groups == g])]
+                scores.append(np.mean([ndcg_score([y[groups == g]], [h[groups == g]], k=3) for g in kept]))
+            (own,) = [c for c in result["candidates"] if c["params"] == {"C": C}]
+            assert own["mean_score"] == pytest.approx(np.mean(scores), rel=1e-9)
+
+
+def test_tune_chooses_values_of_C_itself():
+    assert {c["params"]["C"] for c in tune("q.csv", "--groups", "query")["candidates"]} <= {
+        2.0**k for k in range(-19, 2)
+    }
+    result = run("train", "q.svm", "--task", "rank", "--tune", "--no-track")
+    assert result["search"]["metric"]["name"] == "concordance" and result["search"]["n_candidates"] >= 5
+
+
+def test_folds_are_as_many_as_there_are_groups():
+    Path("few.svm").write_text("".join(f"{k % 3} qid:{k // 6} 1:{k % 5} 2:{k % 7}\n" for k in range(18)))
+    result = tune("few.svm", "--grid", "C=0.1")
+    assert (result["cv"], result["n_fits"]) == (3, 3)
+
+
+def test_tune_and_curve_of_censored_times():
+    own = ("--label", "days", "--event", "died")
+    result = tune("life.csv", *own, "--grid", "C=0.001,0.1", "--search", "halving")
+    assert 0.6 < result["best"]["mean_score"] < 1.0
+    result = run("curve", "life.csv", "--task", "rank", *own, "--rows", "40,100", "--repeat", "1")
+    assert [fit["n_samples"] for fit in result["fits"]] == [40, 100]
+    assert all(0.5 < fit["test_metric"] <= 1.0 and fit["status"] == "converged" for fit in result["fits"])
+
+
+@pytest.mark.parametrize(
+    "args, words",
+    [
+        (("q.svm", "--search", "halving"), "give cv a number of folds, and no groups"),
+        (("q.svm", "--cv", "loo"), "leaves out single samples"),
+        (("life.csv", "--label", "days", "--event", "died", "--cv", "loo"), "single rows, which have no order"),
+        (("q.svm", "--metric", "accuracy"), "does not measure orders"),
+        (("one.svm",), "a fold has no pair to rank"),
+    ],
+)
+def test_what_a_search_cannot_rank_is_said_in_one_line(args, words):
+    Path("one.svm").write_text("".join(f"{k % 3 * (k < 6)} qid:{k // 6} 1:{k % 5} 2:{k % 7}\n" for k in range(18)))
+    with pytest.raises(InputError, match=words) as told:
+        tune(*args)
+    assert "\n" not in str(told.value)
+
+
+def test_curve_trains_on_more_and_more_groups(capfd):
+    own = ("--groups", "query", "--rows", "33,100", "--repeat", "2", "--metric", "kendall_tau")
+    result = run("curve", "q.csv", "--task", "rank", *own, "--plot", "c.png")
+    fits = result["fits"]
+    assert [fit["n_samples"] for fit in fits] == [33, 33, 100, 100] and Path("c.png").exists()
+    assert all(fit["metric"]["name"] == "kendall_tau" and 0.0 < fit["test_metric"] <= 1.0 for fit in fits)
+    assert {fit["test_scores"]["groups"] for fit in fits} == {10}
+    shown = CliRunner().invoke(app, ["curve", "q.csv", "--task", "rank", *own]).stdout
+    assert "kendall tau" in shown.splitlines()[0]
+
+
+def test_a_sample_is_whole_groups_but_for_the_last():
+    data = replace(load("q.csv", reading=Reading(groups="query")), task="rank")
+    small, large = (sample(data, n, seed=3) for n in (33, 104))
+    for part, n in ((small, 33), (large, 104)):
+        sizes = np.unique(part.groups, return_counts=True)[1]
+        assert part.n_samples == n and sorted(sizes) == [n % 5, *[5] * (n // 5)]
+    assert {tuple(x) for x in small.X} <= {tuple(x) for x in large.X}
 
 
 @pytest.mark.slow

@@ -6,7 +6,9 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV
+import sklearn
+from scipy.stats import kendalltau
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -14,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from svmkit import InputError, SVMModel, SVMRanker
 from svmkit.data import Ranks
 from svmkit.errors import SvmkitWarning
+from svmkit.tune import search
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +104,58 @@ def test_validation_measures_the_concordance(queries):
 
 def test_search_and_pipeline(queries):
     X, y, _ = queries
-    search = GridSearchCV(make_pipeline(StandardScaler(), SVMRanker()), {"svmranker__C": [1e-4, 1e-2]}, cv=3)
-    assert 0.5 < search.fit(X, y).best_score_ < 1.0
+    searches = GridSearchCV(make_pipeline(StandardScaler(), SVMRanker()), {"svmranker__C": [1e-4, 1e-2]}, cv=3)
+    assert 0.5 < searches.fit(X, y).best_score_ < 1.0
+
+
+def test_cross_validation_chooses_C_over_whole_groups(queries):
+    X, y, groups = queries
+    ranker = SVMRanker(C="cv", metric="kendall_tau").fit(X, y, groups)
+    found = ranker.cv_results_
+    C = found["params"][1]["C"]
+    taus = []
+    for rows, held in GroupKFold(5, shuffle=True, random_state=0).split(X, y, groups):
+        h = SVMRanker(C=C).fit(X[rows], y[rows], groups[rows]).predict(X)
+        each = [groups == g for g in np.unique(groups[held])]
+        taus.append(np.mean([kendalltau(h[at], y[at]).statistic for at in each]))
+    assert found["mean_test_score"][1] == pytest.approx(np.mean(taus), rel=1e-9)
+    assert ranker.best_score_ >= 0.8 and ranker.gap_ <= 1e-3
+
+
+def test_searches_of_scikit_learn_route_groups(queries):
+    X, y, groups = queries
+    with sklearn.config_context(enable_metadata_routing=True):
+        ranker = SVMRanker().set_fit_request(groups=True).set_score_request(groups=True)
+        searches = GridSearchCV(ranker, {"C": [1e-3, 1e-1]}, cv=GroupKFold(5)).fit(X, y, groups=groups)
+    scores = [
+        SVMRanker(C=1e-1).fit(X[rows], y[rows], groups[rows]).score(X[held], y[held], groups[held])
+        for rows, held in GroupKFold(5).split(X, y, groups)
+    ]
+    assert searches.cv_results_["mean_test_score"][1] == pytest.approx(np.mean(scores), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"cv": "loo"}, "single rows, which have no order"),
+        ({"cv": KFold(3, shuffle=True, random_state=0)}, "part groups that are ranked"),
+        ({"metric": "r2"}, "does not measure orders"),
+    ],
+)
+def test_searches_that_would_part_groups_are_refused(queries, options, words):
+    X, y, groups = queries
+    with pytest.raises(InputError, match=words) as told:
+        SVMRanker(C="cv", **options).fit(X, y, groups)
+    assert "\n" not in str(told.value)
+
+
+def test_groups_of_one_row_are_told_once_by_a_search(queries):
+    X, y, groups = queries
+    with pytest.warns(SvmkitWarning) as told:
+        search(
+            X[:162], Ranks(y[:162], np.r_[groups[:160], 98, 99]), solver="ocas", grid={"C": [0.1]}, cv=3, task="rank"
+        )
+    assert [str(one.message)[:26] for one in told] == ["2 groups have one row, whi"]
 
 
 def test_groups_of_one_row_are_told(queries):

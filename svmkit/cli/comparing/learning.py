@@ -9,9 +9,8 @@ from svmkit.cli.common import cells_shown, emit, note
 from svmkit.cli.comparing.comparison import CellsJob, CompareOptions
 from svmkit.cli.comparing.comparison_table import format_mean, make_console
 from svmkit.cli.option_table import Options
-from svmkit.cli.options import refuse_ranks
 from svmkit.compare.cells import runner
-from svmkit.compare.learning import growth, learning_cells, plot_learning_curve, with_test
+from svmkit.compare.learning import growth, learning_cells, plot_learning_curve, title_of_metric, with_test
 from svmkit.compare.report.plots import numbers
 from svmkit.compare.results import as_line, results_frame
 from svmkit.errors import InputError, SvmkitError
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".svg", ".pdf")
 _OWN = ("data", "solver", "rows", "repeat", "out", "fresh", "plot")  # what it has besides options of `svmkit compare`
-_TITLES = {"fit_s": "time", "gap": "gap", "test_accuracy": "accuracy", "test_r2": "R2", "n_support": "support"}
+_TITLES = {"fit_s": "time", "gap": "gap", "test_accuracy": "accuracy", "test_r2": "R2", "test_metric": "metric"}
+_TITLES["n_support"] = "support"
 
 
 class Learning(CellsJob):
@@ -33,7 +33,6 @@ class Learning(CellsJob):
     noun = "fits"
 
     def __init__(self, options: Options) -> None:
-        refuse_ranks(options, "curve")
         self.options, self.plot, self.out = options, options.plot, options.out
         plot, out = options.plot, options.out
         if plot and Path(plot).suffix.lower() not in PICTURES:
@@ -99,8 +98,9 @@ def print_table(frame: pd.DataFrame) -> None:
     from rich.text import Text
 
     known = [name for name in _TITLES if frame[name].notna().any()]
+    titles = _TITLES | {"test_metric": title_of_metric(frame)}
     table = Table(box=None, pad_edge=False)
-    for title in ("rows", "solver", "status", *(_TITLES[name] for name in known)):
+    for title in ("rows", "solver", "status", *(titles[name] for name in known)):
         table.add_column(title, justify="left" if title in ("solver", "status") else "right", no_wrap=True)
     for (name, solver), runs in frame.groupby(["set", "solver"], sort=False):
         values = {metric: numbers(runs[metric].dropna()) for metric in known}

@@ -20,7 +20,7 @@ from svmkit.choice.one_call import NAMES, Choice, Chosen, choosable_names, choos
 from svmkit.choice.zoom import DOUBT
 from svmkit.cli.common import closing, emit, labels_of, note, open_tracker
 from svmkit.cli.option_table import LOGGED, OF_MODEL, Options, defaults
-from svmkit.cli.options import LOO, flag, refuse_ranks
+from svmkit.cli.options import LOO, flag
 from svmkit.cli.training.finish import Job, Outcome
 from svmkit.cli.training.job import fit_and_finish, prepare
 from svmkit.cli.training.report import report
@@ -68,7 +68,6 @@ class TuneJob:
         C, search, self.given, self.cv, self.plot = options.C, options.search, options, options.cv, options.plot
         own = {"C": 1.0 if C is None else C, "scheduler": None, "plot": None, "tune": True}
         self.options = TrainOptions(**vars(options) | own)
-        refuse_ranks(self.options, "tune")
         self.method = self.options.method()
         for name, its_search in (("n_iter", "random"), ("factor", "halving")):
             if options.has(name) and search != its_search:
@@ -273,6 +272,8 @@ class TuneJob:
                 report=(lambda at: show(progress_line(at, self.metric))) if show else None,
             )
         tried, best = self.result.candidates, self.result.best
+        if self.cv != LOO:
+            self.cv = len(best.scores)  # fewer than asked for, where a class or the groups are few
         if self.result.interrupted:
             note(f"interrupted: {len(tried)} of {self.n_candidates} candidates are whole; refitting the best")
         self._note_flaws(self.result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -87,7 +87,7 @@ def encode_ranks(y: Any, *, n_samples: int, needs_pairs: bool = True) -> np.ndar
     Parameters
     ----------
     y : Ranks or array-like
-        As for `make_ranks`.
+        As for `make_ranks`; or what this function has returned, (n_samples, 3), or rows of it.
     n_samples : int
         Number of rows of X, which y has to match.
     needs_pairs : bool, default=True
@@ -110,13 +110,46 @@ def encode_ranks(y: Any, *, n_samples: int, needs_pairs: bool = True) -> np.ndar
     >>> encode_ranks([1, 2], n_samples=2).tolist()
     [[1.0, 0.0, 1.0], [2.0, 0.0, 1.0]]
     """
-    given = make_ranks(y)
+    given = Ranks(*y.T) if is_encoded(y) else make_ranks(y)
     values = as_targets(given.values, n_samples=n_samples, varied=False)
     codes = np.zeros(n_samples, dtype=np.int64) if given.groups is None else encode_groups(given.groups, n_samples)
     observed = np.ones(n_samples) if given.observed is None else _flags(given.observed, n_samples)
-    if needs_pairs:
-        _require_pairs(values, codes, observed, np.bincount(codes))
-    return np.column_stack([values, codes, observed])
+    encoded = np.column_stack([values, codes, observed])
+    if needs_pairs and not has_pairs(encoded):
+        _refuse_no_pair(values, observed, np.bincount(codes))
+    return encoded
+
+
+def is_encoded(y: Any) -> bool:
+    """Return whether y is what `encode_ranks` returns, or rows of it.
+
+    Examples
+    --------
+    >>> from svmkit.data.prepare.ranks import encode_ranks, is_encoded
+    >>> is_encoded([1, 2]), is_encoded(encode_ranks([1, 2], n_samples=2))
+    (False, True)
+    """
+    return isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 3
+
+
+def has_pairs(encoded: np.ndarray) -> bool:
+    """Return whether a group has an observed value and a larger one.
+
+    Parameters
+    ----------
+    encoded : ndarray of shape (n_samples, 3), float64
+        Values, numbers of groups and what was observed, as `encode_ranks` returns them.
+
+    Examples
+    --------
+    >>> from svmkit.data.prepare.ranks import Ranks, encode_ranks, has_pairs
+    >>> has_pairs(encode_ranks(Ranks([1, 2, 5], groups=["a", "a", "b"]), n_samples=3))
+    True
+    """
+    values, codes = encoded[:, 0], encoded[:, 1].astype(np.int64)
+    largest = np.full(int(codes.max(initial=-1)) + 1, -np.inf)
+    np.maximum.at(largest, codes, values)
+    return bool(((encoded[:, 2] > 0.0) & (values < largest[codes])).any())
 
 
 def encode_groups(groups: Any, n_samples: int) -> np.ndarray:
@@ -158,12 +191,8 @@ def _flags(observed: Any, n_samples: int) -> np.ndarray:
     return flags.astype(np.float64)
 
 
-def _require_pairs(values: np.ndarray, codes: np.ndarray, observed: np.ndarray, sizes: np.ndarray) -> None:
-    """Raise InputError unless a group has an observed value and a larger one."""
-    largest = np.full(len(sizes), -np.inf)
-    np.maximum.at(largest, codes, values)
-    if ((observed > 0.0) & (values < largest[codes])).any():
-        return
+def _refuse_no_pair(values: np.ndarray, observed: np.ndarray, sizes: np.ndarray) -> NoReturn:
+    """Raise InputError with the reason why there is no pair in groups of these sizes."""
     if len(values) == 1:
         raise InputError("there is no pair to rank in one sample: a ranker needs two samples or more")
     if sizes.max() == 1:
