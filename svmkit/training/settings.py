@@ -252,7 +252,7 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
     elif task.is_supervised and settings.loss_options:
         names, known = ", ".join(settings.loss_options), ", ".join(loss_names(task.loss_task))
         raise InputError(f"{names} is an option of a loss: give the loss as well; there are: {known}")
-    solver = by_name.solver(settings.solver, _solver_options(settings))
+    solver = _with_loss(by_name.solver(settings.solver, _solver_options(settings)), settings)
     if settings.penalty is not None:
         solver = with_penalty(solver, _penalty_of(settings, task))
     if is_limited(settings.stop) and task.limits_support(settings):
@@ -315,9 +315,19 @@ def _solver_options(settings: Settings) -> Mapping[str, Any] | None:
         if name not in ("auto", loss.name):
             raise InputError(f"loss={loss.name!r} is for a solver given by its name; {given!r} has its own")
         return options
-    if "loss" not in plugins.options(solver):
-        return options
-    return {**(options or {}), "loss": LIBLINEAR_NAMES.get(loss.name, loss.name) if loss.name in _NAMED else loss}
+    return options if "loss" not in plugins.options(solver) else {**(options or {}), "loss": _loss_option(loss)}
+
+
+def _with_loss(solver: Solver, settings: Settings) -> Solver:
+    """Return a solver that was given ready-made with the loss of the settings, of which a model tells by the solver."""
+    loss = settings.loss
+    if isinstance(settings.solver, str) or not isinstance(loss, Loss) or "loss" not in plugins.options(type(solver)):
+        return solver
+    return replace(solver, loss=_loss_option(loss))  # type: ignore[call-arg]
+
+
+def _loss_option(loss: Loss) -> str | Loss:
+    return LIBLINEAR_NAMES.get(loss.name, loss.name) if loss.name in _NAMED else loss
 
 
 _NAMED = {"hinge", "squared_hinge", *LIBLINEAR_NAMES}  # the losses that solvers keep by their names

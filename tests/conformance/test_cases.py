@@ -17,6 +17,8 @@ KINDS = {
     "sigmoid": "sigmoid",
     "precomputed": "precomputed",
 }
+SCHEMES = {"ovr": "ovr", "Crammer-Singer": "crammer_singer", "multinomial": "multinomial"}
+TASKS = {"targets": "regress", "ranks": "rank", "labels": "multilabel", "outputs": "regress"}
 WRAPPERS = ("nu=", "ovr:", "Crammer-Singer:", "sigmoid:", "isotonic:", "text:", "targets:")
 
 
@@ -51,7 +53,7 @@ def test_the_options_are_those_of_the_name(name):
         assert said is None or value == pytest.approx(said), word
     assert "gamma=scale" not in own or case.kernel.params["gamma"] == "scale"
     kind = next((kind for word, kind in KINDS.items() if re.search(rf"\b{word}\b", own)), None)
-    if kind is None and own.startswith("separable"):
+    if kind is None and (own.startswith("separable") or case.group == "ranking"):
         kind = "linear"
     assert case.kernel.name == (kind or "rbf")
     assert (case.class_weight is not None) == ("balanced" in own or own.startswith("class weights"))
@@ -59,10 +61,10 @@ def test_the_options_are_those_of_the_name(name):
     options = dict(case.options)
     assert options.get("nu") == numbers(name, "nu=")
     first = name.partition(": ")[0]
-    schemes = {"ovr": "ovr", "Crammer-Singer": "crammer_singer", "multinomial": "multinomial"}
-    assert options.get("multiclass") == schemes.get(first)
+    assert options.get("multiclass") == SCHEMES.get(first)
     assert options.get("calibration") == (first if first in ("sigmoid", "isotonic") else None)
-    assert case.task == ("one-class" if "one-class" in name else "regress" if "targets: " in name else "classify")
+    task = next((task for word, task in TASKS.items() if f"{word}: " in name), "classify")
+    assert case.task == ("one-class" if "one-class" in name else task)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -70,7 +72,10 @@ def test_the_data_are_those_of_the_name(name):
     case, own = CASES[name], name.rpartition(": ")[2]
     X, y, weights = case.make()
     m, d = X.shape
-    assert y.shape == (m,) and (weights is None or weights.shape == (m,))
+    columns = {"rank": (3,), "multilabel": (2,)}.get(
+        case.task, (2,) if case.group == "outputs" and "levels" not in own else ()
+    )
+    assert y.shape == (m, *columns) and (weights is None or weights.shape == (m,))
     assert (weights is not None) == ("weights" in own and not own.startswith("class weights"))
     if case.task == "classify":
         classes = 3 if "three classes" in own else 1 if own == "one class" else 2
@@ -81,7 +86,7 @@ def test_the_data_are_those_of_the_name(name):
     is_stored = re.search(r"\b(CSR|CSC|COO)\b", own)
     assert sp.issparse(X) == (is_stored is not None)
     assert is_stored is None or X.format == is_stored[1].lower()
-    if is_stored and case.task != "regress":
+    if is_stored and case.task not in ("regress", "rank"):
         assert np.unique(X.tocsr().nonzero()[0]).size == m - 4  # some rows are empty
     broken = next((word for word in ("nan", "infinity") if f"{word} in X" in own), None)
     assert np.isfinite(dense(X)).all() == (broken is None)
@@ -153,6 +158,27 @@ def test_matrices_are_of_the_named_kind():
     assert all(np.allclose(made[name], made[name].T) for name in made if name != "unsymmetric")
     assert least["shifted"] < -1.0 and least["random"] < -1.0
     np.testing.assert_array_equal(negative, -rbf)
+
+
+def test_values_groups_and_what_was_observed_of_rankings():
+    plain = CASES["ranks: a curve"].make()
+    assert np.unique(plain.y[:, 1], return_counts=True)[1].tolist() == [10] * 6 and (plain.y[:, 2] == 1.0).all()
+    assert len(np.unique(plain.y[:, 0])) > 3
+    sizes = {
+        name: np.unique(CASES[f"ranks: {name}"].make().y[:, 1], return_counts=True)[1]
+        for name in ("one pair", "no pair")
+    }
+    assert sorted(sizes["one pair"]) == [1] * 58 + [2] and sorted(sizes["no pair"]) == [1] * 60
+    assert CASES["ranks: half of the values censored"].make().y[:, 2].mean() == 0.5
+    assert np.ptp(CASES["ranks: all equal"].make().y[:, 0]) == 0.0
+
+
+def test_outputs_and_labels():
+    assert CASES["outputs: two curves"].make().y.shape == (60, 2)
+    assert dict(CASES["outputs: levels"].options)["loss"].tau == (0.1, 0.9)
+    labels = CASES["labels: one of a single row"].make().y
+    assert set(labels.ravel()) == {0, 1} and labels[:, 1].sum() == 1 and 10 < labels[:, 0].sum() < 50
+    assert (CASES["labels: one that all have"].make().y[:, 1] == 1).all()
 
 
 STORED = {

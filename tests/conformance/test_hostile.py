@@ -43,6 +43,12 @@ SAMPLE = [
     "multinomial: three classes, weights 1e-12 to 1e12",
     "isotonic: all rows twice, opposite labels",
     "text: three classes",
+    "ranks: X + 1e+08",
+    "ranks: one row at 1e12",
+    "ranks: half of the values censored",
+    "outputs: t and t * 1e8",
+    "outputs: levels",
+    "labels: one that all have",
 ]
 SOLVERS = plugins.solvers_where(lambda solver: True)
 LONG = {name for name in SOLVERS if not plugins.load("solver", name).certified}  # they take all of their time limit
@@ -65,7 +71,7 @@ def test_there_are_cases_of_every_kind_for_every_solver():
     assert {case.group for case in CASES.values()} == {
         "C", "gamma", "scale", "offset", "imbalance", "weights", "duplicates", "shape", "storage", "indefinite",
         "classes", "one-class", "regression", "nu", "ovr", "Crammer-Singer", "multinomial", "penalties",
-        "calibration", "text",
+        "calibration", "text", "ranking", "outputs",
     }  # fmt: skip
     jobs = trials()
     assert len(set(jobs)) == len(jobs) > 1500 and {name for _, name, _ in jobs} == set(SOLVERS)

@@ -171,6 +171,15 @@ def test_one_level_in_a_list_is_that_level_and_text_is_read():
     assert Quantile(TAUS).words == "quantile tau=0.1,0.5,0.9"
 
 
+@pytest.mark.parametrize("own", ["quantile", Quantile(tau=0.2)])
+def test_a_solver_with_a_loss_of_its_own_trains_and_tells_of_the_levels_that_are_given(own):
+    X, y, _ = wave(60)
+    given = plugins.build("solver", "smo", {"loss": own})
+    fitted = fit(X, y, task="regress", solver=given, kernel=RBF(1.0), loss=Quantile(tau=(0.1, 0.9)))
+    assert fitted.model.levels == (Quantile(tau=0.1), Quantile(tau=0.9))
+    assert fitted.model.about["minimised"]["options"] == {"tau": (0.1, 0.9)}
+
+
 def test_what_takes_one_loss_refuses_several_levels():
     X, t, _ = wave(40)
     with pytest.raises(InputError, match="3 levels, each a loss of its own"):

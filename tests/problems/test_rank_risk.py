@@ -62,9 +62,21 @@ def test_counts_are_those_of_the_list_of_pairs(k):
 def test_decision_values_are_centred_in_each_group(k):
     _, y, groups, observed = draw(k)
     order, h = make_order(y, groups, observed), 1e3 + np.random.default_rng(k).normal(size=60)
-    means = {group: h[groups == group].mean() for group in groups}
-    expected = np.array([h[i] - means[groups[i]] for i in range(60)])
+    middles = {group: np.median(h[groups == group]) for group in groups}
+    expected = np.array([h[i] - middles[groups[i]] for i in range(60)])
     np.testing.assert_allclose(order.restore(order.centre(h)), expected, atol=1e-10)
+
+
+def test_one_row_far_away_costs_the_others_no_digit():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 3)), rng.integers(0, 4, 12).astype(float)
+    X[0], y[0] = 1e12, 9.0  # above all others, and so it is ranked
+    w = np.array([0.2, 0.3, 0.1])
+    h = X.astype(np.longdouble) @ w
+    pairs = [(i, j) for i in range(12) for j in range(12) if y[i] > y[j]]
+    for loss, power in (("hinge", 1), ("squared_hinge", 2)):
+        P = w @ w / 2 + sum(max(1 - (h[i] - h[j]), 0) ** power for i, j in pairs)
+        assert RankRisk(Gram(Linear(), X), y, 1.0, loss).objective(w) == pytest.approx(float(P), rel=1e-9)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.kernels.functions import RBF, Kernel, Laplacian, Linear, Poly, Precomputed, Sigmoid
+from svmkit.losses.residual import Quantile
 
 
 class Data(NamedTuple):
@@ -130,6 +131,24 @@ def aim(change: Callable[[np.ndarray, np.ndarray], np.ndarray], **weighted: Any)
     return Data(weighted.get("of", np.asarray)(X), change(X, t), weights and weights(np.random.default_rng(1), y))
 
 
+def order(change: Callable[[np.ndarray, np.ndarray], np.ndarray], **given: Any) -> Data:
+    """Values of six groups of ten rows: values, groups, and what was observed, (m, 3); `change` of X and the values
+    makes other values, and `given` has of (of X), groups, and observed.
+    """
+    X, t, _ = aim(lambda X, t: np.round(t))
+    groups = np.arange(t.size) // 10 if given.get("groups") is None else given["groups"]
+    observed = np.ones(t.size) if given.get("observed") is None else given["observed"]
+    return Data(given.get("of", np.asarray)(X), np.column_stack([change(X, t), groups, observed]))
+
+
+def outputs(
+    change: Callable[[np.ndarray, np.ndarray], np.ndarray], of: Callable[[np.ndarray], Any] = np.asarray
+) -> Data:
+    """Two curves as functions of the first two columns (m, 2); `change` of X and these makes others."""
+    X, t, _ = aim(lambda X, t: t)
+    return Data(of(X), change(X, np.column_stack([t, np.cos(2.0 * X[:, 1]) - X[:, 0]])))
+
+
 @dataclass(frozen=True)
 class Case:
     """One hostile case: what makes the data, and the options of `fit`."""
@@ -140,7 +159,7 @@ class Case:
     C: float = 1.0
     class_weight: Any = None
     linear: bool = True  # whether solvers of the linear kernel are run, too, with that kernel
-    task: str = "classify"  # or "regress", "one-class"
+    task: str = "classify"  # or "regress", "one-class", "rank", "multilabel"
     every_loss: bool = False  # whether a solver is run with each of its losses, or with its default
     options: tuple[tuple[str, Any], ...] = ()  # further ones of `fit`
     text: bool = False  # whether the model is judged after it was written as a text model and read
@@ -179,6 +198,18 @@ def _t(name: str, change: Callable = lambda X, t: t, *args: Any, of: Any = np.as
     return replace(case, task="regress")
 
 
+def _r(name: str, change: Callable = lambda X, t: t, C: float = 1.0, every_loss: bool = False, **given: Any) -> Case:
+    """A case of the ranking with other values, X, groups or censored values."""
+    make = partial(order, change, **given)
+    return Case(f"ranks: {name}", make, Linear(), C, task="rank", every_loss=every_loss)
+
+
+def _o(name: str, change: Callable = lambda X, t: t, *args: Any, of: Any = np.asarray, **options: Any) -> Case:
+    """A case of the two curves, or of their signs as labels."""
+    case = Case(f"outputs: {name}", partial(outputs, change, of), *args, **{"task": "regress"} | options)
+    return replace(case, name=f"labels: {name}") if case.task == "multilabel" else case
+
+
 def _as(kind: str, case: Case, *, text: bool = False, **options: Any) -> Case:
     """A case with further options of `fit`."""
     return replace(case, name=f"{kind}: {case.name}", options=tuple(options.items()), text=text, every_loss=False)
@@ -188,6 +219,12 @@ def _ratio(ratio: float | None) -> dict[str, Any]:
     return {} if ratio is None else {"l1_ratio": ratio}
 
 
+def _signs(X: np.ndarray, t: np.ndarray) -> np.ndarray:
+    return (t > 0).astype(np.int64)
+
+
+_LABELS: dict[str, Any] = {"task": "multilabel"}
+_LEVELS: dict[str, Any] = {"options": (("loss", Quantile(tau=(0.1, 0.9))),)}
 _ONE: dict[str, Any] = {"task": "one-class", "linear": False}
 GROUPS: dict[str, list[Case]] = {
     "C": [
@@ -373,6 +410,51 @@ GROUPS |= {
         _as(kind, case, calibration=kind)
         for kind in ("sigmoid", "isotonic")
         for case in (*_PLAIN[1:-1], _THREE[0], _BY_NAME["timestamps, gamma=100"], _BY_NAME["weights 0 for half"])
+    ],
+    "ranking": [
+        _r("a curve", every_loss=True),
+        *(_r(f"C={C:g}", C=C, every_loss=True) for C in (1e-6, 1e6)),
+        _r("one group", groups=np.zeros(60)),
+        _r("half of the values censored", observed=np.arange(60) % 2),
+        _r("one pair", groups=np.maximum(np.arange(60), 1)),
+        _r("no pair", groups=np.arange(60)),
+        _r("t + 1e8", lambda X, t: t + 1e8),
+        _r("t * 1e160", lambda X, t: t * 1e160),
+        _r("all equal", lambda X, t: np.zeros(t.size)),
+        _r("opposite", lambda X, t: np.where(np.arange(t.size) % 2, t, -t), of=lambda X: X[np.arange(len(X)) // 2 * 2]),
+        _r("all rows equal", of=np.ones_like),
+        *(_r(f"X + {o:g}", of=_move(o)) for o in (1e4, 1e8, 1e12)),
+        *(_r(f"X * {s:g}", of=_scale(s)) for s in (1e-10, 1e10, 1e160)),
+        _r("columns of 1e-8, 1 and 1e8", of=lambda X: X * [1e-8, 1.0, 1e8]),
+        _r("one row at 1e12", of=lambda X: replace_number(X, 0, 1e12)),
+        _r("float32", of=lambda X: X.astype(np.float32)),
+        _r("CSR", of=sp.csr_array),
+    ],
+    "outputs": [
+        _o("two curves", every_loss=True),
+        *(_o(f"C={C:g}", C=C) for C in (1e-6, 1e6)),
+        _o("t + 1e8", lambda X, t: t + 1e8, C=1e2),
+        _o("t and t * 1e8", lambda X, t: t * [1.0, 1e8]),
+        _o("t and 1e-200", lambda X, t: t * [1.0, 1e-200]),
+        _o("t and 3", lambda X, t: t * [1.0, 0.0] + [0.0, 3.0]),
+        _o("all rows equal", of=np.ones_like),
+        _o("X + 1e8", of=_move(1e8), C=1e2),
+        _o("X * 1e160", of=_scale(1e160)),
+        _o("CSR", of=sp.csr_array),
+        _o("levels", lambda X, t: t[:, 0], **_LEVELS),
+        _o("levels, X + 1e8", lambda X, t: t[:, 0], of=_move(1e8), C=1e2, **_LEVELS),
+        _o("levels, t * 1e8", lambda X, t: 1e8 * t[:, 0], **_LEVELS),
+        _o("two", _signs, every_loss=True, **_LABELS),
+        *(_o(f"C={C:g}", _signs, C=C, **_LABELS) for C in (1e-6, 1e8)),
+        _o("one that all have", lambda X, t: _signs(X, t) | [0, 1], **_LABELS),
+        _o(
+            "one of a single row",
+            lambda X, t: _signs(X, t) * [1, 0] + (np.arange(60) == 7)[:, None] * [0, 1],
+            **_LABELS,
+        ),
+        _o("all rows equal", _signs, of=np.ones_like, **_LABELS),
+        _o("X + 1e8", _signs, of=_move(1e8), C=1e2, **_LABELS),
+        _o("X * 1e160", _signs, of=_scale(1e160), **_LABELS),
     ],
     "text": [_as("text", case, text=True) for case in (*_PLAIN, *_THREE, _BY_NAME["CSR + 1e6"])],
 }

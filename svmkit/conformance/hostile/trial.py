@@ -19,7 +19,14 @@ from svmkit.conformance.hostile.cases import CASES, Case, Data, clouds
 from svmkit.conformance.judging.claims import Verdict
 from svmkit.conformance.judging.definitions import Values
 from svmkit.conformance.judging.judge import judge_fit, judge_one_class, judge_regression
-from svmkit.conformance.judging.kinds import false_probabilities, judge_all_classes, judge_multinomial, judge_nu
+from svmkit.conformance.judging.kinds import (
+    false_probabilities,
+    judge_all_classes,
+    judge_multinomial,
+    judge_nu,
+    judge_outputs,
+    judge_ranking,
+)
 from svmkit.errors import SvmkitError
 from svmkit.kernels.functions import Kernel, Linear, Precomputed
 from svmkit.model.exchange import liblinear, libsvm
@@ -34,10 +41,12 @@ from svmkit.solver.requirements import Requires
 from svmkit.solver.selection.with_penalty import with_penalty
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds
+from svmkit.tasks import task_named
 from svmkit.tasks.classification import LOSSES_OF_ALL
 from svmkit.training.train import fit
 
 TOL, LIMIT, GRACE = 1e-3, 1.0, 1.0  # seconds: the limit, and how much later a solve may end
+RANKED = ["squared_hinge", "hinge"]  # losses of pairs
 OUTCOMES = ("converged", "honest", "refused", "wrong", "traceback", "over")
 
 
@@ -73,6 +82,10 @@ def _losses(case: Case, name: str) -> list[str]:
     kernel, is_linear = _kernel(case, solver), Requires.LINEAR_KERNEL in solver.requires
     if case.task == "one-class":
         return ["squared_hinge"] if solver.problem is SimplexQP else []
+    if case.task == "rank":
+        if not any(problem.task == "rank" for problem in solver.further):
+            return []
+        return RANKED if case.every_loss else RANKED[:1]
     needed = {"group": "groups", None: None}.get(options.get("penalty"), "penalty")
     if needed is not None and needed not in plugins.options(solver):
         return []
@@ -85,6 +98,8 @@ def _losses(case: Case, name: str) -> list[str]:
     )
     if not meant:
         return []
+    if "loss" in options:
+        return [options["loss"].name] if options["loss"].name in solver.loss_names("regress") else []
     if options.get("multiclass") == "multinomial":
         return ["logistic"] if "logistic" in solver.loss_names("classify") else []
     names = solver.loss_names("regress" if case.task == "regress" else "classify")
@@ -92,6 +107,8 @@ def _losses(case: Case, name: str) -> list[str]:
 
 
 def _kernel(case: Case, solver: Solver | type[Solver]) -> Kernel:
+    if case.task == "rank":
+        return case.kernel
     return Linear() if Requires.LINEAR_KERNEL in solver.requires else case.kernel
 
 
@@ -146,13 +163,18 @@ def _judge_fit(trial: Trial, solver: Solver, kernel: Kernel, data: Data, began: 
     if "penalty" in options:
         solver = with_penalty(solver, make_penalty(options.pop("penalty"), options.pop("l1_ratio", L1_RATIO)))
     given: dict[str, Any] = {"C": case.C, "sample_weight": weights}
-    classes = {} if task == "regress" else {"class_weight": case.class_weight}
+    classes = {"class_weight": case.class_weight} if task == "classify" else {}
     stop = Gap(TOL) | Seconds(LIMIT)
     done = fit(X, y, task=task, solver=solver, kernel=kernel, stop=stop, **given, **classes, **options)
     trial.seconds = time.perf_counter() - began
     trial.status, trial.primal, trial.dual, trial.gap = done.status.value, done.objective, done.dual_objective, done.gap
-    trial.objective = f"{solver.formulation(kernel, task)}, {kernel.name}"
+    trial.objective = f"{solver.formulation(kernel, task_named(task).loss_task)}, {kernel.name}"
     given |= {"tol": TOL}
+    if task == "rank":
+        return [judge_ranking(done, X, *y.T, C=case.C, loss=solver.loss_for(kernel, task).name, tol=TOL)]
+    if done.model.outputs:
+        trial.objective += ", each output"
+        return judge_outputs(done, X, y, solver=solver, C=case.C, epsilon=0.1, tol=TOL)
     if "nu" in options:
         trial.objective += f", nu by {trial.solver}"  # each settles another cost or tube
         return judge_nu(done, X, y, options["nu"], solver=solver, **given)
@@ -217,7 +239,7 @@ def _warm(solver: Solver, kernel: Kernel, data: Data, case: Case) -> None:
         return
     _warmed.add(key)
     X, y, _ = clouds(40)
-    y = X[:, 0] if task == "regress" else np.arange(40) % 3 if "multiclass" in options else y
+    y = X[:, 0] if task in ("regress", "rank") else np.arange(40) % 3 if "multiclass" in options else y
     options.pop("calibration", None)  # only solves are compiled
     X = np.exp(-np.square(X[:, None] - X[None]).sum(axis=2)) if isinstance(kernel, Precomputed) else X
     X = X.astype(np.float32 if single else np.float64)

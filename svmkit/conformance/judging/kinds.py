@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from svmkit.conformance.judging.definitions import Exact, Values
 from svmkit.conformance.judging.judge import DECISION, column_weights, costs, judge_fit, judge_regression
 from svmkit.solver.base import Solver
 from svmkit.solver.solution import Status
+from svmkit.tasks import task_named
 from svmkit.training.result import Fit
 
 STEPS = 3000  # of the judge's own weights of pairs
@@ -157,6 +159,50 @@ def judge_multinomial(
         verdict.false.append(f"{off.sum()} probabilities of {off.size}")
     verdict.false.extend(false_probabilities(fit, X))
     return [verdict]
+
+
+def judge_outputs(
+    fit: Fit, X: Any, y: Any, *, solver: Solver, C: float, epsilon: float, tol: float | None = None
+) -> list[Verdict]:
+    """Return the verdicts on the outputs of a model of several, each as on a fit of its own: targets, levels or labels.
+
+    Parameters
+    ----------
+    fit, X, solver, C, epsilon, tol
+        As for `judge_regression`; for labels as for `judge_fit`, without weights.
+    y : array-like of shape (m,), or (m, n_outputs)
+        Targets, one column of them for all levels of a loss; or labels, 0 and 1.
+    """
+    model, y = fit.model, np.asarray(y)
+    given: dict[str, Any] = {"C": C, "tol": tol}
+    losses = model.levels or (None,) * len(model.outputs)
+    verdicts, solutions = list[Verdict](), iter(fit.solutions)
+    is_linear = solver.problem_of(model.kernel, task_named(model.task).loss_task).is_linear
+    for k, loss in enumerate(losses):
+        column = y if y.ndim == 1 else y[:, k]
+        if model.task == "multilabel" and np.ptp(column) == 0:  # nothing was learnt
+            if (model.predict(X)[:, k] != column).any():
+                verdicts.append(Verdict(0.0, 0.0, 0.0, [f"a label that is {column[0]} in all rows is not predicted"]))
+            continue
+        part = slice(k, k + 1)
+        own = replace(
+            model,
+            vectors=model.vectors[part] if is_linear else model.vectors,
+            coef=np.ones((1, 1)) if is_linear else model.coef[part],
+            intercept=model.intercept[part],
+            n_support=np.ones(1, np.int64) if is_linear else model.n_support,
+            outputs=(),
+        )
+        if model.task == "multilabel":
+            own = replace(own, task="classify", classes=np.array([-1, 1]))
+        one = replace(fit, model=own, solutions=[next(solutions)])
+        if model.task == "multilabel":
+            verdicts += judge_fit(one, X, 2 * column - 1, solver=solver, **given)
+        else:
+            with_loss = solver if loss is None else replace(solver, loss=loss)  # type: ignore[call-arg]
+            verdict = judge_regression(one, X, column, solver=with_loss, epsilon=epsilon, **given)
+            verdicts += [verdict] if verdict else []
+    return verdicts
 
 
 def judge_ranking(

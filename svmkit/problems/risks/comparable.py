@@ -62,10 +62,10 @@ class Order(NamedTuple):
         return out
 
     def centre(self, h: np.ndarray) -> np.ndarray:
-        """Return decision values of all samples (m,) in the order of `rows`, less the mean of their group."""
-        sizes = np.diff(self.starts)
+        """Return decision values of all samples (m,) in the order of `rows`, less the median of their group."""
         h = h[self.rows]
-        return h - np.repeat(np.add.reduceat(h, self.starts[:-1]) / sizes, sizes)
+        _centre(self.starts, h)
+        return h
 
     def restore(self, values: np.ndarray) -> np.ndarray:
         """Return values in the order of `rows` (m,) in that of the samples."""
@@ -94,6 +94,14 @@ def make_order(values: np.ndarray, groups: np.ndarray, observed: np.ndarray | No
     level = (steps - np.repeat(steps[starts[:-1]], np.diff(starts))).astype(np.int64)
     known = np.ones(len(rows), dtype=bool) if observed is None else np.asarray(observed, dtype=bool)[rows]
     return Order(rows.astype(np.int64), starts, level, known)
+
+
+@njit(nogil=True, cache=True)
+def _centre(starts, h):
+    """Subtract from h, in place, the median of each group: near a mean that one of them decides, others lose digits."""
+    for g in range(starts.size - 1):
+        part = h[starts[g] : starts[g + 1]]
+        part -= np.median(part)
 
 
 @njit(nogil=True, cache=True)
