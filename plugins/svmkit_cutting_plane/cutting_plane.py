@@ -11,6 +11,7 @@ from svmkit.errors import InputError
 from svmkit.losses.base import PIECEWISE, Family, Loss
 from svmkit.problems.base import NUMBER_OR_FREE, Problem
 from svmkit.problems.certificate import Certificate
+from svmkit.problems.risks.kernel_rank import KernelRankRisk
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
 from svmkit.problems.risks.rank_risk import RankRisk
 from svmkit.solver.base import Solver
@@ -77,7 +78,7 @@ class CuttingPlane(Solver):
 
     problem: ClassVar[type[Problem]] = LinearRisk
     regression: ClassVar[type[Problem] | None] = LinearTubeRisk
-    further: ClassVar[tuple[type[Problem], ...]] = (RankRisk,)
+    further: ClassVar[tuple[type[Problem], ...]] = (RankRisk, KernelRankRisk)
     terms = ("loss", "bias")
     losses: ClassVar[tuple[str | Family, ...]] = ("hinge", "squared_hinge", *PIECEWISE, Family.LOGISTIC)
     requires = (Requires.LINEAR_KERNEL,)
@@ -95,6 +96,8 @@ class CuttingPlane(Solver):
             raise InputError(f"inner_gap must be between 0 and 1, not {self.inner_gap}: 0.1 is a tenth of the gap")
 
     def check(self, problem: Problem) -> None:
+        if isinstance(problem, KernelRankRisk):  # whose factor is to it what X is to the linear kernel
+            return
         super().check(problem)
         if isinstance(problem, LinearRisk) and problem.penalty.l1:
             raise InputError(f"solver {self.name} needs the l2 penalty, not {problem.penalty.name}")

@@ -1,4 +1,4 @@
-"""SVMRanker: a linear ranking SVM with scikit-learn's conventions."""
+"""SVMRanker: a ranking SVM with scikit-learn's conventions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from svmkit.tasks import Ranking
 @options_by_name("C")
 @dataclass(eq=False, repr=False)
 class SVMRanker(SVMEstimator):
-    """Linear ranking SVM with a certificate: the order of values within groups, and that of survival times.
+    """Ranking SVM with a certificate: the order of values within groups, and that of survival times.
 
     It minimises 1/2 |w|^2 + C sum of loss(1 - (h_i - h_j)) over all comparable pairs: i and j are in one group, y_i is
     larger than y_j, and y_j was observed. Pairs are counted, never listed: a pass costs O(m log m) and memory O(m).
@@ -32,6 +32,9 @@ class SVMRanker(SVMEstimator):
         The weight of the summed losses of all pairs, > 0. Their number grows like the square of a group's size: of
         SVM-rank, which divides by it, C is that of all pairs together. "cv" chooses it by cross-validation over whole
         groups from values that the data suggest.
+    kernel : str or Kernel, default=None
+        "linear" (None), or a kernel that is known to be positive semidefinite: "rbf", "laplacian", or "poly" with
+        coef0 >= 0. The rank of its matrix and `memory` bound the cost.
     loss : {"hinge", "squared_hinge"}, default=None
         The loss of a pair's margin h_i - h_j; None is that of the solver, and of auto the squared hinge.
     cv : int, splitter of scikit-learn, or sequence of (train, test), default=5
@@ -62,8 +65,13 @@ class SVMRanker(SVMEstimator):
     solver: Any = "auto"
     _: KW_ONLY
     solver_options: Mapping[str, Any] | None = None
+    kernel: Any = None
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
     C: float | Literal["cv"] = 1.0
     loss: Any = None
+    memory: str | int = "1GB"
     tol: float = 1e-3
     stop: Any = None
     max_iter: int | None = None

@@ -377,6 +377,8 @@ def certify_ranking(kernel: Kernel, machine: Machine, samples: Samples, loss: Lo
     kernel, machine, samples, loss : Kernel, Machine, Samples, Loss
         As for `certify`; the targets of the samples have three columns (`svmkit.tasks.Ranking`).
     """
+    if kernel.name != "linear":
+        raise InputError("a ranker is certified again with the linear kernel only: its training has the certificate")
     problem = RankRisk(Gram(kernel, samples.X), samples.targets, samples.C, loss)
     return problem.certificate(machine.weights[0].astype(np.float64))
 

@@ -5,6 +5,7 @@ from .nu_dual import NuBoxQP, NuTubeQP
 from .one_class import OneClassQP
 from .risks.joint.crammer_singer import CrammerSinger
 from .risks.joint.multinomial import Multinomial
+from .risks.kernel_rank import KernelRankRisk
 from .risks.kernel_risk import KernelRisk, KernelTubeRisk
 from .risks.linear_risk import LinearDual, LinearRisk, LinearTubeDual, LinearTubeRisk
 from .risks.penalty import Penalty, make_penalty
@@ -20,6 +21,7 @@ __all__ = [
     "ClassDecisions",
     "CrammerSinger",
     "DecisionFunction",
+    "KernelRankRisk",
     "KernelRisk",
     "KernelTubeRisk",
     "LinearDual",

@@ -23,6 +23,7 @@ from svmkit.problems.box import BoxQP
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.nu_dual import NuQP
 from svmkit.problems.one_class import OneClassQP
+from svmkit.problems.risks.kernel_rank import KernelRankRisk
 from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.problems.risks.rank_risk import RankRisk
 from svmkit.problems.simplex import SimplexQP
@@ -89,7 +90,7 @@ class Auto(Solver):
 
     name = "auto"
     problem = BoxQP
-    further = (SimplexQP, OneClassQP, NuQP, RankRisk)
+    further = (SimplexQP, OneClassQP, NuQP, RankRisk, KernelRankRisk)
     terms = ("loss", "bias")
     losses = ("hinge", "squared_hinge", *PIECEWISE, Family.LOGISTIC)
     shares_folds = True
@@ -145,6 +146,8 @@ class Auto(Solver):
         """Return the loss of a task, as the option of a solver."""
         if self.loss != "auto":
             return self.loss
+        if issubclass(task.problem, RankRisk):
+            return "squared_hinge"
         return "squared_hinge" if task.problem.is_linear and not task.problem.has_targets() else "hinge"
 
     def _fastest(self, task: Task) -> tuple[str, str]:

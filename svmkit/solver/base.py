@@ -262,7 +262,10 @@ class Solver(ABC):
             The solver does not solve this task; the message names the solvers that do.
         """
         if task == "rank":
-            ranking = next((problem for problem in self.further if problem.task == task), None)
+            able_to = [problem for problem in self.further if problem.task == task]
+            ranking = next((problem for problem in able_to if problem.is_linear == (kernel.name == "linear")), None)
+            if ranking is None and able_to:
+                raise InputError(f"solver {self.name} ranks with the linear kernel, not {kernel.name}: leave it out")
             if ranking is None:
                 able = plugins.solvers_where(lambda solver: any(one.task == task for one in solver.further))
                 raise InputError(f"solver {self.name} cannot rank; those that can: {', '.join(able)}")

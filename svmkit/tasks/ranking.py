@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmkit.data.prepare.ranks import encode_ranks, has_pairs, is_encoded
-from svmkit.errors import InputError, SvmkitWarning
+from svmkit.errors import SvmkitWarning
+from svmkit.problems.risks.kernel_rank import require_semidefinite
 from svmkit.scoring.evaluations.base import Evaluation
 from svmkit.scoring.evaluations.orders import OrderEvaluation
 from svmkit.tasks.base import Answers, Task
@@ -76,8 +77,7 @@ class Ranking(Task):
 
     def problem_type(self, method, kernel):
         problem = method.solver.problem_of(kernel, self.name)
-        if kernel.name != "linear":
-            raise InputError(f"ranking needs the linear kernel, not {kernel.name}: leave the kernel out")
+        require_semidefinite(kernel)
         return problem
 
     def pose(self, solver, gram, target, C, settings):

@@ -105,7 +105,7 @@ def test_censored_times_of_two_columns():
         (("q.csv", "--groups", "nobody"), "has no column 'nobody'"),
         (("q.svm", "--groups", "query"), "says its groups by qid:"),
         (("life.csv", "--label", "days", "--event", "a"), "no flag: give 1 where the event was observed"),
-        (("q.csv", "--groups", "query", "--kernel", "rbf"), "needs the linear kernel, not rbf"),
+        (("q.csv", "--groups", "query", "--kernel", "sigmoid"), "positive semidefinite, not sigmoid"),
         (("q.csv", "--groups", "query", "--solver", "smo"), "cannot rank; those that can: auto, bmrm, ocas, svmperf"),
         (("q.csv", "--groups", "query", "--metric", "r2"), "give one of concordance, auc, kendall_tau, ndcg"),
         (("q.csv", "--groups", "query", "--calibrate", "sigmoid"), "--calibrate is for classes"),

@@ -202,11 +202,11 @@ def test_solvers_and_losses_that_cannot_rank_are_refused(queries, options, words
 
 def test_other_kernels_and_probabilities_are_refused(queries):
     from svmkit import fit
-    from svmkit.kernels import RBF, Linear
+    from svmkit.kernels import Linear, Sigmoid
 
     X, y, _ = queries
-    with pytest.raises(InputError, match="linear kernel, not rbf"):
-        fit(X, y, task="rank", kernel=RBF(1.0))
+    with pytest.raises(InputError, match="positive semidefinite, not sigmoid"):
+        fit(X, y, task="rank", kernel=Sigmoid(1.0))
     with pytest.raises(InputError, match="no probabilities"):
         fit(X, y, task="rank", kernel=Linear(), calibration="sigmoid")
 

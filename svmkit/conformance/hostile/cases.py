@@ -200,8 +200,9 @@ def _t(name: str, change: Callable = lambda X, t: t, *args: Any, of: Any = np.as
 
 def _r(name: str, change: Callable = lambda X, t: t, C: float = 1.0, every_loss: bool = False, **given: Any) -> Case:
     """A case of the ranking with other values, X, groups or censored values."""
+    kernel = given.pop("kernel", Linear())
     make = partial(order, change, **given)
-    return Case(f"ranks: {name}", make, Linear(), C, task="rank", every_loss=every_loss)
+    return Case(f"ranks: {name}", make, kernel, C, task="rank", every_loss=every_loss)
 
 
 def _o(name: str, change: Callable = lambda X, t: t, *args: Any, of: Any = np.asarray, **options: Any) -> Case:
@@ -429,6 +430,17 @@ GROUPS |= {
         _r("one row at 1e12", of=lambda X: replace_number(X, 0, 1e12)),
         _r("float32", of=lambda X: X.astype(np.float32)),
         _r("CSR", of=sp.csr_array),
+        _r("a curve, rbf", kernel=RBF(0.5), every_loss=True),
+        *(_r(f"rbf, C={C:g}", C=C, kernel=RBF(0.5), every_loss=True) for C in (1e-6, 1e6)),
+        _r("laplacian, half of the values censored", observed=np.arange(60) % 2, kernel=Laplacian(0.5)),
+        _r("poly, X + 1e4", of=_move(1e4), kernel=Poly(1.0, 2, 1.0)),
+        _r("rbf, X + 1e8", of=_move(1e8), kernel=RBF(0.5)),
+        _r("rbf, X * 1e160", of=_scale(1e160), kernel=RBF(1.0)),
+        _r("rbf, gamma=1e-08", kernel=RBF(1e-8), C=1e2),
+        _r("rbf, all rows equal", of=np.ones_like, kernel=RBF(0.5)),
+        _r("rbf, one row at 1e12", of=lambda X: replace_number(X, 0, 1e12), kernel=RBF(0.5)),
+        _r("rbf, CSR", of=sp.csr_array, kernel=RBF(0.5)),
+        _r("sigmoid", kernel=Sigmoid(0.5, -1.0)),
     ],
     "outputs": [
         _o("two curves", every_loss=True),

@@ -224,29 +224,47 @@ def judge_ranking(
     seen = np.ones(len(y), bool) if observed is None else np.asarray(observed, bool)
     pairs = [(i, j) for i in range(len(y)) for j in range(len(y)) if groups[i] == groups[j] and y[i] > y[j] and seen[j]]
     above, below = np.array(pairs).T
-    values = Values("linear", {}, X)
-    Z, w = values.X[above] - values.X[below], column_weights(fit.model, 0)[values.columns]
+    values = Values(fit.model.kernel.name, fit.model.kernel.params, X)
     squared = loss == "squared_hinge"
+    if fit.model.kernel.name == "linear":
+        Z, w = values.X[above] - values.X[below], column_weights(fit.model, 0)[values.columns]
+        rough, h, square = Z.astype(np.float64), values.X @ w, w @ w
+        size = np.abs(values.X) @ np.abs(w)
+    else:  # in coordinates that span the kernel matrix
+        every, w = np.arange(len(y)), np.zeros(len(y), Exact)
+        w[fit.support] = fit.model.coef[0]
+        K = values(every, every)
+        spectrum, vectors = np.linalg.eigh(K.astype(np.float64))
+        part = vectors * np.sqrt(np.maximum(spectrum, 0.0))
+        rough, h, size = part[above] - part[below], K @ w, np.abs(K) @ np.abs(w)
+        square = w @ h
 
-    def primal(w: np.ndarray) -> Any:
-        slack = np.maximum(1 - Z @ w, 0)
-        return w @ w / 2 + Exact(C) * (slack @ slack if squared else slack.sum())
+    def primal(square: Any, h: np.ndarray) -> Any:
+        slack = np.maximum(1 - (h[above] - h[below]), 0)
+        return square / 2 + Exact(C) * (slack @ slack if squared else slack.sum())
 
     # accelerated projected gradients (Beck, Teboulle 2009) on max sum a - |Z'a|^2 / 2 - [a^2 / 4 C], 0 <= a [<= C]
-    rough, ridge, most = Z.astype(np.float64), 1.0 / (2.0 * C) if squared else 0.0, np.inf if squared else C
-    a = ahead = np.zeros(len(Z))
+    ridge, most = 1.0 / (2.0 * C) if squared else 0.0, np.inf if squared else C
+    a = ahead = np.zeros(len(rough))
     step, momentum = 1.0 / (np.linalg.norm(rough, 2) ** 2 + ridge), 1.0
     for _ in range(STEPS):
         new = np.clip(ahead - step * (rough @ (rough.T @ ahead) + ridge * ahead - 1.0), 0.0, most)
         momentum, before = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0, momentum
         ahead, a = new + (before - 1.0) / momentum * (new - a), new
-    of_pairs = Z.T @ a.astype(Exact)
-    P, dual = primal(w), a.astype(Exact).sum() - of_pairs @ of_pairs / 2 - Exact(ridge) * (a.astype(Exact) @ a) / 2
+    a = a.astype(Exact)
+    if fit.model.kernel.name == "linear":
+        of_pairs = Z.T @ a
+        h_of_pairs, square_of_pairs = values.X @ of_pairs, of_pairs @ of_pairs
+    else:
+        of_pairs = np.bincount(above, a.astype(np.float64), len(y)) - np.bincount(below, a.astype(np.float64), len(y))
+        h_of_pairs = K @ of_pairs.astype(Exact)
+        square_of_pairs = of_pairs @ h_of_pairs
+    P, dual = primal(square, h), a.sum() - square_of_pairs / 2 - Exact(ridge) * (a @ a) / 2
     verdict, claim = Verdict.measure(P, dual), fit.solutions[0].certificate
-    free = ROUNDING * float((np.abs(values.X) @ np.abs(w)).max() * C * len(Z) / max(P, Exact(1e-300)))
+    free = ROUNDING * float(size.max() * C * len(above) / max(P, Exact(1e-300)))
     if not abs(claim.primal - P) <= max(TINY, free) * abs(P):  # so for what is not a number
         verdict.false.append(f"objective {claim.primal:.9g}: it is {float(P):.9g}")
-    least = min(P, primal(of_pairs))
+    least = min(P, primal(square_of_pairs, h_of_pairs))
     if claim.dual is not None and not claim.dual <= least + TINY * abs(least):
         verdict.false.append(f"dual_objective {claim.dual:.9g} is above P = {float(least):.9g} of a model")
     true = float((P - claim.dual) / max(abs(P), Exact(1e-300))) if claim.dual is not None else np.inf
@@ -254,7 +272,7 @@ def judge_ranking(
         verdict.false.append(f"gap {claim.gap:.3g}: that of its P and D is {true:.3g}")
     if tol is not None and fit.status is Status.CONVERGED and true > tol + TINY:
         verdict.false.append(f"converged at {tol:g}: the gap is {true:.3g}")
-    off = np.abs(fit.model.predict(X) - values.X @ w) > DECISION * (1 + np.abs(values.X) @ np.abs(w))
+    off = np.abs(fit.model.predict(X) - h) > DECISION * (1 + size)
     if off.any():
         verdict.false.append(f"{off.sum()} predictions of {len(y)}")
     return verdict

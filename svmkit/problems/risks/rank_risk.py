@@ -112,9 +112,20 @@ class RankRisk(Problem):
         self.n_pairs = int(self._of_all.sum())
         if not self.n_pairs:
             raise InputError("there is no pair to rank: no group has two rows of different values")
-        self.design = Design(gram, 0.0)
+        self.design = self._make_design(gram)
         self._largest = int(np.diff(self.order.starts).max())
         self._known = Bound(0.0, np.zeros(self.m))  # the best bound that was offered
+
+    def _make_design(self, gram: Gram) -> Design:
+        return Design(gram, 0.0)
+
+    def _remainder(self, beta: np.ndarray) -> tuple[float, float]:
+        """Return what |w|^2 of dual weights (m,) leaves out, and a bound on its rounding: nothing."""
+        return 0.0, 0.0
+
+    def _expansion_error(self, w: np.ndarray) -> tuple[np.ndarray | float, float]:
+        """Return bounds on how far the decision values and |f|^2 of a model are from those of w: they are the same."""
+        return 0.0, 0.0
 
     @classmethod
     def from_loss(cls, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss, **terms) -> Self:
@@ -244,18 +255,21 @@ class RankRisk(Problem):
         of_v = dot_error(beta * lengths) + self.cost * float(self.order.restore(of_beta) @ lengths)
         error = float(np.linalg.norm(v)) * of_v + of_v * of_v + dot_error(np.square(v))
         error += self.cost * (of_offset + 4.0 * U * abs(offset))
-        return Bound(self.cost * offset - 0.5 * float(v @ v), beta, error)
+        remainder, of_remainder = self._remainder(beta)
+        return Bound(self.cost * offset - 0.5 * (float(v @ v) + remainder), beta, error + of_remainder)
 
     def _primal_error(self, w: np.ndarray, centred: np.ndarray, plane: Plane) -> float:
         """Return a bound on the rounding error of P at w (width,), whose plane is given."""
         lengths = np.sqrt(self.design.sq[self.order.rows])
         of_h = (self.design.width + 4) * U * lengths * float(np.linalg.norm(w)) + 2.0 * U * np.abs(centred)
+        of_model, of_square = self._expansion_error(w)
+        of_h = of_h + np.broadcast_to(of_model, self.m)[self.order.rows]
         reach = 1.0 + 2.0 * float(of_h.max())
         up, down, above, below = self.order.count_pairs(centred, reach)  # all pairs that may be within the margin
         if self.is_squared:
             up, down = 2.0 * (up * (reach - centred) + above), 2.0 * (down * (reach + centred) - below)
         carried = float((np.maximum(up + down, 0.0) + plane.error) @ of_h)
-        return dot_error(np.square(w)) + self.cost * (carried + plane.offset_error)
+        return dot_error(np.square(w)) + of_square + self.cost * (carried + plane.offset_error)
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         h = self.decision(point) if certificate.gradient is None else certificate.gradient
