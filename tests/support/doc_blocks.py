@@ -31,6 +31,7 @@ NOT_RUN = {
     "PYTHONPATH=tests python -m support": "takes ten minutes; tests/project/test_mutation.py runs a part",
     "MLFLOW_TRACKING_URI=": "starts a server; tests/registry starts one",
     "mlflow server": "starts a server; tests/registry starts one",
+    "svmkit models serve": "starts a server; tests/registry starts one",
     "export MLFLOW_TRACKING_URI": "belongs to the server",
     "curl": "asks a server; tests/registry does",
     "svmkit datasets fetch": "needs a network; tests/data/test_fetching.py has a server of its own",
