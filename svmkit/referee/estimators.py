@@ -406,8 +406,12 @@ def read_snapml(estimator: Any, kind: str, rows: Rows) -> Foreign:
     )
 
 
+OF_TORCHKM = {"TorchKMSVC": "hinge", "TorchKMLogit": "logistic"}
+"""The losses of TorchKM's classes."""
+
+
 def read_torchkm(estimator: Any, kind: str, rows: Rows) -> Foreign:
-    """Return an SVM of TorchKM with a kernel: 1/m sum of losses + lambda alpha'K alpha, lambda = 1 / (2 m C).
+    """Return a classifier of TorchKM with a kernel: 1/m sum of losses + lambda alpha'K alpha, lambda = 1 / (2 m C).
 
     Parameters
     ----------
@@ -429,7 +433,7 @@ def read_torchkm(estimator: Any, kind: str, rows: Rows) -> Foreign:
     return Foreign(
         software_of(estimator),
         model,
-        Objective(make_loss("hinge", "classify"), None),
+        Objective(make_loss(OF_TORCHKM[kind], "classify"), None),
         C=float(estimator.best_C_),
         claim=Claim(said, words),
         predict=estimator.predict,
@@ -475,6 +479,6 @@ READERS: dict[str, Callable[[Any, str, Rows], Foreign]] = {
     "LogisticRegression": read_logistic,
     **dict.fromkeys(("SGDClassifier", "SGDRegressor"), read_sgd),
     "SupportVectorMachine": read_snapml,
-    "TorchKMSVC": read_torchkm,
+    **dict.fromkeys(OF_TORCHKM, read_torchkm),
 }
 """What reads estimators, by the names of their classes."""

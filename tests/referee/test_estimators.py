@@ -6,7 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import minimize
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 from svmkit import certify
@@ -327,27 +330,43 @@ def test_the_attributes_of_snapml():
     assert verdict.gap <= 1e-6 and own(verdict) == pytest.approx(2.0 * certify(machine, X, Y).primal)
 
 
+def torchkm(name, machine, alpha, intercept):
+    """An estimator of TorchKM by its attributes, with the kernel exp(-0.3 |x - z|^2) and C=2."""
+    of_class = type(name, (), {"__module__": "torchkm.estimators", "predict": lambda self, A: machine.predict(A)})
+    estimator = of_class()
+    held = {"alpha_": alpha, "X_fit_": X, "intercept_": intercept, "classes_": machine.classes_.astype(object)}
+    held |= {"kernel": "rbf", "kernel_state_": {"sigma": 0.15}, "best_C_": 2.0, "low_rank": False, "tol": 1e-5}
+    held |= {"max_iter": 1000, "converged_": np.array([False, True]), "best_ind_": 1}
+    vars(estimator).update(held)
+    return estimator
+
+
 def test_the_attributes_of_torchkm():
     """K = exp(-2 sigma |x - z|^2), all rows are vectors, and small coefficients may have the wrong sign."""
     machine = SVC(C=2.0, gamma=0.3, **TIGHT).fit(X, Y)
     alpha = np.zeros(M)
     alpha[machine.support_] = machine.dual_coef_[0]
     alpha += 1e-9 * RNG.normal(size=M)
-    of_class = type(
-        "TorchKMSVC", (), {"__module__": "torchkm.estimators", "predict": lambda self, A: machine.predict(A)}
-    )
-    estimator = of_class()
-    held = {
-        "alpha_": alpha,
-        "X_fit_": X,
-        "intercept_": machine.intercept_[0],
-        "classes_": machine.classes_.astype(object),
-    }
-    held |= {"kernel": "rbf", "kernel_state_": {"sigma": 0.15}, "best_C_": 2.0, "low_rank": False, "tol": 1e-5}
-    held |= {"max_iter": 1000, "converged_": np.array([False, True]), "best_ind_": 1}
-    vars(estimator).update(held)
-    verdict = certify(estimator, X, Y, time_limit=0)
+    verdict = certify(torchkm("TorchKMSVC", machine, alpha, machine.intercept_[0]), X, Y, time_limit=0)
     assert verdict.rulings[0].own.gap <= 1e-5 and verdict.claim.converged
+
+
+def test_the_logistic_loss_of_torchkm():
+    """C times the sum of log(1 + exp(-y h)) + alpha'K alpha / 2, as scipy minimises it."""
+    machine = SVC(C=2.0, gamma=0.3).fit(X, Y)
+    y, K = np.where(machine.classes_[1] == Y, 1.0, -1.0), rbf_kernel(X, gamma=0.3)
+
+    def objective(point):
+        alpha, b = point[:-1], point[-1]
+        image = K @ alpha
+        margin, pull = y * (image + b), -2.0 * y * expit(-y * (image + b))
+        P = 0.5 * alpha @ image + 2.0 * np.logaddexp(0.0, -margin).sum()
+        return P, np.append(image + K @ pull, pull.sum())
+
+    found = minimize(objective, np.zeros(M + 1), jac=True, method="L-BFGS-B", options={"maxiter": 20_000, "gtol": 1e-9})
+    verdict = certify(torchkm("TorchKMLogit", machine, found.x[:-1], found.x[-1]), X, Y)
+    assert verdict.primal == pytest.approx(found.fun, rel=1e-9)
+    assert 0.0 <= verdict.gap <= 1e-3
 
 
 def test_what_its_own_word_hides():
