@@ -222,16 +222,16 @@ class Recursive:
 
 METHODS: dict[str, Callable[[bool, int], Any]] = {
     "SVM": machine,
-    "SVM, tuned": partial(machine, search=True),
-    "SVM, tuned, relevance": partial(machine, search=True, relevance="learned"),
+    "SVM tuned": partial(machine, search=True),
+    "SVM relevance": partial(machine, search=True, relevance="learned"),
     "HistGB": boosted,
     "LightGBM": light,
     "CatBoost": Cat,
     "xRFM": Recursive,
-    "HistGB, tuned": partial(boosted, search=True),
-    "LightGBM, tuned": partial(light, search=True),
+    "HistGB tuned": partial(boosted, search=True),
+    "LightGBM tuned": partial(light, search=True),
 }
-NEEDS = {"LightGBM": "lightgbm", "LightGBM, tuned": "lightgbm", "CatBoost": "catboost", "xRFM": "xrfm"}
+NEEDS = {"LightGBM": "lightgbm", "LightGBM tuned": "lightgbm", "CatBoost": "catboost", "xRFM": "xrfm"}
 
 
 def score(y: np.ndarray, found: np.ndarray, is_quantity: bool) -> float:
@@ -281,7 +281,7 @@ def summary(rows: list[dict[str, Any]], methods: list[str]) -> list[str]:
     seconds = {
         m: float(np.median([row["cpu"] for row in rows if row["method"] == m and "cpu" in row])) for m in methods
     }
-    against = methods.index("SVM, tuned, relevance") if "SVM, tuned, relevance" in methods else 0
+    against = methods.index("SVM relevance") if "SVM relevance" in methods else 0
     lines += [
         f"| {len(every)} tables | mean rank | p against {methods[against]} | CPU seconds, median |",
         "|---|---|---|---|",
@@ -296,9 +296,7 @@ def summary(rows: list[dict[str, Any]], methods: list[str]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="tables; all by default")
-    parser.add_argument(
-        "--methods", default=",".join(METHODS).replace(", ", ";"), help="with ';' where a name has ', '"
-    )
+    parser.add_argument("--methods", default=",".join(METHODS), help="names, with commas between them")
     parser.add_argument("--out", default="accuracy.jsonl", help="where results are added, and what is there is kept")
     parser.add_argument("--rows", type=int, default=2_000, help="rows of a table at most")
     parser.add_argument("--splits", type=int, default=3)
@@ -307,8 +305,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     path = Path(args.out)
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    methods = [name.replace(";", ", ") for name in args.methods.split(",")]
-    methods = [m for m in methods if m not in NEEDS or find_spec(NEEDS[m])]
+    methods = [m for m in args.methods.split(",") if m not in NEEDS or find_spec(NEEDS[m])]
     if args.tables:
         print("\n".join(summary(rows, methods)))
         return
