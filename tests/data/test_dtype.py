@@ -74,6 +74,7 @@ def test_a_value_beyond_the_type_is_one_line(kind, most, tmp_path):
         load(path, storage=Storage(most=most, dtype="float32"))
 
 
+@pytest.mark.slow
 def test_train_takes_it(tmp_path):
     X, y = rows()
     X[:, 0] += 2.0 * y
