@@ -77,8 +77,12 @@ class KernelRankRisk(RankRisk):
     ----------
     gram : Gram
         Gram of the m samples; its memory bounds the rank.
-    target, C, loss
-        As for `RankRisk`.
+    target : ndarray of shape (m,) or (m, 3)
+        Values, or values, groups and whether they were observed, as for `RankRisk`.
+    C : float or ndarray of shape (m,)
+        Cost of a unit of loss of a pair, > 0, the same for all.
+    loss : {"hinge", "squared_hinge"} or Loss, default="hinge"
+        The loss of the margin of a pair.
     **terms
         As for `RankRisk`.
 
