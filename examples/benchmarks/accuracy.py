@@ -247,7 +247,7 @@ def run(name: str, method: str, split: int, most: int) -> dict[str, Any]:
     is_quantity = TABLES[name].is_quantity
     parts = train_test_split(X, y, test_size=1 / 3, random_state=split, stratify=None if is_quantity else y)
     train, test, own, truth = parts
-    facts: dict[str, Any] = {"table": name, "method": method, "split": split, "n": len(own), "d": X.shape[1]}
+    facts: dict[str, Any] = {"table": name, "method": method, "split": split, "n": len(y), "d": X.shape[1]}
     began = time.perf_counter(), time.process_time()
     try:
         found = METHODS[method](is_quantity, split).fit(train, own).predict(test)
@@ -266,7 +266,7 @@ def summary(rows: list[dict[str, Any]], methods: list[str]) -> list[str]:
     lines: list[str] = []
     for is_quantity, what in ((False, "Accuracy"), (True, "R2")):
         names = [t for t in TABLES if TABLES[t].is_quantity == is_quantity and all((t, m) in means for m in methods)]
-        size = {row["table"]: f"{row['n'] * 3 // 2:,} x {row['d']}" for row in rows}
+        size = {row["table"]: f"{row['n']:,} x {row['d']}" for row in rows}
         lines += [f"| {what} | rows x columns | " + " | ".join(methods) + " |", "|---" * (len(methods) + 2) + "|"]
         for table in names:
             values = [float(np.mean(means[table, m])) for m in methods]
