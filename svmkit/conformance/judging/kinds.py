@@ -48,6 +48,21 @@ def judge_nu(fit: Fit, X: Any, y: Any, nu: float, *, solver: Solver, C: float, s
     return [verdict]
 
 
+def _linear_scores(model: Any, values: Values) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return weights, biases, the scores (m, k) of all classes, and the sums of the sizes of their terms."""
+    W, b = model.coef.astype(Exact) @ np.asarray(model.vectors).astype(Exact), model.intercept.astype(Exact)
+    h = values.X @ W[:, values.columns].T + b
+    return W, b, h, np.abs(values.X) @ np.abs(W[:, values.columns]).T + np.abs(b)
+
+
+def _judge_scores(verdict: Verdict, found: np.ndarray, h: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Add the scores that are false to a verdict; return how far each may be off."""
+    reach = DECISION * np.maximum(1, np.abs(h)) + ROUNDING * size
+    if (off := np.abs(found - h) > reach).any():
+        verdict.false.append(f"{off.sum()} decisions of {off.size}")
+    return reach
+
+
 def judge_all_classes(
     fit: Fit, X: Any, y: Any, *, C: float, class_weight: Any = None, sample_weight: Any = None, tol: float | None = None
 ) -> list[Verdict]:
@@ -61,9 +76,7 @@ def judge_all_classes(
     y, model, solution = np.asarray(y), fit.model, fit.solutions[0]
     classes, codes = np.unique(y, return_inverse=True)
     cost, values = costs(y, C, class_weight, sample_weight), Values("linear", {}, X)
-    W, b = model.coef.astype(Exact) @ np.asarray(model.vectors).astype(Exact), model.intercept.astype(Exact)
-    h = values.X @ W[:, values.columns].T + b
-    size = np.abs(values.X) @ np.abs(W[:, values.columns]).T + np.abs(b)
+    W, b, h, size = _linear_scores(model, values)
     rows = np.flatnonzero(cost > 0)
     every, own, C_i = np.arange(len(rows)), codes[rows], cost[rows]
     rival = h[rows]
@@ -88,9 +101,7 @@ def judge_all_classes(
     verdict = Verdict.measure(P, max(prove(off) for off in (suggested, *points)))
     free = ROUNDING * float(size[rows].max(axis=1) @ C_i / max(P, Exact(1e-300)))
     compare_numbers(verdict, solution.certificate, solution.status, tol, free)
-    reach = DECISION * np.maximum(1, np.abs(h)) + ROUNDING * size
-    if (off := np.abs(model.decision_function(X) - h) > reach).any():
-        verdict.false.append(f"{off.sum()} decisions of {off.size}")
+    reach = _judge_scores(verdict, model.decision_function(X), h, size)
     clear = np.diff(np.sort(h, axis=1)[:, -2:], axis=1)[:, 0] > 2 * reach.max(axis=1)
     if (wrong := (model.predict(X) != classes[h.argmax(axis=1)]) & clear).any():
         verdict.false.append(f"{wrong.sum()} labels of {len(y)}")
@@ -123,9 +134,7 @@ def judge_multinomial(
     y, model, solution = np.asarray(y), fit.model, fit.solutions[0]
     classes, codes = np.unique(y, return_inverse=True)
     cost, values = costs(y, C, class_weight, sample_weight), Values("linear", {}, X)
-    W, b = model.coef.astype(Exact) @ np.asarray(model.vectors).astype(Exact), model.intercept.astype(Exact)
-    h = values.X @ W[:, values.columns].T + b
-    size = np.abs(values.X) @ np.abs(W[:, values.columns]).T + np.abs(b)
+    W, b, h, size = _linear_scores(model, values)
     rows = np.flatnonzero(cost > 0)
     own, C_i, at = np.eye(len(classes), dtype=Exact)[codes[rows]], cost[rows], values.X[rows]
     level = h - h.max(axis=1, keepdims=True)
@@ -152,9 +161,7 @@ def judge_multinomial(
         verdict = Verdict.measure(P, max(prove(p) for p in (shares[rows], own, *points)))
     free = ROUNDING * float(size[rows].max(axis=1) @ C_i / max(P, Exact(1e-300)))
     compare_numbers(verdict, solution.certificate, solution.status, tol, free)
-    reach = DECISION * np.maximum(1, np.abs(h)) + ROUNDING * size
-    if (off := np.abs(model.decision_function(X) - h) > reach).any():
-        verdict.false.append(f"{off.sum()} decisions of {off.size}")
+    reach = _judge_scores(verdict, model.decision_function(X), h, size)
     if (off := np.abs(model.predict_proba(X) - shares) > 2 * reach.max(axis=1)[:, None]).any():
         verdict.false.append(f"{off.sum()} probabilities of {off.size}")
     verdict.false.extend(false_probabilities(fit, X))

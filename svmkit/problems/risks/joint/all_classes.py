@@ -66,6 +66,10 @@ class AllClasses(Problem):
         self.n_classes, self.design = len(counts), Design(gram, column)
         self._X = gram.engine.X
 
+    @classmethod
+    def from_loss(cls, gram, target, C, loss, **terms) -> AllClasses:
+        return cls(gram, target, C, **terms)
+
     @property
     def shape(self) -> tuple[int, int]:
         """Shape of a point."""

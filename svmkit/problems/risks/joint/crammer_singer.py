@@ -68,10 +68,6 @@ class CrammerSinger(AllClasses):
         self.bias = float(bias)
 
     @classmethod
-    def from_loss(cls, gram, target, C, loss, **terms) -> CrammerSinger:
-        return cls(gram, target, C, **terms)
-
-    @classmethod
     def formulation(cls, *, bias: float = 1.0, **terms) -> str:
         word = {0.0: "no bias", 1.0: "regularised bias"}.get(float(bias), f"regularised bias of {bias:g}")
         return f"crammer singer, {word}"

@@ -64,10 +64,6 @@ class Multinomial(AllClasses):
         self.class_costs = np.bincount(self.codes, self.C)
 
     @classmethod
-    def from_loss(cls, gram, target, C, loss, **terms) -> Multinomial:
-        return cls(gram, target, C, **terms)
-
-    @classmethod
     def formulation(cls, *, bias: float | str = FREE, **terms) -> str:
         if bias == FREE:
             return "multinomial logistic, free bias"
