@@ -99,6 +99,31 @@ class Kernel:
         return Scalars(self.form.number if self.form else NO_FORM, float(gamma), float(coef0), int(degree))
 
 
+def require_semidefinite(kernel: Kernel, what: str) -> None:
+    """Raise InputError unless every matrix of a kernel is known to be positive semidefinite.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    what : str
+        What needs it, as the message names it.
+
+    Examples
+    --------
+    >>> from svmkit.kernels import Sigmoid
+    >>> require_semidefinite(Sigmoid(), "ranking")
+    Traceback (most recent call last):
+    ...
+    svmkit.errors.InputError: ranking needs a kernel that is known to be positive semidefinite, not sigmoid: give ...
+    """
+    if kernel.semidefinite is not True:
+        raise InputError(
+            f"{what} needs a kernel that is known to be positive semidefinite, not {kernel.name}: give linear, rbf, "
+            "laplacian, or poly with coef0 >= 0"
+        )
+
+
 def _require_finite(coef0: Any) -> None:
     if not isinstance(coef0, int | float | np.number) or not math.isfinite(coef0):
         raise InputError(f"coef0 must be a finite number, not {coef0!r}")

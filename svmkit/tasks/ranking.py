@@ -10,7 +10,7 @@ import numpy as np
 
 from svmkit.data.prepare.ranks import encode_ranks, has_pairs, is_encoded
 from svmkit.errors import SvmkitWarning
-from svmkit.problems.risks.kernel_rank import require_semidefinite
+from svmkit.kernels.functions import require_semidefinite
 from svmkit.scoring.evaluations.base import Evaluation
 from svmkit.scoring.evaluations.orders import OrderEvaluation
 from svmkit.tasks.base import Answers, Task
@@ -77,7 +77,7 @@ class Ranking(Task):
 
     def problem_type(self, method, kernel):
         problem = method.solver.problem_of(kernel, self.name)
-        require_semidefinite(kernel)
+        require_semidefinite(kernel, "ranking")
         return problem
 
     def pose(self, solver, gram, target, C, settings):

@@ -7,8 +7,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import scipy.linalg
 
-from svmkit.errors import InputError
-from svmkit.kernels.functions import Linear
+from svmkit.kernels.functions import Linear, require_semidefinite
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.problems.base import DecisionFunction
@@ -116,7 +115,7 @@ class KernelRankRisk(RankRisk):
     is_linear: ClassVar[bool] = False
 
     def _make_design(self, gram: Gram) -> Design:
-        require_semidefinite(gram.kernel)
+        require_semidefinite(gram.kernel, "ranking")
         self.factor = factorise(gram, max(1, min(gram.m, gram.budget // (8 * SHARE * gram.m))))
         return Design(Gram(Linear(), self.factor.L), 0.0)
 
@@ -149,18 +148,3 @@ class KernelRankRisk(RankRisk):
 
     def start_weights(self, w: np.ndarray, intercept: float) -> np.ndarray | None:
         return None
-
-
-def require_semidefinite(kernel) -> None:
-    """Raise InputError unless every matrix of a kernel is known to be positive semidefinite.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel.
-    """
-    if kernel.semidefinite is not True:
-        raise InputError(
-            f"ranking needs a kernel that is known to be positive semidefinite, not {kernel.name}: give linear, rbf, "
-            "laplacian, or poly with coef0 >= 0"
-        )
