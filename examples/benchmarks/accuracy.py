@@ -7,7 +7,7 @@
 Of each table at most --rows rows are drawn; a third of them is held out, stratified by class, for each of --splits
 seeds. Texts are categories: one column each for support vector machines and xRFM, as they are for trees. Holes are the
 median, or a category of their own, for those who do not take them. A peer that is not installed is left out. `tuned`
-is the best of 20 random draws by three folds, of which the first is the default.
+peers are the best of 20 random draws by three folds.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from sklearn import datasets
+from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.impute import SimpleImputer
@@ -134,24 +135,30 @@ def encoded(estimator: Any) -> Any:
     return make_pipeline(split, StandardScaler(), estimator)
 
 
-def tuned(estimator: Any, space: dict[str, list], seed: int) -> Any:
-    """Return the search over 20 random draws."""
-    return RandomizedSearchCV(estimator, space, n_iter=DRAWS, cv=FOLDS, random_state=seed)
-
-
-BOOSTED = {
-    "learning_rate": [0.02, 0.05, 0.1, 0.2],
-    "max_iter": [50, 100, 200, 400],
-    "max_leaf_nodes": [7, 15, 31, 63],
-    "min_samples_leaf": [5, 10, 20, 40],
-    "l2_regularization": [0.0, 0.1, 1.0, 10.0],
-}
-LIGHT = {
-    "learning_rate": [0.02, 0.05, 0.1, 0.2],
-    "n_estimators": [50, 100, 200, 400],
-    "num_leaves": [7, 15, 31, 63],
-    "min_child_samples": [5, 10, 20, 40],
-    "reg_lambda": [0.0, 0.1, 1.0, 10.0],
+RATES, ROUNDS, LEAVES = [0.02, 0.05, 0.1, 0.2], [50, 100, 200, 400], [7, 15, 31, 63]
+LEAST, RIDGES = [5, 10, 20, 40], [0.0, 0.1, 1.0, 10.0]
+SPACES: dict[str, dict[str, list]] = {
+    "HistGB": {
+        "learning_rate": RATES,
+        "max_iter": ROUNDS,
+        "max_leaf_nodes": LEAVES,
+        "min_samples_leaf": LEAST,
+        "l2_regularization": RIDGES,
+    },
+    "LightGBM": {
+        "learning_rate": RATES,
+        "n_estimators": ROUNDS,
+        "num_leaves": LEAVES,
+        "min_child_samples": LEAST,
+        "reg_lambda": RIDGES,
+    },
+    "CatBoost": {"learning_rate": RATES, "iterations": ROUNDS, "depth": [4, 6, 8], "l2_leaf_reg": [1.0, 3.0, 10.0]},
+    "xRFM": {
+        "bandwidth": [1.0, 2.0, 5.0, 10.0, 20.0],
+        "exponent": [0.7, 1.0, 1.4],
+        "reg": [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0],
+        "diag": [False, True],
+    },
 }
 
 
@@ -162,76 +169,110 @@ def machine(is_quantity: bool, seed: int, relevance: str | None = None, search: 
     return encoded((SVMRegressor if is_quantity else SVMClassifier)(**chosen, relevance=relevance, random_state=seed))
 
 
-def boosted(is_quantity: bool, seed: int, search: bool = False) -> Any:
+def boosted(is_quantity: bool, seed: int) -> Any:
     """Return scikit-learn's boosted trees."""
-    kind = HistGradientBoostingRegressor if is_quantity else HistGradientBoostingClassifier
-    made = kind(random_state=seed)
-    return tuned(made, BOOSTED, seed) if search else made
+    return (HistGradientBoostingRegressor if is_quantity else HistGradientBoostingClassifier)(random_state=seed)
 
 
-def light(is_quantity: bool, seed: int, search: bool = False) -> Any:
+def light(is_quantity: bool, seed: int) -> Any:
     """Return LightGBM's boosted trees."""
     import lightgbm
 
     kind = lightgbm.LGBMRegressor if is_quantity else lightgbm.LGBMClassifier
-    made = kind(random_state=seed, verbose=-1, n_jobs=2)
-    return tuned(made, LIGHT, seed) if search else made
+    return kind(random_state=seed, verbose=-1, n_jobs=1)
 
 
-class Cat:
+class Cat(BaseEstimator):
     """CatBoost, which has to be told the categories of its columns."""
 
-    def __init__(self, is_quantity: bool, seed: int) -> None:
-        import catboost
-
-        kind = catboost.CatBoostRegressor if is_quantity else catboost.CatBoostClassifier
-        self.make = partial(kind, random_seed=seed, verbose=False, thread_count=2, allow_writing_files=False)
+    def __init__(self, is_quantity=False, seed=0, learning_rate=None, iterations=None, depth=None, l2_leaf_reg=None):
+        self.is_quantity, self.seed, self.learning_rate, self.iterations = is_quantity, seed, learning_rate, iterations
+        self.depth, self.l2_leaf_reg = depth, l2_leaf_reg
 
     def fit(self, X: pd.DataFrame, y: np.ndarray) -> Cat:
-        self.model = self.make(cat_features=list(X.select_dtypes("category").columns)).fit(X, y)
+        import catboost
+
+        kind = catboost.CatBoostRegressor if self.is_quantity else catboost.CatBoostClassifier
+        chosen = {name: value for name in SPACES["CatBoost"] if (value := getattr(self, name)) is not None}
+        made = kind(random_seed=self.seed, verbose=False, thread_count=1, allow_writing_files=False, **chosen)
+        self.model_ = made.fit(X, y, cat_features=list(X.select_dtypes("category").columns))
         return self
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
-        return np.ravel(self.model.predict(X))
+        return np.ravel(self.model_.predict(X))
+
+    def score(self, X: pd.DataFrame, y: np.ndarray) -> float:
+        return score(y, self.predict(X), self.is_quantity)
 
 
-class Recursive:
+class Recursive(BaseEstimator):
     """xRFM, which takes numbers, and a part of the rows to choose its rounds by."""
 
-    def __init__(self, is_quantity: bool, seed: int) -> None:
-        self.is_quantity, self.seed, self.encode = is_quantity, seed, encoded(None)[:-1]
+    def __init__(self, is_quantity=False, seed=0, bandwidth=10.0, exponent=1.0, reg=1e-3, diag=False):
+        self.is_quantity, self.seed, self.bandwidth, self.exponent = is_quantity, seed, bandwidth, exponent
+        self.reg, self.diag = reg, diag
+
+    def _parameters(self) -> dict[str, dict[str, Any]]:
+        """Return xRFM's own defaults, but for what is searched."""
+        model = {"kernel": "l2_high_dim", "bandwidth_mode": "constant"}
+        fit = {"get_agop_best_model": True, "return_best_params": True, "iters": 5, "early_stop_rfm": False}
+        return {
+            "model": model | {"bandwidth": self.bandwidth, "exponent": self.exponent, "diag": self.diag},
+            "fit": fit | {"reg": self.reg},
+        }
 
     def fit(self, X: pd.DataFrame, y: np.ndarray) -> Recursive:
         import torch
         from xrfm import xRFM
 
         torch.manual_seed(self.seed)
-        Z = self.encode.fit_transform(X).astype(np.float32)
-        self.classes, codes = (None, y) if self.is_quantity else np.unique(y, return_inverse=True)
+        self.encode_ = encoded(None)[:-1]
+        Z = self.encode_.fit_transform(X).astype(np.float32)
+        self.labels_, codes = (None, y) if self.is_quantity else np.unique(y, return_inverse=True)
         target = codes.astype(np.float32)[:, None] if self.is_quantity else codes.astype(np.int64)
         kept, held = train_test_split(np.arange(len(y)), test_size=0.2, random_state=self.seed)
         metric = "mse" if self.is_quantity else "accuracy"
-        self.model = xRFM(device="cpu", tuning_metric=metric)
-        self.model.fit(Z[kept], target[kept], Z[held], target[held])
+        self.model_ = xRFM(rfm_params=self._parameters(), device="cpu", tuning_metric=metric, verbose=False)
+        self.model_.fit(Z[kept], target[kept], Z[held], target[held])
         return self
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
-        found = np.ravel(self.model.predict(self.encode.transform(X).astype(np.float32)))
-        return found if self.classes is None else self.classes[found.astype(int)]
+        found = np.ravel(self.model_.predict(self.encode_.transform(X).astype(np.float32)))
+        return found if self.labels_ is None else self.labels_[found.astype(int)]
+
+    def score(self, X: pd.DataFrame, y: np.ndarray) -> float:
+        return score(y, self.predict(X), self.is_quantity)
+
+
+PEERS: dict[str, Callable[[bool, int], Any]] = {
+    "HistGB": boosted,
+    "LightGBM": light,
+    "CatBoost": Cat,
+    "xRFM": Recursive,
+}
+
+
+def searched(name: str, is_quantity: bool, seed: int) -> Any:
+    """Return the search over 20 random draws of a peer."""
+    return RandomizedSearchCV(
+        PEERS[name](is_quantity, seed), SPACES[name], n_iter=DRAWS, cv=FOLDS, random_state=seed, error_score=-np.inf
+    )
 
 
 METHODS: dict[str, Callable[[bool, int], Any]] = {
     "SVM": machine,
     "SVM tuned": partial(machine, search=True),
     "SVM relevance": partial(machine, search=True, relevance="learned"),
-    "HistGB": boosted,
-    "LightGBM": light,
-    "CatBoost": Cat,
-    "xRFM": Recursive,
-    "HistGB tuned": partial(boosted, search=True),
-    "LightGBM tuned": partial(light, search=True),
+    **PEERS,
+    **{f"{name} tuned": partial(searched, name) for name in PEERS},
 }
-NEEDS = {"LightGBM": "lightgbm", "LightGBM tuned": "lightgbm", "CatBoost": "catboost", "xRFM": "xrfm"}
+PACKAGES = {"LightGBM": "lightgbm", "CatBoost": "catboost", "xRFM": "xrfm"}
+
+
+def is_installed(method: str) -> bool:
+    """Return whether a method's package is there."""
+    package = PACKAGES.get(method.removesuffix(" tuned"))
+    return package is None or find_spec(package) is not None
 
 
 def score(y: np.ndarray, found: np.ndarray, is_quantity: bool) -> float:
@@ -305,7 +346,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     path = Path(args.out)
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    methods = [m for m in args.methods.split(",") if m not in NEEDS or find_spec(NEEDS[m])]
+    methods = [m for m in args.methods.split(",") if is_installed(m)]
     if args.tables:
         print("\n".join(summary(rows, methods)))
         return
