@@ -73,6 +73,7 @@ class ClassDescent(Solver):
 
     name = "dcd"
     problem: ClassVar[type[Problem]] = CrammerSinger
+    joint = ("crammer_singer",)
     terms = ("bias",)
     losses = ("hinge",)
     requires = (Requires.LINEAR_KERNEL,)
@@ -84,8 +85,8 @@ class ClassDescent(Solver):
     bias: float = 1.0  # value of the column added for the bias, which is regularised; 0 for no bias
     shrinking: bool = True  # whether samples and classes are left out while their weights stay at a bound
 
-    def crammer_singer(self) -> Solver:
-        return self
+    def joint_solver(self, scheme: str) -> Solver | None:
+        return self if scheme in self.joint else None
 
     def patience(self, m: int) -> int:
         return 20_000

@@ -100,6 +100,7 @@ class DCD(Solver):
     name = "dcd"
     problem: ClassVar[type[Problem]] = LinearDual
     regression: ClassVar[type[Problem] | None] = LinearTubeDual
+    joint = ("crammer_singer",)
     terms = ("loss", "bias")
     losses = ("hinge", "squared_hinge", *PIECEWISE, Family.LOGISTIC)
     requires = (Requires.LINEAR_KERNEL,)
@@ -120,7 +121,9 @@ class DCD(Solver):
     def patience(self, m: int) -> int:
         return 20_000
 
-    def crammer_singer(self) -> Solver:
+    def joint_solver(self, scheme: str) -> Solver | None:
+        if scheme not in self.joint:
+            return None
         from svmkit_coordinate.crammer_singer import ClassDescent
 
         if self.loss != "hinge" or self.workers not in (1, AUTO):

@@ -233,6 +233,7 @@ class MultinomialNewton(Solver):
 
     name = "newton"
     problem: ClassVar[type[Problem]] = Multinomial
+    joint = ("multinomial",)
     terms = ("bias",)
     losses = ("logistic",)
     requires = (Requires.LINEAR_KERNEL,)
@@ -242,8 +243,8 @@ class MultinomialNewton(Solver):
 
     bias: float | str = field(default=FREE, metadata=NUMBER_OR_FREE)
 
-    def multinomial(self) -> Solver:
-        return self
+    def joint_solver(self, scheme: str) -> Solver | None:
+        return self if scheme in self.joint else None
 
     def patience(self, m: int) -> int:
         return 1000

@@ -218,6 +218,7 @@ class Newton(Solver):
     """
 
     name = "newton"
+    joint = ("multinomial",)
     problem: ClassVar[type[Problem]] = LinearDual
     regression: ClassVar[type[Problem] | None] = LinearTubeDual
     terms = ("loss", "bias")
@@ -244,7 +245,9 @@ class Newton(Solver):
 
         return SolvesMany(is_narrow, measure, STEPS, solve)
 
-    def multinomial(self) -> Solver:
+    def joint_solver(self, scheme: str) -> Solver | None:
+        if scheme not in self.joint:
+            return None
         from svmkit_newton.multinomial import MultinomialNewton  # here: most fits have two classes at a time
 
         if (self.loss.name if isinstance(self.loss, Loss) else self.loss) != "logistic":

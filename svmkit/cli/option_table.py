@@ -16,6 +16,7 @@ import typer
 
 from svmkit.cli.common import JSON, PLUGIN, STRICT, THREADS, TRACKING_URI, warnings_as_notes
 from svmkit.cli.options import READERS, SHOWN_AS, Folds, Options, Seconds, Share, Size, merge_file
+from svmkit.problems.schemes import SCHEMES
 
 TOL = 1e-3  # --tol unless it is given
 EPSILON = 0.1  # --epsilon unless it is given; as in LIBSVM and scikit-learn
@@ -274,9 +275,8 @@ _MODEL = _panel(
     _row("train", "nu", float, None, "nu-SVC and nu-SVR (smo, fcsmo, auto): the fraction of rows with a loss at most, "
          "of support vectors at least."),
     _row("train tune compare curve", "class_weight", str, None, "balanced, or LABEL=WEIGHT,..."),
-    _row("train tune", "multiclass", str, None, "Of more than two classes: ovo (default), a problem for each class "
-         "pair; ovr, one for each class against the rest; crammer_singer or multinomial (logistic), one for "
-         "all (linear kernel)."),
+    _row("train tune", "multiclass", str, None, "Of more than two classes: "
+         f"{'; '.join(scheme.choice for scheme in SCHEMES.values())}."),
     _row("train tune compare", "calibrate", str, None, "Probabilities: sigmoid, or isotonic for many rows; fitted to "
          "decisions of five folds, and kept in the model."),
     _row("train", "thresholds", bool, False, "Keep what thresholds would cost out of five folds of two classes, for "
@@ -289,8 +289,8 @@ _MODEL = _panel(
     _row("train tune", "relevance", str, None, "learned: weights of the columns from the gradients of the model, where "
          "three folds find them better; tune learns them for its best candidate. Without --scale: standard, "
          "of sparse data maxabs."),
-    _row("compare", "multiclass", list[str], None, "ovo (default), ovr, crammer_singer or multinomial; several "
-         "make several problems."),
+    _row("compare", "multiclass", list[str], None, f"{', '.join(SCHEMES)}; several make several problems. Default: "
+         "ovo."),
     _row("train tune", "impute", str, None, IMPUTE),
     _row("train", "scale", str, "none", f"{SCALE}."),
     _row("tune", "scale", str, "none", f"{SCALE}, fitted in each fold."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from svmkit.cli.option_table import Options, argument, takes
+from svmkit.problems.schemes import SCHEMES
 
 if TYPE_CHECKING:
     from svmkit.model.model import SVMModel
@@ -13,12 +14,6 @@ NAMES = 12  # most names of columns, or labels of classes, in a line
 _WORDS = {"n_samples": "rows", "n_test": "test rows", "test_data": "test set", "svmkit_version": "svmkit"}
 
 _TASKS = {"regress": "regression", "outliers": "outliers", "rank": "ranking"}
-_DECISIONS = {
-    "ovo": "one for each class pair",
-    "ovr": "one for each class against the rest",
-    "crammer_singer": "one for each class, trained together (Crammer and Singer)",
-    "multinomial": "one for each class, trained together (multinomial logistic regression)",
-}
 
 
 @takes("show", argument("model", str, "Model file, or models:/name@alias."))
@@ -38,7 +33,7 @@ def show(options: Options) -> None:
             ("model", model),
             ("kernel", kernel["name"] + (f" ({_pairs(kernel['params'])})" if kernel["params"] else "")),
             ("task", _TASKS.get(about["task"])),
-            ("decisions", _DECISIONS[about["multiclass"]] if len(counts) > 2 else None),
+            ("decisions", SCHEMES[about["multiclass"]].decisions if len(counts) > 2 else None),
             ("classes", f"{len(counts):,} with their vectors: {_first(counts)}" if counts else None),
             ("vectors", f"{vectors['n']:,}, {vectors['storage']}, {vectors['dtype']}"),
             ("features", f"{about['n_features']:,}"),

@@ -16,8 +16,8 @@ from svmkit.estimators.estimator import SVMEstimator, describe, require_stream
 from svmkit.estimators.sklearn_bases import ClassifierMixin
 from svmkit.losses.by_name import is_likelihood
 from svmkit.model.model import SVMModel
+from svmkit.problems.schemes import SCHEMES
 from svmkit.tasks import Classification, MultiLabel
-from svmkit.tasks.classification import LOSSES_OF_ALL
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method
 from svmkit.training.stream.online import Online
@@ -27,8 +27,8 @@ from svmkit.training.weights import sample_weights, weights_of_classes
 def _require_calibration(estimator: Any, name: str) -> None:
     """Raise an AttributeError that says how to get probabilities unless the estimator has them."""
     options = estimator.solver_options if isinstance(estimator.solver_options, Mapping) else {}
-    of_all = LOSSES_OF_ALL.get(str(getattr(estimator, "multiclass", None)))
-    losses = estimator.loss, options.get("loss"), getattr(estimator.solver, "loss", None), of_all
+    scheme = SCHEMES.get(str(getattr(estimator, "multiclass", None)), SCHEMES["ovo"])
+    losses = estimator.loss, options.get("loss"), getattr(estimator.solver, "loss", None), scheme.loss
     if estimator.calibration is None and not any(is_likelihood(given) for given in losses):
         raise Lacking(
             f"no {name} without a calibration: {type(estimator).__name__}(calibration='sigmoid') has one, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -313,7 +313,15 @@ def _dual_value(
     return scale * gain - 0.5 * scale * scale * curvature, error
 
 
-def certify_all_classes(machine: Machine, samples: Samples, h: np.ndarray, bias: float) -> Certificate:
+def _class_functions(machine: Machine) -> tuple[np.ndarray, np.ndarray]:
+    """Return weights (k, d) and intercepts (k,) of all classes; of two, the shortest with the decision's difference."""
+    w, b = machine.weights, machine.intercept
+    if isinstance(machine, OneFunction):
+        return np.concatenate([-0.5 * w, 0.5 * w]), np.concatenate([-0.5 * b, 0.5 * b])
+    return w, b
+
+
+def certify_crammer_singer(machine: Machine, samples: Samples, bias: float | None) -> Certificate:
     """Return the certificate of Crammer and Singer's machine, whose D the slacks suggest. P = 1/2 sum_c |w_c|^2 + sum_i
     C_i max(0, 1 + max_c h_c - h_y), c other than the class y of the row.
 
@@ -321,13 +329,10 @@ def certify_all_classes(machine: Machine, samples: Samples, h: np.ndarray, bias:
     ----------
     machine : Machine, of one function for each class, or of two classes their difference
     samples : Samples
-    h : ndarray of shape (n_samples, n_decisions), the decisions on the rows
-    bias : float, the value of the column of the bias; 0.0 for none
+    bias : float or None, the value of the column of the bias; 0.0 or None for none
     """
-    (X, codes, _, C, _), W, b = samples, machine.weights, machine.intercept
-    if isinstance(machine, OneFunction):  # w_1 = -w_0, the shortest two with this difference
-        W, b, h = (np.concatenate([-0.5 * part, 0.5 * part], axis=axis) for part, axis in ((W, 0), (b, 0), (h, 1)))
-    every = np.arange(len(codes))
+    (X, codes, _, C, _), (W, b), bias = samples, _class_functions(machine), bias or 0.0
+    h, every = np.asarray(X @ W.T) + b, np.arange(len(codes))
     others = h.copy()
     others[every, codes] = -np.inf
     rival = others.argmax(axis=1)
@@ -354,19 +359,24 @@ def certify_multinomial(machine: Machine, samples: Samples, bias: float | None) 
     Parameters
     ----------
     machine, samples : Machine, Samples
-        As for `certify_all_classes`.
+        As for `certify_crammer_singer`.
     bias : float or None
         The value of the column of the bias; 0.0 for none, None for free biases.
     """
-    W, b = machine.weights, machine.intercept
-    if isinstance(machine, OneFunction):  # w_1 = -w_0, the shortest two with this difference
-        W, b = np.concatenate([-0.5 * W, 0.5 * W]), np.concatenate([-0.5 * b, 0.5 * b])
+    W, b = _class_functions(machine)
     if bias == 0.0 and b.any():
         raise InputError("the model has intercepts, and its problem no bias: give bias='free', or the column's value")
     gram = Gram(Linear(), samples.X)
     problem = Multinomial(gram, samples.codes, samples.C, bias=FREE if bias is None else bias)
     W = np.column_stack([W, b / bias]) if bias else W
     return problem.certify_weights(W, b if bias is None else np.zeros_like(b))
+
+
+JOINT: dict[str, Callable[[Machine, Samples, float | None], Certificate]] = {
+    "crammer_singer": certify_crammer_singer,
+    "multinomial": certify_multinomial,
+}
+"""The certificate of a machine of each scheme of one problem of all classes."""
 
 
 def certify_ranking(kernel: Kernel, machine: Machine, samples: Samples, loss: Loss) -> Certificate:

@@ -34,10 +34,10 @@ from svmkit.model.machines import (
     rounded,
 )
 from svmkit.problems.certificate import Certificate
+from svmkit.problems.schemes import SCHEMES
 from svmkit.runtime import mapping, threads
 from svmkit.scoring import operating
 from svmkit.tasks import task_named
-from svmkit.tasks.classification import LOSSES_OF_ALL
 
 if TYPE_CHECKING:
     from svmkit.explain import Explanation
@@ -192,14 +192,14 @@ class SVMModel:
     @property
     def is_joint(self) -> bool:
         """Whether all classes were trained as one problem, that of Crammer and Singer or the multinomial one."""
-        return self.multiclass in LOSSES_OF_ALL
+        return SCHEMES[self.multiclass].is_joint
 
     @cached_property
     def machine(self) -> Machine:
         """How the arrays make decision functions, and what decisions say of the classes."""
         kind: type[Machine] = Outputs if self.outputs else OneFunction if self.has_one_function else ClassPairs
         kind = ClassFunctions if self.has_class_scores else kind
-        if self.has_class_scores and self.multiclass == "multinomial" and has_own_odds(self.calibration):
+        if self.has_class_scores and SCHEMES[self.multiclass].by_probability and has_own_odds(self.calibration):
             kind = LogProbabilities
         return kind(self.vectors, self.n_support, self.coef, self.intercept)
 
@@ -595,12 +595,9 @@ class SVMModel:
             dual = np.asarray(dual, dtype=np.float64).reshape(len(weight), -1)[used]
         samples = certify.Samples(X, codes, targets, float(cost) * weight[used], dual)
         if self.is_joint:
-            decision = self.decision_function(given).reshape(len(codes), -1)
             known = self.about.get("minimised", {}).get("bias", 1.0) if bias is None else bias
             column = None if known in (None, "free") else float(known)
-            if self.multiclass == "multinomial":
-                return [certify.certify_multinomial(self.machine, samples, column)]
-            return [certify.certify_all_classes(self.machine, samples, decision, column or 0.0)]
+            return [certify.JOINT[self.multiclass](self.machine, samples, column)]
         objective = read_objective(self.about, self.kernel, task_named(self.task).loss_task, loss, bias)
         if task_named(self.task).has_groups:
             return [certify.certify_ranking(self.kernel, self.machine, samples, objective.loss)]

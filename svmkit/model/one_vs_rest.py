@@ -13,9 +13,6 @@ import numpy as np
 
 from svmkit.model.one_vs_one import union_support
 
-MODES = "ovo", "ovr", "crammer_singer", "multinomial"
-"""How a classifier of more than two classes is made of decision functions."""
-
 
 def merge_rest(
     rows: Sequence[np.ndarray], values: Sequence[np.ndarray], codes: np.ndarray, n_classes: int

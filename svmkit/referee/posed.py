@@ -267,14 +267,11 @@ class PosedAllClasses(Posed):
 
     def certificate(self) -> Certificate:
         samples = certify.Samples(self.X, self.codes, np.empty(0), self.C)
-        if self.scheme == "multinomial":
-            return certify.certify_multinomial(self.machine, samples, self.bias)
-        h = np.asarray(self.X @ self.machine.weights.T) + self.machine.intercept
-        return certify.certify_all_classes(self.machine, samples, h, self.bias or 0.0)
+        return certify.JOINT[self.scheme](self.machine, samples, self.bias)
 
     def pose(self) -> tuple[Problem, Solver]:
         options = {"bias": FREE if self.bias is None else self.bias}
-        solver = getattr(plugins.build("solver", defaults.CHOOSER, options), self.scheme)()
+        solver = plugins.build("solver", defaults.CHOOSER, options).joint_solver(self.scheme)
         assert solver is not None
         return solver.pose(Gram(self.kernel, self.X), self.codes.astype(np.float64), self.C), solver
 

@@ -15,6 +15,7 @@ from svmkit.model.model import SVMModel
 from svmkit.model.objective import Objective
 from svmkit.problems.base import FREE
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
+from svmkit.problems.schemes import SCHEMES
 from svmkit.referee.estimators import Rows
 from svmkit.referee.foreign import Foreign
 from svmkit.referee.posed import Posed, PosedDecision
@@ -122,7 +123,6 @@ def describe_problem(foreign: Foreign, posed: Sequence[Posed]) -> str:
     risk = LinearTubeRisk if foreign.model.regresses else LinearRisk
     words = risk.formulation(loss=loss, bias=FREE if bias is None else bias, **penalty.params)
     if foreign.model.is_joint:
-        of_all = {"crammer_singer": "Crammer and Singer's", "multinomial": "multinomial"}[foreign.model.multiclass]
-        words = f"{of_all} {words}"
+        words = f"{SCHEMES[foreign.model.multiclass].problem} {words}"
     weighed = "" if foreign.class_weight is None else " times class weights"
     return f"{settled}{words}, C={C:g}{weighed}, {of_kernel}"

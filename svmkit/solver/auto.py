@@ -26,6 +26,7 @@ from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.risks.kernel_rank import KernelRankRisk
 from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.problems.risks.rank_risk import RankRisk
+from svmkit.problems.schemes import SCHEMES
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Draws, Sampler
@@ -91,6 +92,7 @@ class Auto(Solver):
     name = "auto"
     problem = BoxQP
     further = (SimplexQP, OneClassQP, NuQP, RankRisk, KernelRankRisk)
+    joint = tuple(defaults.ALL_CLASSES)
     terms = ("loss", "bias")
     losses = ("hinge", "squared_hinge", *PIECEWISE, Family.LOGISTIC)
     shares_folds = True
@@ -129,15 +131,15 @@ class Auto(Solver):
 
     def solver_for(self, task: Task) -> Solver:
         if issubclass(task.problem, SimplexQP):
-            return _made(fastest(task)[0])
+            return _build(fastest(task)[0])
         loss = self._loss_of(task)
         if issubclass(task.problem, RankRisk):
-            return _made(fastest(task)[0], loss)
+            return _build(fastest(task)[0], loss)
         if task.problem.is_linear:
-            return _made(self._fastest(task)[0], loss, self.bias)
+            return _build(self._fastest(task)[0], loss, self.bias)
         if self.bias != FREE:
             raise InputError(f"bias={self.bias} is an option of the linear kernel; with others the bias is free")
-        return _made(self._fastest(task)[0], loss)
+        return _build(self._fastest(task)[0], loss)
 
     def reason_for(self, task: Task) -> str:
         return self._fastest(task)[1]
@@ -155,15 +157,13 @@ class Auto(Solver):
             return fastest(task)  # the loss does not matter, or no more is known of a task that is only to be posed
         return fastest(task, _loss(self._loss_of(task), task.problem.task))
 
-    def crammer_singer(self) -> Solver | None:
-        bias = 1.0 if self.bias == FREE else self.bias
-        return _made(defaults.LINEAR, "hinge" if self.loss == "auto" else self.loss, bias).crammer_singer()
-
-    def multinomial(self) -> Solver | None:
-        return _made(defaults.LINEAR_TALL, "logistic" if self.loss == "auto" else self.loss, self.bias).multinomial()
+    def joint_solver(self, scheme: str) -> Solver | None:
+        about, loss = SCHEMES[scheme], self.loss
+        bias = self.bias if about.frees_bias or self.bias != FREE else 1.0
+        return _build(defaults.ALL_CLASSES[scheme], about.loss if loss == "auto" else loss, bias).joint_solver(scheme)
 
     def within_support(self) -> Solver:
-        return _made(defaults.WITHIN_SUPPORT) if self.loss == "auto" else self
+        return _build(defaults.WITHIN_SUPPORT) if self.loss == "auto" else self
 
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> _Chosen:
         solver = self.solver_for(Task.of(problem))
@@ -215,6 +215,6 @@ def _formulation(auto: Auto, is_linear: bool, task: str) -> str:
 
 
 @cache
-def _made(name: str, loss: str | Loss | None = None, bias: float | str | None = None) -> Solver:
+def _build(name: str, loss: str | Loss | None = None, bias: float | str | None = None) -> Solver:
     given = {"loss": loss, "bias": bias}
     return plugins.build("solver", name, {key: value for key, value in given.items() if value is not None})

@@ -60,6 +60,8 @@ class Solver(ABC):
         The type of problem that the solver minimises in regression; None if it has none.
     further : tuple of type of Problem, default=()
         Other types of problem that the solver minimises as well, such as OneClassQP.
+    joint : tuple of str, default=()
+        The schemes of more than two classes whose one problem of all classes `joint_solver` has a solver of.
     terms : tuple of str, default=()
         Names of the hyperparameters that shape the problem, such as loss and bias.
     losses : tuple of str or Family, default=("squared_hinge",)
@@ -102,6 +104,7 @@ class Solver(ABC):
     problem: ClassVar[type[Problem]] = SimplexQP
     regression: ClassVar[type[Problem] | None] = None
     further: ClassVar[tuple[type[Problem], ...]] = ()
+    joint: ClassVar[tuple[str, ...]] = ()
     terms: ClassVar[tuple[str, ...]] = ()
     losses: ClassVar[tuple[str | Family, ...]] = ("squared_hinge",)
     requires: ClassVar[tuple[Requires, ...]] = ()
@@ -313,23 +316,16 @@ class Solver(ABC):
         """
         return None
 
-    def crammer_singer(self) -> Solver | None:
-        """Return the solver of Crammer and Singer's problem with these hyperparameters; None if there is none.
+    def joint_solver(self, scheme: str) -> Solver | None:
+        """Return the solver of one problem of all classes with these hyperparameters; None if there is none.
 
-        Its `problem` is `svmkit.problems.CrammerSinger`, one problem of all classes, and its name is that of this
-        solver.
+        Its `problem` is a subclass of `AllClasses`, such as `svmkit.problems.CrammerSinger`, and its name is that of
+        this solver, whose `joint` names the scheme.
 
-        Raises
-        ------
-        InputError
-            A hyperparameter does not go with that problem.
-        """
-        return None
-
-    def multinomial(self) -> Solver | None:
-        """Return the solver of multinomial logistic regression with these hyperparameters; None if there is none.
-
-        Its `problem` is `svmkit.problems.Multinomial`, one problem of all classes, and its name is that of this solver.
+        Parameters
+        ----------
+        scheme : str
+            A scheme of one problem of all classes (`svmkit.problems.schemes`).
 
         Raises
         ------

@@ -7,15 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmkit.data.prepare.labels import encode_labels
+from svmkit.problems.schemes import SCHEMES
 from svmkit.scoring.evaluations.base import Evaluation
 from svmkit.scoring.evaluations.classes import ClassEvaluation
 from svmkit.tasks.base import Answers, Task
 from svmkit.tasks.sets import ClassSets, Sets
-
-SCHEMES = "ovo", "ovr", "crammer_singer", "multinomial"
-"""The subproblems of more than two classes, by the values of the option `multiclass`."""
-LOSSES_OF_ALL = {"crammer_singer": "hinge", "multinomial": "logistic"}
-"""The schemes of one linear problem of all classes, with their losses; a solver has a method of the same name."""
 
 
 class Classification(Task):
@@ -45,7 +41,7 @@ class Classification(Task):
         return "ovo" if scheme == "ovr" and n_classes == 2 else scheme
 
     def identity(self, answers: Answers, settings: Any) -> np.ndarray:
-        scheme = SCHEMES.index(self.division(settings.multiclass, len(answers.classes)))
+        scheme = list(SCHEMES).index(self.division(settings.multiclass, len(answers.classes)))
         codes = np.append(answers.codes, -scheme) if scheme else answers.codes
         return self.with_loss(codes, settings)
 

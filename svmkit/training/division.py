@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from svmkit.losses.base import Loss
 from svmkit.model.one_vs_one import class_pairs, merge_support, pair_classes, signs, weight_coefficients
 from svmkit.model.one_vs_rest import merge_rest
 from svmkit.problems.base import ClassDecisions, DecisionFunction, Problem
+from svmkit.problems.schemes import JOINT
 from svmkit.solver.base import Solver
 from svmkit.tasks.base import Answers, Output
 from svmkit.training.settings import Method
@@ -66,13 +67,13 @@ class Division(ABC):
     `outputs` are what a model of several is to learn; one that is `non_crossing` sorts its predictions in each row.
     """
 
-    scheme: ClassVar[str] = "ovo"  # its name in a model
     many: ClassVar[str] = "class pairs"  # what several of its subproblems are, in words
 
     classes: np.ndarray
     noun: str = ""
     outputs: tuple[Output, ...] = ()
     non_crossing: bool = False
+    scheme: str = "ovo"  # its name in a model
 
     @property
     @abstractmethod
@@ -182,7 +183,6 @@ class ClassPairs(Division):
 class OneVsRest(Division):
     """A subproblem for each class, against all others."""
 
-    scheme: ClassVar[str] = "ovr"
     many: ClassVar[str] = "classes against the rest"
 
     @cached_property
@@ -200,9 +200,7 @@ class OneVsRest(Division):
 
 
 class AllClasses(Division):
-    """One problem of all classes, Crammer and Singer's."""
-
-    scheme: ClassVar[str] = "crammer_singer"
+    """One problem of all classes."""
 
     @property
     def parts(self) -> list[tuple[int, int]]:
@@ -224,12 +222,6 @@ class AllClasses(Division):
             return Joined(support, one.w, counts, np.eye(n_classes), one.intercepts)
         n_support, coef = weight_coefficients(2)
         return Joined(support, one.w[1:] - one.w[:1], n_support, coef, one.intercepts[1:] - one.intercepts[:1])
-
-
-class AllProbabilities(AllClasses):
-    """One problem of all classes, that of their probabilities."""
-
-    scheme: ClassVar[str] = "multinomial"
 
 
 class Whole(Division):
@@ -301,11 +293,9 @@ class SeveralOutputs(Division):
         return np.array([len(self.learnt)]), np.eye(len(self.learnt))
 
 
-DIVISIONS: dict[str, type[Division]] = {
-    "ovo": ClassPairs,
-    "ovr": OneVsRest,
-    "crammer_singer": AllClasses,
-    "multinomial": AllProbabilities,
+_OF_CLASSES: dict[str, type[Division]] = {"ovo": ClassPairs, "ovr": OneVsRest} | dict.fromkeys(JOINT, AllClasses)
+DIVISIONS: dict[str, Callable[..., Division]] = {
+    **{scheme: partial(kind, scheme=scheme) for scheme, kind in _OF_CLASSES.items()},
     "whole": Whole,
     "outputs": SeveralOutputs,
 }

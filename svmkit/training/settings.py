@@ -21,6 +21,7 @@ from svmkit.model.conformal import require_alpha
 from svmkit.model.objective import describe_objective
 from svmkit.problems.base import Problem
 from svmkit.problems.risks.penalty import L1_RATIO, Penalty, make_penalty
+from svmkit.problems.schemes import SCHEMES
 from svmkit.scoring.metric import Metric
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
@@ -30,7 +31,6 @@ from svmkit.solver.selection.with_nu import with_nu
 from svmkit.solver.selection.with_penalty import with_penalty
 from svmkit.solver.stopping import Criterion, Seconds, Stop, Support, is_limited
 from svmkit.tasks import Task, task_named
-from svmkit.tasks.classification import LOSSES_OF_ALL, SCHEMES
 from svmkit.training.weights import require_C
 
 CHOSEN = "cv"  # in place of C, gamma or epsilon: the value that cross-validation chooses
@@ -95,8 +95,9 @@ class Settings:
         if self.multiclass not in SCHEMES:
             raise InputError(f"multiclass={self.multiclass!r} is not known; there are: {', '.join(SCHEMES)}")
         is_open = isinstance(self.solver, str) and self.loss is None and "loss" not in (self.solver_options or {})
-        if self.multiclass == "multinomial" and is_open:  # models are to say that they have probabilities
-            object.__setattr__(self, "loss", LOSSES_OF_ALL["multinomial"])
+        scheme = SCHEMES[self.multiclass]
+        if scheme.by_probability and is_open:  # models are to say that they have probabilities
+            object.__setattr__(self, "loss", scheme.loss)
         if self.calibration is not None:
             require_kind(self.calibration)
         if self.conformal is not None:
@@ -240,6 +241,7 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
     """
     task = task_named(task)
     task.require(settings)
+    is_joint = SCHEMES[settings.multiclass].is_joint
     if settings.multiclass != "ovo" and not task.has_classes:
         raise InputError(f"multiclass={settings.multiclass} is for classes: leave it out")
     if settings.thresholds and not task.has_classes:
@@ -259,11 +261,11 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
         solver = solver.within_support()
     if settings.nu is not None and task.is_supervised:
         solver = with_nu(solver, settings.nu)
-    if settings.multiclass in LOSSES_OF_ALL:
+    if is_joint:
         solver = _joint_solver(solver, settings.multiclass)
     taker = solver if settings.kernel is None else None  # what it can take is asked below
     kernel = by_name.kernel(settings.kernel or task.kernel, dict(settings.kernel_params or {}), taker)
-    if settings.multiclass in LOSSES_OF_ALL and kernel.name != "linear":
+    if is_joint and kernel.name != "linear":
         scheme, name = settings.multiclass, kernel.name
         raise InputError(f"multiclass={scheme} needs the linear kernel, not {name}; with {name}: ovo, ovr")
     if settings.relevance and kernel.form is None:
@@ -281,9 +283,9 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
 
 def _joint_solver(solver: Solver, scheme: str) -> Solver:
     """Return the solver of the one problem of all classes, with these hyperparameters; InputError if there is none."""
-    made = getattr(solver, scheme)()
+    made = solver.joint_solver(scheme)
     if made is None:
-        able = plugins.solvers_where(lambda one: getattr(one, scheme) is not getattr(Solver, scheme))
+        able = plugins.solvers_where(lambda one: scheme in one.joint)
         raise InputError(f"solver {solver.name} has no {scheme}; those that have: {', '.join(able)}")
     return made
 
@@ -300,7 +302,7 @@ def _penalty_of(settings: Settings, task: Task) -> Penalty:
 
 def require_class_by_class(settings: Settings) -> None:
     """Raise InputError for a problem of all classes together, which no cluster solves."""
-    if settings.multiclass in LOSSES_OF_ALL:
+    if SCHEMES[settings.multiclass].is_joint:
         raise InputError(f"multiclass={settings.multiclass} is not available on a cluster; there are: ovo, ovr")
 
 

@@ -13,7 +13,7 @@ from svmkit.data.prepare.imputing import KINDS as IMPUTINGS
 from svmkit.data.prepare.scaling import KINDS as SCALINGS
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
-from svmkit.model.one_vs_rest import MODES as MULTICLASS
+from svmkit.problems.schemes import SCHEMES
 from svmkit.solver.base import Solver
 from svmkit.solver.selection import by_name
 from svmkit.tasks import Task, task_named
@@ -28,7 +28,7 @@ WORDS = {
     "scale": (NONE, *SCALINGS),
     "impute": (NONE, *IMPUTINGS),
     "class_weight": (NONE, "balanced"),
-    "multiclass": MULTICLASS,
+    "multiclass": tuple(SCHEMES),
 }
 """Settings that are words, and which words."""
 

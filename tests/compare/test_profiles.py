@@ -111,6 +111,7 @@ def slow_or_failed(cell, record):
     return record | {"gap": 1e-2, "suboptimality": None, "dual_objective": None} if cell.solver == "swap" else record
 
 
+@pytest.mark.slow
 def test_reports_and_pictures_show_the_same_profiles(tmp_path):
     results = made(sets=("one", "two", "three"), seeds=2, change=slow_or_failed)
     time, values = profiles(results)

@@ -163,6 +163,7 @@ def test_vectors_of_classes_and_of_linear_models():
 
 
 @pytest.mark.parametrize("fix", [(), ("column 1", "column 3")])
+@pytest.mark.slow
 def test_scaled_columns_stay_whole_and_within_their_ranges(fix):
     """Undone scaling leaves support vectors a little beside whole numbers; steps along the boundary lead out."""
     rng = np.random.default_rng(0)

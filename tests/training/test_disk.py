@@ -82,6 +82,7 @@ def test_newton_makes_the_steps_that_it_makes_in_memory(kind, wide, monkeypatch)
     np.testing.assert_allclose([p.objective for p in one.history], [p.objective for p in other.history], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_blocks_that_are_shuffled_together_take_as_many_passes():
     """One after another they take ten times as many."""
     X, h = rows("sparse", n=3000, d=1000)

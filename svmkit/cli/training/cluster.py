@@ -18,13 +18,13 @@ from svmkit.cluster import connect, scheme_of
 from svmkit.data import Dataset
 from svmkit.errors import Gone, InputError, SvmkitError
 from svmkit.model.model import SVMModel
+from svmkit.problems.schemes import JOINT
 from svmkit.runtime.compiling import count_compilations
 from svmkit.scoring.evaluations.base import Measurement
 from svmkit.scoring.metric import Metric
 from svmkit.scoring.quantities import QuantityMetric
 from svmkit.solver.selection import defaults
 from svmkit.tasks import task_named
-from svmkit.tasks.classification import LOSSES_OF_ALL
 from svmkit.training.settings import Method
 from svmkit.training.train import fit_prepared
 
@@ -69,7 +69,7 @@ def _method(options: TrainOptions) -> Method:
         what = "a stream is read here" if options.is_stream else f"--task {options.task} trains here"
         raise InputError(f"{what}: leave --scheduler out")
     refuse(options, NOT_OF_A_CLUSTER)
-    if options.multiclass in LOSSES_OF_ALL:
+    if options.multiclass in JOINT:
         raise InputError(f"--multiclass {options.multiclass} is not available on a cluster; there are: ovo, ovr")
     method = TrainOptions(**vars(options) | {"solver": SOLVER if options.solver == "auto" else options.solver}).method()
     if method.solver.name != SOLVER:

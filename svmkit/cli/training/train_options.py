@@ -16,7 +16,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.gram import parse_bytes
 from svmkit.losses.by_name import LIBLINEAR_NAMES, canonical_name, is_likelihood, loss_names, make_loss
 from svmkit.model.calibration import KINDS
-from svmkit.model.one_vs_rest import MODES
+from svmkit.problems.schemes import SCHEMES
 from svmkit.runtime import files, threads
 from svmkit.scoring.metric import require_metric
 from svmkit.scoring.ranks import RankMetric
@@ -74,7 +74,7 @@ class TrainOptions(Options):
             scale=("none", *scaling.KINDS),
             impute=imputing.KINDS,
             calibrate=KINDS,
-            multiclass=MODES,
+            multiclass=tuple(SCHEMES),
             relevance=RELEVANCES,
         )
         if self.register is not None:
@@ -103,7 +103,7 @@ class TrainOptions(Options):
     def _has_probabilities(self) -> bool:
         """Whether the model will have probabilities."""
         given = self.loss or key_values(self.option, "-o").get("loss")
-        return self.calibrate is not None or is_likelihood(given) or self.multiclass == "multinomial"
+        return self.calibrate is not None or is_likelihood(given) or SCHEMES[self.multiclass].by_probability
 
     @property
     def is_stream(self) -> bool:

@@ -16,10 +16,10 @@ from svmkit.kernels.functions import Kernel
 from svmkit.losses.base import Loss
 from svmkit.losses.by_name import canonical_name, loss_names, make_loss
 from svmkit.model.calibration import require_kind
+from svmkit.problems.schemes import JOINT
 from svmkit.scoring.ranks import require_any_metric
 from svmkit.solver.selection import by_name
 from svmkit.tasks import TASKS, task_named
-from svmkit.tasks.classification import LOSSES_OF_ALL
 from svmkit.training.settings import Settings, resolve
 
 OBJECTIVE = ("C", "nu", "epsilon")
@@ -88,7 +88,7 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
         return [None if value is default is None else read(f"{where}.{key}", value) for value in listed]
 
     modes = values("multiclass", "ovo", lambda _, value: str(value))
-    is_linear = bool(set(modes) & set(LOSSES_OF_ALL)) or common.get("penalty", "l2") != "l2"
+    is_linear = bool(set(modes) & JOINT) or common.get("penalty", "l2") != "l2"
     axes = {
         "kernel": values("kernel", "linear" if is_linear else default_kernel, _kernel),
         "gamma": values("gamma", None, lambda _, value: value),

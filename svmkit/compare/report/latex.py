@@ -71,7 +71,7 @@ def share_table(results: Results) -> str:
     goals = ", ".join(f"{goal:g}" for goal in sorted({goal for one in found for goal in one.goals}))
     caption = (
         f"{escape(results.spec.name)}: shares (\\%) of the problems that a solver brings to a certified gap of {goals} "
-        f"within $\\tau$ times the cost of the best solver, and at all. {_counted(found)}"
+        f"within $\\tau$ times the cost of the best solver, and at all. {_count_with_noun(found)}"
     )
     return _float(caption, f"{_label(results)}-profile", heads, [_share_block(one) for one in found])
 
@@ -83,7 +83,7 @@ def _share_block(one: Profile) -> str:
     return _lines(TITLES[one.measure], list(zip(one.solvers, cells, strict=True)))
 
 
-def _counted(found: list[Profile]) -> str:
+def _count_with_noun(found: list[Profile]) -> str:
     """Return the numbers of the problems in words."""
     counts = {len(one.problems) for one in found}
     each = ", ".join(f"{len(one.problems)} by {TITLES[one.measure]}" for one in found)

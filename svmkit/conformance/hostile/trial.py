@@ -35,6 +35,7 @@ from svmkit.model.model import SVMModel
 from svmkit.problems.base import FREE
 from svmkit.problems.nu_dual import NuQP
 from svmkit.problems.risks.penalty import L1_RATIO, make_penalty
+from svmkit.problems.schemes import JOINT
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
@@ -42,7 +43,6 @@ from svmkit.solver.selection.with_penalty import with_penalty
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 from svmkit.tasks import task_named
-from svmkit.tasks.classification import LOSSES_OF_ALL
 from svmkit.training.train import fit
 
 TOL, LIMIT, GRACE = 1e-3, 1.0, 1.0  # seconds: the limit, and how much later a solve may end
@@ -91,7 +91,7 @@ def _losses(case: Case, name: str) -> list[str]:
         return []
     meant = (
         (case.linear or not is_linear)
-        and (is_linear or options.get("multiclass") not in LOSSES_OF_ALL)
+        and (is_linear or options.get("multiclass") not in JOINT)
         and ("nu" not in options or (NuQP in solver.further and name != "auto"))  # which is one of these
         and (case.task != "regress" or solver.regression_for(kernel) is not None)
         and (solver.certified or not (case.text or {"multiclass", "calibration"} & set(options)))  # not of the solver

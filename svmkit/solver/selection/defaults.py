@@ -10,6 +10,7 @@ WHOLE_MATRIX = "smo"  # where the kernel matrix fits
 WORKING_SET = "fcsmo"  # where few of the kernel values are computed
 WITHIN_SUPPORT = "swap2o"  # keeps to a limit on support vectors and improves within it; the others only stop at it
 MINIMIZE = "swap2o"  # of `minimize_simplex`
+ALL_CLASSES = {"crammer_singer": LINEAR, "multinomial": LINEAR_TALL}  # of one problem of all classes
 LOGISTIC_KERNEL = "klr"  # of logistic regression with a kernel
 STREAM, STREAM_OF_TARGETS = "sfw", "sgd"  # of samples as they arrive
 CLUSTER = "dfcsmo"  # of rows on the workers of a cluster

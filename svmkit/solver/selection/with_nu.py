@@ -66,10 +66,8 @@ class WithNu(Solver):
     def solver_for(self, task: Task) -> Solver:
         return WithNu(self.inner.solver_for(task), self.nu)
 
-    def crammer_singer(self) -> Solver | None:
+    def joint_solver(self, scheme: str) -> Solver | None:
         raise InputError("nu is for two classes at a time (ovo or ovr) and for regression")
-
-    multinomial = crammer_singer
 
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Any:
         return self.inner.init(problem, start, draws)

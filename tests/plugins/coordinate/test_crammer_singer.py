@@ -44,14 +44,14 @@ def linearsvc(X, y, C, bias=1.0):
 
 def solved(X, y, C, bias=1.0, solver=None, **options):
     problem = CrammerSinger(Gram(Linear(), X), y, C, bias=bias)
-    solver = (solver or DCD(bias=bias)).crammer_singer()
+    solver = (solver or DCD(bias=bias)).joint_solver("crammer_singer")
     return problem, solve(problem, solver, **({"stop": Gap(1e-8)} | options))
 
 
 def test_steps_go_over_all_samples_in_turn():
     """First of all tests: where a step goes nowhere, a solve does not end."""
     X, y, C = data()
-    solver = DCD().crammer_singer()
+    solver = DCD().joint_solver("crammer_singer")
     state = solver.init(CrammerSinger(Gram(Linear(), X), y, C), None, Draws(Full(), y, np.random.default_rng(0)))
     state.chunk, order = 70, state.order.copy()
     for at in (70, 140, 210):
@@ -154,6 +154,6 @@ def test_what_does_not_go_with_it_is_refused():
     X, y, C = data()
     for solver, word in [(DCD(loss="squared_hinge"), "squared_hinge"), (DCD(workers=2), "workers=2")]:
         with pytest.raises(InputError, match=word):
-            solver.crammer_singer()
+            solver.joint_solver("crammer_singer")
     with pytest.raises(InputError, match="sampler"):
         solved(X, y, C, sampler=Uniform(5))

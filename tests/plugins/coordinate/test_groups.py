@@ -64,6 +64,7 @@ def least(X, y, C, loss, is_free):
 @pytest.mark.parametrize("bias", ["free", 0.0])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scale", [0.02, 0.3])
+@pytest.mark.slow
 def test_the_optimum_is_that_of_a_general_method(storage, bias, loss, scale):
     X, y, C = data()
     solver = CD(loss=loss, bias=bias, penalty="group", groups="3+5+2*1+6+4")

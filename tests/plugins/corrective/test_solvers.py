@@ -83,6 +83,7 @@ def test_fcfw_equals_the_trusted_qp_solver():
 
 
 @pytest.mark.parametrize("bias", [0.0, 1.0])
+@pytest.mark.slow
 def test_the_cone_has_the_minimum_of_the_simplex_and_takes_fewer_steps(bias):
     X, y = blobs(300, 3, seed=9)
     svm = problem_of(X, y, 1e3, bias=bias)  # solved over the cone

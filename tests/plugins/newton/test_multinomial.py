@@ -55,7 +55,7 @@ def test_the_optimum_is_that_of_a_general_solver(storage, bias, rare, wide, monk
     monkeypatch.setattr(module, "WIDE", wide)
     X, y, C = data(rare=rare)
     problem = Multinomial(Gram(Linear(), storage(X)), y, C, bias=bias)
-    found = solve(problem, Newton(loss="logistic", bias=bias).multinomial(), stop=Gap(1e-9))
+    found = solve(problem, Newton(loss="logistic", bias=bias).joint_solver("multinomial"), stop=Gap(1e-9))
     assert found.status is Status.CONVERGED and problem.infeasible(found.point) is None
     assert found.certificate.gap <= 1e-9 and found.n_iter < 20
     assert found.certificate.primal == pytest.approx(by_scipy(X, y, C, bias), rel=1e-7)
@@ -102,7 +102,10 @@ def test_a_calibration_takes_the_place_of_its_own_probabilities():
 
 def test_a_start_and_a_better_gap_change_nothing():
     X, y, C = data()
-    problem, solver = Multinomial(Gram(Linear(), X), y, C), Newton(loss="logistic", bias="free").multinomial()
+    problem, solver = (
+        Multinomial(Gram(Linear(), X), y, C),
+        Newton(loss="logistic", bias="free").joint_solver("multinomial"),
+    )
     rough = solve(problem, solver, stop=Gap(1e-2))
     again = solve(problem, solver, stop=Gap(1e-9), start=rough.point)
     whole = solve(problem, solver, stop=Gap(1e-9))
