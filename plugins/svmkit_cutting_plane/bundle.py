@@ -68,6 +68,15 @@ class Bundle:
             return np.packbits([c > 0.0, c < 0.0] if len(self._ends) > 1 else [c != 0.0], axis=1)
         return c.astype(np.float32) if np.abs(c).max(initial=0.0) < HUGE else c
 
+    def renew(self) -> Bundle:
+        """Return the bundle of the cuts of a ranking that have a weight, when its problem has more columns."""
+        bundle, used = Bundle(self.problem), np.flatnonzero(self.alpha[1:]) + 1
+        for k in used:
+            bundle.cut(self._packed[k])
+        bundle.alpha = self.alpha[np.append(0, used)]
+        bundle._weigh()
+        return bundle
+
     def solve(self, method: str, primal: float, share: float) -> None:
         """Raise D until its own gap is at most `share` of primal - D.
 
@@ -98,14 +107,16 @@ class Bundle:
         self._packed = [self._packed[k] for k in keep]
         self.n = keep.size
 
-    def offer(self) -> None:
-        """Offer the problem what proves D: of a ranking the cuts behind alpha, else the dual weights of their mean."""
+    def offer(self) -> float:
+        """Offer the problem what proves D: of a ranking the cuts behind alpha, else the dual weights of their mean.
+
+        Returns the best lower bound that has been offered.
+        """
         p = self.problem
         if isinstance(p, RankRisk):
             used = np.flatnonzero(self.alpha[1:]) + 1
-            p.offer(self.alpha[used], [self._packed[k] for k in used])
-        else:
-            p.offer(self.beta())
+            return p.offer(self.alpha[used], [self._packed[k] for k in used])
+        return p.offer(self.beta())
 
     def beta(self) -> np.ndarray:
         """Return the dual weights (m,) behind alpha, whose dual objective is D, or above it where phi curves."""

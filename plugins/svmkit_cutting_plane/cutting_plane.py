@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
@@ -20,6 +21,9 @@ from svmkit.solver.sampler import Draws
 from svmkit.solver.step_info import StepInfo
 from svmkit_cutting_plane import bundle_dual as dual
 from svmkit_cutting_plane.bundle import Bundle
+
+FIRST, MOST = 128, 512  # columns of a kernel's factor at first, and that it grows by at most; until then they double
+BELOW = 1e-2  # share of the gap in what a factor leaves out: a round that lowers it further gets no more on
 
 
 class Point(NamedTuple):
@@ -49,6 +53,35 @@ class State:
         """Take `point` for the best one if its P is lower."""
         if point.primal < self.best.primal:
             self.best = point
+
+    def widen(self, gap: float, moved: bool) -> tuple[float, bool]:
+        """Return what the gap P - D of the round is with what the model leaves out, and whether the round got on."""
+        return gap, moved
+
+
+class GrowingState(State):
+    """State of ranking with a kernel, where the factor that takes the place of X grows while it leaves out too much.
+
+    What it leaves out costs a pass for each cut, so that it is looked at when the gap in the factor has halved.
+    """
+
+    def __init__(self, problem: KernelRankRisk, start: np.ndarray | None, over: Callable[[], bool]) -> None:
+        w = np.zeros(1) if start is None else start
+        problem.grow(max(FIRST, len(w)) - problem.design.width, over)
+        super().__init__(problem, problem.restore(w)[: problem.design.width])
+        self.over, self.left, self.looked = over, 0.0, np.inf
+
+    def widen(self, gap: float, moved: bool) -> tuple[float, bool]:
+        problem = self.problem
+        assert isinstance(problem, KernelRankRisk)
+        if gap <= 0.5 * self.looked:
+            self.left, self.looked = max(self.bundle.D - self.bundle.offer(), 0.0), gap
+            self.offered = True
+            if self.left > gap and problem.grow(min(problem.design.width, MOST), self.over):
+                self.bundle, self.looked, self.offered = self.bundle.renew(), np.inf, False
+                self.best = self.best._replace(w=problem.restore(self.best.w))
+                return gap + self.left, True
+        return gap + self.left, moved and gap > BELOW * self.left
 
 
 @dataclass(frozen=True)
@@ -106,6 +139,8 @@ class CuttingPlane(Solver):
         return 5000
 
     def init(self, problem: LinearRisk | RankRisk, start: np.ndarray | None, draws: Draws) -> State:
+        if isinstance(problem, KernelRankRisk):
+            return GrowingState(problem, start, draws.over)
         return State(problem, np.zeros(problem.design.width) if start is None else start.copy())
 
     def follow(self, state: State, reached: Point) -> None:
@@ -125,15 +160,16 @@ class CuttingPlane(Solver):
         state.cuts, state.offered = state.cuts + 1, False
         reached = state.look(bundle.w)
         self.follow(state, reached)
-        best, gap = state.best, max(state.best.primal - bundle.D, 0.0)
-        risk = reached.primal - 0.5 * float(reached.w @ reached.w)
+        best, risk = state.best, reached.primal - 0.5 * float(reached.w @ reached.w)
+        moved = best.primal < before[0] or before[1] < bundle.D
+        gap, moved = state.widen(max(best.primal - bundle.D, 0.0), moved)
         return StepInfo(
             best.primal,
             int(np.count_nonzero(best.w)),
             1.0,
             gap=gap / max(best.primal, abs(bundle.D), 1e-300),  # both may be 0 in regression
             gap_abs=gap,
-            moved=best.primal < before[0] or before[1] < bundle.D,
+            moved=moved,
             violation=(risk - bundle.height) * state.problem.lam,
         )
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
+from svmkit_cutting_plane import cutting_plane
 
 from svmkit import Gram, InputError, SVMModel, SVMRanker, fit, plugins, solve
 from svmkit.conformance.judging.kinds import judge_ranking
@@ -13,7 +17,9 @@ from svmkit.data import Ranks
 from svmkit.kernels import RBF, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.problems import KernelRankRisk
 from svmkit.problems.risks import kernel_rank
-from svmkit.solver.stopping import Gap, Iterations
+from svmkit.solver.solution import Status
+from svmkit.solver.stopping import Gap, Iterations, Seconds
+from svmkit.training.checkpoint import Checkpoint
 
 KERNELS = [RBF(0.5), Laplacian(0.3), pytest.param(Poly(0.5, 3, 1.0), marks=pytest.mark.slow)]
 LOSSES = ["hinge", "squared_hinge"]
@@ -70,27 +76,112 @@ def test_solvers_rank_with_kernels_and_claims_hold_before_the_judge(solver):
 
 
 @pytest.mark.parametrize("most", [3, 10, 25])
-def test_a_factor_of_low_rank_makes_a_wider_gap_and_no_false_bound(most, monkeypatch):
+def test_a_factor_of_low_rank_makes_a_wider_gap_and_no_false_bound(most):
     X, y, groups = draw()
     K = Gram(RBF(0.5), X).block(np.arange(36), np.arange(36))
     best = optimum(K, y, groups, 1.0, "hinge")
-    factor = kernel_rank.factorise(Gram(RBF(0.5), X), most)
-    rest = K - factor.L @ factor.L.T
-    assert factor.L.shape == (36, most) and np.linalg.eigvalsh(rest)[0] > -1e-12
-    np.testing.assert_allclose(rest[factor.pivots], 0.0, atol=1e-12)
-    assert (np.diag(rest) <= factor.rest).all()
-    monkeypatch.setattr(kernel_rank, "factorise", lambda gram, given: factor)
     target = np.column_stack([y, groups, np.ones(36)])
     problem = KernelRankRisk(Gram(RBF(0.5), X), target, 1.0, "hinge")
+    factor = problem.factor
+    factor.most = most
+    for columns in (1, most):
+        before = factor.L
+        assert problem.grow(columns) and (factor.L[:, : before.shape[1]] == before).all()
+        rest = K - factor.L @ factor.L.T
+        assert np.linalg.eigvalsh(rest)[0] > -1e-12 and (np.diag(rest) <= factor.rest).all()
+        np.testing.assert_allclose(rest[factor.pivots], 0.0, atol=1e-12)
+    assert factor.L.shape == (36, most) and not problem.grow(1) and factor.is_complete
     found = solve(problem, plugins.build("solver", "ocas"), stop=Gap(1e-2) | Iterations(200)).certificate
     assert found.dual <= best * (1 + 1e-7) and best * (1 - 1e-7) <= found.primal and (found.gap > 1e-2 or most > 3)
-    w = np.random.default_rng(1).normal(size=most)
-    certificate = problem.certificate(w)
-    h = K @ problem.coefficients(w)
-    np.testing.assert_allclose(h, problem.decision(w), atol=1e-8)
-    above, below = np.nonzero((groups[:, None] == groups) & (y[:, None] > y))
-    P = 0.5 * problem.coefficients(w) @ h + np.maximum(1 - (h[above] - h[below]), 0).sum()
-    assert certificate.primal == pytest.approx(P, rel=1e-9) and certificate.dual <= best
+    for rank in (most, 2):
+        w = np.random.default_rng(1).normal(size=rank)
+        certificate = problem.certificate(w)
+        h = K @ problem.coefficients(w)
+        np.testing.assert_allclose(h, problem.decision(w), atol=1e-8)
+        above, below = np.nonzero((groups[:, None] == groups) & (y[:, None] > y))
+        P = 0.5 * problem.coefficients(w) @ h + np.maximum(1 - (h[above] - h[below]), 0).sum()
+        assert certificate.primal == pytest.approx(P, rel=1e-9) and certificate.dual <= best
+
+
+def test_a_factor_of_rows_that_others_explain_has_no_column_for_them():
+    X = np.repeat(np.random.default_rng(0).normal(size=(40, 3)), 3, axis=0)
+    gram, every = Gram(RBF(0.5), X), np.arange(120)
+    factor = kernel_rank.Factor(gram, 120)
+    assert factor.grow(120) and factor.is_complete and factor.L.shape == (120, 40)
+    np.testing.assert_allclose(factor.L @ factor.L.T, gram.block(every, every), atol=1e-9)
+
+
+@pytest.fixture
+def rows_of_the_factor(monkeypatch):
+    """A function that sets what happens whenever kernel rows are computed for a factor: it is told of how many so far.
+
+    Factors begin with 32 columns, and eight are computed at a time.
+    """
+    monkeypatch.setattr(cutting_plane, "FIRST", 32)
+    monkeypatch.setattr(kernel_rank, "PANEL", 8)
+
+    def watch(happens):
+        add, seen = kernel_rank.Factor._add, [0]
+
+        def watched(self, L, pivots, n):
+            add(self, L, pivots, n)
+            seen[0] += n
+            happens(seen[0])
+
+        monkeypatch.setattr(kernel_rank.Factor, "_add", watched)
+
+    return watch
+
+
+def ranked(**options):
+    """Train on more rows than the factor begins with; the judge looks at the result."""
+    X, y, _ = draw(160)
+    groups = np.arange(160) // 8
+    done = fit(X, Ranks(y, groups), task="rank", solver="ocas", kernel=RBF(0.5), **options)
+    verdict = judge_ranking(done, X, y, groups, C=1.0, loss="hinge", tol=1e-3)
+    assert verdict.false == []
+    return done
+
+
+@pytest.mark.parametrize("limit", [1.0, 40.0, 130.0])
+def test_a_factor_heeds_the_limit_in_seconds_and_the_model_so_far_is_certified(limit, rows_of_the_factor, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("svmkit.solver.history.time.perf_counter", lambda: now[0])
+
+    def happens(rows):  # eight take 20 s, and so does the first one, before the clock of the solve runs
+        assert now[0] <= limit + 20.0
+        now[0] += 20.0
+
+    rows_of_the_factor(happens)
+    done = ranked(stop=Gap(1e-6) | Seconds(limit))
+    assert done.status is Status.TIME_LIMIT and 0.0 < done.gap <= 1.0
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("at", [2, 20, 40])
+def test_ctrl_c_ends_a_factor_and_the_model_so_far_is_certified(at, rows_of_the_factor):
+    rows_of_the_factor(lambda rows: os.kill(os.getpid(), signal.SIGINT) if at <= rows < at + 8 else None)
+    done = ranked(stop=Gap(1e-6))
+    assert done.status is Status.INTERRUPTED and 0.0 < done.gap <= 1.0
+
+
+def test_a_factor_grows_no_further_than_the_gap_needs(rows_of_the_factor):
+    seen = []
+    rows_of_the_factor(seen.append)
+    X, y, groups = draw(900)
+    ranker = SVMRanker(kernel="rbf", gamma=0.05, C=0.01, solver="ocas").fit(X, y, groups)
+    assert ranker.gap_ <= 1e-3 and seen[-1] < 500
+
+
+def test_a_solve_goes_on_from_a_factor_of_another_rank(tmp_path):
+    X, y, groups = draw(300)
+    path, ends = tmp_path / "saved", []
+    for rounds in (2, 20, 400):  # the factor of the first has 128 columns
+        stop = Gap(1e-4) | Iterations(rounds)
+        saved = Checkpoint(path, resume=bool(ends), every=0.0)
+        done = fit(X, Ranks(y, groups), task="rank", solver="ocas", kernel=RBF(0.5), stop=stop, checkpoint=saved)
+        ends.append(done.objective)
+    assert ends == sorted(ends, reverse=True) and ends[2] < ends[0]
 
 
 def test_a_kernel_learns_an_order_that_no_line_has_and_the_model_is_kept(tmp_path):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -17,10 +18,19 @@ from svmkit.problems.risks.rank_risk import RankRisk
 
 LEAST = 1e-10  # of the largest k(x, x): what is left of every diagonal entry when the factor is complete
 SHARE = 2  # the factor may take this part of the memory
+PANEL = 32  # columns whose kernel rows are computed at a time
+WORTH = 0.3  # of the largest entry that is left of the diagonal: a pivot of less waits for a later panel
 
 
-class Factor(NamedTuple):
-    """A pivoted Cholesky factor of a kernel matrix: K = L L' + E, where E is positive semidefinite.
+class Factor:
+    """A pivoted Cholesky factor of the kernel matrix of a Gram, which grows: K = L L' + E, E positive semidefinite.
+
+    The columns that it has do not change when it grows.
+
+    Parameters
+    ----------
+    gram, most : Gram, int
+        The kernel values of m samples, and the largest rank.
 
     Attributes
     ----------
@@ -32,37 +42,57 @@ class Factor(NamedTuple):
         A bound on the diagonal of E, rounding included.
     """
 
-    L: np.ndarray
-    pivots: np.ndarray
-    rest: np.ndarray
+    def __init__(self, gram: Gram, most: int) -> None:
+        self.gram, self.most = gram, most
+        self.L, self.pivots = np.zeros((gram.m, 0)), np.zeros(0, np.int64)
+        self._diag = np.array(gram.diag, dtype=np.float64)
+        self._least = LEAST * float(self._diag.max())
+        self._left = self._diag.copy()  # the diagonal of E as computed
 
+    @property
+    def rest(self) -> np.ndarray:
+        return self._left + (len(self.pivots) + 8) * U * self._diag
 
-def factorise(gram: Gram, most: int) -> Factor:
-    """Return the factor of the kernel matrix of a Gram, of `most` columns at most.
+    @property
+    def is_complete(self) -> bool:
+        """Whether the factor does not grow any more: nothing is left, or it has its largest rank."""
+        return len(self.pivots) >= self.most or not self._left.max() > self._least
 
-    Parameters
-    ----------
-    gram, most : Gram, int
-        The kernel values of m samples, of which one row a column is computed, and the largest rank.
-    """
-    diag, every = np.array(gram.diag, dtype=np.float64), np.arange(gram.m)
-    largest = float(diag.max())
-    L, rest, pivots = np.zeros((gram.m, min(64, most)), order="F"), diag.copy(), list[int]()
-    while len(pivots) < most:
-        p, r = int(rest.argmax()), len(pivots)
-        if not rest[p] > LEAST * largest:
-            break
-        if r == L.shape[1]:
-            L = np.asfortranarray(np.pad(L, ((0, 0), (0, min(r, most - r)))))
-        root = np.sqrt(rest[p])
-        L[:, r] = (gram.block(np.array([p]), every)[0] - L[:, :r] @ L[p, :r]) / root
-        L[pivots, r] = 0.0
-        L[p, r] = root
-        pivots.append(p)
-        rest = np.maximum(rest - np.square(L[:, r]), 0.0)
-        rest[pivots] = 0.0
-    rank = len(pivots)
-    return Factor(np.ascontiguousarray(L[:, :rank]), np.array(pivots, np.int64), rest + (rank + 8) * U * diag)
+    def grow(self, columns: int, over: Callable[[], bool] = lambda: False) -> bool:
+        """Add columns, and return whether there are any.
+
+        Parameters
+        ----------
+        columns : int
+            How many at most.
+        over : callable
+            Asked before each few columns: whether there is no time for more.
+        """
+        had = len(self.pivots)
+        end = min(had + columns, self.most)
+        L, pivots = np.zeros((self.gram.m, max(end, had))), self.pivots.tolist()
+        L[:, :had] = self.L
+        while len(pivots) < end and self._left.max() > self._least and not over():
+            self._add(L, pivots, min(PANEL, end - len(pivots)))
+        self.L, self.pivots = np.ascontiguousarray(L[:, : len(pivots)]), np.array(pivots, np.int64)
+        return len(pivots) > had
+
+    def _add(self, L: np.ndarray, pivots: list[int], n: int) -> None:
+        """Write up to n columns beside those of the pivots; candidates that the others explain well are left out."""
+        left, had = self._left, len(pivots)
+        likely = np.argpartition(left, -n)[-n:]
+        panel = self.gram.block(likely, np.arange(self.gram.m)).T - L[:, :had] @ L[likely, :had].T
+        while len(pivots) < had + n:
+            at = int(left[likely].argmax())
+            p, r = int(likely[at]), len(pivots)
+            if not left[p] > max(self._least, WORTH * float(left.max())):
+                return
+            L[:, r] = (panel[:, at] - L[:, had:r] @ L[p, had:r]) / np.sqrt(left[p])
+            L[pivots, r] = 0.0
+            L[p, r] = np.sqrt(left[p])
+            pivots.append(p)
+            np.maximum(left - np.square(L[:, r]), 0.0, out=left)
+            left[p] = 0.0
 
 
 class KernelRankRisk(RankRisk):
@@ -70,7 +100,8 @@ class KernelRankRisk(RankRisk):
 
     A point w holds the coordinates of f in those that a pivoted Cholesky factor L of the kernel matrix spans: f(x_i) =
     (L w)_i, and f is an expansion over the pivots. What the factor leaves out is 0 there, so that P is that of f with
-    the kernel itself; D counts the largest |f|^2 that it may add. The gap is of the whole problem, whatever the rank.
+    the kernel itself; D counts the largest |f|^2 that it may add. The gap is of the whole problem, whatever the rank,
+    which is 1 at first: solvers let the factor grow (`grow`), within their time, while what it leaves out matters.
 
     Parameters
     ----------
@@ -88,7 +119,7 @@ class KernelRankRisk(RankRisk):
     Attributes
     ----------
     factor : Factor
-        The factor.
+        The factor, of one column at first.
 
     Raises
     ------
@@ -116,12 +147,43 @@ class KernelRankRisk(RankRisk):
 
     def _make_design(self, gram: Gram) -> Design:
         require_semidefinite(gram.kernel, "ranking")
-        self.factor = factorise(gram, max(1, min(gram.m, gram.budget // (8 * SHARE * gram.m))))
+        self.factor = Factor(gram, max(1, min(gram.m, gram.budget // (8 * SHARE * gram.m))))
+        self.factor.grow(1)
         return Design(Gram(Linear(), self.factor.L), 0.0)
+
+    def grow(self, columns: int, over: Callable[[], bool] = lambda: False) -> bool:
+        """Add columns to the factor, and return whether there are any; points of before stay what they are.
+
+        Parameters
+        ----------
+        columns, over : int, callable
+            As for `Factor.grow`.
+        """
+        has_grown = self.factor.grow(columns, over)
+        if has_grown:
+            self.design = Design(Gram(Linear(), self.factor.L), 0.0)
+        return has_grown
+
+    def restore(self, point: np.ndarray) -> np.ndarray:
+        """Return a point of any rank up to that of the factor with all coordinates that the factor has."""
+        return np.append(point, np.zeros(max(self.design.width - len(point), 0)))
+
+    def infeasible(self, point: np.ndarray) -> str | None:
+        is_point = point.ndim == 1 and point.dtype == np.float64 and np.isfinite(point).all()
+        if not is_point or len(point) > self.factor.most:
+            most = self.factor.most
+            return f"it should be at most {most} finite numbers, float64, not {point.dtype} of shape {point.shape}"
+        return None
+
+    def decision(self, w: np.ndarray) -> np.ndarray:
+        return super().decision(self.restore(w))
+
+    def certificate(self, point: np.ndarray) -> Certificate:
+        return super().certificate(self.restore(point))
 
     def coefficients(self, w: np.ndarray) -> np.ndarray:
         """Return the coefficients (m,) of the samples in the expansion of a point w; those of the pivots are not 0."""
-        coef, pivots = np.zeros(self.m), self.factor.pivots
+        coef, pivots, w = np.zeros(self.m), self.factor.pivots, self.restore(w)
         coef[pivots] = scipy.linalg.solve_triangular(self.factor.L[pivots], w, lower=True, trans="T")
         return coef
 
