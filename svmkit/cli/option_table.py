@@ -117,7 +117,8 @@ _WHAT = _panel(
     _row("compare", "test_size", Share, None, "Fraction of each set held out instead."),
     _row("compare", "splits", int, None, "Hold out that often, with fresh seeds; --test-size is 0.25 by default.",
          min=1),
-    _row("compare", "cv", int, None, "Hold out each of that many folds, stratified by class.", min=2),
+    _row("compare", "cv", str, None, "Hold out each of that many folds, stratified by class; time:5 tests on the rows "
+         "that follow, in their order; a file has the number of the fold of each row."),
     _row("compare", "metrics", str, None, "Of fit_s, gap, suboptimality, objective, n_iter, kernel_values, n_support, "
          "test_accuracy, test_r2, test_rmse, test_mae, test_log_loss, test_brier_score (--calibrate), test_metric "
          "(--metric), test_coverage (of the outermost two of several tau), train_outliers, test_outliers (--task "
@@ -203,13 +204,14 @@ _RUN = _panel(
     _row("train tune compare curve certify info", "drop", list[str], [], "COL,...: columns of a table to leave out."),
     _row("train tune compare curve certify info", "only", list[str], [], "COL,...: columns of a table to take as "
          "features."),
-    _row("train tune", "groups", str, None, "Column of a table whose rows of the same value stay together, in folds "
-         "and --test-size, and are ranked among themselves; it is no feature."),
+    _row("train tune compare curve", "groups", str, None, "Column of a table (qid of svmlight, an array of .npz) whose "
+         "rows of the same value stay together, in folds, splits and --test-size, and are ranked among themselves; no "
+         "feature."),
     _row("train tune compare curve certify info", "categorical", list[str], [], "COL,...: columns of which each value "
          "is a category."),
     _row("train tune compare curve certify info", "tidy", list[str], [], "COL,...: columns of texts of which those "
          "that differ by case or blanks only are one category."),
-    _row("compare curve evaluate report", "groups", str, None, "Column of a table whose rows are ranked among "
+    _row("evaluate report", "groups", str, None, "Column of a table whose rows are ranked among "
          "themselves."),
     _row("train tune compare curve evaluate report", "event", str, None, "Column of a table of --task rank: 1 where "
          "the label is the time of an event, 0 where it is censored."),

@@ -13,6 +13,7 @@ import numpy as np
 from svmkit.compare.cells.store import FAILED, TIMEOUT, read_records
 from svmkit.compare.metrics import HIGHER, TESTED, TITLES, as_shown
 from svmkit.compare.plan.spec import Cell, Spec
+from svmkit.compare.plan.testing import way_of
 from svmkit.errors import InputError
 from svmkit.scoring.metric import title
 from svmkit.solver.stopping import Gap, Stop, parse_stop
@@ -211,13 +212,16 @@ class Results:
         return [row for row, mean in zip(rows, means, strict=True) if mean <= min(means)] if len(rows) > 1 else []
 
     def tested_on(self, name: str) -> str:
-        """Return what the accuracies of a set are of, in words: "one split", "10 splits", "5 folds"; "" without any."""
+        """Return what the accuracies of a set are of, in words: "one split", "10 splits", "5 folds of whole groups"; ""
+        without any.
+        """
         cells = {cell.split: cell for cell in self.cells if cell.data == name}
-        test = (next(iter(cells.values())).settings.get("data") or {}).get("test", "")
+        about = next(iter(cells.values())).settings.get("data") or {}
+        test = about.get("test", "")
         if test is None:
             return ""
         what = "fold" if isinstance(test, dict) and "cv" in test else "split"
-        return f"one {what}" if len(cells) == 1 else f"{len(cells)} {what}s"
+        return f"one {what}" if len(cells) == 1 else f"{len(cells)} {what}s{way_of(about)}"
 
     def remarks(self, name: str) -> list[tuple[str, str]]:
         """Return the reasons and notes of a set's rows, each with its solver; "" for what all rows have in common."""

@@ -4,14 +4,67 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from svmkit.data.dataset import Dataset
 from svmkit.data.formats.kinds import TABLES, kind_of
+from svmkit.data.loading import load
 from svmkit.data.places.sources import find, several
 from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError
+
+QID = "qid"
+"""The name of the groups of an svmlight file."""
+
+
+def load_grouped(source: str | os.PathLike[str], reading: Reading, *, ranked: bool, **given: Any) -> Dataset:
+    """Read a data set with its groups: a column of a table, `qid:` of an svmlight file, or an array of an NPZ file.
+
+    Parameters
+    ----------
+    source, reading : str or path-like, Reading
+        As for `load`; `reading.groups` names the groups: a column, "qid", or the array.
+    ranked : bool
+        Whether rows are ranked within groups: an svmlight file says its groups then without being asked.
+    **given : object
+        Further parameters of `load`.
+
+    Raises
+    ------
+    InputError
+        The data set cannot be read, or has no such groups.
+    """
+    if ranked and reading.groups != QID:
+        require_columns(source, reading)
+    if reading.groups is None or several(source) is not None:
+        data = load(source, reading=reading, **given)
+        if reading.groups is not None and data.groups is None:
+            raise InputError(f"--groups {reading.groups}: for one CSV, TSV or Parquet file only: leave it out")
+        return add_groups(data, source) if ranked else data
+    place = find(source)
+    kind = "named" if isinstance(place, str) else kind_of(place, reading.charset)
+    if kind not in ("svmlight", "npz"):
+        return load(source, reading=reading, **given)
+    data = load(source, reading=replace(reading, groups=None), **given)
+    return replace(data, groups=_read_groups(Path(place), kind, reading.groups, data.n_samples))
+
+
+def _read_groups(place: Path, kind: str, name: str | int, n_samples: int) -> np.ndarray:
+    """Return the groups of a file that is no table (n_samples,); InputError if it has none of this name."""
+    if kind == "npz":
+        from svmkit.data.formats.npz import read_groups as read_array
+
+        return read_array(place, str(name), n_samples)
+    from svmkit.data.formats.svmlight import read_groups
+
+    groups = read_groups(place) if name == QID else None
+    if groups is None:
+        said = "no line of it has qid:" if name == QID else f"its groups are qid:, so write --groups {QID}"
+        raise InputError(f"{place}: has no groups {name!r}: {said}")
+    return groups
 
 
 def add_groups(data: Dataset, source: str | os.PathLike[str]) -> Dataset:

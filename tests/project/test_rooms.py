@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "estimators": [*TRAINING, "tune", "choice"],
     "tracking": TRAINING,
     "conformance": [*TRAINING, "estimators"],  # the hostile grid trains one-class models as users do
-    "compare": [*TRAINING, "cluster", "tracking", "plotting"],
+    "compare": [*TRAINING, "cluster", "tracking", "plotting", "tune"],  # tune: the folds of a search
     "cli": [
         *(*TRAINING, "cluster", "estimators", "tracking", "plotting", "tune", "choice", "compare", "conformance"),
         "referee",

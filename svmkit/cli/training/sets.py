@@ -11,7 +11,7 @@ from svmkit.cli.options import require_of_task
 from svmkit.cli.training.train_options import TrainOptions
 from svmkit.data import Dataset, Gathered, Storage, load
 from svmkit.data.classes import with_labels_like, with_task
-from svmkit.data.groups import add_groups, require_columns, split_groups
+from svmkit.data.groups import add_groups, load_grouped, require_columns, split_groups
 from svmkit.data.overlap import sketch_rows
 from svmkit.data.prepare import scaling
 from svmkit.data.prepare.encoding import LAST
@@ -19,7 +19,6 @@ from svmkit.data.prepare.features import is_sparse
 from svmkit.data.prepare.imputing import require_values
 from svmkit.data.prepare.reading import Reading
 from svmkit.data.splitting import part, split
-from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
 from svmkit.runtime.mapping import is_mapped, size_of
@@ -49,13 +48,8 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
     storage = _storage(options, is_linear)
     holes, supervised = options.impute is not None, task_named(options.task).is_supervised
     reading = {"reading": options.reading, "n_features": options.n_features, "storage": storage}
-    if task_named(options.task).has_groups:
-        require_columns(options.data, options.reading)
-    train = load(options.data, **reading, labelled=supervised, holes=holes)
-    if task_named(options.task).has_groups:
-        train = add_groups(train, options.data)
-    elif options.groups is not None and train.groups is None:
-        raise InputError(f"--groups {options.groups}: for one CSV, TSV or Parquet file only: leave it out")
+    ranked = task_named(options.task).has_groups
+    train = load_grouped(options.data, **reading, ranked=ranked, labelled=supervised, holes=holes)
     train = with_task(train, options.task) if supervised else replace(train, task=options.task)
     require_of_task(options, train.task)
     if is_mapped(train.X):

@@ -19,6 +19,7 @@ from svmkit import tracking
 from svmkit.compare.cells.store import FAILED, names
 from svmkit.compare.metrics import BASE, SCORES
 from svmkit.compare.plan import advice
+from svmkit.compare.plan.division import part_of
 from svmkit.compare.plan.entries import OBJECTIVE, OPTIONS, PENALTY
 from svmkit.compare.plan.sets import Sets, prepare
 from svmkit.compare.plan.spec import Cell
@@ -249,9 +250,12 @@ def _warm(sets: Sets, cell: Cell) -> None:
             warnings.simplefilter("ignore")
             try:
                 method = _method(cell, stop=stop, memory=memory, class_weight=None, seed=0)
-                fitted = train(train_rows.X[rows], y, method, flags=train_rows.flags)
+                columns = rows if sets.kernel.name == "precomputed" else None
+                first = part_of(train_rows, rows, columns)
+                fitted = train(first.X, y, method, flags=train_rows.flags)
                 if test is not None:
-                    fitted.model.widened(test.n_features).predict(test.X[:WARM_ROWS])
+                    some = part_of(test, slice(WARM_ROWS), columns)
+                    fitted.model.widened(some.n_features).predict(some.X)
             except Exception:
                 return  # the fit itself reports the fault
 

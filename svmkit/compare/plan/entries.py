@@ -231,7 +231,4 @@ def _kernel(where: str, entry: Any) -> dict[str, Any]:
     fields.require_known(where, set(entry) - {"name"}, [*options, *["sigma"] * ("gamma" in options)], what="key")
     if {"gamma", "sigma"} <= set(entry):
         raise InputError(f"{where} has both gamma and sigma: leave one out")
-    if entry["name"] == "precomputed":
-        where = where.removesuffix(".kernel")
-        raise InputError(f"{where}: kernel precomputed takes kernel values, not data: compare it from Python")
     return entry

@@ -10,15 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from svmkit.compare.plan.division import divide, draw, part_of, require_matrix
 from svmkit.compare.plan.entries import build_kernel, first_rows
-from svmkit.data import Dataset, load
+from svmkit.compare.plan.testing import GROUPS, TIME
+from svmkit.data import Dataset
 from svmkit.data.classes import CLASSIFY, with_labels_like, with_task
-from svmkit.data.groups import add_groups, fold_groups, require_columns, split_groups
+from svmkit.data.groups import load_grouped
 from svmkit.data.places.sources import find
 from svmkit.data.prepare.imputing import require_values
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.data.prepare.reading import Reading
-from svmkit.data.splitting import fold, part, sample, split
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gamma import resolve_gamma
@@ -38,35 +39,29 @@ def prepare(settings: dict[str, Any]) -> Sets:
     where = f"data.{settings['source']}"
     task, reading = settings.get("task"), Reading.from_options(settings)
     how: dict[str, Any] = {"holes": "impute" in settings, "labelled": task_named(task).is_supervised}
-    has_groups = task_named(task).has_groups
-    if has_groups:
-        require_columns(settings["source"], reading)
-    train = load(settings["source"], n_features=settings.get("n_features"), reading=reading, **how)
-    train = add_groups(train, settings["source"]) if has_groups else train
+    ranked, is_matrix = task_named(task).has_groups, settings["kernel"]["name"] == "precomputed"
+    columns = settings.get("n_features")
+    train = load_grouped(settings["source"], reading, ranked=ranked, n_features=columns, **how)
     if how["labelled"]:
         train = with_task(train, CLASSIFY if "positive" in settings else task)
     else:
         train = replace(train, task=task)
-    train = part(train, first_rows(where, settings))
-    test, stratify = settings["test"], train.y is not None and train.y.ndim == 1
-    stratify = stratify and not task_named(train.task).has_targets
-    held: Dataset | None = None
-    if isinstance(test, dict) and has_groups:
-        train, held = (part(train, rows) for rows in _whole_groups(train, test))
-    elif isinstance(test, dict) and "cv" in test:
-        train, held = fold(train, test["fold"], test["cv"], test["seed"], stratify=stratify)
-    elif isinstance(test, dict):
-        train, held = split(train, float(test["hold_out"]), test["seed"], stratify=test.get("stratify", stratify))
+    if is_matrix:
+        require_matrix(train)
+    first = first_rows(where, settings)
+    train = part_of(train, first, first if is_matrix else None)
+    held, test = None, settings["test"]
+    if isinstance(test, dict):
+        rows, held_rows = divide(train, test)
+        columns = rows if is_matrix else None
+        train, held = part_of(train, rows, columns), part_of(train, held_rows, columns)
     elif test is not None:
-        wider = not (settings.get("strict", False) or how["holes"] or train.encoding)
-        related = Reading(groups=reading.groups, event=reading.event) if has_groups else Reading()
-        if has_groups:
-            require_columns(test, related)
-        held = load(test, n_features=train.n_features, wider=wider, encoding=train.encoding, reading=related, **how)
-        held = add_groups(held, test) if has_groups else held
-        held = with_labels_like(held, train)
+        held = _load_test(settings, train, reading, ranked=ranked, how=how)
     if "sample" in settings:  # of a learning curve: the test rows stay the same
-        train = sample(train, *settings["sample"])
+        rows = draw(train, *settings["sample"])
+        train = part_of(train, rows, rows if is_matrix else None)
+        if held is not None and is_matrix:
+            held = part_of(held, slice(None), rows)
     if "positive" in settings:
         train = _one_against_rest(train, settings["positive"])
         held = held and _one_against_rest(held, settings["positive"], must=False)
@@ -77,16 +72,22 @@ def prepare(settings: dict[str, Any]) -> Sets:
     return Sets(train, held, _kernel(where, settings, train))
 
 
-def _whole_groups(data: Dataset, test: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows for training and those for the test, which are whole groups."""
-    if "cv" in test:
-        return fold_groups(data, test["fold"], test["cv"], test["seed"])
-    return split_groups(data, float(test["hold_out"]), test["seed"])
+def _load_test(settings: dict[str, Any], train: Dataset, reading: Reading, *, ranked: bool, how: Any) -> Dataset:
+    """Return the set that tests, with the columns and labels of the training data, read with the options `how`."""
+    name = settings["test"]
+    wider = not (settings.get("strict", False) or how["holes"] or train.encoding)
+    related = Reading(groups=reading.groups, event=reading.event) if ranked else Reading()
+    held = load_grouped(
+        name, related, ranked=ranked, n_features=train.n_features, wider=wider, encoding=train.encoding, **how
+    )
+    return with_labels_like(held, train)
 
 
 def digests(settings: dict[str, Any]) -> dict[str, str]:
     """Return the SHA-256 of each file in the settings, so that a changed file makes another cell; no built-in sets."""
-    named = [settings["source"], settings["test"]]
+    test = settings["test"]
+    given = test.get("by") if isinstance(test, dict) else test
+    named = [settings["source"], *([] if given in (TIME, GROUPS) else [given])]
     paths = {name: find(name) for name in named if isinstance(name, str)}
     return {name: _digest(str(path), path.stat().st_mtime_ns) for name, path in paths.items() if isinstance(path, Path)}
 

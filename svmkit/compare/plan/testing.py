@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from svmkit.compare.plan import fields
+from svmkit.compare.plan import fields, given
+from svmkit.data.dataset import RANK
 from svmkit.data.places.sources import find
 from svmkit.errors import InputError
 
+TIME, GROUPS = "time", "groups"
+"""How folds may divide the rows, besides at random: in their order, or by whole groups."""
 HOLD_OUT = 0.25  # share of the rows that is held out if only the number of splits is given
 MOST = 10_000  # the most splits or folds of a set
 
@@ -16,7 +19,8 @@ MOST = 10_000  # the most splits or folds of a set
 def test_of(where: str, entry: dict[str, Any], several: dict[str, Any]) -> Any:
     """Return how a set is tested, by default on the file NAME.t if it exists; `several`: what is given of splits, cv.
 
-    The result is the name of a set, {hold_out, seed, stratify} with splits if there are several, {cv, seed}, or None.
+    The result is the name of a set, {hold_out, seed, stratify} with splits if there are several, {cv, seed} with `by`
+    where folds are of whole groups, in the order of the rows or given in a file, or None.
     """
     if len(several) > 1:
         raise InputError(f"{where} has both splits and cv: leave one out")
@@ -24,7 +28,7 @@ def test_of(where: str, entry: dict[str, Any], several: dict[str, Any]) -> Any:
     if "cv" in several:
         if "test" in entry:
             raise InputError(f"{where} has both cv and test: the folds are the tests, leave one out")
-        return {"cv": fields.count(f"{where}.cv", several["cv"], least=2, most=MOST), "seed": 0}
+        return _folds(f"{where}.cv", several["cv"], entry)
     is_share = isinstance(test, int | float | dict) and not isinstance(test, bool)
     if several:
         if not is_share:
@@ -45,6 +49,28 @@ def test_of(where: str, entry: dict[str, Any], several: dict[str, Any]) -> Any:
     return test
 
 
+def _folds(where: str, cv: Any, entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the folds of a set: {cv, seed}, and how the rows are divided where they are not just stratified."""
+    text = str(cv).strip()
+    kind, _, number = text.partition(":")
+    if kind == TIME:
+        if entry.get("groups") is not None:
+            raise InputError(f"{where}={text} follows the order of the rows: leave groups out")
+        return {"cv": fields.count(where, _whole(number), least=2, most=MOST), "seed": 0, "by": TIME}
+    if isinstance(cv, str) and _whole(text) is text:
+        with fields.located(where):
+            numbers = given.read_folds(text)
+        return {"cv": int(numbers.max()) + 1, "seed": 0, "by": text}
+    folds = {"cv": fields.count(where, _whole(cv), least=2, most=MOST), "seed": 0}
+    # a ranking keeps its groups together in any case, and has had folds of its own ever since
+    return folds | ({"by": GROUPS} if entry.get("groups") is not None and entry.get("task") != RANK else {})
+
+
+def _whole(text: Any) -> Any:
+    """Return the whole number in a text; anything else as it is, for the check to refuse."""
+    return int(text) if isinstance(text, str) and text.isascii() and text.strip().isdigit() else text
+
+
 def _held_out(where: str, test: float | dict[str, Any]) -> dict[str, Any]:
     """Return a share of rows, or {hold_out, seed, stratify}, as the latter."""
     test = {"seed": 0, **(test if isinstance(test, dict) else {"hold_out": test})}
@@ -63,6 +89,13 @@ def splits(test: Any) -> list[tuple[int | None, Any]]:
         one = {key: value for key, value in test.items() if key != "splits"}
         return [(k, one | {"seed": one["seed"] + k}) for k in range(test["splits"])]
     return [(None, test)]
+
+
+def way_of(about: dict[str, Any]) -> str:
+    """Return in words how the rows of a set, in the settings of a cell, are divided; "" where it is just at random."""
+    test = about.get("test")
+    by = test.get("by", GROUPS if about.get("groups") is not None else None) if isinstance(test, dict) else None
+    return {None: "", GROUPS: " of whole groups", TIME: " in the order of the rows"}.get(by, f" of {by}")
 
 
 def require_source(where: str, source: Any) -> None:

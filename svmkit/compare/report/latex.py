@@ -173,7 +173,10 @@ def _caption(results: Results) -> str:
     rules = " / ".join(results.spec.stop.values())
     said = f"{escape(results.spec.name)}: means over {counted}" if counted != "one run" else escape(results.spec.name)
     spread = ", with standard deviations" if max(runs) > 1 else ""
+    tests = [tested for tested in dict.fromkeys(map(results.tested_on, results.sets)) if not tested.startswith("one")]
+    tested = f"; tested on {escape(' / '.join(tests))}" if any(tests) else ""
     return (
-        f"{said}{spread}; stop rule {escape(rules)}. The best value of a set is bold, with those that equal it as "
-        "shown; times count where all runs reached the stop rule, suboptimality among solvers of one objective."
+        f"{said}{spread}{tested}; stop rule {escape(rules)}. The best value of a set is bold, with those that "
+        "equal it as shown; times count where all runs reached the stop rule, suboptimality among solvers of one "
+        "objective."
     )

@@ -33,6 +33,23 @@ def read_npz(path: Path, labelled: bool) -> tuple[Any, np.ndarray | None]:
     return X, check_labels(path, arrays["y"], X.shape[0])
 
 
+def read_groups(path: Path, name: str, n_samples: int) -> np.ndarray:
+    """Return the group of each sample (n_samples,), numbers or text, from an array of an NPZ file.
+
+    Raises InputError: there is no such array, or it does not fit X.
+    """
+    arrays = _arrays(path)
+    if name not in arrays:
+        raise InputError(f"{path}: has no array {name!r} (it has {_names(arrays)}): save the groups under that name")
+    groups = arrays[name]
+    if groups.shape != (n_samples,) or groups.dtype.kind not in "biufU":
+        raise InputError(
+            f"{path}: {name!r} is an array of {groups.dtype} of shape {groups.shape}: save a number or text for "
+            f"each of the {n_samples:,} rows"
+        )
+    return groups
+
+
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     with open_data(path) as stream:
         try:
