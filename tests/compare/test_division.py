@@ -22,6 +22,7 @@ from support.cli import svmlight
 from support.refusals import refused as said
 
 from svmkit.compare import Results, Store, run
+from svmkit.compare.cells import worker
 from svmkit.compare.plan.sets import prepare
 from svmkit.compare.plan.spec import read
 from svmkit.compare.report import latex, words
@@ -173,7 +174,9 @@ def test_matrices_are_scored_as_by_scikit_learn(svmkit, how):
         "groups": (StratifiedGroupKFold(4, shuffle=True, random_state=0), ["--cv", "4", "--groups", "patient"]),
         "given": (PredefinedSplit(np.loadtxt("folds.txt", dtype=int)), ["--cv", "folds.txt"]),
     }[how]
-    theirs = cross_val_score(SVC(kernel="precomputed", C=10.0, tol=1e-8), K, y, cv=cv, groups=groups if how == "groups" else None)
+    theirs = cross_val_score(
+        SVC(kernel="precomputed", C=10.0, tol=1e-8), K, y, cv=cv, groups=groups if how == "groups" else None
+    )
     args = ("compare", "K.npz", "--solvers", "smo,fcsmo", "--kernel", "precomputed", "-C", "10", "--tol", "1e-8")
     done = svmkit(*args, *more, "--no-track", "--json", "--report", "r.html", "--latex", "t.tex")
     assert done.code == 0
@@ -196,3 +199,12 @@ def test_a_matrix_from_python():
     assert np.allclose(results.rows[0].values["test_accuracy"], theirs)
     assert "3 folds in the order of the rows" in latex.table(results)
     assert any("in the order of the rows" in head for head in words.describe_set(results, "K.npz").heads)
+
+
+def test_loops_are_compiled_once_for_all_splits_of_a_set(monkeypatch):
+    warmed = []
+    monkeypatch.setattr(worker, "_bench", worker.Bench())
+    monkeypatch.setattr(worker, "_warm", lambda sets, cell: warmed.append((cell.data, cell.split)))
+    for cell in read({"data": "iris", "solvers": ["smo", "fcsmo"], "cv": 3, "C": [1, 10]}).cells():
+        worker.get_ready(cell)
+    assert warmed == [("iris C=1", 0)] * 2 + [("iris C=10", 0)] * 2

@@ -94,7 +94,8 @@ def get_ready(cell: Cell, files: tuple[PluginFile, ...] = ()) -> None:
     if _bench.of != data:
         _bench.trained, _bench.sets = None, None  # frees their memory before the next sets are loaded
         with _collect_notes() as notes:
-            _bench.of, _bench.sets, _bench.warm = data, prepare(data), set()
+            warm = _bench.warm if _bench.of and _without_split(_bench.of) == _without_split(data) else set()
+            _bench.of, _bench.sets, _bench.warm = data, prepare(data), warm
         _bench.notes = notes
     try:
         method = _method(cell)
@@ -129,6 +130,15 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
     taken = rows.notes[-1:] if method.task.has_targets and data.get("task") is None else ()  # the label as a quantity
     notes = [*_bench.notes, *taken, *filter(None, advised), *notes]
     return record | plain(_result(_bench.trained, sets, method)) | ({"notes": notes} if notes else {})
+
+
+def _without_split(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of the data without what differs from split to split: the loops are compiled for all."""
+    test = data["test"]
+    same = (
+        {key: value for key, value in test.items() if key not in ("fold", "seed")} if isinstance(test, dict) else test
+    )
+    return data | {"test": same}
 
 
 def _metric(method: Method, sets: Sets, name: str | None) -> Metric | None:
