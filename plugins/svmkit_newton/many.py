@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.problems.risks.certify import best_bias, certify, restrain
+from svmkit.problems.risks.certify import best_bias, fill_gradient, prove, restrain
 from svmkit.problems.risks.linear_problem import COLUMN
 from svmkit.problems.risks.many import Answers, Parts
 from svmkit.problems.risks.points import total_loss
@@ -114,7 +114,7 @@ def _solve_one(parts, k, answers, below, m):
         values[6] = loss / inverse if loss > 0.0 else 1.0
         values[7] = LEAST * values[6]
         put_centre(exact, below, shares, values[6], beta, rows)
-    data = Data(X, penalty, rows, below, column if is_free else 0.0, exact, shares)
+    data = Data(X, penalty, rows, below, column if is_free else 0.0, exact, shares, shares.size > 0)
     arrays = np.empty((2, m))
     H, image = np.zeros((width, width)), np.zeros(width)
     it = Iterate(w, h, arrays[0], arrays[1], np.empty(width), beta, image, values, zeros, H)
@@ -129,13 +129,19 @@ def _answer(parts, k, answers, below, data, it, sq, is_free):
     """Write the point, certified from scratch, and its model."""
     m, d, first = it.beta.size, answers.w.shape[1], answers.start[k]
     restrain(data.exact, it.beta, is_free)
-    w = np.dot(it.beta, data.X)
-    bias, of_bias = 0.0, np.empty(0)
+    v = np.dot(it.beta, data.X)
     if is_free:
-        w[-1] = 0.0
-    h = np.dot(data.X, w)
+        v[-1] = it.w[-1] = 0.0
+    h, w, own, bias, of_bias = np.dot(data.X, v), v, 0.0, 0.0, np.empty(0)
+    of_point = h
+    if data.is_answer_w:
+        w = it.w
+        h = np.dot(data.X, w)
     if is_free:
         own = best_bias(data.exact, h)
+    gradient = answers.gradient[first : first + m]
+    fill_gradient(data.exact, below, it.beta, of_point, own, gradient)
+    if is_free:
         bias, of_own = exact_sum(parts.origin, own)
         of_bias = np.empty(m)
         for i in range(m):
@@ -145,11 +151,10 @@ def _answer(parts, k, answers, below, data, it, sq, is_free):
                 of_bias[i] += parts.of_targets[answers.rows[first + i]]
     elif w.size > d:
         bias = data.X[0, -1] * w[-1]
-    gradient = answers.gradient[first : first + m]
     copy(answers.beta[first : first + m], it.beta)
     copy(answers.w[k], w[:d])
     answers.bias[k] = bias
-    certified = certify(data.exact, below, sq, it.beta, w, h, of_bias, is_free, gradient)
+    certified = prove(data.exact, below, sq, it.beta, v, w, h, of_bias, is_free)
     for c in range(4):
         answers.values[k, c] = certified[c]
 

@@ -15,18 +15,18 @@ from svmkit.problems.risks.linear_problem import LinearProblem
 from svmkit.problems.risks.points import dual_sums, make_two_sided, sum_derivatives, total_loss
 from svmkit.runtime.compiling import njit
 from svmkit_newton.proximal import LESS, is_solved, put_centre
-from svmkit_newton.samples import part_toward, search
+from svmkit_newton.samples import FAST, part_toward, search
 
 WORK = 20_000_000  # products in a Hessian up to which calls of Python would take longer
 VALUES = 500_000  # values of X that are copied at most
 HEIGHT = 256  # rows that are added to a Hessian at a time: they stay in the cache
-FAST = {"contract", "nsz", "reassoc"}
 
 
 class Data(NamedTuple):
     """The problem: X (m, width) with the bias column, the penalty on each weight, the terms of the losses, and the
     value of the column of a bias that is free, 0.0 for another one. Where losses have kinks, `shares` (m,) are those of
-    `svmkit_newton.proximal`, and `rows` the terms around the centre; otherwise they are `exact` as well.
+    `svmkit_newton.proximal`, and `rows` the terms around the centre; otherwise they are `exact` as well. The model of
+    the answer has the weights w or, unless `is_answer_w`, X'beta.
     """
 
     X: np.ndarray
@@ -36,6 +36,7 @@ class Data(NamedTuple):
     column: float
     exact: np.ndarray
     shares: np.ndarray
+    is_answer_w: bool
 
 
 class Iterate(NamedTuple):
@@ -69,7 +70,7 @@ def read_data(problem: LinearProblem, penalty: np.ndarray, shares: np.ndarray) -
     full[:, d.d :] = d.bias
     exact, below = make_two_sided(problem.terms)
     rows = exact.copy() if shares.size else exact
-    return Data(full, penalty, rows, below, d.bias if problem.is_free else 0.0, exact, shares)
+    return Data(full, penalty, rows, below, d.bias if problem.is_free else 0.0, exact, shares, False)
 
 
 # loops, since numba takes seconds to compile an assignment to a part of an array, whose error names both shapes
@@ -148,7 +149,7 @@ def recentre(data, it, goal):
 @njit(cache=True, nogil=True, error_model="numpy")
 def examine(data, it, goal):
     """Complete the iterate at w and h as `State.examine` does, and look at the gap as `State.gap` does."""
-    X, penalty, rows, below, column, exact, shares = data
+    X, penalty, rows, below, column, exact, shares, is_answer_w = data
     m, is_kinked = it.h.size, shares.size > 0
     if column != 0.0:
         bias = search(rows, below, it.h, np.ones(m), 0.0, 0.0, 0.0)
@@ -184,7 +185,7 @@ def examine(data, it, goal):
     else:
         dual, support = it.values[1], it.values[3]
     gap = (primal - dual) / max(abs(primal), abs(dual), 1e-300)
-    if gap <= goal:
+    if gap <= goal and not is_answer_w:
         h = np.dot(X, it.image)
         if column != 0.0:
             _move(h, column * it.w[-1], None)

@@ -21,6 +21,7 @@ TILE = 4096  # samples of a sum, which depends on nothing else
 SAMPLE = 6.0  # nanoseconds of a sample in these loops
 ROUNDS = 60  # of the line search, which needs some five
 ROUNDING = 1e-13  # change of D, as a part of P, that rounding may make
+FAST = {"contract", "nsz", "reassoc"}  # sums in any order, several samples at a time
 EVEN = 1e-13  # slope, as a part of the sum of its sizes, that counts as 0
 
 
@@ -130,7 +131,7 @@ def part_toward(dual, other, square, primal):
     return min(max(0.5 + (other - dual) / square, 0.0), 1.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def sum_slopes(rows, below, h, change, t, first, last):
     """Return the sums that `narrow_down` takes, over the samples first to last - 1."""
     slope, rate, sizes = 0.0, 0.0, 0.0

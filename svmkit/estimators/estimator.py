@@ -244,10 +244,10 @@ class SVMEstimator(BaseEstimator):
     random_state: Any
     verbose: int
 
-    def _settings(self) -> Settings:
-        """Return the settings that the parameters describe."""
+    def _settings(self, names: tuple[str, ...] | None = None) -> Settings:
+        """Return the settings that the parameters describe; `names` are those of `_names_to_choose`, if known."""
         require_own_options(self.solver, getattr(self, "solver_options", None))
-        own, names = vars(self), self._names_to_choose()
+        own, names = vars(self), self._names_to_choose() if names is None else names
         if names:  # a signature takes a tenth of a small fit
             defaults = inspect.signature(type(self)).parameters
             own = own | {name: defaults[name].default for name in names}
@@ -261,11 +261,11 @@ class SVMEstimator(BaseEstimator):
 
     def _names_to_choose(self) -> tuple[str, ...]:
         """Return the parameters that cross-validation chooses."""
-        values = {name: value for name, value in vars(self).items() if name not in ("solver", "kernel", "cv")}
-        if not any(isinstance(value, str) and value == CHOSEN for value in values.values()):
+        if CHOSEN not in [value for value in vars(self).values() if isinstance(value, str)]:  # a small fit feels more
             return ()
         from svmkit.choice.one_call import names_to_choose
 
+        values = {name: value for name, value in vars(self).items() if name not in ("solver", "kernel", "cv")}
         return names_to_choose({name: values[name] for name in self.get_params(deep=False) if name in values})
 
     def _fit_chosen(self, X: Any, y: Any, method: Method, *, groups: Any, **options: Any) -> Fit:
@@ -285,8 +285,10 @@ class SVMEstimator(BaseEstimator):
         """Train on samples, with further options of `svmkit.training.train.train`, and set the fitted attributes; None
         is the task of the estimator.
         """
-        names, settings = self._names_to_choose(), self._settings()
-        settings = replace(settings, device=device_for(settings.device, X))
+        names = self._names_to_choose()
+        settings = self._settings(names)
+        if (device := device_for(settings.device, X)) != settings.device:
+            settings = replace(settings, device=device)
         for name in OF_SEARCH:
             vars(self).pop(name, None)  # of an earlier fit
         if groups is not None and not names and settings.calibration is None:

@@ -7,7 +7,7 @@ machine. `fastest` is the rule for the way; docs/choosing.md has the measurement
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +48,7 @@ def fastest(task: Task, loss: Loss | None = None) -> tuple[str, str]:
     if issubclass(task.problem, RankRisk):
         return defaults.RANKING, "it counts pairs without listing them"
     if task.problem.is_linear:
-        return _fastest_linear(task, loss)
+        return _fastest_linear(task.m, task.d, loss)
     if issubclass(task.problem, SimplexQP):
         return defaults.SIMPLEX, "fastest at every size"
     if loss is not None and loss.family is Family.LOGISTIC:
@@ -61,11 +61,12 @@ def fastest(task: Task, loss: Loss | None = None) -> tuple[str, str]:
     return defaults.WORKING_SET, "a growing working set needs few of the kernel values"
 
 
-def _fastest_linear(task: Task, loss: Loss | None) -> tuple[str, str]:
-    if not task.d or not (loss is None or plugins.load("solver", defaults.LINEAR_TALL).takes_loss(loss)):
+@lru_cache(maxsize=64)  # a small fit asks three times
+def _fastest_linear(m: int, d: int, loss: Loss | None) -> tuple[str, str]:
+    if not d or not (loss is None or plugins.load("solver", defaults.LINEAR_TALL).takes_loss(loss)):
         return defaults.LINEAR, "its steps need no kernel values"
     most = FEW_COLUMNS if loss is None or loss.family is Family.BOUNDED else FEW_OF_SMOOTH
-    if task.d <= most and task.m >= max(LONG * task.d, FLAT * task.d**2):
+    if d <= most and m >= max(LONG * d, FLAT * d**2):
         return defaults.LINEAR_TALL, "columns are few beside the rows"
     return defaults.LINEAR, "its steps need no kernel values, and columns are many beside the rows"
 

@@ -175,13 +175,12 @@ class TrainingData:
         preprocessing, features, kernel = preparation.learn(raw)
         X = with_int32_indices(features)
         multiclass = task.division(settings.multiclass, len(answers.classes)) if task.has_classes else "ovo"
-        data = cls(raw, X, answers, weights, kernel, preprocessing, settings.memory, task, multiclass)
         outputs = task.outputs(answers, method)
         if settings.non_crossing and not any(output.loss for output in outputs):
             raise InputError("non_crossing sorts the predictions of several levels: give loss=quantile and several tau")
-        data = replace(
-            data, own_weights=own, preparation=preparation, outputs=outputs, non_crossing=settings.non_crossing
-        )
+        given = raw, X, answers, weights, kernel, preprocessing, settings.memory, task, multiclass
+        more = {"own_weights": own, "preparation": preparation, "outputs": outputs}
+        data = cls(*given, **more, non_crossing=settings.non_crossing)
         for output in data.division.outputs:
             if output.constant is not None:
                 what = "all samples have label" if output.constant > 0.0 else "no sample has label"
@@ -345,6 +344,8 @@ class TrainingData:
     def _members(self) -> list[np.ndarray]:
         """The rows of each class whose weight is > 0, ascending."""
         used = np.flatnonzero(self.weights > 0)
+        if len(self.classes) < 2 and not self.codes.any():
+            return [used]
         codes = self.codes[used]
         order, sizes = used[np.argsort(codes, kind="stable")], np.bincount(codes, minlength=max(len(self.classes), 1))
         return [order[part] for part in class_slices(sizes)]

@@ -13,7 +13,14 @@ import numpy as np
 from svmkit.errors import Infeasible, InputError
 from svmkit.kernels.gram import Gram
 from svmkit.losses.base import Loss
-from svmkit.model.one_vs_one import class_pairs, merge_support, pair_classes, signs, weight_coefficients
+from svmkit.model.one_vs_one import (
+    class_pairs,
+    merge_support,
+    pair_classes,
+    signs,
+    union_support,
+    weight_coefficients,
+)
 from svmkit.model.one_vs_rest import merge_rest
 from svmkit.problems.base import ClassDecisions, DecisionFunction, Problem
 from svmkit.problems.schemes import JOINT
@@ -124,12 +131,13 @@ class Division(ABC):
         codes, width : ndarray of shape (n,), int
             The class of each row of the data, and the number of their columns.
         """
-        rows, values = [d.rows for d in decisions if d.rows is not None], [d.coef for d in decisions]
-        support, n_support, coef = self._merge(rows, values, codes)
+        rows = [d.rows for d in decisions if d.rows is not None]
         intercept = np.array([d.intercept for d in decisions])
         weights = [d.w for d in decisions if d.w is not None]
         if len(weights) < len(decisions):
+            support, n_support, coef = self._merge(rows, [d.coef for d in decisions], codes)
             return Joined(support, None, n_support, coef, intercept)
+        support = self._unite(rows, codes)
         vectors = np.zeros((len(weights), width))
         for row, w in zip(vectors, weights, strict=True):
             row[: len(w)] = w  # a stream may have grown columns that this subproblem has not seen
@@ -142,6 +150,10 @@ class Division(ABC):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the support, n_support and coef of models that have support vectors."""
         return merge_rest(rows, values, codes, len(self.parts))
+
+    def _unite(self, rows: Sequence[np.ndarray], codes: np.ndarray) -> np.ndarray:
+        """Return the support of models whose vectors are weights, which are not merged."""
+        return union_support(np.concatenate(list(rows)), codes)[0]
 
     def _own_weights(self) -> tuple[np.ndarray, np.ndarray]:
         """Return n_support (k,) and coef (k, k) of a model whose vectors are the weights of its k decisions."""
@@ -243,6 +255,9 @@ class Whole(Division):
             n_support = np.bincount(codes[support], minlength=len(self.classes))
         return support, n_support, coef
 
+    def _unite(self, rows: Sequence[np.ndarray], codes: np.ndarray) -> np.ndarray:
+        return np.sort(rows[0])
+
 
 class SeveralOutputs(Division):
     """A subproblem for each output, of its column of the targets and its loss; all have all samples."""
@@ -288,6 +303,9 @@ class SeveralOutputs(Division):
     def _merge(self, rows, values, codes):
         support, _, coef = merge_rest(rows, values, np.zeros_like(codes), len(self.learnt))
         return support, np.array([len(support)]), coef
+
+    def _unite(self, rows: Sequence[np.ndarray], codes: np.ndarray) -> np.ndarray:
+        return super()._unite(rows, np.zeros_like(codes))
 
     def _own_weights(self) -> tuple[np.ndarray, np.ndarray]:
         return np.array([len(self.learnt)]), np.eye(len(self.learnt))

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from svmkit import Gram, fit, plugins
 from svmkit.errors import InputError
 from svmkit.kernels import Linear
+from svmkit.losses.by_name import make_loss
 from svmkit.problems import LinearDual
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap
@@ -85,6 +86,41 @@ def test_each_certificate_is_that_of_its_problem_from_scratch(calls):
         assert (seen.primal, seen.dual) == pytest.approx((want.primal, want.dual), rel=1e-12)
         assert seen.bias == pytest.approx(want.bias, rel=1e-9) and seen.gap == pytest.approx(want.gap, rel=1e-6)
         np.testing.assert_allclose(seen.gradient, want.gradient, atol=1e-10)
+
+
+@pytest.mark.parametrize("bias", ["free", 1.0, 0.0])
+@pytest.mark.parametrize("loss", ["hinge", "epsilon_insensitive", "quantile", "absolute_error"])
+def test_with_a_kink_the_primal_point_is_the_model(loss, bias, calls):
+    """P is that of the model and D that of the point, both by their definitions; so the gap proves the model."""
+    X, y = clouds(2, 60)
+    task = "classify" if loss == "hinge" else "regress"
+    y = np.where(y == 0, -1.0, 1.0) if loss == "hinge" else X.sum(axis=1) + np.random.default_rng(1).normal(size=60)
+    C = np.random.default_rng(2).uniform(0.5, 2.0, 60)
+    solver = plugins.build("solver", "newton", {"bias": bias, "loss": loss})
+    fitted = fit(X, y, kernel=Linear(), solver=solver, task=task, sample_weight=C)
+    assert calls == [[0]]
+    (solution,), model = fitted.solutions, fitted.model
+    w, b, beta, seen = model.weights[0], model.intercept[0], solution.point, solution.certificate
+    values, terms = make_loss(loss, task), make_loss(loss, task).terms(y, C)
+    penalised = bias not in ("free", 0.0)
+    primal = 0.5 * (w @ w + (b * b if penalised else 0.0)) + C @ values.value(y, X @ w + b)
+    v = beta @ X
+    of_bias = beta.sum() ** 2 if penalised else 0.0
+    dual = terms.target @ beta - dual_costs(terms, beta).sum() - 0.5 * (v @ v + of_bias)
+    assert (seen.primal, seen.dual) == pytest.approx((primal, dual), rel=1e-10)
+    assert seen.gap == pytest.approx((primal - dual) / primal, rel=1e-6) and seen.gap <= 1e-3
+    assert (beta >= terms.lower).all() and (beta <= terms.upper).all()
+    assert bias != "free" or abs(beta.sum()) <= 1e-12 * np.abs(beta).sum()
+    if (loss, bias) in (("hinge", "free"), ("quantile", 1.0)):  # elsewhere the last step ends at the same weights
+        assert np.abs(v - w).max() > 1e-3
+    of_point = b if bias == "free" else beta.sum() * penalised
+    np.testing.assert_allclose(seen.gradient, X @ v + of_point - terms.target, atol=1e-9)
+
+
+def dual_costs(terms, beta):
+    """phi of each weight."""
+    up, down = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
+    return terms.kink_up * up + terms.kink_down * down + 0.5 * (terms.ridge_up * up**2 + terms.ridge_down * down**2)
 
 
 def test_a_problem_without_a_proof_is_trained_alone(calls, monkeypatch):

@@ -108,15 +108,35 @@ def certify(rows, below, sq, beta, w, h, of_bias, is_free, gradient):
     is_free, gradient : bool, ndarray of float64, shape (m,)
         Whether the bias is free, and what is filled.
     """
-    norm = np.dot(w, w)
-    primal = 0.5 * norm + total_loss(rows, below, h)
-    linear, ridged = dual_sums(rows, below, beta)
+    fill_gradient(rows, below, beta, h, 0.0, gradient)
+    return prove(rows, below, sq, beta, w, w, h, of_bias, is_free)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_gradient(rows, below, beta, h, bias, gradient):
+    """Fill the gradient (m,) of the dual at beta (m,), whose decision values are h (m,) and a bias."""
     for i in range(h.size):
         side = side_toward(rows, below, i, beta[i])
-        gradient[i] = side.sign * slope_of(abs(beta[i]), side) - (rows[i, 0] - h[i])
+        gradient[i] = side.sign * slope_of(abs(beta[i]), side) - (rows[i, 0] - (h[i] + bias))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def prove(rows, below, sq, beta, v, w, h, of_bias, is_free):
+    """Return P of weights w (width,) with the decision values h (m,), D of dual weights beta (m,) with v (width,) =
+    X'beta, both without an entry of a free bias, and bounds on their errors.
+
+    Parameters
+    ----------
+    rows, below, sq, beta, v, w, h, of_bias
+        As for `primal_error` and `dual_error`.
+    is_free : bool
+        Whether the bias is free.
+    """
+    primal = 0.5 * np.dot(w, w) + total_loss(rows, below, h)
+    linear, ridged = dual_sums(rows, below, beta)
     of_primal = primal_error(rows, below, sq, w, h, of_bias)
-    of_dual = dual_error(rows, below, sq, beta, w, 1.0, np.sqrt(2.0 * max(primal, 0.0)) if is_free else np.nan)
-    return primal, linear - 0.5 * (norm + ridged), of_primal, of_dual
+    of_dual = dual_error(rows, below, sq, beta, v, 1.0, np.sqrt(2.0 * max(primal, 0.0)) if is_free else np.nan)
+    return primal, linear - 0.5 * (np.dot(v, v) + ridged), of_primal, of_dual
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -63,7 +63,8 @@ def train_many(
         return
     if not all(map(len, data.grams.members)):  # other code says which class has no samples
         return
-    if not (math.isfinite(C) and np.isfinite(square_norms(data.X).max())):  # and which numbers are too large
+    sq = square_norms(data.X)
+    if not (math.isfinite(C) and math.isfinite(sq.max())):  # and which numbers are too large
         return
     for solver, code in codes.items():
         if code is None or _loss_of(solver, trainer).family not in PIECEWISE:
@@ -72,22 +73,29 @@ def train_many(
         own = [k for k in ks if trainer.solvers[k] is solver and data.pairs[k][0] >= 0]
         some = [k for k in own if code.is_small(trainer.tasks[k].m, width)]
         if some and not flag:
-            _Many(trainer, some, solver, code, C, goal).run(parts, flag)
+            _Many(trainer, some, solver, code, C, goal, sq).run(parts, flag)
             trainer.interrupted |= bool(flag)
 
 
 class _Many:
-    """Problems `ks` that one solver trains for one C."""
+    """Problems `ks` that one solver trains for one C, on samples of the squared norms `sq` (n,)."""
 
     def __init__(
-        self, trainer: SubproblemTrainer, ks: list[int], solver: Solver, code: SolvesMany, C: float, goal: Goal
+        self,
+        trainer: SubproblemTrainer,
+        ks: list[int],
+        solver: Solver,
+        code: SolvesMany,
+        C: float,
+        goal: Goal,
+        sq: np.ndarray,
     ) -> None:
         self.trainer, self.ks, self.code, self.goal = trainer, ks, code, goal
         self.sizes = np.array([trainer.tasks[k].m for k in ks], dtype=np.int64)
         self.d = trainer.data.X.shape[1]
-        self.parts = self._pose(solver, C)
+        self.parts = self._pose(solver, C, sq)
 
-    def _pose(self, solver: Solver, C: float) -> Parts:
+    def _pose(self, solver: Solver, C: float, sq: np.ndarray) -> Parts:
         from svmkit.problems.risks.linear_problem import centre_targets  # here: they need numba
         from svmkit.problems.risks.points import make_two_sided
 
@@ -107,7 +115,7 @@ class _Many:
         where = [(a, REST if data.task.has_targets else b) for a, b in (data.pairs[k] for k in self.ks)]
         return Parts(
             X=np.ascontiguousarray(X, dtype=np.float64),
-            sq=square_norms(data.X),
+            sq=sq,
             above=above,
             under=under,
             origin=origin,
