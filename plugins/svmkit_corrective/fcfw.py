@@ -39,6 +39,7 @@ class FCFW(Corrective):
     name = "fcfw"
     problem = SimplexQP
     regression = BiasedTubeQP
+    runs_on_device = True
     paper = "Lacoste-Julien, Jaggi 2015"
 
     growth: float = 0.3

@@ -37,6 +37,7 @@ class FCSMO(Corrective):
     terms = ("loss",)
     losses = ("hinge", "squared_hinge", *PIECEWISE)
     shares_folds = True
+    runs_on_device = True
     paper = "Fan, Chen, Lin 2005"
 
     loss: str | Loss = "hinge"

@@ -22,6 +22,7 @@ class SMO(Pairwise):
 
     name = "smo"
     shares_folds = True
+    runs_on_device = True
     paper = "Fan, Chen, Lin 2005"
 
     loss: str | Loss = "hinge"

@@ -234,6 +234,12 @@ class DeviceRows:
         """A bound on |k(x, z)|."""
         return largest_value(self.kernel, self.rows.entries, self.reach)
 
+    def diagonal(self, at: torch.Tensor) -> torch.Tensor:
+        """Return k(x, x) of the rows `at` in float64."""
+        if self.form.is_radial:
+            return torch.ones(len(at), dtype=torch.float64, device=at.device)
+        return apply_form(self.sq[at], self.scalars)  # of x.z, for which nothing is subtracted from x
+
     def precision(self, dtype: torch.dtype, rough: bool = False) -> torch.dtype:
         """Return the precision in which values are computed that are asked for in `dtype`, or only summed up."""
         return dtype if self.single or (rough and self.rough_single) else torch.float64
@@ -251,7 +257,12 @@ class DeviceRows:
         return torch.as_tensor(sel, device=self.device) if sel.size else None
 
     def block(
-        self, idx: torch.Tensor, at: torch.Tensor, dtype: torch.dtype = torch.float32, rough: bool = False
+        self,
+        idx: torch.Tensor,
+        at: torch.Tensor,
+        dtype: torch.dtype = torch.float32,
+        rough: bool = False,
+        out: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Return k(x_i, x_j) for i in `idx` and j in `at` on the device, shape (len(idx), len(at)).
 
@@ -263,8 +274,11 @@ class DeviceRows:
             Type of the values. They are computed in float64 where float32 would be off by more than about 1e-5.
         rough : bool, default=False
             Whether float32 values may be off by up to 5e-4, which only a sum can bear.
+        out : tensor of shape (len(idx), len(at)), optional
+            Where the values go.
         """
-        out = torch.empty((len(idx), len(at)), dtype=dtype, device=self.device)
+        if out is None:
+            out = torch.empty((len(idx), len(at)), dtype=dtype, device=self.device)
         self._write(self.vectors(Taken(self.rows, idx)), out, at, rough)
         return out
 

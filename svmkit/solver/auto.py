@@ -97,6 +97,7 @@ class Auto(Solver):
     terms = ("loss", "bias")
     losses = ("hinge", "squared_hinge", *PIECEWISE, Family.LOGISTIC)
     shares_folds = True
+    runs_on_device = True
     paper = "Chang, Lin 2011; Fan et al. 2008"
 
     loss: str | Loss = "auto"

@@ -85,6 +85,8 @@ class Solver(ABC):
         by side in threads.
     shares_folds : bool, default=False
         A search may solve this solver's dual problems by SMO on kernel values that all folds share, in its place.
+    runs_on_device : bool, default=False
+        An engine that was asked for may solve this solver's problems where it keeps the rows of X, in its place.
     frees_bias : bool, default=False
         The solver minimises linear problems with a free bias itself, so that no centre has to be moved for it.
     external : bool, default=False
@@ -115,6 +117,7 @@ class Solver(ABC):
     certified: ClassVar[bool] = True
     by_slices: ClassVar[bool] = False
     shares_folds: ClassVar[bool] = False
+    runs_on_device: ClassVar[bool] = False
     frees_bias: ClassVar[bool] = False
     external: ClassVar[bool] = False
     paper: ClassVar[str] = ""

@@ -10,19 +10,21 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The point (m,) of a problem, its certificate, the numbers of SMO steps and of spectral steps, and the decision
-    values (n,) of all rows without the bias, if they were asked for."""
+    """The point (m,) of a problem, its certificate, the numbers of SMO steps and of spectral steps, the decision values
+    (n,) of all rows without the bias, if they were asked for, and the problem, if it was posed."""
 
     beta: np.ndarray
     certificate: Certificate
     steps: int
     spectral: int
     decision: np.ndarray | None = None
+    problem: Problem | None = None
 
 
 @dataclass

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
+
+HALVINGS = 60  # of the interval of a level
+TINIEST = 1e-300  # stands for a ridge of 0 where one divides by it
 
 
 class Source(ABC):
@@ -98,22 +102,26 @@ class Squares(Source):
 
 @dataclass
 class Batch:
-    """Problems min 1/2 beta'Q beta + p'beta, 0 <= beta <= upper, y'beta = level of at most q points each.
+    """Problems of at most q points each, side by side.
+
+    They are min 1/2 beta'Q beta + linear'beta + 1/2 sum ridge beta^2 over 0 <= beta <= upper, y'beta = balance.
 
     Attributes
     ----------
     source : Source
         The kernel values of the points.
     y, upper : tensor of float64, shape (B, q)
-        Labels and upper bounds; beyond the points of a problem they are 1 and 0.
+        Labels and finite upper bounds; beyond the points of a problem they are 1 and 0.
     beta, v : tensor of float64, shape (B, q)
         The iterate, and y times the gradient there.
     diag : tensor of float32, shape (B, q)
         The diagonal of the kernel matrix.
-    balance : tensor of float64, shape (B, 1)
-        What y'beta is.
+    balance : tensor of float64, shape (B, G)
+        What y'beta is, for each of the G equal parts of the points.
     sizes : tensor of int32, shape (B,)
         The numbers of points.
+    linear, ridge : tensor of float64, shape (B, q), or None
+        The linear term and the ridges; None for -1 and 0, which are those of the hinge.
     """
 
     source: Source
@@ -124,26 +132,103 @@ class Batch:
     diag: torch.Tensor
     balance: torch.Tensor
     sizes: torch.Tensor
+    linear: torch.Tensor | None = None
+    ridge: torch.Tensor | None = None
+
+    @property
+    def groups(self) -> int:
+        """The number of parts of the points with an equality constraint of their own: 2 for problems with nu."""
+        return self.balance.shape[1]
+
+    def split(self, values: torch.Tensor) -> torch.Tensor:
+        """Return an array (B, q), or the balance (B, G), with a row for each part of the points of each problem."""
+        return values.reshape(len(self.y) * self.groups, -1)
 
     def select(self, kept: torch.Tensor) -> Batch:
         """Return the batch of some of the problems, whose numbers are `kept`: copies of their arrays."""
-        arrays = ("y", "upper", "beta", "v", "diag", "balance", "sizes")
-        return replace(self, source=self.source.select(kept), **{name: getattr(self, name)[kept] for name in arrays})
+        return self._change(self.source.select(kept), ARRAYS, lambda values: values[kept])
+
+    def among(self, at: torch.Tensor, source: Source) -> Batch:
+        """Return the problem of some points of a single one, `at` (n,), where all others keep their weights.
+
+        Parameters
+        ----------
+        at, source
+            The points, and their kernel values.
+        """
+        part = self._change(source, POINTS, lambda values: values[:, at].clone())
+        part.balance = (part.y * part.beta).sum(1, keepdim=True)
+        part.sizes = torch.full_like(self.sizes, len(at))
+        return part
+
+    def _change(self, source: Source, names: tuple[str, ...], change: Callable[[torch.Tensor], torch.Tensor]) -> Batch:
+        known = {name: getattr(self, name) for name in names}
+        return replace(self, source=source, **{name: change(x) for name, x in known.items() if x is not None})
+
+    def image(self, signed: torch.Tensor) -> torch.Tensor:
+        """Return what a change of y beta (B, q) changes v by, in float64."""
+        image = self.source.image(signed.to(self.source.K.dtype)).to(torch.float64)
+        return image if self.ridge is None else image + self.ridge * signed
 
     def move(self, change: torch.Tensor) -> None:
         """Add the effect of a change of beta (B, q), which beta has already, to v."""
-        self.v += self.source.image((change * self.y).to(self.source.K.dtype))
+        self.v += self.image(change * self.y)
+
+    def levels(self) -> torch.Tensor:
+        """Return the level of v that makes the gap smallest, of each part of the points of each problem, (B * G, 1)."""
+        v, y, upper, balance = (self.split(values) for values in (self.v, self.y, self.upper, self.balance))
+        if self.ridge is not None:
+            return self._bent_levels(v, y, upper, balance)
+        order = v.argsort(dim=1)
+        passed = upper.gather(1, order).cumsum(1)
+        wanted = balance + torch.where(y < 0.0, upper, 0.0).sum(1, keepdim=True)
+        k = torch.searchsorted(passed, wanted).clamp_(max=v.shape[1] - 1)
+        return v.gather(1, order.gather(1, k))
+
+    def _bent_levels(self, v, y, upper, balance) -> torch.Tensor:
+        """Return the levels where there are ridges, by bisection."""
+        ridge, beta = self.split(self.ridge), self.split(self.beta)  # type: ignore[arg-type]
+        base, some = v - ridge * y * beta, upper > 0.0  # v where the weight itself is 0
+        far = ridge * upper
+        lo = torch.where(some, torch.where(y > 0.0, base, base - far), torch.inf).amin(1, keepdim=True)
+        hi = torch.where(some, torch.where(y > 0.0, base + far, base), -torch.inf).amax(1, keepdim=True)
+        for _ in range(HALVINGS):
+            level = 0.5 * (lo + hi)
+            above = (y * best_weights(y * (base - level), ridge, upper)).sum(1, keepdim=True) > balance
+            lo, hi = torch.where(above, lo, level), torch.where(above, level, hi)
+        return 0.5 * (lo + hi)
 
     def gaps(self) -> torch.Tensor:
-        """Return the absolute gap P - D of each problem, (B,), at the level that makes it smallest."""
-        order = self.v.argsort(dim=1)
-        passed = self.upper.gather(1, order).cumsum(1)
-        wanted = self.balance + torch.where(self.y < 0.0, self.upper, 0.0).sum(1, keepdim=True)
-        k = torch.searchsorted(passed, wanted).clamp_(max=self.v.shape[1] - 1)
-        level = self.v.gather(1, order.gather(1, k))
-        slope = self.y * (self.v - level)
-        return (torch.where(slope > 0.0, self.beta, self.beta - self.upper) * slope).sum(1)
+        """Return the absolute gap P - D of each problem, (B,), at the levels that make it smallest."""
+        level = self.levels()
+        slope = self.y * (self.split(self.v) - level).view_as(self.v)
+        if self.ridge is None:
+            return (torch.where(slope > 0.0, self.beta, self.beta - self.upper) * slope).sum(1)
+        best = best_weights(slope - self.ridge * self.beta, self.ridge, self.upper)
+        return ((self.beta - best) * (slope + 0.5 * self.ridge * (best - self.beta))).sum(1)
 
     def values(self) -> torch.Tensor:
-        """Return D of each problem whose linear term is -1'beta, (B,)."""
-        return 0.5 * (self.beta * (1.0 - self.y * self.v)).sum(1)
+        """Return D of each problem at its best levels, (B,)."""
+        if self.linear is None:
+            return 0.5 * (self.beta * (1.0 - self.y * self.v)).sum(1)
+        dual = -0.5 * (self.beta * (self.linear + self.y * self.v)).sum(1)
+        if self.groups > 1:  # D of the problem that nu stands for
+            dual = dual + (self.balance * self.levels().view_as(self.balance)).sum(1)
+        return dual
+
+
+ARRAYS = ("y", "upper", "beta", "v", "diag", "balance", "sizes", "linear", "ridge")
+POINTS = ("y", "upper", "beta", "v", "diag", "linear", "ridge")
+
+
+def best_weights(slope: torch.Tensor, ridge: torch.Tensor, upper: torch.Tensor) -> torch.Tensor:
+    """Return the minimisers of slope a + 1/2 ridge a^2 over 0 <= a <= upper.
+
+    Parameters
+    ----------
+    slope, ridge, upper : tensor of float64
+        The slopes at 0, the ridges >= 0 and the finite upper bounds.
+    """
+    falls = -slope
+    inside = torch.minimum(falls.clamp(min=0.0) / ridge.clamp(min=TINIEST), upper)
+    return torch.where(ridge > 0.0, inside, torch.where(falls > 0.0, upper, 0.0))

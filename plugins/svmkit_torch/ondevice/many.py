@@ -12,10 +12,11 @@ import torch
 from svmkit.solver.smo.boxes import Box, BoxAnswer
 from svmkit_torch.memory import room_on
 from svmkit_torch.ondevice.answer import Answer, Profile
-from svmkit_torch.ondevice.batch import Batch, Shared, Source, Squares
-from svmkit_torch.ondevice.certify import certify
+from svmkit_torch.ondevice.batch import Batch, Shared, Squares
+from svmkit_torch.ondevice.forms import BIAS
 from svmkit_torch.ondevice.minimise import minimise
-from svmkit_torch.ondevice.products import Products, diagonal
+from svmkit_torch.ondevice.posed import Posed, batch_of, certify_all, pad
+from svmkit_torch.ondevice.products import Products
 from svmkit_torch.ondevice.rounds import solve_by_rounds
 from svmkit_torch.values import DeviceRows
 
@@ -89,31 +90,42 @@ def solve_many(
     def late() -> bool:
         return time.perf_counter() > ends or (interrupted is not None and interrupted())
 
+    posed = [Posed(rows, problem) for problem in problems]
     used = np.unique(np.concatenate([problem.rows for problem in problems]))
     if 4 * len(used) ** 2 > FOR_MATRIX * memory:
-        return [solve_by_rounds(rows, problem, gap, memory, late, profile, decisions) for problem in problems]
-    matrix = _Matrix(rows, used, memory, profile)
-    for group in _groups(problems, memory):
-        batch, place = _batch([problems[k] for k in group], matrix)
-        found = solve_batch(batch, place, matrix, gap, late, decisions)
+        return [solve_by_rounds(rows, one, gap, memory, late, profile, decisions) for one in posed]
+    matrix = _Matrix(rows, used, memory, profile, any((one.rows == BIAS).any() for one in posed))
+    for group in _groups(posed, memory):
+        some = [posed[k] for k in group]
+        found = _solve_batch(some, matrix, gap, late, decisions)
         answers |= dict(zip(group, found, strict=True))
     return [answers[k] for k in range(len(problems))]
 
 
 class _Matrix:
-    """The kernel matrix K of the rows `used` (n,) of X on the device, float32 at first; `diag` is its diagonal."""
+    """The kernel matrix K of the rows `used` (n,) of X on the device, float32 at first; `diag` is its diagonal.
 
-    def __init__(self, rows: DeviceRows, used: np.ndarray, memory: int, profile: Profile) -> None:
-        self.rows, self.used, self.memory, self.profile = rows, used, memory, profile
+    Where problems have the point of a bias, it is the last one, and its values are 0.
+    """
+
+    def __init__(self, rows: DeviceRows, used: np.ndarray, memory: int, profile: Profile, biased: bool) -> None:
+        self.rows, self.used, self.memory, self.profile, self.biased = rows, used, memory, profile, biased
         self.at = torch.as_tensor(used, device=rows.device)
-        self.diag, self.products = diagonal(rows, self.at), Products(rows)
+        self.products, diag = Products(rows), rows.diagonal(self.at)
+        self.diag = torch.cat([diag, diag.new_zeros(1)]) if biased else diag
         self.K = self._compute(torch.float32)
 
     def _compute(self, dtype: torch.dtype) -> torch.Tensor:
+        n = len(self.used)
         with self.profile.timing("matrix"):
-            K = self.rows.block(self.at, self.at, dtype, rough=True)
+            K = torch.zeros([n + self.biased] * 2, dtype=dtype, device=self.at.device)
+            self.rows.block(self.at, self.at, dtype, rough=True, out=K[:n, :n])
             K.diagonal().copy_(self.diag)
         return K
+
+    def places(self, rows: np.ndarray) -> np.ndarray:
+        """Return where rows of X are in the matrix."""
+        return np.where(rows == BIAS, len(self.used), np.searchsorted(self.used, rows))
 
     def refine(self) -> bool:
         """Change to float64; return whether it is float64."""
@@ -122,85 +134,69 @@ class _Matrix:
         return self.K.dtype == torch.float64
 
 
-def _groups(problems: Sequence[Box], memory: int) -> list[list[int]]:
-    """Return the numbers of the problems in groups of similar sizes whose arrays fit."""
+def _groups(problems: Sequence[Posed], memory: int) -> list[list[int]]:
+    """Return the numbers of the problems in groups of one kind and of similar sizes whose arrays fit."""
     room = FOR_VECTORS * memory / (8 * VECTORS)
     groups: list[list[int]] = []
-    for k in sorted(range(len(problems)), key=lambda k: -len(problems[k].rows)):
-        most = len(problems[groups[-1][0]].rows) if groups else 0
-        fits = groups and most <= PADDED * len(problems[k].rows) and most * (len(groups[-1]) + 1) <= room
-        if fits:
-            groups[-1].append(k)
+    for k in sorted(range(len(problems)), key=lambda k: (problems[k].kind, -problems[k].rows.size)):
+        one, last = problems[k], groups[-1] if groups else []
+        most = problems[last[0]].rows.size if last else 0
+        alike = bool(last) and problems[last[0]].kind == one.kind
+        if alike and most <= PADDED * one.rows.size and most * (len(last) + 1) <= room:
+            last.append(k)
         else:
             groups.append([k])
     return groups
 
 
-def _batch(problems: list[Box], matrix: _Matrix) -> tuple[Batch, torch.Tensor]:
-    """Return the problems side by side at beta = 0, and the places (B, q) of their points in the matrix."""
+def _batch(problems: list[Posed], matrix: _Matrix) -> tuple[Batch, torch.Tensor]:
+    """Return the problems side by side at their first points, and the places (B, q) of their points in the matrix."""
     used, K, diag = matrix.used, matrix.K, matrix.diag
-    sizes = [len(problem.rows) for problem in problems]
-    q = max(sizes)
-    shape = len(problems), q
-    places, y, upper = np.zeros(shape, dtype=np.int64), np.ones(shape), np.zeros(shape)
-    for b, problem in enumerate(problems):
-        m = sizes[b]
-        places[b, :m], y[b, :m], upper[b, :m] = np.searchsorted(used, problem.rows), problem.y, problem.C
-    device = K.device
-    place, ys, bounds = (torch.as_tensor(values, device=device) for values in (places, y, upper))
-    source: Source = Shared(K, place, bounds > 0.0)
+    place = pad([matrix.places(problem.rows) for problem in problems], 0, K.device)
+    batch = batch_of(problems, diag[place])
+    batch.source = Shared(K, place, batch.upper > 0.0)
+    q = place.shape[1]
     if 2 * q <= len(used) and 4 * len(problems) * q * q <= FOR_SQUARES * matrix.memory:
-        squares = torch.empty((len(problems), q, q), dtype=K.dtype, device=device)
+        squares = torch.empty((len(problems), q, q), dtype=K.dtype, device=K.device)
         for b in range(len(problems)):
             torch.index_select(K[place[b]], 1, place[b], out=squares[b])
-        source = Squares(squares)
-    counts = torch.as_tensor(np.array(sizes, dtype=np.int32), device=device)
-    zero = torch.zeros_like(ys)
-    batch = Batch(source, ys, bounds, zero, -ys, diag[place], zero[:, :1].clone(), counts)
+        batch.source = Squares(squares)
+    if any(problem.form.start.any() for problem in problems):
+        batch.v += Shared(K, place, batch.upper > 0.0).image((batch.y * batch.beta).to(K.dtype))
     return batch, place
 
 
-def solve_batch(
-    batch: Batch, place: torch.Tensor, matrix: _Matrix, gap: float, late: Callable[[], bool], decisions: bool
+def _solve_batch(
+    problems: list[Posed], matrix: _Matrix, gap: float, late: Callable[[], bool], decisions: bool
 ) -> list[Answer]:
-    """Solve the problems of a batch, all of whose points are in it, and certify them.
-
-    Parameters
-    ----------
-    batch : Batch
-        The problems.
-    place : tensor of int64, shape (B, q)
-        The places of their points in the matrix.
-    matrix, gap, late, decisions
-        The kernel matrix, the relative gap that is asked for, what says when to end, and as for `solve_many`.
-    """
-    n, sizes, profile = len(place), batch.sizes.tolist(), matrix.profile
-    found: dict[int, Answer] = {}
-    numbers, target = torch.arange(n, device=place.device), SAFETY * gap
+    """Solve problems of one kind side by side, and certify them."""
+    profile, answers = matrix.profile, dict[int, Answer]()
+    batch, place = _batch(problems, matrix)
+    numbers, target = list(range(len(problems))), SAFETY * gap
+    ends = torch.cat([matrix.at, matrix.at[:1]])  # the bias has no row, and no weight in a product
     for k in range(TRIES):
-        taken = minimise(batch, target, late, profile)
+        taken = minimise(batch, target, late, profile).cpu().numpy()
         with profile.timing("certificate"):
-            certificates, values = certify(matrix.products, batch, matrix.at[place], decisions)
-        points, steps = batch.beta.cpu().numpy(), taken.cpu().numpy()
+            some = [problems[number] for number in numbers]
+            found = certify_all(some, matrix.products, batch, ends[place], decisions)
         unproven = []
-        for b, (number, certificate) in enumerate(zip(numbers.tolist(), certificates, strict=True)):
-            before, done = found.get(number), steps[b]
+        for b, (point, certificate, values) in enumerate(zip(*found, strict=True)):
+            before, done = answers.get(numbers[b]), taken[b]
             if before:
                 done = np.add(done, [before.steps, before.spectral])
             proven = certificate.gap is not None and certificate.gap <= gap
-            point = points[b, : sizes[number]].copy()
-            found[number] = Answer(point, certificate, int(done[0]), int(done[1]), values[b])
+            answers[numbers[b]] = Answer(point, certificate, int(done[0]), int(done[1]), values, some[b].problem)
             if not (proven or certificate.flaw or certificate.is_exhausted):
                 unproven.append(b)
-        profile.count("certificates", len(certificates))
+        profile.count("certificates", len(some))
         if not unproven or late():
             break
         kept = torch.as_tensor(unproven, device=place.device)
-        batch, place, numbers = batch.select(kept), place[kept], numbers[kept]
+        batch, place, numbers = batch.select(kept), place[kept], [numbers[b] for b in unproven]
         if k >= ROUGH - 1 and matrix.refine():  # what is left is an error of float32 values
             batch.source = Shared(matrix.K, place, batch.upper > 0.0)
         target *= 0.5
-    return [found[b] for b in range(n)]
+    return [answers[b] for b in range(len(problems))]
 
 
 def solve_boxes(
@@ -216,4 +212,4 @@ def solve_boxes(
         As for `SolvesBoxes`.
     """
     answers = solve_many(rows, boxes, gap, memory=memory, decisions=decisions, interrupted=flag)
-    return [BoxAnswer(a.beta, a.certificate, a.steps + a.spectral, a.decision) for a in answers]
+    return [BoxAnswer(a.beta, a.certificate, a.steps + a.spectral, a.decision, a.problem) for a in answers]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import torch
 
+from svmkit_torch.ondevice import pairs
 from svmkit_torch.ondevice.answer import Profile
 from svmkit_torch.ondevice.batch import Batch
 from svmkit_torch.ondevice.code import Code, code_for
@@ -66,7 +67,10 @@ class _Left:
         batch = self.batch
         with self.profile.timing("smo"):
             eps = self.factor * goal / batch.beta.sum(1).clamp(min=1e-300)
-            done = self.code.take_steps(batch, self.most, eps)
+            # those of `Code` know neither ridges nor two constraints
+            known = batch.ridge is None and batch.groups == 1
+            take_steps = self.code.take_steps if known else pairs.take_steps
+            done = take_steps(batch, self.most, eps)
             self.taken[self.numbers, 0] += done
             self.factor = torch.where(done < self.most, FINER * self.factor, self.factor)
             longest = int(done.max())
@@ -84,7 +88,7 @@ def minimise(batch: Batch, target: float | torch.Tensor, late: Callable[[], bool
     batch : Batch
         The problems, whose iterates are changed in place.
     target : float or tensor of shape (B,)
-        A number is a relative gap, of problems with the linear term -1'beta; a tensor has absolute gaps.
+        A number is a relative gap; a tensor has absolute gaps.
     late : callable
         Says whether to end.
     profile : Profile

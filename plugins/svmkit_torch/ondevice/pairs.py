@@ -28,16 +28,22 @@ def take_steps(batch: Batch, most: int, eps: torch.Tensor) -> torch.Tensor:
     Fan, Chen, Lin (2005), Working set selection using second order information, WSS 2.
     """
     y, upper, beta, v, diag = batch.y, batch.upper, batch.beta, batch.v, batch.diag.to(torch.float64)
+    if batch.ridge is not None:
+        diag = diag + batch.ridge
     done = torch.zeros(len(y), dtype=torch.int64, device=y.device)
-    plus, some = y > 0.0, upper > 0.0
+    plus, some, parts = y > 0.0, upper > 0.0, (len(y), batch.groups, y.shape[1] // batch.groups)
     inf = torch.tensor(torch.inf, dtype=torch.float64, device=y.device)
     for step in range(most):
         below, above = some & (beta < upper), some & (beta > 0.0)
         up, low = torch.where(plus, below, above), torch.where(plus, above, below)
-        least, i = torch.where(up, v, inf).min(1, keepdim=True)
-        active = torch.where(low, v, -inf).amax(1, keepdim=True) - least > eps[:, None]
+        least, i = torch.where(up, v, inf).view(parts).min(2)
+        violation, part = (torch.where(low, v, -inf).view(parts).amax(2) - least).max(1, keepdim=True)
+        least, i = least.gather(1, part), i.gather(1, part) + part * parts[2]
+        active = violation > eps[:, None]
         if step % LOOK == 0 and not bool(active.any()):
             break
+        if batch.groups > 1:
+            low &= torch.arange(y.shape[1], device=y.device) // parts[2] == part
         row = batch.source.rows(i[:, 0])
         off = v - least
         curvature = (diag.gather(1, i) + diag - 2.0 * row).clamp_(min=TINY)
@@ -53,6 +59,8 @@ def take_steps(batch: Batch, most: int, eps: torch.Tensor) -> torch.Tensor:
             end = torch.where(to, upper.gather(1, at), 0.0)
             new = beta.gather(1, at) + torch.where(to, t, -t)
             beta.scatter_(1, at, torch.where(active, torch.where(t >= room, end, new), beta.gather(1, at)))
+            if batch.ridge is not None:
+                v.scatter_add_(1, at, sign * t * batch.ridge.gather(1, at))
         v += t * (row - batch.source.rows(j[:, 0]))
         done += active[:, 0]
     return done

@@ -8,7 +8,7 @@ import torch
 
 from svmkit.kernels.forms import RBF, difference_error
 from svmkit_torch.ondevice.code import code_for
-from svmkit_torch.values import PANEL, DeviceRows, apply_form
+from svmkit_torch.values import PANEL, DeviceRows
 
 
 class Products:
@@ -65,10 +65,3 @@ class Products:
         else:
             X = self._transpose(slice(None) if at is None else at, kept)
         return self.fused(X, self._transpose(idx, kept), coef.to(kept), self.rows.scalars.gamma)
-
-
-def diagonal(rows: DeviceRows, at: torch.Tensor) -> torch.Tensor:
-    """Return k(x, x) of some rows in float64."""
-    if rows.form.is_radial:
-        return torch.ones(len(at), dtype=torch.float64, device=at.device)
-    return apply_form(rows.sq[at], rows.scalars)  # of x.z, for which nothing is subtracted from x

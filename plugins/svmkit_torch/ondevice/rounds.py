@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
 
-from svmkit.solver.smo.boxes import Box
 from svmkit_torch.ondevice.answer import Answer, Profile
-from svmkit_torch.ondevice.batch import Batch, Squares
-from svmkit_torch.ondevice.certify import certify
+from svmkit_torch.ondevice.batch import Squares
+from svmkit_torch.ondevice.forms import BIAS
 from svmkit_torch.ondevice.minimise import minimise
-from svmkit_torch.ondevice.products import Products, diagonal
+from svmkit_torch.ondevice.posed import Posed, batch_of, certify_all
+from svmkit_torch.ondevice.products import Products
 from svmkit_torch.values import DeviceRows
 
 SQUARE = 0.75  # part of the memory for the square of the working set
@@ -31,8 +30,14 @@ ROUNDS = 1000
 
 
 def solve_by_rounds(
-    rows: DeviceRows, problem: Box, gap: float, memory: int, late: Callable[[], bool], profile: Profile, decisions: bool
-) -> Any:
+    rows: DeviceRows,
+    problem: Posed,
+    gap: float,
+    memory: int,
+    late: Callable[[], bool],
+    profile: Profile,
+    decisions: bool,
+) -> Answer:
     """Solve one problem by a working set; arguments as for `svmkit_torch.ondevice.many.solve_many`.
 
     Parameters
@@ -42,31 +47,45 @@ def solve_by_rounds(
     late : callable
         Says whether to end.
     """
+    if len(problem.rows) > 1:  # two constraints, which a working set does not know: nothing is proven
+        return problem.first_answer()
     return _Rounds(rows, problem, gap, memory, profile).run(late, decisions)
 
 
 class _Rounds:
     """The state of a solve: `batch` holds all points (1, m), without a source."""
 
-    def __init__(self, rows: DeviceRows, problem: Box, gap: float, memory: int, profile: Profile) -> None:
-        self.rows, self.gap, self.profile = rows, gap, profile
-        device, m = rows.device, len(problem.rows)
-        self.idx = torch.as_tensor(problem.rows, device=device)
-        self.all = m == rows.n
-        y, upper = (torch.as_tensor(values, device=device)[None] for values in (problem.y, problem.C))
-        zero = torch.zeros_like(y)
-        sizes = torch.tensor([m], dtype=torch.int32, device=device)
-        diag = diagonal(rows, self.idx)[None]
-        source: Any = None
-        self.batch = Batch(source, y, upper, zero, -y, diag, zero[:, :1].clone(), sizes)
+    def __init__(self, rows: DeviceRows, problem: Posed, gap: float, memory: int, profile: Profile) -> None:
+        self.rows, self.problem, self.gap, self.profile = rows, problem, gap, profile
+        device = rows.device
+        at = torch.as_tensor(problem.rows.ravel(), device=device)
+        self.real = at != BIAS
+        self.idx = torch.where(self.real, at, 0)
+        # the rows of X, each once, and where each point finds its own; None where the points are rows, in their order
+        self.distinct, self.back = self.idx.unique(return_inverse=True)
+        self.all = len(self.distinct) == rows.n
+        if len(self.distinct) == len(at) and bool(self.real.all()):
+            self.back = None
+        diag = rows.diagonal(self.idx) * self.real
+        self.batch = batch_of([problem], diag[None])
         self.products = Products(rows)
-        self.stored = max(256, min(math.isqrt(int(SQUARE * memory) // 4), m))
+        self.stored = max(256, min(math.isqrt(int(SQUARE * memory) // 4), len(at)))
         self.generator = torch.Generator(device).manual_seed(0)
         self.set = torch.empty(0, dtype=torch.int64, device=device)
         self.taken = np.zeros(2, dtype=np.int64)
+        begun = self.batch.beta[0].nonzero()[:, 0]
+        if len(begun):
+            self._move(begun, self.batch.beta[0, begun])
+
+    def _move(self, moved: torch.Tensor, change: torch.Tensor) -> None:
+        """Add to v what a change of the weights of some points (n,) does through the kernel values."""
+        real, signed = self.real[moved], change * self.batch.y[0, moved]
+        at, to = self.idx[moved[real]], None if self.all else self.distinct
+        product = self.products.product(at, signed[real], to, torch.float32)
+        self.batch.v[0] += product if self.back is None else torch.where(self.real, product[self.back], 0.0)
 
     def run(self, late: Callable[[], bool], decisions: bool) -> Answer:
-        batch, certificate, near = self.batch, None, NEAR * self.gap
+        batch, answer, near = self.batch, None, NEAR * self.gap
         for _ in range(ROUNDS):
             with self.profile.timing("gaps"):
                 gap = float(batch.gaps()[0])
@@ -74,9 +93,8 @@ class _Rounds:
             self.profile.rounds.append((relative, len(self.set)))
             over = late()
             if relative <= near or over:
-                with self.profile.timing("certificate"):
-                    [certificate], [values] = certify(self.products, batch, self.idx[None], decisions)
-                self.profile.count("certificates", 1)
+                answer = self._certify(decisions)
+                certificate = answer.certificate
                 proven = certificate.gap is not None and certificate.gap <= self.gap
                 if proven or over or certificate.flaw or certificate.is_exhausted:
                     break
@@ -84,10 +102,16 @@ class _Rounds:
                 continue
             self._round(gap, late)
             self.profile.count("rounds", 1)
-        if certificate is None:
-            [certificate], [values] = certify(self.products, batch, self.idx[None], decisions)
+        return self._certify(decisions) if answer is None else answer
+
+    def _certify(self, decisions: bool) -> Answer:
+        """Return the answer at the iterate, and take v from its certificate."""
+        with self.profile.timing("certificate"):
+            found = certify_all([self.problem], self.products, self.batch, self.idx[None], decisions)
+        self.profile.count("certificates", 1)
+        [[point], [certificate], [values]] = found
         steps, spectral = self.taken.tolist()
-        return Answer(batch.beta[0].cpu().numpy(), certificate, steps, spectral, values)
+        return Answer(point, certificate, steps, spectral, values, self.problem.problem)
 
     def _round(self, gap: float, late: Callable[[], bool]) -> None:
         """Choose a working set, solve for it, and bring v of all points up to date."""
@@ -96,22 +120,22 @@ class _Rounds:
         at, batch = self.set, self.batch
         with self.profile.timing("square"):
             square = self.rows.block(self.idx[at], self.idx[at], torch.float32, rough=True)
+            beyond = (~self.real[at]).nonzero()[:, 0]
+            square[beyond], square[:, beyond] = 0.0, 0.0
             square.diagonal().copy_(batch.diag[0, at])
-        beta, y = batch.beta[:, at], batch.y[:, at]
-        sizes = torch.tensor([len(at)], dtype=torch.int32, device=at.device)
-        parts = batch.upper[:, at], beta.clone(), batch.v[:, at], batch.diag[:, at]
-        inner = Batch(Squares(square[None]), y, *parts, (y * beta).sum(1, keepdim=True), sizes)
+        before, inner = batch.beta[0, at], batch.among(at, Squares(square[None]))
         goal = INNER * torch.minimum(inner.gaps(), torch.full_like(inner.gaps(), gap))
         self.taken += minimise(inner, goal, late, self.profile)[0].cpu().numpy()
         solution = inner.beta[0]
         del inner, square  # before the products need room
-        change = solution - beta[0]
+        change = solution - before
         moved = change.nonzero()[:, 0]
         batch.beta[0, at] = solution
         self.profile.count("changed", len(moved))
         with self.profile.timing("gradient"):
-            weights, to = (change * y[0])[moved], None if self.all else self.idx
-            batch.v[0] += self.products.product(self.idx[at[moved]], weights, to, torch.float32)
+            self._move(at[moved], change[moved])
+            if batch.ridge is not None:
+                batch.v[0, at] += batch.y[0, at] * batch.ridge[0, at] * change
 
     def _choose(self) -> torch.Tensor:
         """Return the points of the next working set: of those that violate their condition, and of the free ones.
@@ -127,6 +151,7 @@ class _Rounds:
         free = below & above
         sides = (up & (v < level), level - v), (low & (v > level), v - level)
         luck = (1.0 - torch.rand(len(v), generator=self.generator, dtype=v.dtype, device=v.device)).log()
+        luck = torch.where(self.real, luck, 0.0)  # the bias is chosen whenever it may move
         counts = [int(side.sum()) for side, _ in sides]
         first = min(self.stored, max(FIRST, len(v) // PART))
         most = min(self.stored, max(first, 2 * int(above.sum()), len(self.set)))
@@ -148,12 +173,7 @@ class _Rounds:
 
     def _level(self, v: torch.Tensor, up: torch.Tensor, low: torch.Tensor) -> torch.Tensor:
         """Return the level that makes the gap smallest, within the range of v that violates its conditions."""
-        batch = self.batch
-        order = v.argsort()
-        passed = batch.upper[0][order].cumsum(0)
-        wanted = batch.balance[0] + torch.where(batch.y[0] < 0.0, batch.upper[0], 0.0).sum()
-        k = torch.searchsorted(passed, wanted).clamp_(max=len(v) - 1)
         least, largest = torch.where(up, v, torch.inf).min(), torch.where(low, v, -torch.inf).max()
-        level = v[order[k[0]]]
+        level = self.batch.levels()[0, 0]
         inside = (level > least) & (level < largest)
         return torch.where(inside, level, 0.5 * (least + largest))

@@ -71,6 +71,8 @@ class Spectral:
     def __init__(self, batch: Batch, projection: Projection, profile: Profile) -> None:
         self.batch, self.projection, self.profile, self.count = batch, projection, profile, 0
         largest = batch.diag.amax(1, keepdim=True).to(torch.float64)
+        if batch.ridge is not None:
+            largest = largest + batch.ridge.amax(1, keepdim=True)
         self.length = 1.0 / largest.clamp(min=1e-300)
 
     def select(self, batch: Batch, kept: torch.Tensor) -> None:
@@ -83,10 +85,11 @@ class Spectral:
         y, beta = batch.y, batch.beta
         gradient = y * batch.v
         with self.profile.timing("projection"):
-            change = self.projection(beta - self.length * gradient, y, batch.upper, batch.balance) - beta
+            given = beta - self.length * gradient, y, batch.upper, batch.balance
+            change = self.projection(*map(batch.split, given)).view_as(beta) - beta
         of_signed = change * y
         with self.profile.timing("image"):
-            image = batch.source.image(of_signed.to(batch.source.K.dtype)).to(torch.float64)
+            image = batch.image(of_signed)
         curved = (of_signed * image).sum(1, keepdim=True)
         slope = (gradient * change).sum(1, keepdim=True)
         tiny = torch.finfo(torch.float64).tiny

@@ -19,7 +19,7 @@ from svmkit.solver.base import Solver, StepInfo
 from svmkit.solver.sampler import Draws
 from svmkit.solver.task import Task
 
-FACTS = "name paper monotone recheck reads by_slices sampler"
+FACTS = "name paper monotone recheck reads by_slices runs_on_device sampler"
 METHODS = "reason_for patience check check_kernel details resync reactivate"
 
 

@@ -7,25 +7,33 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from svmkit.kernels.gram import Gram
+from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
 
 
 class Box(NamedTuple):
-    """min 1/2 beta'Q beta - 1'beta, 0 <= beta <= C, y'beta = 0 on some rows of X: C-SVC with the hinge and a free bias.
+    """A problem on some rows of X: C-SVC with the hinge and a free bias, or what `pose` makes.
+
+    The hinge is min 1/2 beta'Q beta - 1'beta, 0 <= beta <= C, y'beta = 0.
 
     Attributes
     ----------
     rows : ndarray of int64, shape (m,)
         Which rows of X, ascending.
     y : ndarray of float64, shape (m,)
-        Labels, -1.0 and 1.0; both must occur.
+        Labels, -1.0 and 1.0, of which both must occur, or what else `pose` is for.
     C : ndarray of float64, shape (m,)
         The weight of the loss of each row, finite and > 0.
+    pose : callable, optional
+        Returns the problem that is solved in place of C-SVC for the Gram of the rows: any with piecewise losses whose
+        point has a weight for each row.
     """
 
     rows: np.ndarray
     y: np.ndarray
     C: np.ndarray
+    pose: Callable[[Gram], Problem] | None = None
 
 
 class BoxAnswer(NamedTuple):
@@ -41,12 +49,15 @@ class BoxAnswer(NamedTuple):
         Iterations.
     decision : ndarray of float64, shape (n,), or None
         The decision values of all rows of X without the bias, if they were asked for.
+    problem : Problem or None
+        What `pose` has made.
     """
 
     beta: np.ndarray
     certificate: Certificate
     n_iter: int
     decision: np.ndarray | None = None
+    problem: Problem | None = None
 
 
 class SolvesBoxes(Protocol):
@@ -66,7 +77,7 @@ class SolvesBoxes(Protocol):
         memory : int or None
             Bytes that may be taken where the engine computes; None leaves it to the engine.
         decisions : bool
-            Whether the decision values of all rows are wanted.
+            Whether the decision values of all rows are wanted, of problems with the hinge.
         flag : callable
             Says whether to end at once.
         """

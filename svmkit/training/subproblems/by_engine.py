@@ -7,10 +7,15 @@ import time
 
 import numpy as np
 
+from svmkit.errors import SvmkitError
 from svmkit.kernels.engines import asked_engine
-from svmkit.kernels.gram import parse_bytes
-from svmkit.problems.base import DecisionFunction
+from svmkit.kernels.gram import Gram, parse_bytes
+from svmkit.losses.base import PIECEWISE
+from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.box import BoxQP
+from svmkit.problems.dual import DualQP
+from svmkit.problems.nu_dual import NuQP
+from svmkit.problems.simplex import SimplexQP
 from svmkit.runtime.interrupt import Flag
 from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.smo.boxes import Box, BoxAnswer, SolvesBoxes
@@ -21,15 +26,21 @@ from svmkit.training.settings import Settings
 from svmkit.training.subproblems.one import Part, SubproblemTrainer
 from svmkit.training.subproblems.time_budget import TimeBudget
 
+SOLVED = DualQP, NuQP, SimplexQP  # the types of problem that an engine is asked to solve
 SHARES = 256  # bytes that a memory may lose where it is divided among jobs
+
+
+class NotPosed(Exception):
+    """A problem cannot be posed; the solver that does the work in its place says why."""
 
 
 def train_by_engine(
     trainer: SubproblemTrainer, ks: list[int], C: float, budget: TimeBudget, parts: list[Part | None], flag: Flag
 ) -> None:
-    """Train class pairs, or classes against the rest, by an engine that was asked for and solves them itself.
+    """Train subproblems by an engine that was asked for and solves them itself, many at once.
 
-    A problem whose gap it does not prove is left to other code, and so is everything but the hinge with a free bias.
+    Those are the duals of piecewise losses, with and without nu, whose solver lets it (`Solver.runs_on_device`). A
+    problem whose gap it does not prove is left to other code.
 
     Parameters
     ----------
@@ -46,12 +57,12 @@ def train_by_engine(
         return
     if goal is None or not 0.0 < goal.gap == stop.least(Gap) or budget.left < math.inf or flag:
         return
-    if trainer.start is not None or trainer.limited or method.sampler is not None or data.division.outputs:
+    if trainer.start is not None or trainer.limited or method.sampler is not None:
         return
-    if not (data.task.has_classes and data.task.is_supervised and data.kernel.semidefinite is True):
+    if data.kernel.semidefinite is not True or (data.task.is_supervised and method.loss.family not in PIECEWISE):
         return
-    own = [k for k in ks if trainer.solvers[k].shares_folds and trainer.tasks[k].problem is BoxQP]
-    if method.loss.name != "hinge" or not own or not all(map(len, data.grams.members)):
+    own = [k for k in ks if trainer.solvers[k].runs_on_device and issubclass(trainer.tasks[k].problem, SOLVED)]
+    if not own or not len(data.grams.rows) or (data.task.has_classes and not all(map(len, data.grams.members))):
         return
     costs = C * data.weights
     if not (math.isfinite(C) and np.isfinite(costs).all() and C > 0.0):
@@ -61,14 +72,17 @@ def train_by_engine(
         return
     code: SolvesBoxes = engine.box_code()
     boxes, began = [_box(trainer, k, costs) for k in own], time.perf_counter()
-    answers = code(boxes, goal.gap, device_memory(method.settings), False, lambda: bool(flag))
+    try:
+        answers = code(boxes, goal.gap, device_memory(method.settings), False, lambda: bool(flag))
+    except NotPosed:
+        return
     seconds, total = time.perf_counter() - began, sum(len(box.y) for box in boxes)
     for k, box, answer in zip(own, boxes, answers, strict=True):
         gap = answer.certificate.gap
         proven = gap is not None and gap <= goal.gap
         if proven or flag:
             status = Status.CONVERGED if proven else Status.INTERRUPTED
-            parts[k] = _part(box, answer, status, seconds * len(box.y) / total)
+            parts[k] = _part(trainer, box, answer, status, seconds * len(box.y) / total)
     trainer.callbacks.on_trained(sum(parts[k] is not None for k in own), len(ks))
     trainer.interrupted |= bool(flag)
 
@@ -84,14 +98,32 @@ def _box(trainer: SubproblemTrainer, k: int, costs: np.ndarray) -> Box:
     rows = data.grams.rows
     if data.has_class_pairs:
         rows = np.sort(np.concatenate([data.grams.members[c] for c in data.pairs[k]]))
-    return Box(rows, data.division.target(data.answers, rows, k), costs[rows])
+    y, C, loss, solver = (
+        data.division.target(data.answers, rows, k),
+        costs[rows],
+        data.division.loss(k),
+        trainer.solvers[k],
+    )
+    if trainer.tasks[k].problem is BoxQP and trainer.method.loss.name == "hinge" and not data.division.outputs:
+        return Box(rows, y, C)
+
+    def pose(gram: Gram) -> Problem:
+        try:
+            return trainer.method.pose(solver, gram, y, C, loss)
+        except SvmkitError as error:
+            raise NotPosed from error
+
+    return Box(rows, y, C, pose)
 
 
-def _part(box: Box, answer: BoxAnswer, status: Status, took: float) -> Part:
-    certificate, n_iter = answer.certificate, answer.n_iter
-    assert certificate.bias is not None
-    n_support = int(np.count_nonzero(answer.beta))
-    last = HistoryPoint(n_iter, took, -float(certificate.dual or 0.0), certificate.gap, n_support, 0)
-    solution = Solution(answer.beta, status, n_iter, took, certificate, History([last]))
-    decision = DecisionFunction(answer.beta * box.y, certificate.bias).restrict(box.rows)
-    return Part(solution, decision, 0, took)
+def _part(trainer: SubproblemTrainer, box: Box, answer: BoxAnswer, status: Status, took: float) -> Part:
+    certificate, n_iter, problem, point = answer.certificate, answer.n_iter, answer.problem, answer.beta
+    if problem is None:
+        assert certificate.bias is not None
+        objective, decision = -float(certificate.dual or 0.0), DecisionFunction(point * box.y, certificate.bias)
+    else:
+        objective, settings = problem.objective(point), trainer.method.settings
+        decision = trainer.data.task.decision(problem, point, certificate, box.C, settings)
+    last = HistoryPoint(n_iter, took, objective, certificate.gap, int(np.count_nonzero(point)), 0)
+    solution = Solution(point, status, n_iter, took, certificate, History([last]))
+    return Part(solution, decision.restrict(box.rows), 0, took)
