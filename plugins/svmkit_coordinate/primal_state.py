@@ -44,6 +44,7 @@ class State:
         self.w = np.zeros(width) if start is None else start.copy()
         self.beta, self.curvature, self.share = np.empty(m), np.empty(m), 1.0
         self.dual, self.best, self.size, self.passes = -np.inf, None, 0, 0.0
+        self.before = np.zeros(m)  # the dual point of the iterate before, here one that is always feasible
         self.columns: tuple[np.ndarray, Any] | None = None
         self.normal = Normal()
         self.norms = np.sqrt(columns.square_sums(problem.design))

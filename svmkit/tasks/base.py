@@ -259,6 +259,10 @@ class Task(ABC):
     def problem_type(self, method: Any, kernel: Kernel) -> type[Problem]:
         """Return the type of problem of the method's solver; raise InputError if it has none for this task."""
 
+    def require_kernel(self, solver: Any, kernel: Kernel) -> None:
+        """Raise InputError if the solver cannot learn the task with the kernel."""
+        solver.check_kernel(kernel)
+
     @abstractmethod
     def pose(self, solver: Any, gram: Gram, target: np.ndarray, C: np.ndarray, settings: Any) -> Problem:
         """Return the problem that a solver minimises.

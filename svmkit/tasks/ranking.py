@@ -76,9 +76,11 @@ class Ranking(Task):
         return self.with_loss(answers.values.ravel(), settings)
 
     def problem_type(self, method, kernel):
-        problem = method.solver.problem_of(kernel, self.name)
+        return method.solver.problem_of(kernel, self.name)
+
+    def require_kernel(self, solver, kernel):
+        solver.problem_of(kernel, self.name)
         require_semidefinite(kernel, "ranking")
-        return problem
 
     def pose(self, solver, gram, target, C, settings):
         loss = settings.loss or solver.loss_for(gram.kernel, self.name)

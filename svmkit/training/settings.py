@@ -274,10 +274,9 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
     if settings.penalty not in (None, "l2") and kernel.name != "linear":
         raise InputError(f"penalty={settings.penalty} is for kernel=linear, not {kernel.name}")
     is_known = isinstance(settings.kernel, str) and kernel.name != "precomputed"
-    if task.has_groups:
-        task.problem_type(Method(settings, task, solver, kernel, None), kernel)
-    elif is_known or Requires.LINEAR_KERNEL in solver.requires:  # what other kernels satisfy is not known yet
-        solver.check_kernel(kernel)
+    # what other kernels satisfy is not known yet
+    if is_known or task.has_groups or Requires.LINEAR_KERNEL in solver.requires:
+        task.require_kernel(solver, kernel)
     return Method(settings, task, solver, kernel, by_name.sampler(settings.sampler))
 
 

@@ -143,7 +143,7 @@ def plan(
         raise InputError(f"search {search!r} is not known; there are: {', '.join(SEARCHES)}")
     if not grid:
         raise InputError("there is nothing to search: give values for C, gamma or an option of the solver")
-    kernels = _kernels(grid, solver, kernel)
+    kernels = _kernels(grid, solver, kernel, task_named(task))
     params = {name: value for each in kernels for name, value in each.params.items()}
     grid = {_option_name(name, solver, params, task_named(task), kernel): values for name, values in grid.items()}
     defaults, checked = solver.params | params, dict[str, Values]()
@@ -152,7 +152,7 @@ def plan(
     for name, values in grid.items():
         if not isinstance(values, Span):
             owner = next((each for each in kernels if name in each.params), kernel)
-            values = list(dict.fromkeys(_check(name, v, solver, owner) for v in values))
+            values = list(dict.fromkeys(_check(name, v, solver, owner, task_named(task)) for v in values))
         checked[name] = values
     points = _draw(checked, n_iter, seed) if search == "random" else _all(checked)
     Cs: dict[tuple, dict[float, None]] = {}
@@ -162,17 +162,16 @@ def plan(
         rest = tuple((k, v) for k, v in point.items() if k != "C" and (k not in params or k in own))
         Cs.setdefault(tuple(sorted(rest)), {})[point.get("C", C)] = None
     has_C = "C" in points[0]
-    return [_path(k, dict(rest), solver, named, sorted(its), has_C) for k, (rest, its) in enumerate(Cs.items())]
+    paths = list[Path]()
+    for rest, its in Cs.items():
+        shared = dict(rest)
+        of = named.get(shared.get(KERNEL, ""), kernels[0])
+        built = _built(shared, solver, of, task_named(task))
+        paths.append(Path(len(paths), *built, tuple(sorted(its)), shared, has_C))
+    return paths
 
 
-def _path(
-    number: int, values: dict[str, Any], solver: Solver, named: dict[str, Kernel], Cs: list[float], has_C: bool
-) -> Path:
-    kernel = named.get(values.get(KERNEL, ""), next(iter(named.values())))
-    return Path(number, *_built(values, solver, kernel), tuple(Cs), values, has_C)
-
-
-def _kernels(grid: Mapping[str, Values], solver: Solver, kernel: Kernel) -> list[Kernel]:
+def _kernels(grid: Mapping[str, Values], solver: Solver, kernel: Kernel, task: Task) -> list[Kernel]:
     """Return the kernels of a search: those that the grid names, or the one that is given."""
     names = grid.get(KERNEL)
     if names is None or isinstance(names, Span):
@@ -180,7 +179,8 @@ def _kernels(grid: Mapping[str, Values], solver: Solver, kernel: Kernel) -> list
     kernels = []
     for name in dict.fromkeys(str(each) for each in names):
         try:
-            kernels.append(kernel if name == kernel.name else by_name.kernel(name, kernel.params, for_solver=solver))
+            kernels.append(kernel if name == kernel.name else by_name.kernel(name, kernel.params))
+            task.require_kernel(solver, kernels[-1])
         except InputError as error:
             raise InputError(f"--grid {KERNEL}: {error}") from None
     return kernels
@@ -220,7 +220,7 @@ def _draw(grid: Mapping[str, Any], n_iter: int, seed: int) -> list[dict[str, Any
     return [{k: float(v) if isinstance(grid[k], Span) else v for k, v in point.items()} for point in drawn]
 
 
-def _check(name: str, value: Any, solver: Solver, kernel: Kernel) -> Any:
+def _check(name: str, value: Any, solver: Solver, kernel: Kernel, task: Task) -> Any:
     """Return the value in the type of its option, with text converted; raise InputError if that is impossible."""
     if name in LEAST:
         try:
@@ -240,13 +240,13 @@ def _check(name: str, value: Any, solver: Solver, kernel: Kernel) -> Any:
         isinstance(value, float) and value.is_integer() and isinstance((solver.params | kernel.params).get(name), int)
     )
     try:
-        new_solver, new_kernel = _built({name: int(value) if whole else value}, solver, kernel)
+        new_solver, new_kernel = _built({name: int(value) if whole else value}, solver, kernel, task)
     except InputError as error:
         raise InputError(f"--grid {name}: {error}") from None
     return getattr(new_kernel if name in kernel.params else new_solver, name)
 
 
-def _built(values: dict[str, Any], solver: Solver, kernel: Kernel) -> tuple[Solver, Kernel]:
+def _built(values: dict[str, Any], solver: Solver, kernel: Kernel, task: Task) -> tuple[Solver, Kernel]:
     of_kernel = {name: v for name, v in values.items() if name in kernel.params}
     others = (*kernel.params, *LEAST, *WORDS, KERNEL)
     of_solver = {name: v for name, v in values.items() if name not in others}
@@ -254,7 +254,7 @@ def _built(values: dict[str, Any], solver: Solver, kernel: Kernel) -> tuple[Solv
         kernel = plugins.build("kernel", kernel.name, kernel.params | of_kernel)
     if of_solver:
         solver = plugins.build("solver", solver.name, solver.params | of_solver)
-    solver.check_kernel(kernel)
+    task.require_kernel(solver, kernel)
     return solver, kernel
 
 

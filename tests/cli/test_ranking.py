@@ -107,6 +107,11 @@ def test_censored_times_of_two_columns():
         (("life.csv", "--label", "days", "--event", "a"), "no flag: give 1 where the event was observed"),
         (("q.csv", "--groups", "query", "--kernel", "sigmoid"), "positive semidefinite, not sigmoid"),
         (("q.csv", "--groups", "query", "--solver", "smo"), "cannot rank; those that can: auto, bmrm, ocas, svmperf"),
+        (
+            ("q.csv", "--groups", "query", "--kernel", "rbf", "--max-support", "20"),
+            "support vectors is for classes, qu",
+        ),
+        (("q.csv", "--groups", "query", "--max-support", "20"), "support vectors is for classes, quantities and outl"),
         (("q.csv", "--groups", "query", "--metric", "r2"), "give one of concordance, auc, kendall_tau, ndcg"),
         (("q.csv", "--groups", "query", "--calibrate", "sigmoid"), "--calibrate is for classes"),
         (("q.csv", "--groups", "query", "--epsilon", "0.1"), "--epsilon is for quantities"),
@@ -147,6 +152,23 @@ def test_tune_chooses_values_of_C_itself():
     }
     result = run("train", "q.svm", "--task", "rank", "--tune", "--no-track")
     assert result["search"]["metric"]["name"] == "concordance" and result["search"]["n_candidates"] >= 5
+
+
+def test_a_named_solver_is_searched_and_compared_with_a_kernel():
+    given = "--solver", "ocas", "--grid", "kernel=linear,rbf", "--grid", "gamma=0.1,1", "-C", "0.1"
+    found = {c["params"]["kernel"] for c in tune("q.csv", "--groups", "query", *given)["candidates"]}
+    assert found == {"linear", "rbf"}
+    own = "--task", "rank", "--groups", "query", "--kernel", "rbf", "--gamma", "0.3", "--no-track", "--no-curve"
+    args = ["compare", "q.csv", *own, "--solvers", "ocas,bmrm", "-C", "0.1", "--json"]
+    records = [json.loads(line) for line in CliRunner().invoke(app, args, catch_exceptions=False).stdout.splitlines()]
+    assert [record["problem"] for record in records] == ["KernelRankRisk"] * 2
+    for how in (
+        ["tune", "q.csv", *own[:4], "--solver", "ocas", "--grid", "kernel=linear,sigmoid"],
+        [*args, "--solvers", "smo"],
+    ):
+        with pytest.raises(InputError, match=r"positive semidefinite, not sigmoid|smo cannot rank") as told:
+            run(*how)
+        assert "\n" not in str(told.value)
 
 
 def test_folds_are_as_many_as_there_are_groups():

@@ -153,7 +153,8 @@ def _takes_loss(name: str, about: dict[str, Any], solver: str, how: dict[str, An
         if task_named(task).has_targets:
             raise InputError(f"{where}: quantities have no probabilities: leave calibrate out")
     with fields.located(where):
-        resolve(training_settings(about, used, kernel=kernel), task).solver.check_kernel(kernel)
+        method = resolve(training_settings(about, used, kernel=kernel), task)
+        method.task.require_kernel(method.solver, kernel)
         if loss is None:
             return True
         settings = training_settings(about, used | {"loss": loss}, kernel=kernel)

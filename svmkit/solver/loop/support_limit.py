@@ -24,7 +24,8 @@ class SupportLimit:
     one of them passes the limit. The solve then ends at the better of two points: the best iterate within the limit,
     and the last iterate without its smallest weights.
     `most` is the largest number of support vectors, inf if no rule limits them, and `rules` are the other stop rules.
-    InputError if the problem is linear, so that its models have weights of the columns and no support vectors.
+    InputError if the problem is linear, so that its models have weights of the columns and no support vectors, or a
+    ranking, whose points are no weights of samples.
     """
 
     def __init__(self, iterate: Iterate, rules: Stop) -> None:
@@ -36,6 +37,8 @@ class SupportLimit:
         self._objective = math.inf
         if not self._watched:
             return
+        if iterate.problem.task == "rank":
+            raise InputError("a limit on support vectors is for classes, quantities and outliers: leave it out")
         if iterate.problem.is_linear:
             raise InputError(
                 f"a limit on support vectors does not go with {solver.name} and the linear kernel: its model is one "

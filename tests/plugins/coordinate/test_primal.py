@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression
 from support.liblinear import liblinear, primal
 
-from svmkit import plugins
-from svmkit.errors import InputError
+from svmkit import fit, plugins
+from svmkit.errors import InputError, NotFinite
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.losses import (
@@ -218,3 +218,10 @@ def test_a_solve_that_nothing_improves_ends(C):
     for bias in ("free", 1.0):
         problem, solver = pose(X, y, C, SquaredHinge(), bias=bias)
         assert solve(problem, solver, stop=Iterations(1000)).n_iter < 400
+
+
+def test_losses_beyond_float64_are_refused_in_one_line():
+    X, y = np.split(np.random.default_rng(0).normal(size=(20, 4)), [3], axis=1)
+    with pytest.raises(NotFinite, match="cd ended at numbers that are not finite") as told:
+        fit(X, 1e160 * y[:, 0], task="regress", solver="cd", kernel=Linear(), loss="squared_epsilon_insensitive")
+    assert "\n" not in str(told.value)
