@@ -10,15 +10,16 @@ import scipy.sparse as sp
 from support.problems import blobs
 
 from svmkit import plugins
-from svmkit.cli.extending.plugins import FACTS, as_dict, facts, lines, markdown, table
+from svmkit.cli.extending.plugins import FACTS, OF_LOSSES, as_dict, facts, lines, markdown, table
 from svmkit.kernels.gram import Gram
+from svmkit.losses.by_name import LIBLINEAR_NAMES
 from svmkit.solver.base import Solver
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.requirements import Requires
 from svmkit.solver.selection import by_name
 from svmkit.solver.stopping import Iterations
 
-DOCS = Path(__file__).parents[2] / "docs" / "solvers.md"
+DOCS = Path(__file__).parents[2] / "docs"
 KEYS = {"kind", "name", "package", "doc", "options", "error", "status"}
 ROWS = plugins.describe("solver")
 KNOWN = {row.name: facts(row) for row in ROWS}
@@ -107,7 +108,7 @@ def test_sparse_is_true_of_all(name):
 def test_json_has_every_key(svmkit, alone):
     rows = svmkit("plugins", "--json").json
     for row in rows:
-        assert set(row) == (KEYS | set(FACTS) if row["kind"] == "solver" else KEYS), row["name"]
+        assert set(row) == KEYS | set({"solver": FACTS, "loss": OF_LOSSES}.get(row["kind"], ())), row["name"]
     (libsvm,) = (row for row in rows if row["name"] == "libsvm")
     assert libsvm["loss"] == ["hinge"] and libsvm["status"] == "ok" and libsvm["options"]["shrinking"] is True
 
@@ -181,8 +182,21 @@ def test_one_package_only(svmkit, refused, alone):
     refused(["html", "text", "markdown"], "plugins", "--format", "html")
 
 
-def test_the_documentation_has_this_table(svmkit, alone):
-    """`svmkit plugins --kind solver --package svmkit --format markdown`, between the two marks of docs/solvers.md."""
-    printed = svmkit("plugins", "--kind", "solver", "--package", "svmkit", "--format", "markdown").out
-    written = DOCS.read_text().partition("<!-- table -->\n")[2].partition("<!-- /table -->")[0]
+def test_solvers_of_a_loss_are_those_that_train_with_it():
+    rows = {row.name: facts(row) for row in plugins.describe("loss")}
+    assert rows["logistic"]["kernels"] == ["auto", "klr"] and "sgd" in rows["logistic"]["streams"]
+    for name, known in rows.items():
+        loss = plugins.load("loss", name)
+        assert known["task"] == loss.task and "cd" not in known["kernels"]
+        for solver in ("cd", "dcd", "norma", "libsvm"):
+            named = {each for kind in ("linear", "kernels", "core") for each in known[kind]}
+            assert (solver in named) == (LIBLINEAR_NAMES.get(name, name) in KNOWN[solver]["loss"])
+    assert "liblinear" in rows["squared_hinge"]["penalties"] and "liblinear" not in rows["hinge"]["penalties"]
+
+
+@pytest.mark.parametrize(("kind", "page"), [("solver", "solvers.md"), ("loss", "losses.md")])
+def test_the_documentation_has_this_table(kind, page, svmkit, alone):
+    """`svmkit plugins --kind KIND --package svmkit --format markdown`, between the two marks of a page."""
+    printed = svmkit("plugins", "--kind", kind, "--package", "svmkit", "--format", "markdown").out
+    written = (DOCS / page).read_text().partition("<!-- table -->\n")[2].partition("<!-- /table -->")[0]
     assert written == printed

@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from svmkit.losses.base import Loss
     from svmkit.plugins import Listed
 
 FACTS = ("method", "problem", "regression", "loss", "kernels", "sparse", "streaming", "certificate", "paper")
+OF_LOSSES = ("task", "linear", "kernels", "core", "penalties", "streams")
 _FORMATS = ("text", "markdown")
 _COLUMNS = {"problem": "problem", "loss": "loss", "kernels": "kernels", "certificate": "D", "streaming": "streams"}
 _BRACKETS = re.compile(r"\s*\(((?:[^()]|\([^()]*\))*)\)")
@@ -29,7 +31,9 @@ _SOURCE = re.compile(r"\b(?:19|20)\d\d\b|\bpaper\b")
 def plugins(options: Options) -> None:
     """List solvers, kernels, losses, samplers, engines and more; what does not work here is listed with the reason.
 
-    With --kind solver: also the source of the certificate, papers and options.
+    With --kind solver: also the source of the certificate, papers and options. With --format markdown, of losses: the
+    solvers with a dual of their own, linear and with kernels, those whose certificate is the core's, those with
+    penalties and those of streams.
     """
     import sys
 
@@ -61,17 +65,18 @@ def plugins(options: Options) -> None:
 def as_dict(row: Listed) -> dict[str, Any]:
     """Return all facts about a plugin, by name."""
     keys = ("kind", "name", "package", "doc", "options", "error", "status")
-    nothing = dict.fromkeys(FACTS) if row.kind == "solver" else {}
+    nothing = dict.fromkeys({"solver": FACTS, "loss": OF_LOSSES}.get(row.kind, ()))
     return {key: getattr(row, key) for key in keys} | nothing | facts(row)
 
 
 def facts(row: Listed) -> dict[str, Any]:
-    """Return the `FACTS` of a solver that are known without running it; none of another plugin or a broken one.
+    """Return the `FACTS` of a solver that are known without running it, or `OF_LOSSES`; none of other plugins.
 
     Names of problems begin with that of the linear kernel, names of losses with the default; the paper is the source,
     else the citation in the first line of the docstring, which the method is without.
     """
     from svmkit.kernels.functions import RBF, Linear
+    from svmkit.losses.base import Loss
     from svmkit.losses.by_name import LIBLINEAR_NAMES
     from svmkit.solver.base import Solver
     from svmkit.solver.capabilities import LearnsFromStreams
@@ -79,6 +84,8 @@ def facts(row: Listed) -> dict[str, Any]:
     from svmkit.tasks import TASKS
 
     solver = row.plugin
+    if isinstance(solver, type) and issubclass(solver, Loss):
+        return _facts_of_loss(solver)
     if not (isinstance(solver, type) and issubclass(solver, Solver)):
         return {}
     taken = [kernel for kernel in (Linear(), RBF(1.0)) if all(need.holds(kernel) for need in solver.requires)]
@@ -98,6 +105,49 @@ def facts(row: Listed) -> dict[str, Any]:
         "certificate": "own dual" if solver.certified else "from core",
         "paper": solver.paper or "; ".join(cited),
     }
+
+
+def _facts_of_loss(loss: type[Loss]) -> dict[str, Any]:
+    """Return the task of a loss and the names of solvers that take it, by kernel and by source of the certificate."""
+    from svmkit.kernels.functions import RBF, Linear
+    from svmkit.plugins import working
+    from svmkit.solver.capabilities import LearnsFromStreams
+
+    found: dict[str, Any] = {"task": loss.task} | {name: [] for name in OF_LOSSES[1:]}
+    for row in working("solver"):
+        solver: Any = row.plugin
+        fits = [
+            kernel
+            for kernel in (Linear(), RBF(1.0))
+            if all(need.holds(kernel) for need in solver.requires)
+            and (loss.task != "regress" or solver.regression_for(kernel) is not None)
+        ]
+        if not solver.takes_loss(loss) or not fits:
+            continue
+        for kernel in fits if solver.certified else ():
+            found["linear" if kernel.name == "linear" else "kernels"].append(row.name)
+        whether = {
+            "core": not solver.certified,
+            "penalties": _has_penalty(row.name, solver, loss),
+            "streams": issubclass(solver, LearnsFromStreams),
+        }
+        for name in (name for name, holds in whether.items() if holds):
+            found[name].append(row.name)
+    return found
+
+
+def _has_penalty(name: str, solver: Any, loss: type[Loss]) -> bool:
+    """Return whether a solver has a penalty of absolute values with a loss."""
+    from contextlib import suppress
+
+    from svmkit.errors import InputError
+    from svmkit.plugins import build, options
+
+    if "penalty" in options(solver):
+        with suppress(InputError):
+            build("solver", name, {"penalty": "l1", "loss": solver.loss_option(loss.name)})
+            return True
+    return False
 
 
 def _by_kind(listed: list[Listed]) -> list[list[Listed]]:
@@ -162,10 +212,10 @@ def _cell(value: Any, between: str = ", ") -> str:
 
 def markdown(rows: list[Listed]) -> str:
     """Return a Markdown table of all facts about plugins of one kind, whether they work here or not."""
-    names = FACTS if rows[0].kind == "solver" else ("what",)
+    names = {"solver": FACTS, "loss": ("what", *OF_LOSSES)}.get(rows[0].kind, ("what",))
     out = [("id", *names, "options"), ("---",) * (len(names) + 2)]
     for row in rows:
-        known = facts(row) or {names[0]: row.doc or _trouble(row)}
+        known = {names[0]: row.doc or _trouble(row)} | facts(row)
         options = ", ".join(f"`{key}={value}`" for key, value in row.options.items())
         out.append((f"`{row.name}`", *(_cell(known.get(name)) for name in names), options))
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in out)
