@@ -18,7 +18,7 @@ from svmkit.kernels.functions import RBF, Precomputed
 from svmkit.solver.smo.box import Box, take_sides
 from svmkit.solver.stopping import Gap
 from svmkit.training.settings import Settings, resolve
-from svmkit.tune.shared import loops, sharing, small
+from svmkit.tune.shared import active, leaps, loops, sharing, small
 from svmkit.tune.shared.active import ActiveSets, Square
 from svmkit.tune.shared.matrix import SharedMatrix
 
@@ -93,9 +93,11 @@ def test_the_winner_and_the_scores_are_those_of_refits(name, seed, shared, monke
         assert own[result.best.C, result.best.params["gamma"]] >= max(own.values()) - row
 
 
+@pytest.mark.parametrize("least", [2, active.LEAP])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_every_fit_is_certified(loss, shared):
-    """P and D of each fit, from a kernel matrix of scikit-learn's."""
+def test_every_fit_is_certified(loss, least, shared, monkeypatch):
+    """P and D of each fit, from a kernel matrix of scikit-learn's, with and without leaps."""
+    monkeypatch.setattr(active, "LEAP", least)
     X, y = overlapping(120)
     solver = svmkit.plugins.build("solver", "smo", {"loss": loss})
     tune.search(X, y, solver=solver, kernel=RBF(0.5), grid={"C": [1e-3, 0.1, 10.0, 1e4]}, cv=3)
@@ -379,3 +381,75 @@ def test_a_step_of_newton_keeps_the_bounds_and_the_sum_and_tells_the_fall(seed):
     assert y @ box.beta == pytest.approx(y @ beta, abs=1e-12)
     assert fall == pytest.approx(value(y * beta) - value(y * box.beta), abs=1e-10) and fall >= 0.0
     assert fall > 0.0 or (box.beta == beta).all()
+
+
+def path_of(seed, n=60):
+    """Kernel values, signs, and for ascending C the optimal weights times their signs, by SMO alone."""
+    X, y = overlapping(n, seed=seed)
+    K, y = pairwise.rbf_kernel(X, gamma=0.3), np.where(y == y.max(), 1.0, -1.0)
+    Cs = np.geomspace(2.0, 50.0, 30).tolist()
+    return K, y, Cs, [SVC(C=C, kernel="precomputed", tol=1e-10).fit(K, y) for C in Cs]
+
+
+def box_at(K, y, C, weights):
+    n, v = len(y), K @ (y * weights) - y
+    given = np.zeros(n), np.full(n, C), np.zeros(n), np.diag(K).copy()
+    box = Box(y, *given, weights.copy(), v, np.empty(n, np.uint8))
+    take_sides(box, None)
+    return box
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_leaps_along_a_path_end_at_the_optima_of_libsvm(seed, monkeypatch):
+    """Each from the last optimum times C over the last C, with the factor that the leaps before have left."""
+    K, y, Cs, plain = path_of(seed)
+    ids, weights, before, n_new, factor = np.arange(len(y)), None, 1.0, 0, leaps.empty_factor(len(y), K.dtype)
+    for C, truth in zip(Cs, plain, strict=True):
+        best = np.zeros(len(y))
+        best[truth.support_] = np.abs(truth.dual_coef_[0])
+        if weights is not None:
+            box, last = box_at(K, y, C, np.minimum(weights * (C / before), C)), factor
+            value = 0.5 * (y * box.beta) @ (box.v - y)
+            fall, factor = leaps.leap(box, K, ids, (K, ids), factor, 1e-10, 1e-9, 30)
+            n_new += not np.array_equal(factor.ids, last.ids)
+            own = 0.5 * (y * box.beta) @ K @ (y * box.beta) - box.beta.sum()
+            assert own == pytest.approx(0.5 * (y * best) @ K @ (y * best) - best.sum(), rel=1e-6)
+            assert fall == pytest.approx(value - own, rel=1e-6, abs=1e-9)
+            assert (box.beta >= 0.0).all() and (box.beta <= C).all() and abs(y @ box.beta) <= 1e-9 * C
+            np.testing.assert_allclose(box.v, K @ (y * box.beta) - y, atol=1e-8 * C)
+        weights, before = best, C
+        weights[weights > C * (1.0 - 1e-9)] = C
+    assert 0 < n_new < len(Cs) - 1
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_leap_from_anywhere_keeps_the_bounds_and_the_sum_and_never_leads_up(seed):
+    K, y, *_ = path_of(seed, 40)
+    weights = np.random.default_rng(seed).choice([0.0, 1.0, 2.5, 5.0], len(y))
+    box, ids = box_at(K, y, 5.0, weights), np.arange(len(y))
+    value, total = 0.5 * (y * weights) @ (box.v - y), y @ weights
+    fall, _ = leaps.leap(box, K, ids, (K, ids), leaps.empty_factor(len(y), K.dtype), 1e-10, 1e-9, 4)
+    assert fall >= 0.0 and (box.beta >= 0.0).all() and (box.beta <= 5.0).all()
+    assert y @ box.beta == pytest.approx(total, abs=1e-8)
+    own = 0.5 * (y * box.beta) @ K @ (y * box.beta) - box.beta.sum()
+    assert fall == pytest.approx(value - own, abs=1e-7)
+    assert fall > 0.0 or (box.beta == weights).all()
+
+
+def test_searches_with_leaps_have_the_scores_of_refits_and_forget_what_has_no_room(shared, monkeypatch):
+    X, y = overlapping(150)
+    how = {"kernel": RBF(0.5), "grid": {"C": np.geomspace(0.3, 300.0, 8).tolist()}, "cv": 3, "stop": Gap(1e-6)}
+    expected = tune.search(X, y, **how)
+    monkeypatch.setattr(active, "LEAP", 10)
+    taken, leap = [], leaps.leap
+    monkeypatch.setattr(leaps, "leap", lambda *given: (taken.append(given[4]), leap(*given))[1])
+    found = tune.search(X, y, **how)
+    kept = len(taken)
+    assert any(len(factor.ids) for factor in taken[1:])
+    monkeypatch.setattr(sharing, "KEPT", 10**9)
+    tight = tune.search(X, y, **how)
+    assert len(taken) > kept and all(c.converged for c in (*found.candidates, *tight.candidates))
+    assert sum(c.n_iter for c in found.candidates) < 0.5 * sum(c.n_iter for c in expected.candidates)
+    for own, forgetful, one in zip(found.candidates, tight.candidates, expected.candidates, strict=True):
+        assert own.mean_accuracy == pytest.approx(one.mean_accuracy, abs=0.007)
+        assert forgetful.mean_accuracy == pytest.approx(one.mean_accuracy, abs=0.007)

@@ -19,7 +19,7 @@ from svmkit.kernels.loops.row_table import RowTable
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.dual import DualQP
 from svmkit.solver.smo.box import Box, extremes, gap, l1_among, l1_part, slopes, take_sides
-from svmkit.tune.shared import loops
+from svmkit.tune.shared import leaps, loops
 from svmkit.tune.shared.matrix import PartGram, SharedMatrix
 
 MARGIN = 0.3  # half the largest violation, by which the slope of a sample may be off that takes part without violating
@@ -29,6 +29,9 @@ MOST_NEWTON = 20  # steps of Newton in a round
 ROUNDS, TRIES = 1000, 4  # of a solve, and certificates that are asked for a smaller gap each
 LEAST = 1e-10  # part of the least k(x, x), below which a value is none of float32's digits beside it
 JITTER = 3e-6  # part of the largest value that is added to a diagonal before it is factorised in float32
+LEAPS = 12  # steps of a leap, at most
+LEAP = 300  # weights between their bounds, from which on leaps are taken
+OFF = 0.5  # of the gap that is asked for: what violations of the samples at their bounds may add up to after a leap
 AGAIN = 0.5  # of the weights that are not 0 have moved: decision values are computed anew instead of changed
 IDLE, SPARE = 1.5, 5  # samples of a square for each that may move, at most, and one in so many for which there is room
 SLICE = 20_000_000  # samples times steps between two looks at whether the search goes on
@@ -98,16 +101,25 @@ class ActiveSets:
         The samples of a round, at most.
     stopped : callable
         Says whether the search has ended; `Stopped` is raised then.
+    keeps : bool, default True
+        Whether there is room to keep kernel values and a factor between solves.
     """
 
-    def __init__(self, shared: SharedMatrix, at: np.ndarray, most: int, stopped: Callable[[], bool]) -> None:
+    def __init__(
+        self, shared: SharedMatrix, at: np.ndarray, most: int, stopped: Callable[[], bool], keeps: bool = True
+    ) -> None:
+        self.keeps = keeps
         self.shared, self.at, self.most, self.stopped = shared, at, min(most, len(at)), stopped
         self.gram: PartGram = shared.gram(at)
         n = len(at)
         self._picked, self._slack, self._side = np.empty(n, np.int64), np.empty(n), np.empty(n, np.uint8)
-        self._square = Square(shared, at, self.most)
         self._unused = np.zeros(n, np.int64), np.zeros(n, np.bool_), np.zeros(1, np.int64), np.zeros(1)
+        self._forget()
         self._base: tuple[_Iterate, float] | None = None  # the last one that steps have led to, and its C
+
+    def _forget(self) -> None:
+        self._square = Square(self.shared, self.at, self.most)
+        self._factor = leaps.empty_factor(len(self.at), self._square.values.dtype)
 
     def begin(self, problem: DualQP, point: np.ndarray, C: float) -> None:
         """Let the next solve begin at a point, unless it lies outside the bounds.
@@ -131,6 +143,8 @@ class ActiveSets:
             The gap that is asked for, and the most steps.
         """
         now = self._start(problem, C)
+        if self._base is None:
+            self._base = now, C
         goal, steps, began = target, 0, now
         for _ in range(TRIES):
             now, taken = self._descend(problem, now, goal, patience - steps)
@@ -143,6 +157,8 @@ class ActiveSets:
             goal *= 0.5
         if now is not began:  # what is scaled from a solution is off by one rounding, however often
             self._base = now, C
+        if not self.keeps:
+            self._forget()
         return Solved(now.point, now.h, certificate, steps)
 
     def _from_scratch(self, problem: DualQP, point: np.ndarray) -> _Iterate:
@@ -156,10 +172,10 @@ class ActiveSets:
         if self._base is None:
             return self._vertex(problem) or _Iterate(problem.first_point(), np.zeros(self.shared.m), True)
         (point, h, _), before = self._base
-        points = [
-            _Iterate(np.clip(point * ratio, problem.lower, problem.upper), h * ratio, True)
-            for ratio in (1.0, C / before)
-        ]
+        points = [_Iterate(_scale_within(point, ratio, problem), h * ratio, True) for ratio in (C / before, 1.0)]
+        is_free = (points[0].point > problem.lower) & (points[0].point < problem.upper)
+        if np.count_nonzero(is_free) >= LEAP and (points[0].point == problem.upper).any():
+            return points[0]  # the same weights are between their bounds
         values = [problem.value(one.point, problem.gradient_from(one.h[self.at], one.point)) for one in points]
         return points[int(np.argmin(values))]
 
@@ -217,6 +233,18 @@ class ActiveSets:
                 now = _Iterate(point, h, False)
         return now, steps
 
+    def _leap(self, box: Box, picked: np.ndarray, goal: float) -> None:
+        """Take Newton's steps that change many bounds at a time, where enough weights are between theirs."""
+        n, total = np.count_nonzero((box.beta > box.lower) & (box.beta < box.upper)), float(box.upper.sum())
+        if n < LEAP or not np.isfinite(total):
+            return
+        K, far = self._square.values, (self.shared.K, self.at)
+        jitter, tolerance = JITTER * self.shared.largest, OFF * goal / total
+        try:
+            _, self._factor = leaps.leap(box, K, picked, far, self._factor, K.dtype.type(jitter), tolerance, LEAPS)
+        except np.linalg.LinAlgError:
+            self._factor = leaps.empty_factor(len(self.at), K.dtype)
+
     def _pick(self, box: Box, bias: float, margin: float, kinks) -> np.ndarray:
         """Return the samples of a round: those that may move, and those that are in the square anyway."""
         n = loops.pick_active(box, bias, margin, self._picked, self._slack, kinks)
@@ -234,6 +262,8 @@ class ActiveSets:
         rows = RowTable(K, np.arange(n), *self._unused, quantum=0.0)
         steps, newton, long = 0, 0, max(2 * n, n * n // NEWTON)
         patience = long
+        if kinks is None and not is_ridged:
+            self._leap(part, picked, goal)
         while steps < most:
             if self.stopped():
                 raise Stopped
@@ -258,3 +288,9 @@ class ActiveSets:
             return loops.newton_step(box, K, self._picked[:n].copy(), K.dtype.type(jitter), kinks) > 0.0
         except np.linalg.LinAlgError:
             return False
+
+
+def _scale_within(point: np.ndarray, ratio: float, problem: DualQP) -> np.ndarray:
+    """Return a point times a ratio within its bounds; what was at an upper bound is there again, for all rounding."""
+    scaled = np.clip(point * ratio, problem.lower, problem.upper)
+    return np.where(scaled >= problem.upper * (1.0 - 2.0**-50), problem.upper, scaled)

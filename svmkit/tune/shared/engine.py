@@ -29,7 +29,7 @@ from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS
 from svmkit.tune.shared.active import ActiveSets, Solved, Stopped
 from svmkit.tune.shared.matrix import SharedMatrix
-from svmkit.tune.shared.sharing import engine_solves, gap_of, groups_of, method_of, most_of_a_round
+from svmkit.tune.shared.sharing import engine_solves, gap_of, groups_of, keeps_state, method_of, most_of_a_round
 from svmkit.tune.shared.small import FoldPart, fit_small, is_small
 from svmkit.tune.space import Path
 
@@ -225,7 +225,7 @@ class _Group:
                     return
                 path, began = self.group[fold.next], time.perf_counter()
             if fold.sets is None:
-                fold.sets = [self._active_sets(part.rows) for part in fold.parts]
+                fold.sets = [self._active_sets(part.rows, fold.parts) for part in fold.parts]
             C = path.Cs[0]
             solved = [self._solve(part, sets, C) for part, sets in zip(fold.parts, fold.sets, strict=True)]
             facts = self._facts(fold, solved)
@@ -240,9 +240,12 @@ class _Group:
         self.search.keep(path, fold.number, facts)
         fold.next += 1
 
-    def _active_sets(self, rows: np.ndarray) -> ActiveSets:
+    def _active_sets(self, rows: np.ndarray, parts: list[FoldPart]) -> ActiveSets:
         assert self.shared is not None
-        return ActiveSets(self.shared, rows, self.most, lambda: self.search.records.stopped)
+        search = self.search
+        sizes = [len(part.rows) for part in parts] * len(search.folds)
+        keeps = keeps_state(search.m, self.method.settings, search.jobs, sizes)
+        return ActiveSets(self.shared, rows, self.most, lambda: search.records.stopped, keeps)
 
     def _solve(self, part: FoldPart, sets: ActiveSets, C: float) -> Solved:
         problem = self.method.pose(self.method.solver, sets.gram, part.y, C * part.weights)

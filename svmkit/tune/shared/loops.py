@@ -89,18 +89,18 @@ def work(box, rows, is_ridged, goal, most, kinks=None):
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"}, error_model="numpy")
 def _solve(L, x):
-    """Replace x by the solution of L L' x, where the columns of L are contiguous."""
+    """Replace x by the solution of L L' x, where the rows of L are contiguous."""
     n = x.size
     for k in range(n):
-        x[k] /= L[k, k]
-        part, column, value = x[k + 1 :], L[k + 1 :, k], x[k]
+        part, row, total = x[:k], L[k, :k], 0.0
         for j in range(part.size):
-            part[j] -= value * column[j]
-    for k in range(n - 1, -1, -1):
-        part, column, total = x[k + 1 :], L[k + 1 :, k], 0.0
-        for j in range(part.size):
-            total += part[j] * column[j]
+            total += part[j] * row[j]
         x[k] = (x[k] - total) / L[k, k]
+    for k in range(n - 1, -1, -1):
+        x[k] /= L[k, k]
+        part, row, value = x[:k], L[k, :k], x[k]
+        for j in range(part.size):
+            part[j] -= value * row[j]
 
 
 @njit(nogil=True, cache=True)

@@ -19,7 +19,8 @@ from svmkit.tasks import Task
 from svmkit.training.settings import Method, Settings, resolve
 from svmkit.tune.space import Path
 
-COPIES = 3 * 4  # bytes a kernel value of the samples of a round, of a square, of Newton's equations and of their factor
+COPIES = 4 * 4 + 2  # bytes a kernel value of a round's samples: square, Newton's equations, two factors, their borders
+KEPT = 2 * 4 + 1  # of these, what is kept for the next C: the square, and a factor with its border
 FEWEST = 1000  # samples of a round for which there has to be room, unless there are fewer
 VALUE = 8  # bytes of a kernel value of all rows
 
@@ -106,6 +107,21 @@ def most_of_a_round(m: int, settings: Settings, jobs: int) -> int:
     left = parse_bytes(settings.memory) - VALUE * m * m
     most = math.isqrt(left // (COPIES * jobs)) if left > 0 else 0
     return min(most, m) if most >= min(m, FEWEST) else 0
+
+
+def keeps_state(m: int, settings: Settings, jobs: int, sizes: Sequence[int]) -> bool:
+    """Return whether there is room for the squares and factors of all subproblems, beside those that are being solved.
+
+    Parameters
+    ----------
+    m, settings, jobs : int, Settings, int
+        As for `most_of_a_round`.
+    sizes : sequence of int
+        The samples of the subproblems of all folds.
+    """
+    most = most_of_a_round(m, settings, jobs)
+    needed = COPIES * jobs * most**2 + KEPT * sum(min(most, n) ** 2 for n in sizes)
+    return needed <= parse_bytes(settings.memory) - VALUE * m * m
 
 
 def groups_of(paths: Sequence[Path]) -> list[list[Path]]:
