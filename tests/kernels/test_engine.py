@@ -306,3 +306,52 @@ def test_the_benchmark_names_every_way_and_its_floor():
     for each in found:
         assert each["floors"].keys() == {"row", "block", "sel", "product"}
         assert all(each[way] > 0.0 and floor > 0.0 for way, floor in each["floors"].items())
+
+
+# --- a few columns that spoil the products
+
+
+def far_columns(m=600, d=40, seed=0):
+    """Rows in clusters that two columns hold 1e8 apart, beside columns of ordinary numbers and zeros."""
+    X, rng = rows(m, d, seed, share=0.3), np.random.default_rng(seed + 1)
+    X[:, [3, 17]] = 1e8 * rng.integers(3, size=(m, 2)) + rng.normal(size=(m, 2))
+    return X
+
+
+def exact_product(gamma, X, Z, coef):
+    """K(X, Z) @ coef of the RBF kernel in extended precision."""
+    X, Z = X.astype(np.longdouble), Z.astype(np.longdouble)
+    return np.array([np.exp(-gamma * np.square(x - Z).sum(axis=1)) @ coef for x in X], dtype=np.longdouble)
+
+
+@storages
+def test_products_take_the_columns_that_lose_nothing(stored):
+    X, Z, kernel = far_columns(), far_columns(300, seed=5), RBF(0.005)
+    engine, coef = engine_for(kernel, stored(X)), np.random.default_rng(2).normal(size=(300, 3))
+    assert engine.cancels and engine._columns_apart(Z[:256]).tolist() == [3, 17]
+    truth = exact_product(0.005, X, Z, coef)
+    bound = np.abs(coef).sum(axis=0) * (engine.error + 300 * 2.0**-53)
+    assert (np.abs(engine.product(stored(Z), coef) - truth) <= bound).all()
+    sel = np.array([7, 3, 599, 20], dtype=np.int64)
+    assert (np.abs(engine.product(stored(Z), coef, sel) - truth[sel]) <= bound).all()
+
+
+@storages
+@pytest.mark.parametrize("seed", range(4))
+def test_products_of_columns_of_all_sizes_keep_the_bound(stored, seed):
+    rng = np.random.default_rng(seed)
+    sizes, at = 10.0 ** rng.uniform(-4, 7, 48), rng.normal(size=48)
+    X = (at + 1e-3 * rng.normal(size=(400, 48))) * sizes
+    Z, coef = X[rng.permutation(400)[:120]] * (1.0 + 1e-9), rng.normal(size=(120, 2))
+    gamma = 1.0 / np.square(X - X.mean(axis=0)).sum(axis=1).mean()
+    engine = engine_for(RBF(gamma), stored(X))
+    gap = np.abs(engine.product(stored(Z), coef) - exact_product(gamma, X, Z, coef))
+    assert (gap <= np.abs(coef).sum(axis=0) * (engine.error + 120 * 2.0**-53)).all()
+
+
+@storages
+def test_no_column_is_multiplied_where_most_lie_far_off_or_the_kernel_sums_absolutes(stored):
+    far = rows(300, 20, share=1.0) + 1e8 * np.random.default_rng(0).integers(2, size=(300, 20))
+    engine = engine_for(RBF(0.05), stored(far))
+    assert engine.cancels and engine._columns_apart(far[:100]) is None
+    assert engine_for(Laplacian(0.05), stored(far_columns()))._columns_apart(far_columns()[:100]) is None

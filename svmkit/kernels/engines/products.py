@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -26,11 +27,15 @@ from svmkit.kernels.forms import Argument, Form, difference_error
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.loops.norms import square_norms
 from svmkit.kernels.rounding import largest_value, value_error
+from svmkit.runtime.mapping import windows
 from svmkit.runtime.threads import spread
 
 COPY_BYTES = 256 << 20  # size of the largest copy of a sparse X that is made for speed
 CANCELS = 1e-10  # error of a value above which it is computed from differences, which takes two to three times as long
 LINE = 64  # bytes of a cache line
+ADDED = 1e-13  # error of a value, as it is usual of products, that columns may add which are not subtracted there
+MIXED = 16  # columns, and rows, from which on distances are summed up from differences and products where they can be
+FULL = 64  # columns for each stored entry of a row up to which rows are multiplied with their zeros
 NEITHER = np.empty((0, 0, 0))  # no products of a tile's rows with coefficients of their own
 PAYS = 0.8  # ratio of entries read by columns to entries read by rows at equal cost: reads by column are scattered
 
@@ -83,7 +88,35 @@ class _Products(Engine):
     def error(self) -> float:
         if not self.cancels:
             return self._summed_error()
-        return difference_error(self.scalars, 2 * self.entries if sp.issparse(self.X) else self.entries)
+        own = difference_error(self.scalars, 2 * self.entries if sp.issparse(self.X) else self.entries)
+        return own + (ADDED if self.form.argument is Argument.SQUARE and self.X.shape[1] >= MIXED else 0.0)
+
+    @cached_property
+    def _largest_entries(self) -> np.ndarray:
+        """The largest |x_k| of each column (d,), in float64."""
+        X, most = self.X, np.zeros(self.X.shape[1])
+        for lo, hi in windows(X):
+            part = abs(X[lo:hi]).max(axis=0)
+            np.maximum(most, part.toarray().ravel() if sp.issparse(part) else part, out=most)
+        return most
+
+    def _columns_apart(self, Z: np.ndarray) -> np.ndarray | None:
+        """Return the columns in which X and dense Z have to be subtracted; None where that is no less work.
+
+        In all others |x|^2 + |z|^2 - 2 x.z is exact enough: gamma times the sum of their largest squares is small.
+        A few columns are often all that spoils the products, such as counts of bytes beside shares.
+        """
+        d = self.X.shape[1]
+        if self.form.argument is not Argument.SQUARE or d < MIXED or min(self.n, len(Z)) < MIXED:
+            return None
+        if sp.issparse(self.X) and d > FULL * self.X.nnz / self.n:  # most entries of a product would be zeros
+            return None
+        with np.errstate(over="ignore"):
+            most = np.square(np.maximum(self._largest_entries, np.abs(Z).max(axis=0)))
+            order = np.argsort(most, kind="stable")
+            sums = np.cumsum(most[order])
+        n_light = bisect_right(sums, ADDED, key=lambda reach: value_error(self.kernel, d, reach))
+        return np.sort(order[n_light:]) if d - n_light <= d // 4 else None
 
     @cached_property
     def largest(self) -> float:
@@ -210,7 +243,11 @@ class DenseEngine(_Products):
         from svmkit.kernels.loops import differences, tiles
 
         if self.cancels:  # without `back`, see `self_product`
-            differences.product(self.X, sel, panel[0], weights, self.scalars, out)
+            columns = self._columns_apart(panel[0])
+            if columns is None:
+                differences.product(self.X, sel, panel[0], weights, self.scalars, out)
+            else:
+                differences.mixed_product(self.X, sel, panel[0], columns, weights, self.scalars, out)
             return
         (Z, sq), q = panel, len(panel[0])
         work = tiles.tile_work(self.X.shape[1] * tiles.DENSE, weights.shape, self.form)
@@ -298,7 +335,13 @@ class CSREngine(_Products):
         out, X = np.zeros((self._count(sel), coef.shape[1])), _arrays(self.X)
         for lo in range(0, Z.shape[0], self.panel):
             weights = np.ascontiguousarray(coef[lo : lo + self.panel], dtype=np.float64)
-            differences.product(X, sel, _arrays(Z[lo : lo + self.panel]), weights, self.scalars, out)
+            part = Z[lo : lo + self.panel]
+            dense = part.toarray() if sp.issparse(part) else part
+            columns = self._columns_apart(dense)
+            if columns is None:
+                differences.product(X, sel, _arrays(part), weights, self.scalars, out)
+            else:
+                differences.mixed_product(X, sel, dense, columns, weights, self.scalars, out)
         return out
 
     def _add(self, panel, weights, sel, out, own, back):

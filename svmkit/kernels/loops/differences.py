@@ -15,11 +15,13 @@ from svmkit.kernels.forms import LAPLACIAN, Argument, Scalars, UnknownForm, form
 from svmkit.kernels.loops.arithmetic import epilogue
 from svmkit.kernels.loops.tile_dots import add_product, place
 from svmkit.kernels.loops.tiles import TILE, n_tiles
+from svmkit.kernels.loops.vectors import widest
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
 
 NO_NORMS = np.empty(0)
 DENSE, SPARSE, VALUE = 0.15, 4.0, 4.0  # nanoseconds for an entry of a pair of dense and of sparse rows, and for a value
+PRODUCT = 0.05  # nanoseconds for an entry of a pair of rows that are multiplied
 
 
 def block(X, sel: np.ndarray, Z, scalars: Scalars, out: np.ndarray) -> None:
@@ -43,6 +45,24 @@ def product(X, sel: np.ndarray, Z, coef: np.ndarray, scalars: Scalars, out) -> N
     coef, out : ndarray of float64, shapes (q, p) and (m, p), the coefficients of Z, and the sums
     """
     spread(_product, *_work(X, Z, out.shape[0]), X, sel, Z, _squares(scalars), scalars.gamma, coef, out)
+
+
+def mixed_product(X, sel: np.ndarray, Z, columns: np.ndarray, coef: np.ndarray, scalars: Scalars, out) -> None:
+    """Add sum_b k(X[sel[a]], Z[b]) coef[b] to out[a], with differences in some columns and products in all others.
+
+    |x - z|^2 is the sum of both; the products must lose nothing there (`svmkit.kernels.engines.products`).
+
+    Parameters
+    ----------
+    X, sel, Z, coef, scalars, out : as for `product`, of a kernel of |x - z|^2; Z is dense
+    columns : ndarray of int64, the columns of which differences are taken
+    """
+    light, heavy = np.array(Z, dtype=np.float64), np.ascontiguousarray(Z[:, columns].T, dtype=np.float64)
+    light[:, columns] = 0.0
+    work = TILE * len(Z) * (PRODUCT * Z.shape[1] + DENSE * len(columns) + VALUE)
+    squares = np.einsum("bk,bk->b", light, light)
+    rest = columns, light, heavy, squares, scalars.gamma, coef, out
+    spread(_mixed_product, n_tiles(out.shape[0]), work, X, sel, *rest)
 
 
 def _squares(scalars: Scalars) -> bool:
@@ -137,3 +157,60 @@ def _product(first, last, X, sel, Z, squared, gamma, coef, out):
     for t in range(first, last):
         lo, hi = t * TILE, min(m, t * TILE + TILE)
         add_product(_tile(X, sel, lo, hi, q, Z, squared, gamma), coef, lo, out)
+
+
+def _fill(X, r, out):
+    """Set out to the row r of X, with its zeros."""
+
+
+@overload(_fill)
+def _fill_of(X, r, out):
+    return _fill_dense if isinstance(X, types.Array) else _fill_sparse
+
+
+def _fill_dense(X, r, out):
+    for k in range(out.size):
+        out[k] = np.float64(X[r, k])
+
+
+def _fill_sparse(X, r, out):
+    data, indices, indptr = X
+    out[:] = 0.0
+    for i in range(indptr[r], indptr[r + 1]):
+        out[indices[i]] = np.float64(data[i])
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"}, cache=True)
+def _mix(own, heavy, squares, squares_z, dots):
+    """Make distances of products: the squares of the rows less twice the products, and the squares of differences."""
+    widest()
+    n, q = dots.shape
+    for a in range(n):
+        s = squares[a]
+        for b in range(q):
+            dots[a, b] = max(0.0, s + squares_z[b] - 2.0 * dots[a, b])
+        for h in range(heavy.shape[0]):
+            x = own[a, h]
+            for b in range(q):
+                t = x - heavy[h, b]
+                dots[a, b] += t * t
+
+
+@njit(nogil=True, cache=True)
+def _mixed_product(first, last, X, sel, columns, light, heavy, squares_z, gamma, coef, out):
+    m, d = out.shape[0], light.shape[1]
+    for t in range(first, last):
+        lo, hi = t * TILE, min(m, t * TILE + TILE)
+        rows, own = np.empty((hi - lo, d)), np.empty((hi - lo, columns.size))
+        squares = np.zeros(hi - lo)
+        for a in range(hi - lo):
+            _fill(X, lo + a if sel.size == 0 else sel[lo + a], rows[a])
+            for h in range(columns.size):
+                own[a, h] = rows[a, columns[h]]
+                rows[a, columns[h]] = 0.0
+            for k in range(d):
+                squares[a] += rows[a, k] * rows[a, k]
+        values = np.dot(rows, light.T)
+        _mix(own, heavy, squares, squares_z, values)
+        epilogue(values, NO_NORMS, NO_NORMS, LAPLACIAN, gamma, 0.0, 1, values)
+        add_product(values, coef, lo, out)
