@@ -98,7 +98,7 @@ def settled(runs: Runs, family: str) -> tuple[str, float, float] | None:
 
 
 def table(cells: list[Cell], store: Store, grown: Path, before: list[list[str]]) -> list[str]:
-    """One line for each target and set: measured, compared with, ratio, target, met or missed; first those `before`."""
+    """A line for each target and set that is missed, and one for all sets that meet a target; first those `before`."""
     hinge, squared = store.settings["hinge"], store.settings["squared"]
     rows = list(before)
     for cell in cells:
@@ -106,7 +106,24 @@ def table(cells: list[Cell], store: Store, grown: Path, before: list[list[str]])
         if runs:
             rows += LINES[cell.kind](cell, runs, store, hinge, squared)
     rows += _memory(cells, store) + _growth(grown) + _starts(store)
-    return markdown("target | on | measured | compared with | ratio | at most | met", rows)
+    return markdown("target | on | measured | compared with | ratio | at most | met", shorten(rows))
+
+
+def shorten(rows: list[list[str]]) -> list[list[str]]:
+    """Return the rows, of those that meet the same target at the same limit only the one with the largest ratio."""
+    met: dict[tuple[str, str], list[list[str]]] = {}
+    for row in rows:
+        if row[-1] == "met":
+            met.setdefault((row[0], row[-2]), []).append(row)
+    short = []
+    for row in rows:
+        alike = met[row[0], row[-2]] if row[-1] == "met" else [row]
+        if len(alike) > 1 and row is alike[0]:
+            worst = max(alike, key=lambda one: float(one[4] or 0.0))
+            short.append([worst[0], f"{worst[1]} (the worst of {len(alike)})", *worst[2:-1], f"{len(alike)} met"])
+        elif len(alike) == 1:
+            short.append(row)
+    return short
 
 
 def line(
