@@ -179,8 +179,8 @@ class TrainingData:
         if settings.non_crossing and not any(output.loss for output in outputs):
             raise InputError("non_crossing sorts the predictions of several levels: give loss=quantile and several tau")
         given = raw, X, answers, weights, kernel, preprocessing, settings.memory, task, multiclass
-        more = {"own_weights": own, "preparation": preparation, "outputs": outputs}
-        data = cls(*given, **more, non_crossing=settings.non_crossing)
+        sorts = settings.non_crossing
+        data = cls(*given, own_weights=own, preparation=preparation, outputs=outputs, non_crossing=sorts)
         for output in data.division.outputs:
             if output.constant is not None:
                 what = "all samples have label" if output.constant > 0.0 else "no sample has label"

@@ -59,10 +59,11 @@ class AtOnce:
         self.solve, self._rooms = solve, list[Room]()
         solver.check_kernel(data.kernel)
         require_finite_values(data.kernel, shared.engine.largest)
-        places = sorted(((shared.where(*data.pairs[k]), k) for k in ks), key=lambda at: -(at[0][1] + at[0][3]))
-        self.ks = [k for _, k in places]
-        where = np.array([at for at, _ in places], dtype=np.int64)
-        self.sizes = [at[1] + at[3] for at, _ in places]
+        pairs = data.pairs
+        where = shared.places(np.array([pairs[k] for k in ks]))
+        sizes = where[:, 1] + where[:, 3]
+        order = np.argsort(-sizes, kind="stable")
+        self.ks, where, self.sizes = np.array(ks)[order].tolist(), where[order], sizes[order].tolist()
         costs = C * data.weights[shared.order]
         if not (costs.min() > 0.0 and costs.max() < math.inf):
             raise InputError(f"C must be finite and > 0 for every sample, not {costs.min():g}")
@@ -71,7 +72,7 @@ class AtOnce:
 
         self.bounds = Bounds(shared.error, shared.engine.largest, shared.m, 0.0, U)
         with using(min(thread_count(), shared.most_at_once(largest))):
-            source, values = shared.source(shared.where(*data.pairs[ks[0]]))
+            source, values = shared.source(shared.where(*pairs[ks[0]]))
             self.pairs = Pairs(source, where, costs, shared.diag, shared.order, goal.gap, most)
             around = time.perf_counter() - began
             spread(self.train, len(ks), WORK * sum(float(m) * m for m in self.sizes) / len(ks))
