@@ -9,6 +9,7 @@ from functools import partial, wraps
 from typing import Any
 
 from svmkit.runtime.garbage import collecting_seldom
+from svmkit.runtime.inner_code import link_inner_code
 
 
 def njit(function: Callable | None = None, **options: Any) -> Any:
@@ -28,6 +29,8 @@ def njit(function: Callable | None = None, **options: Any) -> Any:
     index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if index is not None:
         index._load_index = partial(_overloads, index._load_index)
+    if hasattr(compiled, "_compiler"):
+        link_inner_code(compiled)
     return compiled
 
 

@@ -1,0 +1,135 @@
+"""Functions that compiled code calls are linked as they were lowered, and complete once Python calls them."""
+
+import os
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+
+from svmkit.runtime import inner_code
+from svmkit.runtime.compiling import njit
+
+CACHED = """
+from svmkit.runtime.compiling import njit
+
+@njit(cache=True)
+def add_one(x):
+    return x + 1.0
+
+@njit(cache=True)
+def twice(x):
+    return 2.0 * add_one(x)
+"""
+
+
+@njit
+def halve(x):
+    return x / 2.0
+
+
+@njit
+def quarter(x):
+    return halve(halve(x))
+
+
+@njit(error_model="python")
+def divide(x, y):
+    return x / y
+
+
+@njit
+def divide_all(values, y):
+    out = np.zeros(values.size)
+    for i in range(values.size):
+        out[i] = divide(values[i], y)
+    return out
+
+
+def _is_inner(dispatcher):
+    return [isinstance(found.library, inner_code.find_library()) for found in dispatcher.overloads.values()]
+
+
+def test_a_function_that_compiled_code_calls_becomes_whole_once_python_calls_it():
+    assert inner_code.find_library() is not None
+    assert quarter(8.0) == 2.0
+    assert _is_inner(quarter) == [False] and _is_inner(halve) == [True]
+    assert halve(8.0) == 4.0 and halve(3.0) == 1.5
+    assert _is_inner(halve) == [False]
+    assert quarter(2.0) == 0.5 and quarter(8) == 2.0
+    assert len(halve.signatures) == 2  # of an integer too, for the latter
+
+
+def test_an_error_within_inner_code_reaches_python():
+    with pytest.raises(ZeroDivisionError):
+        divide_all(np.ones(3), 0.0)
+    np.testing.assert_array_equal(divide_all(np.ones(3), 2.0), [0.5, 0.5, 0.5])
+
+
+def test_functions_of_others_are_never_inner_code():
+    @numba.njit
+    def theirs(x):
+        return halve(x) + 1.0
+
+    @njit
+    def ours(x):
+        return theirs(x)
+
+    @numba.njit
+    def outermost(x):
+        return quarter(x)
+
+    assert ours(np.float32(4.0)) == 3.0 and theirs(np.float32(4.0)) == 3.0
+    assert _is_inner(theirs) == [False] and theirs(8.0) == 5.0
+    assert outermost(np.float32(8.0)) == 2.0 and quarter(np.float32(8.0)) == 2.0
+
+
+def test_what_failed_to_compile_leaves_numba_as_it_was():
+    @njit
+    def refuse(x):
+        return x.no_such_thing
+
+    @njit
+    def call(x):
+        return refuse(x)
+
+    codegen = call.targetctx.codegen()
+    with pytest.raises(numba.TypingError):
+        call(1.0)
+    assert not inner_code._current and "_library_class" not in vars(codegen) and "set_env" not in vars(codegen)
+    assert quarter(np.int32(8)) == 2.0
+
+
+@pytest.mark.slow
+def test_inner_code_is_not_cached_and_whole_code_is(tmp_path):
+    (tmp_path / "functions.py").write_text(CACHED)
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run(code):
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=200
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split(), sorted(path.name.split("-")[0] for path in tmp_path.rglob("*.nbi"))
+
+    hits = "print(sum(functions.{0}.stats.cache_hits.values()))"
+    twice = "import functions\nprint(functions.twice(1.0))\n" + hits.format("twice")
+    assert run(twice) == (["4.0", "0"], ["functions.twice"])
+    assert run(twice) == (["4.0", "1"], ["functions.twice"])
+    one = "import functions\nprint(functions.add_one(1.0))\n" + hits.format("add_one")
+    assert run(one) == (["2.0", "0"], ["functions.add_one", "functions.twice"])
+    whole_within = one + "\nprint(functions.twice(2))\nprint(functions.add_one(2), functions.add_one(1.0))"
+    assert run(whole_within)[0] == ["2.0", "1", "6.0", "3.0", "2.0"]
+
+
+def test_without_the_methods_of_numba_functions_are_compiled_as_numba_does(monkeypatch):
+    monkeypatch.setattr(inner_code, "STEPS", ("no_such_method",))
+    assert inner_code.find_library.__wrapped__() is None
+    monkeypatch.setattr(inner_code, "find_library", lambda: None)
+
+    @njit
+    def plain(x):
+        return x + 1.0
+
+    assert plain(1.0) == 2.0 and not inner_code.is_ours(plain)
