@@ -129,6 +129,8 @@ def link_inner_code(dispatcher: Any) -> None:
     kind = find_library()
     if kind is None:
         return
+    from numba.core.compiler_lock import global_compiler_lock
+
     compiler, cached = dispatcher._compiler, dispatcher._cache
     compile_types, customize = compiler.compile, compiler._customize_flags
     compile_signature, add, save = dispatcher.compile, dispatcher.add_overload, cached.save_overload
@@ -148,9 +150,10 @@ def link_inner_code(dispatcher: Any) -> None:
 
     @wraps(compile_signature)
     def compile_whole(signature: Any) -> Any:
-        if not _current:  # Python asks: inner code will not do
-            _forget(dispatcher.overloads, signature)
-        return compile_signature(signature)
+        with global_compiler_lock:  # which numba takes, too: what is being compiled is being so in this thread
+            if not _current:  # Python asks: inner code will not do
+                _forget(dispatcher.overloads, signature)
+            return compile_signature(signature)
 
     @wraps(add)
     def add_overload(compiled: Any) -> None:

@@ -24,6 +24,42 @@ def twice(x):
 """
 
 
+MEANWHILE = """
+import sys, threading, traceback
+from numba.core import event
+from svmkit.runtime.compiling import njit
+
+@njit
+def add_one(x):
+    return x + 1.0
+
+@njit
+def twice(x):
+    return 2.0 * add_one(x)
+
+def waits(thread):
+    frame = sys._current_frames().get(thread.ident)
+    return frame and any("compiler_lock" in one.f_code.co_filename for one, _ in traceback.walk_stack(frame))
+
+class Listener(event.Listener):
+    def on_start(self, event):
+        pass
+
+    def on_end(self, event):
+        if event.data["dispatcher"] is add_one and not threads:
+            threads.append(threading.Thread(target=lambda: found.append(add_one(2.0))))
+            threads[0].start()
+            while not waits(threads[0]):
+                pass
+
+threads, found = [], []
+event.register("numba:compile", Listener())
+assert twice(3.0) == 8.0
+threads[0].join()
+assert found == [3.0]
+"""
+
+
 @njit
 def halve(x):
     return x / 2.0
@@ -133,3 +169,8 @@ def test_without_the_methods_of_numba_functions_are_compiled_as_numba_does(monke
         return x + 1.0
 
     assert plain(1.0) == 2.0 and not inner_code.is_ours(plain)
+
+
+def test_a_thread_that_asks_for_a_function_while_another_one_compiles_its_caller():
+    done = subprocess.run([sys.executable, "-c", MEANWHILE], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
