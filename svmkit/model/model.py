@@ -513,7 +513,8 @@ class SVMModel:
     def require_calibration(self) -> None:
         """Raise InputError unless the model has probabilities."""
         if self.calibration is None:
-            raise InputError(WITHOUT)
+            task = task_named(self.task)
+            raise InputError(f"{task.machine} has no probabilities: ask for predictions" if task.has_targets else WITHOUT)
 
     def certify(
         self,

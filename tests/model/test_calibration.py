@@ -161,6 +161,9 @@ def test_the_final_model_is_that_of_plain_training():
     np.testing.assert_array_equal(plain.coef, with_calibration.coef)
     np.testing.assert_array_equal(plain.decision_function(X), with_calibration.decision_function(X))
     assert plain.calibration is None
+    of_quantities = trained(X, X[:, 0], task="regress")
+    with pytest.raises(InputError, match="regression has no probabilities: ask for predictions"):
+        of_quantities.predict_proba(X)
     with pytest.raises(InputError, match="no probabilities: train it with a calibration"):
         plain.predict_proba(X)
 
