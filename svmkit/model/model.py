@@ -514,7 +514,8 @@ class SVMModel:
         """Raise InputError unless the model has probabilities."""
         if self.calibration is None:
             task = task_named(self.task)
-            raise InputError(f"{task.machine} has no probabilities: ask for predictions" if task.has_targets else WITHOUT)
+            without = f"{task.machine} has no probabilities: ask for predictions"
+            raise InputError(without if task.has_targets else WITHOUT)
 
     def certify(
         self,
