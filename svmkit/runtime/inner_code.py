@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import Any
 
 STEPS = ("_optimize_functions", "_optimize_final_module", "_finalize_final_module", "get_pointer_to_function")
@@ -69,7 +69,13 @@ def _put_library(codegen: Any, kind: type | None) -> None:
         vars(codegen).pop(name, None)
     if kind is not None:
         codegen._library_class = kind
-        codegen.set_env = lambda *args: None  # the address of a variable in machine code that is not there
+        codegen.set_env = partial(_set_environment, codegen)
+
+
+def _set_environment(codegen: Any, name: str, environment: Any) -> None:
+    """Do what numba does, unless the variable has no address: it has none before there is machine code."""
+    if codegen._engine.get_global_value_address(name):
+        type(codegen).set_env(codegen, name, environment)
 
 
 class _Levels:

@@ -21,6 +21,10 @@ def add_one(x):
 @njit(cache=True)
 def twice(x):
     return 2.0 * add_one(x)
+
+@njit(cache=True)
+def thrice(x):
+    return twice(x) + add_one(x)
 """
 
 
@@ -157,6 +161,10 @@ def test_inner_code_is_not_cached_and_whole_code_is(tmp_path):
     assert run(one) == (["2.0", "0"], ["functions.add_one", "functions.twice"])
     whole_within = one + "\nprint(functions.twice(2))\nprint(functions.add_one(2), functions.add_one(1.0))"
     assert run(whole_within)[0] == ["2.0", "1", "6.0", "3.0", "2.0"]
+    from_cache = "import functions\nprint(functions.thrice(3.0))\nprint(functions.add_one(3.0))"
+    (tmp_path / "cache").rename(tmp_path / "old")
+    assert run(one)[0] == ["2.0", "0"]
+    assert run(from_cache)[0] == ["12.0", "4.0"]  # add_one was read while twice was lowered
 
 
 def test_without_the_methods_of_numba_functions_are_compiled_as_numba_does(monkeypatch):
