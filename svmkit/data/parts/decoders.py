@@ -13,7 +13,7 @@ import numpy as np
 from svmkit.data.formats.files import open_data
 from svmkit.data.formats.kinds import TABLES, kind_of
 from svmkit.data.formats.npy import STORED, map_npy
-from svmkit.data.formats.npz import read_npz
+from svmkit.data.formats.npz import Pieces, read_npz, read_pieces
 from svmkit.data.formats.svmlight import read_blocks
 from svmkit.data.parts.layout import Written, rows_of
 from svmkit.data.prepare.encoding import Encoding
@@ -139,20 +139,23 @@ class TableDecoder(Decoder):
 
 
 class NpzDecoder(Decoder):
-    """A NumPy archive, which is read whole."""
+    """A NumPy archive; one that is not stored by rows is read whole."""
 
     def pieces(self) -> Iterator[Piece]:
-        X, y = read_npz(self.path, True)
-        assert y is not None
-        sparse = is_sparse(X)
-        self.n_features, self.written = X.shape[1], Written(by_density=sparse)
-        for lo in range(0, len(y), _ROWS):
-            rows, answers = rows_of(X, lo, min(len(y), lo + _ROWS)), y[lo : lo + _ROWS]
-            if sparse:
+        found = read_pieces(self.path, 8 * _CELLS) or self._whole()
+        self.n_features, self.written = found.n_features, Written(by_density=found.is_sparse)
+        for rows, answers in found.rows:
+            if found.is_sparse:
                 indices = rows.indices.astype(np.int32, copy=False)
                 yield Piece({"data": rows.data, "indices": indices}, np.diff(rows.indptr), answers)
             else:
                 yield Piece({"rows": rows}, None, answers)
+
+    def _whole(self) -> Pieces:
+        X, y = read_npz(self.path, True)
+        assert y is not None
+        ends = [(lo, min(len(y), lo + _ROWS)) for lo in range(0, len(y), _ROWS)]
+        return Pieces(X.shape[1], is_sparse(X), ((rows_of(X, lo, hi), y[lo:hi]) for lo, hi in ends))
 
 
 class NpyDecoder(Decoder):
