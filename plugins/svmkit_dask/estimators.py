@@ -19,12 +19,13 @@ from svmkit.estimators.base import options_by_name, warn_unless_converged
 from svmkit.estimators.callbacks import FitTasks, run_with_tasks
 from svmkit.estimators.classifier import SVMClassifier
 from svmkit.estimators.regressor import SVMRegressor
-from svmkit.solver.selection import by_name
+from svmkit.solver.selection import by_name, defaults
 from svmkit.solver.solution import Status
 from svmkit.training.callbacks import displayed, write_end
 from svmkit.training.result import Fit
 from svmkit.training.settings import Settings, require_class_by_class, resolve
 from svmkit.training.train import fit_prepared
+from svmkit_dask.driver.data import ABLE
 from svmkit_dask.parts.collections import apply_chunk, as_array, as_rows, is_collection, values_like
 
 _ELSEWHERE = {  # parameters of SVMClassifier that need all rows in one place, and their only value here
@@ -113,11 +114,11 @@ class _OnCluster:
                 )
         settings = super()._settings()  # type: ignore[misc]
         require_class_by_class(settings)
-        if settings.solver == "auto":
-            settings = replace(settings, solver="dfcsmo")
+        if isinstance(settings.solver, str):
+            settings = replace(settings, solver=defaults.cluster_solver(settings.solver, settings.kernel))
         solver = by_name.solver(settings.solver, settings.solver_options)
-        if solver.name != "dfcsmo":
-            raise InputError(f"solver {solver.name} needs all rows in one place: on a cluster, take dfcsmo")
+        if solver.name not in (defaults.CLUSTER, defaults.CLUSTER_LINEAR):
+            raise InputError(f"solver {solver.name} needs all rows in one place: on a cluster, take {ABLE}")
         return settings
 
     def predict(self, X):
@@ -193,15 +194,15 @@ class _OnCluster:
 @options_by_name("C")
 @dataclass(eq=False, repr=False)
 class DaskSVMClassifier(_OnCluster, SVMClassifier):
-    """Support vector classifier with a certificate, trained by dfcsmo on the workers of a Dask cluster.
+    """Support vector classifier with a certificate, trained on the workers of a Dask cluster.
 
     The rows stay where they are: in the chunks of Dask collections, or in files that each worker reads itself. What
     comes to this process are sums, and the rows that become candidates for support vectors.
 
     Parameters
     ----------
-    solver : {"auto", "dfcsmo"} or DFCSMO, default="auto"
-        The solver; "auto" is dfcsmo.
+    solver : {"auto", "dfcsmo", "dnewton"} or Solver, default="auto"
+        The solver; "auto" is dnewton with the linear kernel, and dfcsmo with others.
     client : distributed.Client, default=None
         The client of the cluster; None takes the default client. It is not pickled.
     **options
@@ -245,14 +246,14 @@ class DaskSVMClassifier(_OnCluster, SVMClassifier):
 @options_by_name("C")
 @dataclass(eq=False, repr=False)
 class DaskSVMRegressor(_OnCluster, SVMRegressor):
-    """Support vector regression with a certificate, trained by dfcsmo on the workers of a Dask cluster.
+    """Support vector regression with a certificate, trained on the workers of a Dask cluster.
 
     Rows and targets stay where they are, as for `DaskSVMClassifier`; the bias is free.
 
     Parameters
     ----------
-    solver : {"auto", "dfcsmo"} or DFCSMO, default="auto"
-        The solver; "auto" is dfcsmo.
+    solver : {"auto", "dfcsmo", "dnewton"} or Solver, default="auto"
+        The solver; "auto" is dnewton with the linear kernel, and dfcsmo with others.
     client : distributed.Client, default=None
         The client of the cluster; None takes the default client. It is not pickled.
     **options

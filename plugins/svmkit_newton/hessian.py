@@ -165,7 +165,15 @@ class Products:
     def update(self, curvature: np.ndarray) -> None:
         """Let second derivatives (m,) be those of the products."""
         self.curvature = curvature
-        d = self.design
+        diagonal = self.diagonal()
+        mixed = SHARE * diagonal + (1.0 - SHARE) * self.penalty + SHARE * self.penalty
+        if not self.penalty[-1]:
+            mixed[-1] = diagonal[-1] or 1.0
+        self.inverse = 1.0 / mixed
+
+    def diagonal(self) -> np.ndarray:
+        """Return the diagonal of X'DX (width,)."""
+        d, curvature = self.design, self.curvature
         diagonal = np.zeros(d.width)
         for lo, hi in d.windows():
             entries = d.entries * (hi - lo) // d.m
@@ -174,10 +182,7 @@ class Products:
             diagonal += parts.sum(axis=0)
         if d.width > d.d:
             diagonal[-1] = d.bias**2 * curvature.sum()
-        mixed = SHARE * diagonal + (1.0 - SHARE) * self.penalty + SHARE * self.penalty
-        if not self.penalty[-1]:
-            mixed[-1] = diagonal[-1] or 1.0
-        self.inverse = 1.0 / mixed
+        return diagonal
 
     def times(self, p: np.ndarray) -> np.ndarray:
         """Return H p (width,) in two passes over the rows with a second derivative."""

@@ -144,6 +144,11 @@ class Problem(ABC):
     def __init__(self, gram: Gram, y: np.ndarray) -> None:
         self.gram, self.m, self.y = gram, gram.m, y
 
+    @property
+    def n_columns(self) -> int:
+        """The number of columns of the samples."""
+        return int(self.gram.engine.X.shape[1])
+
     @classmethod
     def has_targets(cls) -> bool:
         """Return whether the problem is one of regression, whose samples have targets instead of labels."""

@@ -48,5 +48,5 @@ class Task(NamedTuple):
     def of(cls, problem: Problem) -> Task:
         """Return the task of a problem on its own."""
         gram = problem.gram
-        d = gram.engine.X.shape[1] if problem.is_linear else 0
+        d = problem.n_columns if problem.is_linear else 0
         return cls(type(problem), gram.kernel, problem.m, gram.budget, d=d)

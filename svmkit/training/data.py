@@ -387,6 +387,11 @@ class TrainingData:
         """The number of features as they were given."""
         return int(self.raw.shape[1])
 
+    @property
+    def width(self) -> int:
+        """The number of features that solvers see."""
+        return int(self.X.shape[1])
+
 
 def model_of(data: Any, parts: Joined, about: dict[str, Any]) -> SVMModel:
     """Return the model that training data become, wherever their rows are; its vectors are `parts.weights`. It has
@@ -419,7 +424,7 @@ def solver_tasks(method: Method, data: TrainingData) -> list[SolverTask]:
     """Return what the choice of a solver may depend on, for each subproblem."""
     problem = method.problem_type(data.kernel)
     memory, n_problems = parse_bytes(data.memory), len(data.pairs)
-    d = data.X.shape[1] if problem.is_linear else 0
+    d = data.width if problem.is_linear else 0
     used = data.used.tolist()
     n_outputs = max(len(data.division.outputs), 1)
     # few sizes, many pairs

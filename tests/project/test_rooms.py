@@ -45,7 +45,13 @@ MAY_IMPORT = {
     ],
     "__main__": ["cli"],
     "svmkit_": CORE,  # the packages of plugins/
-    "svmkit_dask": [*TRAINING, "estimators", "cluster", "svmkit_corrective"],  # a driver, and an estimator of its own
+    "svmkit_dask": [
+        *TRAINING,
+        "estimators",
+        "cluster",
+        "svmkit_corrective",
+        "svmkit_newton",
+    ],  # a driver, and an estimator of its own
     "svmkit_registry": [*TRAINING, "tracking", "cli", "svmkit_registry"],
 }
 

@@ -257,7 +257,7 @@ class Counters:
                 self._loads[p] += 1
         compute = max(needed.values(), default=0.0)
         self._kinds[do].update(messages=1, sent=sent, received=received, wall=wall, compute=compute)
-        if do == "propose":
+        if do in ("propose", "slopes"):  # with which a round begins
             self._rounds.append(0)
         self._rounds[-1] += sent + received
 

@@ -25,19 +25,22 @@ from svmkit.problems.base import DecisionFunction
 from svmkit.scoring.quantities import QuantityScores
 from svmkit.scoring.scores import Scores
 from svmkit.solver.base import Solver
+from svmkit.solver.selection import defaults
 from svmkit.tasks import Answers
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.data import model_of
 from svmkit.training.division import DIVISIONS, REST, ClassPairs
 from svmkit.training.settings import Method, Settings, require_class_by_class
 from svmkit.training.weights import training_weights
-from svmkit_dask.driver.problem import OwnRows, ScatteredQP, ScatteredTubeQP
+from svmkit_dask.driver.problem import OwnRows, ScatteredQP
 from svmkit_dask.driver.session import Session
 from svmkit_dask.parts.facts import Summary, facts_of
 from svmkit_dask.parts.part import Part
 from svmkit_dask.parts.sources import Source
 from svmkit_dask.worker.answers import Message
 from svmkit_dask.worker.rows import Change, Space, Spec
+
+ABLE = f"{defaults.CLUSTER}, or {defaults.CLUSTER_LINEAR} with the linear kernel"
 
 
 def _reach_of(part: Part, name: str, space: Space, origin: np.ndarray) -> tuple[float, float]:
@@ -83,10 +86,12 @@ class _ScatteredPair:
 
     def pose(self, method: Method, solver: Solver, C: float) -> ScatteredQP:
         """Open the problem on the workers, once the one before is closed."""
-        if ScatteredQP not in solver.further:
-            raise InputError(f"solver {solver.name} needs all rows in one place: on a cluster, take dfcsmo")
+        able = [problem for problem in solver.further if issubclass(problem, ScatteredQP)]
+        if not able:
+            raise InputError(f"solver {solver.name} needs all rows in one place: on a cluster, take {ABLE}")
         loss = replace(method, solver=solver, kernel=self.data.kernel).loss
-        self._problem = self.data.open(Spec(self.a, self.b, C, self.data.class_weights, loss))
+        problem = next(one for one in able if one.has_targets() == self.data.has_targets)
+        self._problem = self.data.open(problem, Spec(self.a, self.b, C, self.data.class_weights, loss))
         return self._problem
 
 
@@ -111,7 +116,7 @@ class ScatteredData:
         self.workers = workers = executor.workers(filled, sizes, space, classes)
         self._map_first = partial(executor.map, sources=filled[:1])
         self.memory = method.settings.memory  # of the driver, for the matrix of its working set
-        self.n_features, self.encoding = summary.n_features, summary.encoding
+        self.n_features, self.encoding, self.width = summary.n_features, summary.encoding, space.width
         self.notes, self.quantity, self._digest = summary.notes, summary.quantity, summary.digest
         self._open = ExitStack()  # of the problem that is open, whose rows workers forget at its end
         self.kernel, self.preprocessing = space.kernel, space.preprocessing
@@ -150,10 +155,9 @@ class ScatteredData:
         """Return problem k for any C; the options are those of data in memory and change nothing."""
         return _ScatteredPair(self, k)
 
-    def open(self, spec: Spec) -> ScatteredQP:
+    def open(self, problem: type[ScatteredQP], spec: Spec) -> ScatteredQP:
         """Open a problem on the workers, once the one before is closed."""
         self._open.close()
-        problem = ScatteredTubeQP if self.has_targets else ScatteredQP
         spec = spec._replace(dtype=self._dtype, centre=self._centre)
         session = self._open.enter_context(closing(Session(self.workers, spec)))
         return problem(session, parse_bytes(self.memory))
@@ -183,8 +187,10 @@ class ScatteredData:
             blocks = [decision.X for decision in own]
             X = (sp.csr_array(sp.vstack(blocks)) if sp.issparse(blocks[0]) else np.concatenate(blocks))[first]
             codes = np.concatenate([decision.codes for decision in own])[first]
-        placed = [DecisionFunction(d.coef, d.intercept, None, np.searchsorted(wanted, d.rows)) for d in decisions]
+        placed = [DecisionFunction(d.coef, d.intercept, d.w, np.searchsorted(wanted, d.rows)) for d in decisions]
         parts = self.division.join(placed, codes, X.shape[1])
+        if parts.weights is not None:
+            return model_of(self, parts, about), wanted
         return model_of(self, parts._replace(weights=X[parts.support]), about), wanted[parts.support]
 
     def scores(self, model: SVMModel) -> Scores | QuantityScores:

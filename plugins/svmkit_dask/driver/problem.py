@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -80,6 +80,12 @@ def _lower_bound(x: np.ndarray, f: np.ndarray, lo: int, hi: int) -> float:
     return float(f[lo] + into * (at - x[lo]))
 
 
+def join_totals(parts: Sequence[Totals]) -> Totals:
+    """Return the totals of all samples from those of the parts."""
+    m, support, total, *largest = zip(*parts, strict=True)
+    return Totals(sum(m), sum(support), math.fsum(total), *map(max, largest))
+
+
 @dataclass(frozen=True, eq=False)
 class OwnRows(DecisionFunction):
     """A decision function whose rows are those of all parts, with their features and classes."""
@@ -102,6 +108,8 @@ class ScatteredQP(Problem):
     whole: ClassVar[type[DualQP]] = BoxQP  # the problem of rows in one place
     name: ClassVar[str] = whole.name
     estimate: tuple[float, float] | None = None  # what the last round says of P and the best bias; it proves nothing
+    bias_width: ClassVar[float] = 1.0  # how far the best bias of a certificate may be from that of the one before,
+    bias_tol: ClassVar[float] = 1e-11  # and what a better one may save, as a part of the losses
     _mark, _last_bias = 0, 0.0
 
     def __init__(self, session: Session, budget: int) -> None:
@@ -140,7 +148,7 @@ class ScatteredQP(Problem):
 
     def certificate(self, point: np.ndarray) -> Certificate:
         """Return the certificate; the parts compute the decision values anew, and only sums come back."""
-        session, centre = self.session, self.session.spec.centre
+        session = self.session
         if session.gone is not None and self.estimate is not None:
             primal, bias = self.estimate  # of the last round: nothing is proven
             return Certificate(primal, None, None, bias=bias, flaw=str(session.gone))
@@ -150,26 +158,37 @@ class ScatteredQP(Problem):
         def begin(parts: list[int]) -> list[Totals]:
             return session.ask(Message("measure", options={"mark": mark}), own, change, parts=parts)
 
-        m, support, total, *largest = zip(*begin(session.parts), strict=True)
-        totals = Totals(sum(m), sum(support), math.fsum(total), *map(max, largest))
+        totals = join_totals(begin(session.parts))
         error, size, panel = session.bounds
         of_h = float(error_of_h(totals, Bounds(error, size, max(panel, PANEL), self.gram.definiteness.shift, U)))
-
-        def losses(biases: np.ndarray) -> np.ndarray:
-            asked = Message("losses", mark=mark, options={"biases": biases, "mark": mark})
-            return np.sum(session.ask(asked, restore=begin), axis=0)
-
-        best, _ = least_loss(losses, self._last_bias, 1.0)
-        self._last_bias = best
-        bias, of_bias = exact_sum(centre, best)
-        options = {"bias": best, "error": of_h + abs(of_bias)}
-        sums = session.ask(Message("sums", mark=mark, options=options), restore=begin)
-        values = values_of(totals, Sums(*(math.fsum(terms) for terms in zip(*sums, strict=True))), best, of_h, U)
+        bias, best, sums = self.add_up(begin, mark, of_h)
+        values = values_of(totals, sums, best, of_h, U)
         flaw = self.gram.definiteness.flaw
         if values.norm < -2.0 * values.of_primal and flaw is None:
             flaw = f"the {self.gram.kernel.name} kernel is not positive semidefinite on these data"
         errors = values.of_primal, values.of_dual
         return Certificate.from_values(values.primal, values.dual, None, bias, errors=errors, flaw=flaw)
+
+    def add_up(self, begin: Callable[[list[int]], Any], mark: int, of_h: float) -> tuple[float, float, Sums]:
+        """Return the bias of a certificate that has begun, that bias for targets less their centre, and the sums.
+
+        Parameters
+        ----------
+        begin, mark, of_h : callable, int, float
+            Begins the certificate of some parts anew, its number, and a bound on the error of a decision value.
+        """
+        session, centre = self.session, self.session.spec.centre
+
+        def losses(biases: np.ndarray) -> np.ndarray:
+            asked = Message("losses", mark=mark, options={"biases": biases, "mark": mark})
+            return np.sum(session.ask(asked, restore=begin), axis=0)
+
+        best, _ = least_loss(losses, self._last_bias, self.bias_width, self.bias_tol)
+        self._last_bias = best
+        bias, of_bias = exact_sum(centre, best)
+        options = {"bias": best, "error": of_h + abs(of_bias)}
+        sums = session.ask(Message("sums", mark=mark, options=options), restore=begin)
+        return bias, best, Sums(*(math.fsum(terms) for terms in zip(*sums, strict=True)))
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(math.inf, -objective, None)

@@ -16,6 +16,7 @@ from svmkit.problems.sums import Sums, Totals, losses_at, sums_of, totals_of
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import Box
 from svmkit.solver.smo.steps import take_steps
+from svmkit_dask.worker import linear
 from svmkit_dask.worker.rows import Change, Rows
 
 BETWEEN = 256  # SMO steps between two evaluations of the gap of the block
@@ -270,6 +271,7 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
     for answer in (
         *(_propose, _settle, _block, _survey, _draw, _take, _find, _count, _losses, _measure, _sums, _adopt, _bring),
         *(_tally, _hits),
+        *(linear.slopes, linear.curve, linear.search, linear.spread, linear.total, linear.reach, linear.gauge),
     )
 }
 

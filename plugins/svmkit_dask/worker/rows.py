@@ -157,6 +157,7 @@ class Rows:
         self.ahead: np.ndarray | None = None
         # of the last certificate: its number, the decision values without the bias, and the weights
         self.mark, self.h, self.measured = 0, None, np.zeros(len(self.at))
+        self.linear: Any = None  # the `LinearRows` of a linear problem
 
     def product(self, change: Change, dtype) -> np.ndarray:
         """Return K(rows, vectors) @ coef, what a change adds to the decision values, float64 (n,)."""

@@ -28,7 +28,7 @@ from svmkit.tasks import task_named
 from svmkit.training.settings import Method
 from svmkit.training.train import fit_prepared
 
-SOLVER = defaults.CLUSTER  # what `auto` is on a cluster
+SOLVERS = (defaults.CLUSTER, defaults.CLUSTER_LINEAR)  # those of a cluster
 
 
 def run(options: TrainOptions) -> Outcome:
@@ -71,9 +71,11 @@ def _method(options: TrainOptions) -> Method:
     refuse(options, NOT_OF_A_CLUSTER)
     if options.multiclass in JOINT:
         raise InputError(f"--multiclass {options.multiclass} is not available on a cluster; there are: ovo, ovr")
-    method = TrainOptions(**vars(options) | {"solver": SOLVER if options.solver == "auto" else options.solver}).method()
-    if method.solver.name != SOLVER:
-        raise InputError(f"solver {method.solver.name} needs all rows in one place: with --scheduler, take {SOLVER}")
+    solver = defaults.cluster_solver(options.solver, options.kernel)
+    method = TrainOptions(**vars(options) | {"solver": solver}).method()
+    if method.solver.name not in SOLVERS:
+        able = " or ".join(SOLVERS)
+        raise InputError(f"solver {method.solver.name} needs all rows in one place: with --scheduler, take {able}")
     return method
 
 

@@ -99,12 +99,12 @@ def _gap(result: dict[str, Any]) -> str:
 
 
 def _optimum(result: dict[str, Any], is_linear: bool) -> list[tuple[str, str]]:
-    """Return the rows with the objective and the support; a linear model of a stream keeps no rows."""
+    """Return the rows with the objective and the support; a linear model of a stream or a cluster keeps no rows."""
     streamed, shown = "skipped" in result, []
     if not streamed and not result["untrained_pairs"]:
         dual = "" if result["gap"] is None else f"  (dual {result['dual_objective']:.8g})"
         shown.append(("objective", f"{result['objective']:.8g}{dual}"))
-    if not (streamed and is_linear):
+    if result["n_support"] or not is_linear:
         support = f"{result['n_support']:,} " + ("rows have a part in the weights" if is_linear else "vectors")
         if "offset" in result:
             support += f", {result['n_support'] / result['n_samples']:.2%} of the rows"

@@ -14,3 +14,17 @@ ALL_CLASSES = {"crammer_singer": LINEAR, "multinomial": LINEAR_TALL}  # of one p
 LOGISTIC_KERNEL = "klr"  # of logistic regression with a kernel
 STREAM, STREAM_OF_TARGETS = "sfw", "sgd"  # of samples as they arrive
 CLUSTER = "dfcsmo"  # of rows on the workers of a cluster
+CLUSTER_LINEAR = "dnewton"  # the same with the linear kernel
+
+
+def cluster_solver(solver: str, kernel: object) -> str:
+    """Return the name of the solver for rows on the workers of a cluster: by the kernel where it is `CHOOSER`.
+
+    Parameters
+    ----------
+    solver, kernel : str, str or Kernel
+        The names that were given, or the kernel itself.
+    """
+    if solver != CHOOSER:
+        return solver
+    return CLUSTER_LINEAR if getattr(kernel, "name", kernel) == "linear" else CLUSTER
