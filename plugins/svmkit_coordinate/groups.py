@@ -38,7 +38,7 @@ class GroupState(State):
     def measure(self) -> None:
         self.violation = np.empty(len(self.weigh_by))
         w = self._weights(np.arange(self.problem.design.d))
-        self.worst = group_violations(self._pulls(), w, self.starts, self.weigh_by, self.violation)
+        self.worst = group_violations(self._pulls(self.v), w, self.starts, self.weigh_by, self.violation)
 
     def _leave_out(self, scale: float) -> None:
         """Leave out groups with |X_g'beta| < sqrt(n_g) for all dual points beta that the gap allows."""
@@ -72,7 +72,7 @@ class GroupState(State):
         goal, w, steps, idle, value = TIGHTER * self.worst, self._weights(chosen), 0, 0, np.inf
         self.passes += 1.0
         while steps < STEPS and not self.over():
-            before, value = value, self.weigh() + penalty_of(w, starts, weigh_by)
+            before, value = value, self.loss + penalty_of(w, starts, weigh_by)
             idle = 0 if before - value > NOTHING * value else idle + 1
             columns.fill_pulls(A, self.beta, pulls)
             worst = group_violations(pulls, w, starts, weigh_by, lacking)
@@ -94,6 +94,7 @@ class GroupState(State):
     ) -> bool:
         """Minimise the model at w (k,), whose P is `value`, and go toward its minimum; return whether P falls."""
         p, z, r = self.problem, w.copy(), -self.beta
+        self.known = None
         bends = largest_curvatures(A, starts, self.curvature)
         self.passes += (
             group_passes(A, self.curvature, bends, starts, weigh_by, z, r, PASSES, goal) * w.size / self.w.size
@@ -110,11 +111,11 @@ class GroupState(State):
         else:
             t = 0.0
         self.share = max(before * EASIER, LEAST) if t == 1.0 else min(before / EASIER, 1.0)
-        if t == 0.0:
-            return self.share > before
-        w[:] = z if t == 1.0 else w + t * step
-        self.h += t * change
-        return True
+        if t > 0.0:
+            w[:] = z if t == 1.0 else w + t * step
+            self.h = self.h + t * change
+        self.loss = self.weigh()
+        return t > 0.0 or self.share > before
 
 
 def largest_curvatures(A: Any, starts: np.ndarray, curvature: np.ndarray) -> np.ndarray:

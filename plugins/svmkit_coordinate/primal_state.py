@@ -4,30 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from svmkit.losses.terms import LogisticTerms
 from svmkit.problems.certificate import relative_gap
+from svmkit.problems.risks.design import CSR
 from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit.problems.risks.points import sum_derivatives
 from svmkit.solver.sampler import Draws
 from svmkit_coordinate import columns
+from svmkit_coordinate.rows import Model, Rows, is_narrow, minimise_with_signs
 
 FIRST = 64  # columns of the first working set
 TIGHTER = 0.1  # violation within a working set at which it ends, as a part of the largest one before
+EXACT = 1e-8  # the same where the model is exact, and of all columns
+FEW = 8  # one row in so many makes a sample, whose optimum is the start,
+MANY = 2000  # if there are so many of them;
+NEAR = 3e-3  # gap of it that is enough,
+ROUNDS = 8  # or rounds
 STEPS = 30  # Newton steps in a working set at most
 PASSES = 8  # passes on a model before the weights that are not 0 are solved for at once;
 MOST = 60  # as many as take as long, up to this number,
 AT_ONCE = 2000  # if there are so many at most
 IDLE = 2  # Newton steps in turn that may leave P as it is
 NOTHING = 1e-14  # change of P or D, relative to the larger, and violation, relative to the slopes, that is rounding
-JITTER = 1e-12  # of the diagonal, for columns that depend on each other
 EASIER = 0.1  # the share of the curvature of lines falls by this factor after a whole step, and rises by its inverse
 LEAST = 1e-4  # of that share
-WORTH = 1e8  # products of numbers that solving for weights again and again may take
 
 
 class State:
@@ -35,7 +40,8 @@ class State:
 
     beta (m,) are the derivatives of the losses, v (width,) = X'beta, `dual` is the largest D so far and `best` the
     weights of it, None where these are beta. `out` (d,) are the columns whose weight is 0 at the optimum, as the gap
-    proves. `size` is that of the last working set.
+    proves. `size` is that of the last working set, `taken` its columns. `loss` is the sum of the losses, `known` is
+    v of beta as it is, where that was computed, and `flat` says whether losses are parabolas, so that a model is exact.
     """
 
     def __init__(self, problem: LinearRisk, start: np.ndarray | None, draws: Draws) -> None:
@@ -45,9 +51,7 @@ class State:
         self.beta, self.curvature, self.share = np.empty(m), np.empty(m), 1.0
         self.dual, self.best, self.size, self.passes = -np.inf, None, 0, 0.0
         self.before = np.zeros(m)  # the dual point of the iterate before, here one that is always feasible
-        self.columns: tuple[np.ndarray, Any] | None = None
-        self.normal = Normal()
-        self.norms = np.sqrt(columns.square_sums(problem.design))
+        self.taken: tuple[np.ndarray, Any] | None = None
         self.out = np.zeros(d, dtype=bool)
         self.l1, self.l2 = np.full(width, self.penalty.l1), np.full(width, self.penalty.l2)
         if width > d:
@@ -60,11 +64,41 @@ class State:
         if isinstance(t, LogisticTerms):
             sides = (4.0 / np.abs(t.bound),)
         self.ridge = float(min(side.min() for side in sides))  # D is so curved at least
+        self.flat = not isinstance(t, LogisticTerms) and bool(
+            np.isinf(t.upper).all()
+            and np.isinf(t.lower).all()
+            and not t.kink_up.any()
+            and not t.kink_down.any()
+            and (t.ridge_up == t.ridge_down).all()
+        )
+        self.loss, self.known = np.inf, None
+        if start is None and m >= FEW * MANY:
+            self._start_from_sample(draws)
         self.anew()
+
+    @cached_property
+    def norms(self) -> np.ndarray:
+        """The norms (d,) of the columns of X."""
+        return np.sqrt(columns.square_sums(self.problem.design))
+
+    def _start_from_sample(self, draws: Draws) -> None:
+        """Begin where the problem of one row in `FEW` has its optimum, about."""
+        p, rows = self.problem, np.arange(0, self.problem.m, FEW)
+        lower, upper = p.terms.lower[rows], p.terms.upper[rows]
+        if (self.flat and is_narrow(p.design, True)) or not lower.any() or not upper.any():
+            return  # a single step is as good, or the bias would have no optimum
+        state = type(self)(p.sample(rows), None, draws)
+        for _ in range(ROUNDS):
+            if state.gap <= NEAR or self.over():
+                break
+            state.improve()
+            state.examine()
+        self.w = state.w
 
     def anew(self) -> None:
         """Compute everything from scratch at w."""
         self.h = self.problem.decision(self.w) if self.w.any() else np.zeros(self.problem.m)
+        self.loss, self.known = self.weigh(), None
         self.examine()
 
     def examine(self) -> None:
@@ -72,14 +106,18 @@ class State:
         p = self.problem
         if p.is_free:
             by = p.best_bias(self.h)
-            self.h += by
             self.w[-1] += by / p.bias
-        loss = self.weigh()
+            if by != 0.0:
+                self.h = self.h + by
+                self.loss = self.weigh()
         beta = p.balanced(self.beta)
-        self.v = p.weights(beta)
-        self.primal = self.penalty.value(self.w[: p.design.d] if p.is_free else self.w) + loss
-        scale = p.dual_scale(beta, self.v)
-        dual = p.dual(scale * beta, self.penalty.image(scale * self.v))
+        if self.known is None or p.is_free:
+            self.v = p.weights(beta)
+            self.known = None if p.is_free else self.v
+        else:
+            self.v = self.known
+        self.primal = self.penalty.value(self.w[: p.design.d] if p.is_free else self.w) + self.loss
+        scale, dual = self._scale(beta)
         if dual > self.dual:
             self.dual, self.best = dual, None
             self._leave_out(scale)
@@ -90,20 +128,32 @@ class State:
         self.measure()
         self.passes += 1.0
 
+    def _scale(self, beta: np.ndarray) -> tuple[float, float]:
+        """Return the factor of beta (m,) with the largest D, or one with half of P, and this D."""
+        p = self.problem
+        if isinstance(p.terms, LogisticTerms):
+            largest = self.penalty.largest(self.v) if not self.penalty.l2 else 0.0
+            scale = min(1.0, self.penalty.l1 / largest) if largest > 0.0 else 1.0
+            dual = p.dual(scale * beta, self.penalty.image(scale * self.v))
+            if dual >= 0.5 * self.primal:
+                return scale, dual
+        scale = p.dual_scale(beta, self.v)
+        return scale, p.dual(scale * beta, self.penalty.image(scale * self.v))
+
     def measure(self) -> None:
         """Set the violations of the optimality conditions."""
         w = self._weights(np.arange(self.problem.design.d))
         self.violation = np.empty(w.size)
-        self.worst = columns.violations(self._pulls(), w, self.l1, self.l2, self.violation)
+        self.worst = columns.violations(self._pulls(self.v), w, self.l1, self.l2, self.violation)
 
     def weigh(self) -> float:
         """Set beta and the curvatures at h; return the sum of the losses."""
         points, h = self.problem.points, self.h
         return sum_derivatives(*points, h, self.share, self.beta, self.curvature, 0, h.size)[0]
 
-    def _pulls(self) -> np.ndarray:
-        """Return v for a column of ones in place of that of the bias."""
-        v = self.v.copy()
+    def _pulls(self, v: np.ndarray) -> np.ndarray:
+        """Return v (width,) for a column of ones in place of that of the bias."""
+        v = v.copy()
         if v.size > self.problem.design.d:
             v[-1] = self.beta.sum()
         return v
@@ -117,11 +167,15 @@ class State:
         """Leave out columns with |x_j'beta| < l1 for all dual points beta that the gap allows (Ndiaye et al. 2017)."""
         radius = np.sqrt(2.0 * max(self.primal - self.dual, 0.0) / self.ridge)
         d = self.problem.design.d
+        if is_narrow(self.problem.design, self.flat):  # all of its columns are in each working set
+            return
         self.out = np.abs(scale * self.v[:d]) + radius * self.norms < self.penalty.l1 * (1.0 - 1e-9)
 
     def choose(self) -> np.ndarray:
         """Return the columns of the next working set: those of non-zero weights, and those that violate most."""
         d = self.problem.design.d
+        if is_narrow(self.problem.design, self.flat):
+            return np.arange(d)
         used = self.w[:d] != 0.0
         n = int(np.count_nonzero(used))
         self.size = min(d, max(FIRST, 2 * n, self.size))
@@ -134,25 +188,28 @@ class State:
     def improve(self) -> int:
         """Minimise over a working set, by Newton steps; return their number."""
         chosen = self.choose()
-        if self.columns is None or not np.array_equal(self.columns[0], chosen):
-            self.columns, self.normal = (chosen, columns.take_columns(self.problem.design, chosen)), Normal()
+        if self.taken is None or not np.array_equal(self.taken[0], chosen):
+            self.taken = chosen, self._take(chosen)
             self.passes += 1.0
-        A, goal = self.columns[1], TIGHTER * self.worst
+        part = self.taken[1]
+        tighter = EXACT if part.is_whole and self.flat else TIGHTER
+        goal = tighter * self.worst
         at = np.append(chosen, self.w.size - 1) if self.w.size > self.problem.design.d else chosen
-        l1, l2, pulls, lacking = self.l1[at], self.l2[at], np.empty(at.size), np.empty(at.size)
-        part, steps, idle, value = at.size / self.w.size, 0, 0, np.inf
+        l1, l2, lacking = self.l1[at], self.l2[at], np.empty(at.size)
+        share, steps, idle, value = at.size / self.w.size, 0, 0, np.inf
         w = self._weights(chosen)
         while steps < STEPS and not self.over():
-            before, value = value, self.weigh() + float(l1 @ np.abs(w)) + 0.5 * float(l2 @ (w * w))
+            before, value = value, self.loss + float(l1 @ np.abs(w)) + 0.5 * float(l2 @ (w * w))
             idle = 0 if before - value > NOTHING * value else idle + 1
-            columns.fill_pulls(A, self.beta, pulls)
+            pulls = self._find_pulls(part)
             worst = columns.violations(pulls, w, l1, l2, lacking)
             least = NOTHING * float(np.abs(pulls).max(initial=0.0))
             if worst <= max(goal, least) or idle > IDLE:
                 break
-            moved = self._step(A, w, l1, l2, max(TIGHTER * worst, 0.3 * goal, least))
+            model = Model(self.curvature, self.beta, pulls, w.copy(), l1, l2)
+            moved = self._step(part, w, model, max(tighter * worst, 0.3 * goal, least))
             steps += 1
-            self.passes += 4.0 * part
+            self.passes += 4.0 * share
             if not moved:
                 break
         self.w[chosen] = w[: chosen.size]
@@ -160,23 +217,54 @@ class State:
             self.w[-1] = w[-1] / self.problem.design.bias
         return max(steps, 1)
 
-    def _step(self, A: Any, w: np.ndarray, l1: np.ndarray, l2: np.ndarray, goal: float) -> bool:
+    def _find_pulls(self, part: Any) -> np.ndarray:
+        """Return the slopes X'beta (k,) of a working set; of all columns they are v, too."""
+        if not part.is_whole or self.problem.is_free:
+            return part.pulls(self.beta)
+        if self.known is None:
+            self.known = self.problem.weights(self.beta)
+        return self._pulls(self.known)
+
+    def _take(self, chosen: np.ndarray) -> Any:
+        """Return the columns `chosen` in the form in which a model of them is minimised soonest."""
+        design = self.problem.design
+        return Rows.take(design, chosen, self.flat) or Columns(columns.take_columns(design, chosen), design.m)
+
+    def _step(self, part: Any, w: np.ndarray, model: Model, goal: float) -> bool:
         """Minimise the model at w (k,) and go toward its minimum, in place; return whether that lowers P."""
-        p = self.problem
-        squares = np.empty(w.size)
-        columns.fill_squares(A, self.curvature, l2, squares)
-        model = Model(A, self.curvature, squares, l1, l2, w.copy(), -self.beta, self.normal)
-        self.passes += model.solve(goal, self.over) * w.size / self.w.size
-        step, change = model.z - w, np.zeros(p.m)
-        columns.add_change(A, step, change)
-        t = columns.line_search(*p.points, self.h, change, w, step, l1, l2)
-        before = self.share  # trust the curvatures more after a whole step, and less after one that was cut short
-        self.share = max(before * EASIER, LEAST) if t == 1.0 else min(before / EASIER, 1.0)
-        if t == 0.0:
-            return self.share > before
-        w[:] = model.z if t == 1.0 else w + t * step
-        self.h += t * change
-        return True
+        l1, l2, old, before = model.l1, model.l2, self.h, self.share
+        self.passes += part.minimise(model, goal, self.over) * w.size / self.w.size
+        self.known = None
+        step = model.z - w
+        change = part.change(step)
+        if self._go_whole(model, w, step, change):
+            w[:] = model.z
+            return True
+        self.h, self.share = old, min(before / EASIER, 1.0)  # and less after one that is cut short
+        t = columns.line_search(*self.problem.points, old, change, w, step, l1, l2)
+        if t == 1.0:
+            w[:] = model.z
+        else:
+            w += t * step
+        self.h = old + t * change
+        self.loss = self.weigh()
+        return t > 0.0 or self.share > before
+
+    def _go_whole(self, model: Model, w: np.ndarray, step: np.ndarray, change: np.ndarray) -> bool:
+        """Go from w (k,) to the model's z = w + step, with the decision values by `change`; return whether P falls
+        enough. If not, h, beta and the curvatures are to be set again.
+        """
+        l1, l2, before = model.l1, model.l2, self.loss
+        with np.errstate(over="ignore", invalid="ignore"):  # a step along columns without a curvature may be huge
+            at_zero = np.where(w == 0.0, np.abs(step), np.sign(w) * step)
+            first = float(l1 @ at_zero + (l2 * w) @ step - self.beta @ change)
+            if not first < 0.0:
+                return False
+            self.h, self.share = self.h + change, max(self.share * EASIER, LEAST)
+            self.loss = self.weigh()  # trust the curvatures more after a whole step
+            at_one = float(l1 @ (np.sign(model.z) * step) + (l2 * model.z) @ step - self.beta @ change)
+            fall = float(l1 @ (np.abs(model.z) - np.abs(w))) + 0.5 * float((l2 * step) @ (model.z + w))
+            return at_one <= columns.FLAT * -first or self.loss - before + fall <= columns.FLAT * first
 
 
 @dataclass
@@ -204,91 +292,65 @@ class Normal:
         return self.H.copy()
 
 
-@dataclass
-class Model:
-    """The quadratic model of the losses at a point: A (k, m), curvatures (m,), and along each column `squares` (k,).
+class Columns:
+    """Columns of X in the form of `columns.take_columns`, A (k, m), over which coordinate descent makes its passes."""
 
-    z (k,) is the point of the model, r (m,) its derivatives by the decision values.
-    """
+    is_whole = False
 
-    A: Any
-    curvature: np.ndarray
-    squares: np.ndarray
-    l1: np.ndarray
-    l2: np.ndarray
-    z: np.ndarray
-    r: np.ndarray
-    normal: Normal
+    def __init__(self, A: Any, m: int) -> None:
+        self.A, self.m, self.normal = A, m, Normal()
 
-    def solve(self, goal: float, over: Callable[[], bool]) -> float:
-        """Minimise up to a violation of `goal`; return the passes over A that it took."""
+    @property
+    def size(self) -> int:
+        """The number of columns."""
+        return len(self.A.indptr) - 1 if isinstance(self.A, CSR) else len(self.A)
+
+    def pulls(self, beta: np.ndarray) -> np.ndarray:
+        """Return A beta (k,) for beta (m,)."""
+        out = np.empty(self.size)
+        columns.fill_pulls(self.A, beta, out)
+        return out
+
+    def change(self, step: np.ndarray) -> np.ndarray:
+        """Return A'step (m,) for a step (k,)."""
+        out = np.zeros(self.m)
+        columns.add_change(self.A, step, out)
+        return out
+
+    def minimise(self, model: Model, goal: float, over: Callable[[], bool]) -> float:
+        """Minimise a model up to a violation of `goal`; return the passes over A that it took.
+
+        Parameters
+        ----------
+        model, goal, over : Model, float, callable
+            The model, whose z moves, the largest violation that may be left, and what says that time is over.
+        """
+        squares, r = np.empty(self.size), -model.beta
+        columns.fill_squares(self.A, model.curvature, model.l2, squares)
+        given = self.A, model.curvature, squares, model.l1, model.l2, model.z, r
         passes, rounds, most = 0.0, 0, float(PASSES)
         while not over():
-            worth, worst = columns.model_passes(
-                self.A, self.curvature, self.squares, self.l1, self.l2, self.z, self.r, most, goal
-            )
+            worth, worst = columns.model_passes(*given, most, goal)
             passes, rounds = passes + worth, rounds + 1
             if worst <= goal or rounds >= STEPS:
                 break
-            used = np.flatnonzero(self.z)
+            used = np.flatnonzero(model.z)
             if used.size > AT_ONCE:
                 continue
-            most = max(PASSES, min(columns.passes_at_once(self.A, used.size, self.r.size), MOST))
+            most = max(PASSES, min(columns.passes_at_once(self.A, used.size, self.m), MOST))
             if passes >= most:
-                self._solve_at_once(used)
+                self._solve_at_once(model, used, r)
         return passes
 
-    def _solve_at_once(self, used: np.ndarray) -> None:
+    def _solve_at_once(self, model: Model, used: np.ndarray, r: np.ndarray) -> None:
         """Solve for the non-zero weights; where that changes a sign, go until a weight is 0 and solve for the rest."""
-        H = self.normal.take(self.A, used, self.curvature)
+        H = self.normal.take(self.A, used, model.curvature)
         diagonal = np.arange(used.size)
-        H[diagonal, diagonal] += self.l2[used]
-        pulls = np.empty(self.z.size)
-        columns.fill_pulls(self.A, self.r, pulls)
-        old, l1 = self.z[used], self.l1[used]
-        slope = pulls[used] + self.l2[used] * old
-        z = minimise_with_signs(H, slope, old, l1)
-        whole = np.zeros(self.z.size)
+        H[diagonal, diagonal] += model.l2[used]
+        old = model.z[used]
+        slope = self.pulls(r)[used] + model.l2[used] * old
+        z = minimise_with_signs(H, slope, old, model.l1[used])
+        whole = np.zeros(self.size)
         whole[used] = z - old
-        self.z[used] = z
-        change = np.zeros(self.r.size)
-        columns.add_change(self.A, whole, change)
-        self.r += self.curvature * change
-
-
-def minimise_with_signs(H: np.ndarray, slope: np.ndarray, start: np.ndarray, l1: np.ndarray) -> np.ndarray:
-    """Return a z (k,) of less slope'(z - start) + 1/2 (z - start)'H (z - start) + l1'|z|, none of whose signs is new.
-
-    Weights whose signs the minimum of the others would change become 0: all at once where that lowers the model as much
-    as a step to where the first one is 0. Then come the rest, as far as that is `WORTH` it.
-
-    Parameters
-    ----------
-    H, slope, start, l1
-        The matrix (k, k), the derivatives (k,) without those of l1, the weights (k,), and the factors (k,) of |z|.
-    """
-    z, left, slope = start.copy(), np.arange(start.size), slope.copy()
-    jitter, done = JITTER * float(H.trace()) / max(start.size, 1), 0.0
-    while left.size and done <= WORTH:
-        part, own, weigh = H[np.ix_(left, left)], z[left], l1[left]
-        done += left.size**3 / 3.0
-        steep = slope[left] + weigh * np.sign(own)
-        try:
-            factor = scipy.linalg.cho_factor(part + jitter * np.eye(left.size), check_finite=False)
-            step = -scipy.linalg.cho_solve(factor, steep, check_finite=False)
-        except scipy.linalg.LinAlgError:
-            break
-        if not np.isfinite(step).all():
-            break
-        crosses = (step * own < 0.0) & (np.abs(step) >= np.abs(own)) & (weigh > 0.0)
-        if not crosses.any():
-            z[left] = own + step
-            break
-        ratios = np.where(crosses, np.abs(own) / np.where(crosses, np.abs(step), 1.0), np.inf)
-        t = float(ratios.min())
-        ways = np.where(crosses, -own, step), np.where(ratios <= t, -own, t * step)
-        best = min(ways, key=lambda way: float(steep @ way) + 0.5 * float(way @ (part @ way)))
-        slope += H[:, left] @ best
-        z[left] = np.where(best == -own, 0.0, own + best)
-        left = left[z[left] != 0.0]
-    return z
+        model.z[used] = z
+        r += model.curvature * self.change(whole)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,13 +50,15 @@ class Extent:
         if kernel.form is None:
             return cls(NOWHERE, 0.0)
         n, step = X.shape[0] if rows is None else len(rows), max(1, CHUNK // max(X.shape[1], 1))
-        parts = [slice(lo, min(n, lo + step)) for lo in range(0, n, step)]
+
+        def parts() -> Iterator[slice]:
+            return (slice(lo, min(n, lo + step)) for lo in range(0, n, step))
 
         def extent_from(origin: np.ndarray) -> Extent:
             if rows is None or sp.issparse(X):
                 norms = square_norms(X, origin)
                 return cls(origin, float((norms if rows is None else norms[rows]).max(initial=0.0)), norms)
-            return cls(origin, max(float(square_norms(X[rows[part]], origin).max()) for part in parts))
+            return cls(origin, max(float(square_norms(X[rows[part]], origin).max()) for part in parts()))
 
         extent = extent_from(NOWHERE)
         moves = kernel.form.argument is Argument.SQUARE and not sp.issparse(X)
@@ -63,7 +66,7 @@ class Extent:
             return extent
         mean = np.zeros(X.shape[1])
         with np.errstate(over="ignore", invalid="ignore"):
-            for part in parts:
+            for part in parts():
                 mean += X[part if rows is None else rows[part]].sum(axis=0, dtype=np.float64) / n
         if not np.isfinite(mean).all():
             return extent

@@ -88,6 +88,19 @@ class LinearProblem(Risk):
         other.is_free, other.terms = False, self.terms._replace(target=self.terms.target - centre)
         return other
 
+    def sample(self, rows: np.ndarray) -> Self:
+        """Return the problem of some rows (n,), whose losses count m / n times: its optimum is near that of all."""
+        other, t, factor = copy.copy(self), self.terms, self.m / len(rows)
+        for known in ("points", "record", "ceiling", "_certified", "most_scale"):
+            other.__dict__.pop(known, None)
+        shares = {"lower": factor * t.lower, "upper": factor * t.upper}
+        shares |= {"ridge_up": t.ridge_up / factor, "ridge_down": t.ridge_down / factor}
+        other.terms = type(t)(*(values[rows] for values in t._replace(**shares)))
+        other.gram = Gram(self.gram.kernel, self.gram.engine.X[rows], memory=self.gram.budget)
+        other.m, other.y, other.C = len(rows), self.y[rows], factor * self.C[rows]
+        other.design = Design(other.gram, self.bias)
+        return other
+
     def best_bias(self, h: np.ndarray) -> float:
         """Return the best bias for decision values h (m,) without one, where targets count from `origin`."""
         from svmkit.problems.bias import best_bias  # here: it needs numba

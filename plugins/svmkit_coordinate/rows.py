@@ -1,0 +1,317 @@
+"""Some columns of X by rows, and the quadratic model of the losses by its matrix: for few columns, or thin rows.
+
+A pass of coordinate descent over the matrix costs its size, whatever the number of samples ("covariance updates":
+Friedman, Hastie, Tibshirani 2010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from svmkit.problems.risks.design import CSR, Design, row_add, row_dot
+from svmkit.runtime.compiling import njit
+from svmkit_coordinate.columns import SETTLED, TINIEST, violation_of
+
+MOST = 512  # columns of a matrix; larger ones leave the cache
+THIN = 16.0  # products that a stored value may take part in: as many as passes over columns take in the same time
+NARROW = 256  # columns of dense X that models of flat losses are given at once,
+TALL = 4  # if there are as many rows for each
+CHUNK = 2048  # dense rows that are multiplied at once
+PASSES = 100  # over the matrix before the weights that are not 0 are solved for at once
+ROUNDS = 30  # of both
+CLOSE = 0.03  # change of the curvatures, as a part of their sum, up to which the last matrix does
+JITTER = 1e-12  # of the diagonal, for columns that depend on each other
+WORTH = 1e8  # products of numbers that solving for weights again and again may take
+
+
+class Model(NamedTuple):
+    """The quadratic model of the losses at a point, and the penalty, on k columns.
+
+    `curvature` and `beta` (m,) are the derivatives of the losses, `pulls` (k,) the slopes -A'beta with the other sign,
+    z (k,) is the point, which moves to the minimum, and l1, l2 (k,) are the factors of |z| and of 1/2 z^2.
+    """
+
+    curvature: np.ndarray
+    beta: np.ndarray
+    pulls: np.ndarray
+    z: np.ndarray
+    l1: np.ndarray
+    l2: np.ndarray
+
+
+class Rows:
+    """The columns `chosen` (k,) of X by rows, followed by a column of ones where the design has a bias.
+
+    A is None where X itself serves, all of whose columns are chosen; `flat` is whether curvatures stay as they are.
+    """
+
+    def __init__(self, design: Design, chosen: np.ndarray, A: CSR | None, flat: bool) -> None:
+        self.design, self.A, self.flat, self.size = design, A, flat, chosen.size + (design.width > design.d)
+        self.curvature: np.ndarray | None = None  # (m,), those of H, whose columns are `free`
+        self.H, self.free = np.empty((0, 0)), np.empty(0, dtype=np.int64)
+
+    @classmethod
+    def take(cls, design: Design, chosen: np.ndarray, flat: bool) -> Rows | None:
+        """Return the columns `chosen`, ascending, by rows; None where passes over columns cost less.
+
+        Parameters
+        ----------
+        design, chosen, flat
+            X, the columns, and whether all curvatures stay as they are.
+        """
+        if chosen.size == design.d and is_narrow(design, flat):
+            return cls(design, chosen, None, flat)
+        if not isinstance(design.rows, CSR) or chosen.size > MOST:
+            return None
+        more = int(design.width > design.d)
+        place = _place(design.d, chosen)
+        starts, products = np.zeros(design.m + 1, dtype=np.int64), 0
+        for lo, hi in design.windows():
+            products += _count(design.part(lo, hi), place, more, starts[lo + 1 : hi + 1])
+        np.cumsum(starts, out=starts)
+        n = int(starts[-1])
+        if products > 2.0 * THIN * n:
+            return None
+        A = CSR(np.empty(n + 1, dtype=design.rows.data.dtype), np.empty(n + 1, dtype=np.int32), starts)
+        for lo, hi in design.windows():
+            _copy(design.part(lo, hi), place, chosen.size if more else -1, starts[lo : hi + 1], A.data, A.indices)
+        return cls(design, chosen, A, flat)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the columns are all of X."""
+        return self.A is None
+
+    def pulls(self, beta: np.ndarray) -> np.ndarray:
+        """Return A'beta (k,) for beta (m,)."""
+        if self.A is not None:
+            out = np.zeros(self.size)
+            add_pulls(self.A, beta, out)
+            return out
+        out = self.design.pull(beta)
+        if self.size > self.design.d:
+            out[-1] = beta.sum()
+        return out
+
+    def change(self, step: np.ndarray) -> np.ndarray:
+        """Return A step (m,) for a step (k,)."""
+        if self.A is None:
+            return self.design.margins(self.design.join(step[: self.design.d], step[-1]))
+        out = np.empty(self.design.m)
+        fill_margins(self.A, step, out)
+        return out
+
+    def minimise(self, model: Model, goal: float, over: Callable[[], bool]) -> float:
+        """Minimise a model up to a violation of `goal` in the weights that are not 0 or would become so; return the
+        passes over A that it is worth.
+
+        Parameters
+        ----------
+        model, goal, over : Model, float, callable
+            The model, whose z moves, the largest violation that may be left, and what says that time is over.
+        """
+        slope = model.l2 * model.z - model.pulls
+        free = np.arange(self.size) if self.flat else np.flatnonzero((model.z != 0.0) | (np.abs(slope) > model.l1))
+        H, slope, z, l1 = self._matrix(model.curvature, free), slope[free], model.z[free], model.l1[free]
+        H[np.diag_indices(z.size)] += model.l2[free]
+        for _ in range(ROUNDS):
+            if matrix_passes(H, slope, z, l1, PASSES, goal) <= goal or over():
+                break
+            used = np.flatnonzero(z)
+            new = minimise_with_signs(H[np.ix_(used, used)], slope[used], z[used], l1[used])
+            slope += H[:, used] @ (new - z[used])
+            z[used] = new
+        model.z[free] = z
+        return 2.0
+
+    def _matrix(self, curvature: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """Return A' diag(curvature) A of the columns `free`, ascending, or that of curvatures close to these."""
+        off = np.abs(curvature - self.curvature).sum() if self.curvature is not None else np.inf
+        if off <= CLOSE * curvature.sum():
+            at = np.minimum(np.searchsorted(self.free, free), self.free.size - 1)
+            if np.array_equal(self.free[at], free):
+                return self.H[np.ix_(at, at)]
+        self.free, self.curvature = free, curvature.copy()
+        d, H = self.design.d, np.zeros((free.size, free.size))
+        if isinstance(self.design.rows, CSR):
+            place = _place(self.size, free)
+            last = int(place[-1]) if self.size > d and self.A is None else -1
+            parts = self.design.windows() if self.A is None else [(0, self.design.m)]
+            for lo, hi in parts:
+                add_products(self.design.part(lo, hi) if self.A is None else self.A, curvature[lo:hi], place, last, H)
+            H = H + H.T
+        else:
+            roots = np.sqrt(curvature)
+            for lo in range(0, self.design.m, CHUNK):
+                part = np.ones((min(CHUNK, self.design.m - lo), self.size))
+                part[:, :d] = self.design.rows[lo : lo + CHUNK]
+                part *= roots[lo : lo + CHUNK, None]
+                H += part.T @ part
+        self.H = H
+        return H.copy()
+
+
+def is_narrow(design: Design, flat: bool) -> bool:
+    """Return whether models of all columns of X at once are the best.
+
+    Parameters
+    ----------
+    design, flat
+        X, and whether all curvatures stay as they are.
+    """
+    if isinstance(design.rows, CSR):
+        return design.d <= MOST and design.entries <= THIN * design.m
+    return flat and design.d <= NARROW and design.m >= TALL * design.d
+
+
+def _place(n: int, chosen: np.ndarray) -> np.ndarray:
+    """Return the place (n,) of each column among those chosen, -1 of the others."""
+    place = np.full(n, -1, dtype=np.int32)
+    place[chosen] = np.arange(chosen.size)
+    return place
+
+
+def minimise_with_signs(H: np.ndarray, slope: np.ndarray, start: np.ndarray, l1: np.ndarray) -> np.ndarray:
+    """Return a z (k,) of less slope'(z - start) + 1/2 (z - start)'H (z - start) + l1'|z|, none of whose signs is new.
+
+    Weights whose signs the minimum of the others would change become 0: all at once where that lowers the model as much
+    as a step to where the first one is 0. Then come the rest, as far as that is `WORTH` it.
+
+    Parameters
+    ----------
+    H, slope, start, l1
+        The matrix (k, k), the derivatives (k,) without those of l1, the weights (k,), and the factors (k,) of |z|.
+    """
+    z, left, slope = start.copy(), np.arange(start.size), slope.copy()
+    jitter, done = JITTER * float(H.trace()) / max(start.size, 1), 0.0
+    while left.size and done <= WORTH:
+        part, own, weigh = H[np.ix_(left, left)], z[left], l1[left]
+        done += left.size**3 / 3.0
+        steep = slope[left] + weigh * np.sign(own)
+        try:
+            factor = scipy.linalg.cho_factor(part + jitter * np.eye(left.size), check_finite=False)
+            step = -scipy.linalg.cho_solve(factor, steep, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            break
+        if not np.isfinite(step).all():
+            break
+        crosses = (step * own < 0.0) & (np.abs(step) >= np.abs(own)) & (weigh > 0.0)
+        if not crosses.any():
+            z[left] = own + step
+            break
+        ratios = np.where(crosses, np.abs(own) / np.where(crosses, np.abs(step), 1.0), np.inf)
+        t = float(ratios.min())
+        ways = np.where(crosses, -own, step), np.where(ratios <= t, -own, t * step)
+        best = min(ways, key=lambda way: float(steep @ way) + 0.5 * float(way @ (part @ way)))
+        slope += H[:, left] @ best
+        z[left] = np.where(best == -own, 0.0, own + best)
+        left = left[z[left] != 0.0]
+    return z
+
+
+@njit(cache=True, nogil=True)
+def _count(X, place, more, out):
+    """Write the number of the stored values of each row in the columns that have a place; return the sum of the
+    squares of these numbers.
+    """
+    products = 0
+    for i in range(out.size):
+        n = more
+        for at in range(X.indptr[i], X.indptr[i + 1]):
+            n += place[X.indices[at]] >= 0
+        out[i] = n
+        products += n * n
+    return products
+
+
+@njit(cache=True, nogil=True)
+def _copy(X, place, last, starts, data, indices):
+    for i in range(starts.size - 1):
+        to = np.uintp(starts[i])
+        for at in range(np.uintp(X.indptr[i]), np.uintp(X.indptr[i + 1])):
+            j = place[np.uintp(X.indices[at])]
+            indices[to], data[to] = j, X.data[at]  # what has no place is overwritten: nobody could predict a branch
+            to += np.uintp(j >= 0)
+        if last >= 0:
+            indices[to], data[to] = last, 1.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_pulls(A, beta, out):
+    """Add A'beta to out (k,)."""
+    for i in range(beta.size):
+        if beta[i] != 0.0:
+            row_add(A, i, beta[i], out)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_margins(A, step, out):
+    """Write A step to out (m,)."""
+    for i in range(out.size):
+        out[i] = row_dot(A, i, step)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_products(X, curvature, place, last, H):
+    """Add X' diag(curvature) X of the columns with a place to H + H', in whatever order a row is stored.
+
+    Parameters
+    ----------
+    X, curvature, place, last, H
+        CSR rows, their curvatures, the places (d,), the place of a column of ones or -1, and the matrix.
+    """
+    longest = 0
+    for i in range(curvature.size):
+        longest = max(longest, X.indptr[i + 1] - X.indptr[i])
+    columns, values = np.empty(longest + 2, dtype=np.uint32), np.empty(longest + 2)
+    for i in range(curvature.size):
+        if curvature[i] == 0.0:
+            continue
+        n = np.uintp(0)
+        for at in range(np.uintp(X.indptr[i]), np.uintp(X.indptr[i + 1])):
+            j = place[np.uintp(X.indices[at])]
+            columns[n], values[n] = j, X.data[at]  # as in `_copy`
+            n += np.uintp(j >= 0)
+        if last >= 0:
+            columns[n], values[n] = last, 1.0
+            n += np.uintp(1)
+        for a in range(n):
+            row, by = np.uintp(columns[a]), curvature[i] * values[a]
+            for b in range(a):
+                H[row, np.uintp(columns[b])] += by * values[b]
+            H[row, row] += 0.5 * by * values[a]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def matrix_passes(H, slope, z, l1, most, goal):
+    """Make passes of coordinate descent over z (k,) on sum_j l1_j |z_j| + 1/2 z'H z + ..., whose `slope` (k,) without
+    the first sum is kept. Return the largest violation of the last pass over all weights.
+    """
+    worst, whole = np.inf, True
+    for _ in range(most):
+        largest = 0.0
+        for j in range(z.size):
+            if not whole and z[j] == 0.0:
+                continue
+            lacking = violation_of(slope[j], z[j], l1[j])
+            largest = max(largest, lacking)
+            if lacking == 0.0:
+                continue
+            bend = max(H[j, j], TINIEST)
+            target = bend * z[j] - slope[j]
+            new = np.copysign(max(abs(target) - l1[j], 0.0) / bend, target)
+            by = new - z[j]
+            if by != 0.0 and np.isfinite(new):
+                z[j] = new
+                for k in range(z.size):
+                    slope[k] += by * H[j, k]
+        if whole:
+            worst = largest
+            if worst <= goal:
+                break
+        whole = not whole and largest <= max(SETTLED * worst, 0.5 * goal)
+    return worst
