@@ -151,7 +151,8 @@ class MultinomialState:
         whole, sums = np.zeros((self.W.shape[1], self.W.shape[1])), np.zeros(d)
         for rows in p.parts():
             X = p.values(rows)
-            weighted = X * curvature[rows, None]
+            by = curvature[rows, None]
+            weighted = X.multiply(by).tocsr() if sp.issparse(X) else X * by
             product = X.T @ weighted
             whole[:d, :d] += product.toarray() if sp.issparse(product) else product
             sums += np.asarray(weighted.sum(axis=0)).ravel()

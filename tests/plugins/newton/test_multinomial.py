@@ -48,7 +48,7 @@ def by_scipy(X, y, C, bias):
 
 
 @pytest.mark.parametrize("wide", [module.WIDE, 0])  # a factor for each class, or the diagonal
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, sp.csr_matrix])
 @pytest.mark.parametrize("bias", ["free", 0.0, 1.0, 3.0])
 @pytest.mark.parametrize("rare", [False, True])
 def test_the_optimum_is_that_of_a_general_solver(storage, bias, rare, wide, monkeypatch):
