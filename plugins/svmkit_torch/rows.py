@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,9 +20,15 @@ class Rows(ABC):
     """Rows (n, d) on a device; `entries` is the most entries of a row, and `sparse` says whether they are CSR."""
 
     sparse: bool = False
+    scarce: bool = False  # whether products are computed from the stored entries
 
     def __init__(self, n: int, d: int, device: torch.device) -> None:
         self.n, self.d, self.device = n, d, device
+
+    @property
+    def width(self) -> int:
+        """The numbers that a row takes where it is multiplied."""
+        return self.d
 
     @property
     @abstractmethod
@@ -47,13 +53,15 @@ class Rows(ABC):
     def largest(self) -> float:
         """Return the largest absolute value."""
 
-    def product_rows(self, at: Any, dtype: torch.dtype, origin: torch.Tensor) -> torch.Tensor:
+    def product_rows(self, at: Any, dtype: torch.dtype, origin: torch.Tensor, part: Part | None = None) -> torch.Tensor:
         """Return some rows as `dense` does, or as a sparse CSR tensor where products with it are faster.
 
         Parameters
         ----------
         at, dtype, origin : object
             As for `dense`.
+        part : Part, optional
+            The vectors that they are multiplied with, whose columns they get if they are scarce.
         """
         return self.dense(at, dtype, origin)
 
@@ -102,9 +110,17 @@ class SparseRows(Rows):
     def largest(self):
         return _largest(self._given)
 
+    @property
+    def mean(self) -> int:
+        """The entries of a row, on average, at least 1."""
+        return max(1, len(self.columns) // max(1, self.n))
+
+    @property
+    def width(self) -> int:
+        return min(self.d, 4 * self.mean) if self.scarce else self.d
+
     @cached_property
-    def scarce(self) -> bool:
-        """Whether products are computed from the stored entries."""
+    def scarce(self) -> bool:  # type: ignore[override]
         able = self.device.type in ("cpu", "cuda", "xpu")
         return able and len(self.columns) < SCARCE * self.n * self.d
 
@@ -121,7 +137,7 @@ class SparseRows(Rows):
         shift = torch.repeat_interleave(self.pointers[:-1][at] - pointers[:-1], counts)
         return torch.arange(len(shift), device=self.device) + shift, pointers
 
-    def _csr(self, at, dtype) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def csr(self, at, dtype) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Return pointers, column numbers and values of the rows `at`."""
         if isinstance(at, slice):
             lo, hi, _ = at.indices(self.n)
@@ -132,22 +148,49 @@ class SparseRows(Rows):
         return pointers, self.columns[here], self._entries_in(dtype)[here]
 
     def dense(self, at, dtype, origin=None):
-        pointers, columns, entries = self._csr(at, dtype)
+        pointers, columns, entries = self.csr(at, dtype)
         n = len(pointers) - 1
         row = torch.repeat_interleave(torch.arange(n, device=self.device), pointers[1:] - pointers[:-1])
         rows = torch.zeros((n, self.d), dtype=dtype, device=self.device)
         rows[row, columns] = entries
         return rows
 
-    def product_rows(self, at, dtype, origin):
+    def product_rows(self, at, dtype, origin, part=None):
         if not self.scarce:
             return self.dense(at, dtype)
-        pointers, columns, entries = self._csr(at, dtype)
+        pointers, columns, entries = self.csr(at, dtype)
         shape = (len(pointers) - 1, self.d)
+        if part is not None and part.places is not None:
+            columns, shape = part.places[columns], (shape[0], part.values.shape[1])
         return torch.sparse_csr_tensor(pointers, columns, entries, shape, check_invariants=False)
 
+    def split(self, at, part: Part, square: bool) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return some rows in the columns of vectors, dense, and the sums of what they have in others, (n,).
+
+        Parameters
+        ----------
+        at : slice or tensor of int64
+            Which rows.
+        part : Part
+            The vectors, which have `places`.
+        square : bool
+            Whether squares are summed, or absolute values.
+        """
+        assert part.places is not None
+        pointers, columns, entries = self.csr(at, part.values.dtype)
+        counts, q = pointers[1:] - pointers[:-1], part.values.shape[1]
+        row, column = (
+            torch.repeat_interleave(torch.arange(len(counts), device=self.device), counts),
+            part.places[columns],
+        )
+        rows = torch.zeros((len(counts), q), dtype=entries.dtype, device=self.device)
+        rows[row, column] = entries
+        rest = torch.where(column == q - 1, entries.square() if square else entries.abs(), 0.0)
+        sums = torch.segment_reduce(rest, "sum", lengths=counts, unsafe=True, initial=0.0)
+        return rows[:, :-1], sums
+
     def norms(self, at, origin):
-        pointers, _, entries = self._csr(at, torch.float64)
+        pointers, _, entries = self.csr(at, torch.float64)
         counts = pointers[1:] - pointers[:-1]
         return torch.segment_reduce(entries.square(), "sum", lengths=counts, unsafe=True, initial=0.0)
 
@@ -190,6 +233,24 @@ class Taken:
         return Taken(self.rows, self.idx[some])
 
 
+class Part(NamedTuple):
+    """Some vectors on a device.
+
+    Attributes
+    ----------
+    values : tensor of shape (q, width)
+        The vectors less the origin, dense: all d columns, or those that have entries and one of zeros.
+    sq : tensor of shape (q,)
+        Their |z|^2.
+    places : tensor of int64, shape (d,), or None
+        Where each of the d columns is among those of `values`, the last one for a column without entries; None for all.
+    """
+
+    values: torch.Tensor
+    sq: torch.Tensor
+    places: torch.Tensor | None = None
+
+
 class Vectors:
     """The `n` vectors that an engine on a device is given, dense or CSR, of the host or rows of a device.
 
@@ -201,20 +262,39 @@ class Vectors:
         Where they are wanted.
     origin : tensor of float64, shape (d,) or (0,)
         What is subtracted from them.
+    scarce : bool, default=False
+        Whether only the columns of vectors that have entries are made dense, where the vectors are sparse.
     """
 
-    def __init__(self, Z: Any, device: torch.device, origin: torch.Tensor) -> None:
-        self.Z, self.n, self.device, self.origin = Z, Z.shape[0], device, origin
+    def __init__(self, Z: Any, device: torch.device, origin: torch.Tensor, scarce: bool = False) -> None:
+        self.Z, self.n, self.device, self.origin, self.scarce = Z, Z.shape[0], device, origin, scarce
 
-    def part(self, here: slice, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the vectors of a slice less the origin, dense and of this type, and their |z|^2."""
+    def part(self, here: slice, dtype: torch.dtype) -> Part:
+        """Return the vectors of a slice, of this type."""
+        if self.scarce and isinstance(self.Z, Taken) and isinstance(self.Z.rows, SparseRows):
+            return _pack_columns(*self.Z.rows.csr(self.Z.idx[here], dtype), self.Z.rows.d)
+        if self.scarce and sp.issparse(self.Z):
+            Z = rows_on(self.Z[here], self.device)
+            assert isinstance(Z, SparseRows)
+            return _pack_columns(*Z.csr(slice(None), dtype), Z.d)
         if isinstance(self.Z, Taken):
             part = self.Z.rows.dense(self.Z.idx[here], dtype, self.origin).to(self.device)
         else:
             part = self.Z[here]
             part = torch.as_tensor(part.toarray() if sp.issparse(part) else part, device=self.device)
             part = DenseRows(part).dense(slice(None), dtype, self.origin)
-        return part, torch.linalg.vecdot(part, part)
+        return Part(part, torch.linalg.vecdot(part, part))
+
+
+def _pack_columns(pointers: torch.Tensor, columns: torch.Tensor, entries: torch.Tensor, d: int) -> Part:
+    """Return the rows of a CSR matrix of d columns, dense in the columns that have entries."""
+    used, place = columns.unique(return_inverse=True)
+    counts, device = pointers[1:] - pointers[:-1], entries.device
+    values = torch.zeros((len(counts), len(used) + 1), dtype=entries.dtype, device=device)
+    values[torch.repeat_interleave(torch.arange(len(counts), device=device), counts), place] = entries
+    places = torch.full((d,), len(used), device=device)
+    places[used] = torch.arange(len(used), device=device)
+    return Part(values, torch.linalg.vecdot(values, values), places)
 
 
 def _warn_nobody() -> None:

@@ -6,6 +6,7 @@ sums of products in any order, |x|^2 + |z|^2 - 2 x.z less an origin, powers by p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -28,9 +29,10 @@ from svmkit.kernels.functions import Kernel
 from svmkit.kernels.rounding import largest_value, value_error
 from svmkit_torch.arithmetic import plain_arithmetic
 from svmkit_torch.memory import Tiles
-from svmkit_torch.rows import Taken, Vectors, rows_on
+from svmkit_torch.rows import Part, SparseRows, Taken, Vectors, rows_on
 
 CANCELS = 1e-10  # error of a float64 value above which distances are sums of differences
+TWICE = 16  # bytes of a number of a vector in few columns: two of float64
 PANEL = 1024  # rows whose products are summed together before they are added to the sums of those before
 
 
@@ -95,7 +97,9 @@ def values(kernel: Kernel, Z: torch.Tensor, sq_z: torch.Tensor, rows: Any, sq: t
     return apply_form(dots, kernel.scalars)
 
 
-def difference_values(kernel: Kernel, Z: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+def difference_values(
+    kernel: Kernel, Z: torch.Tensor, rows: torch.Tensor, rest: torch.Tensor | None = None
+) -> torch.Tensor:
     """Return k(Z[b], rows[a]) at [b, a] of a kernel of x - z from true differences, in the precision of Z.
 
     Parameters
@@ -104,12 +108,15 @@ def difference_values(kernel: Kernel, Z: torch.Tensor, rows: torch.Tensor) -> to
         One with a form of |x - z|^2 or |x - z|_1, resolved.
     Z, rows : tensor of shapes (q, d) and (n, d)
         Vectors, dense.
+    rest : tensor of shape (n,), optional
+        What the rows have in columns where no vector of Z has anything: sums of squares, or of absolute values.
     """
     assert kernel.form is not None
     square = kernel.form.argument is Argument.SQUARE
     exact = "donot_use_mm_for_euclid_dist"
     t = torch.cdist(Z[None], rows[None], p=2.0 if square else 1.0, compute_mode=exact)[0]
-    return apply_form(t.mul_(t) if square else t, kernel.scalars)
+    t = t.mul_(t) if square else t
+    return apply_form(t if rest is None else t.add_(rest[None, :]), kernel.scalars)
 
 
 class DeviceRows:
@@ -227,7 +234,7 @@ class DeviceRows:
         if not self.cancels:
             return self._summed_error()
         entries = min(self.d, 2 * self.rows.entries) if self.rows.sparse else self.d
-        return difference_error(self.scalars, entries + 3)  # a root and its square
+        return difference_error(self.scalars, entries + 4)  # a root, its square, and the sum of two parts
 
     @cached_property
     def largest(self) -> float:
@@ -250,7 +257,7 @@ class DeviceRows:
 
     def vectors(self, Z: Any) -> Vectors:
         """Return what gives slices of Z less the origin: rows of X as `select`, or an array, a CSR matrix, a tensor."""
-        return Vectors(Z, self.device, self.origin)
+        return Vectors(Z, self.device, self.origin, self.rows.scarce)
 
     def places(self, sel: np.ndarray) -> torch.Tensor | None:
         """Return numbers of rows as a tensor on the device; None for an empty array, which stands for all."""
@@ -300,8 +307,7 @@ class DeviceRows:
         kept = self.precision(out.dtype, rough)
 
         def write(panel: slice) -> None:
-            part, sq_z = Z.part(panel, kept)
-            self.fill(part, sq_z, at, lambda here, values: out[panel, here].copy_(values))
+            self.fill(Z.part(panel, kept), at, lambda here, values: out[panel, here].copy_(values))
 
         with plain_arithmetic(self.device):
             self.panels(Z.n, write)
@@ -365,9 +371,8 @@ class DeviceRows:
         sums = out if whole else torch.zeros_like(out)
 
         def add(part: slice) -> None:
-            vectors, sq_z = Z.part(slice(lo + part.start, lo + part.stop), weights.dtype)
-            coef = weights[part]
-            self.fill(vectors, sq_z, at, lambda here, values: sums[here].add_(values.T @ coef))
+            vectors, coef = Z.part(slice(lo + part.start, lo + part.stop), weights.dtype), weights[part]
+            self.fill(vectors, at, lambda here, values: sums[here].add_(values.T @ coef))
 
         self.panels(q, add)
         if not whole:
@@ -375,36 +380,44 @@ class DeviceRows:
 
     @property
     def _bytes_of_vector(self) -> int:
-        return 4 * self._bytes(torch.float64)
+        if not isinstance(self.rows, SparseRows) or not self.rows.scarce:
+            return 4 * self._bytes(torch.float64)
+        # the columns that many vectors have grow with their number
+        most = max(1, math.isqrt(self.tiles.budget // (TWICE * self.rows.mean)))
+        return TWICE * min(self.d, most * self.rows.mean)
 
     def panels(self, q: int, use: Callable[[slice], object]) -> None:
         """Call `use` with slices of q vectors, which are dense while they are used: at most `PANEL`."""
         self.tiles.run(q, self._bytes_of_vector, use, self.panel)
 
-    def fill(
-        self, Z: torch.Tensor, sq_z: torch.Tensor, at: torch.Tensor | None, use: Callable[[slice, torch.Tensor], object]
-    ) -> None:
+    def fill(self, Z: Part, at: torch.Tensor | None, use: Callable[[slice, torch.Tensor], object]) -> None:
         """Call `use` with each slice of `at` and the values of Z with these rows of X, in the type of Z.
 
         Parameters
         ----------
-        Z, sq_z : tensor of shapes (q, d) and (q,)
-            Vectors less the origin, and their |z|^2.
+        Z : Part
+            Vectors (q, d).
         at : tensor of int64, optional
             Rows of X; all by default.
         use : callable
             use(here, values) gets values (q, rows of the slice).
         """
         with plain_arithmetic(self.device):
-            n, each = self.n if at is None else len(at), self._bytes(Z.dtype, len(Z))
-            self.tiles.run(n, each, lambda here: use(here, self._values(Z, sq_z, here if at is None else at[here])))
+            n, width = self.n if at is None else len(at), Z.values.shape[1] if self.cancels else self.rows.width
+            each = self._bytes(Z.values.dtype, len(Z.values), width)
+            self.tiles.run(n, each, lambda here: use(here, self._values(Z, here if at is None else at[here])))
 
-    def _values(self, Z: torch.Tensor, sq_z: torch.Tensor, at: Any) -> torch.Tensor:
+    def _values(self, Z: Part, at: Any) -> torch.Tensor:
+        dtype = Z.values.dtype
+        if self.cancels and Z.places is not None:
+            assert isinstance(self.rows, SparseRows)
+            rows, rest = self.rows.split(at, Z, self.form.argument is Argument.SQUARE)
+            return difference_values(self.kernel, Z.values[:, :-1], rows, rest)
         if self.cancels:
-            return difference_values(self.kernel, Z, self.rows.dense(at, Z.dtype))
-        rows = self.rows.product_rows(at, Z.dtype, self.origin)
-        return values(self.kernel, Z, sq_z, rows, self.sq[at].to(Z.dtype))
+            return difference_values(self.kernel, Z.values, self.rows.dense(at, dtype))
+        rows = self.rows.product_rows(at, dtype, self.origin, Z)
+        return values(self.kernel, Z.values, Z.sq, rows, self.sq[at].to(dtype))
 
-    def _bytes(self, dtype: torch.dtype, q: int = 0) -> int:
-        """Return the bytes of the arrays that values of one row with q vectors take."""
-        return dtype.itemsize * (2 * q + 2 * self.d + 4)
+    def _bytes(self, dtype: torch.dtype, q: int = 0, width: int | None = None) -> int:
+        """Return the bytes of the arrays that values of one row with q vectors take, for rows of this width."""
+        return dtype.itemsize * (2 * q + 2 * (self.rows.width if width is None else width) + 4)

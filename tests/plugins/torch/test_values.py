@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from svmkit.conformance.judging.definitions import Values
 from svmkit.errors import InputError
+from svmkit.kernels.engines import engine_for
 from svmkit.kernels.functions import RBF, Laplacian, Linear, Poly, Sigmoid
 from svmkit.kernels.rounding import product_error
 
@@ -106,12 +107,12 @@ class Full:
         self.rows, self.most, self.compute, self.refused = rows, most, rows._values, 0
         rows._values = self
 
-    def __call__(self, Z, sq_z, at):
+    def __call__(self, Z, at):
         n = len(self.rows.sq[at])
         if n > self.most:
             self.refused += 1
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return self.compute(Z, sq_z, at)
+        return self.compute(Z, at)
 
 
 def test_out_of_memory_halves_the_tiles_and_changes_no_value(where):
@@ -131,3 +132,21 @@ def test_only_what_says_so_is_out_of_memory():
     assert memory.is_full(RuntimeError("MPS backend out of memory"))
     assert memory.is_full(RuntimeError("DefaultCPUAllocator: can't allocate memory"))
     assert not memory.is_full(RuntimeError("device-side assert triggered")) and not memory.is_full(InputError("full"))
+
+
+@pytest.mark.parametrize("given", ["rows", "host"])
+@pytest.mark.parametrize("kernel", [RBF(0.5), Linear(), Laplacian(0.1)], ids=str)
+def test_wide_sparse_rows_are_not_expanded(kernel, given, where):
+    rng, d = np.random.default_rng(0), 20_000
+    columns = rng.integers(d, size=(120, 30))
+    X = sp.csr_array((rng.normal(size=3600), (np.repeat(np.arange(120), 30), columns.ravel())), shape=(120, d))
+    X = sp.vstack([X[:100], sp.csr_array((3, d)), X[:17]], format="csr")
+    rows, widths, idx = DeviceRows(kernel, X, where), [], np.arange(100)
+    compute = rows._values
+    rows._values = lambda Z, at: widths.append(Z.values.shape[1]) or compute(Z, at)
+    Z = rows.select(idx) if given == "rows" else X[idx]
+    values = rows.host_product(rows.vectors(Z), np.eye(100), None, np.dtype(np.float64))
+    assert max(widths) <= 100 * 30 + 1 and len(widths) <= 10  # all columns would take 24 tiles
+    everything = X.toarray()
+    truth = engine_for(kernel, everything).block(everything[:100], np.empty((100, 120)))
+    assert np.abs(values - truth.T).max() <= 1e-13
