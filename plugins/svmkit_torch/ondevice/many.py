@@ -108,7 +108,7 @@ class _Matrix:
     Where problems have the point of a bias, it is the last one, and its values are 0.
     """
 
-    def __init__(self, rows: DeviceRows, used: np.ndarray, memory: int, profile: Profile, biased: bool) -> None:
+    def __init__(self, rows: DeviceRows, used: np.ndarray, memory: int, profile: Profile, biased: bool = False) -> None:
         self.rows, self.used, self.memory, self.profile, self.biased = rows, used, memory, profile, biased
         self.at = torch.as_tensor(used, device=rows.device)
         self.products, diag = Products(rows), rows.diagonal(self.at)

@@ -18,6 +18,7 @@ from svmkit_torch.ondevice import pairs, spectral
 from svmkit_torch.ondevice.fused import products, projection, steps
 from svmkit_torch.ondevice.answer import Profile
 from svmkit_torch.ondevice.many import _batch, _Matrix
+from svmkit_torch.ondevice.posed import Posed
 from svmkit_torch.values import DeviceRows
 
 rng = np.random.default_rng(0)
@@ -28,10 +29,11 @@ for m, C in ((150, 1.0), (140, 10.0), (100, 100.0)):
     problems.append(Box(at, np.where(X[at, 0] + 0.5 * rng.normal(size=m) > 0.0, 1.0, -1.0), np.full(m, C)))
 steps.LANES = projection.LANES = 128  # several tiles
 for room, dtype in ((1, torch.float32), (10**9, torch.float64)):
-    matrix = _Matrix(DeviceRows(RBF(0.5), X, "cpu"), np.arange(200), 10**9, Profile(torch.device("cpu")))
+    rows = DeviceRows(RBF(0.5), X, "cpu")
+    matrix = _Matrix(rows, np.arange(200), 10**9, Profile(torch.device("cpu")))
     assert dtype is torch.float32 or matrix.refine()
     matrix.memory = room
-    one, other = _batch(problems, matrix)[0], _batch(problems, matrix)[0]
+    one, other = (_batch([Posed(rows, problem) for problem in problems], matrix)[0] for _ in range(2))
     eps = torch.tensor([1e-9, 1e-9, 1e-9], dtype=torch.float64)
     made = pairs.take_steps(one, 12, eps), steps.take_steps(other, 12, eps)
     assert made[0].tolist() == made[1].tolist() == [12, 12, 12]
