@@ -68,6 +68,18 @@ def test_parts_of_a_cluster_and_one_file_give_the_same(svmkit, parts, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_linear_kernel_on_a_cluster_is_newtons_method_as_on_one_machine(svmkit, parts, tmp_path):
+    np.savez(tmp_path / "whole.npz", X=X, y=Y)
+    options = ["--kernel", "linear", "--no-track", "--tol", "1e-5"]
+    one = svmkit("train", "whole.npz", "--solver", "newton", "-o", "bias=free", *options, "--json").json
+    found = svmkit("train", parts, "--scheduler", "local:2", *options, "--json").json
+    assert (found["solver"], found["status"], found["n_support"]) == ("dnewton", "converged", 0)
+    assert found["formulation"] == one["formulation"] and found["cluster"]["rounds"] > 0
+    assert found["dual_objective"] <= one["objective"] and one["dual_objective"] <= found["objective"]
+    assert found["train_accuracy"] == pytest.approx(one["train_accuracy"], abs=0.02)
+
+
+@pytest.mark.slow
 def test_what_a_cluster_cannot_do_is_refused_before_it_is_reached(refused, parts):
     nobody = ("train", parts, "--scheduler", "tcp://127.0.0.1:1", "--no-track")
     refused(["smo", "dfcsmo"], *nobody, "--solver", "smo")
