@@ -37,6 +37,7 @@ class DNewton(Newton):
     """
 
     name = "dnewton"
+    joint = ()
     further = (ScatteredLinear, ScatteredLinearTube)
     losses = ("squared_hinge", "hinge", *PIECEWISE)
     paper = "Zhuang et al. 2015"

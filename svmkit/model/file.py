@@ -243,7 +243,7 @@ def _require_valid(parts: dict[str, Any]) -> None:
         raise ValueError("the kernel's parameters are not numbers")
     if parts["task"] not in TASKS:
         raise ValueError("its task is not known")
-    if parts["multiclass"] not in SCHEMES or (parts["multiclass"] != "ovo" and not TASKS[parts["task"]].has_classes):
+    if parts["multiclass"] not in [*SCHEMES] or (parts["multiclass"] != "ovo" and not TASKS[parts["task"]].has_classes):
         raise ValueError("how it is made of decisions is not known")
     task = TASKS[parts["task"]]
     if not (task.has_classes or task.has_labels) and parts["calibration"] is not None:

@@ -92,7 +92,7 @@ class Settings:
             raise InputError(f"penalty_groups goes with penalty=group, not with penalty={penalty.name}")
         parse_bytes(self.memory)
         require_device(self.device)
-        if self.multiclass not in SCHEMES:
+        if self.multiclass not in [*SCHEMES]:
             raise InputError(f"multiclass={self.multiclass!r} is not known; there are: {', '.join(SCHEMES)}")
         is_open = isinstance(self.solver, str) and self.loss is None and "loss" not in (self.solver_options or {})
         scheme = SCHEMES[self.multiclass]

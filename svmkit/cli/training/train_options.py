@@ -103,7 +103,7 @@ class TrainOptions(Options):
     def _has_probabilities(self) -> bool:
         """Whether the model will have probabilities."""
         given = self.loss or key_values(self.option, "-o").get("loss")
-        return self.calibrate is not None or is_likelihood(given) or SCHEMES[self.multiclass].by_probability
+        return self.calibrate is not None or is_likelihood(given) or SCHEMES[self.multiclass or "ovo"].by_probability
 
     @property
     def is_stream(self) -> bool:

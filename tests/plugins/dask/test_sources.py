@@ -214,7 +214,7 @@ def test_memory_part_takes_any_storage():
 
 
 def test_dense_and_sparse_parts_of_one_set_get_one_storage(tmp_path):
-    for densities, sparse in (((0.9, 0.1), False), ((0.9, 0.1, 0.1), True)):
+    for densities, sparse in (((0.9, 0.3), False), ((0.9, 0.1, 0.1), True)):
         folder = tmp_path / f"{len(densities)}"
         folder.mkdir()
         made = [numbers(d=8, density=share, seed=i) for i, share in enumerate(densities)]
