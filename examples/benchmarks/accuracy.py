@@ -307,7 +307,7 @@ def summary(rows: list[dict[str, Any]], methods: list[str]) -> list[str]:
     lines: list[str] = []
     for is_quantity, what in ((False, "Accuracy"), (True, "R2")):
         names = [t for t in TABLES if TABLES[t].is_quantity == is_quantity and all((t, m) in means for m in methods)]
-        size = {row["table"]: f"{row['n']:,} x {row['d']}" for row in rows}
+        size = {row["table"]: f"{row['n']:,} x {row['d']}" for row in sorted(rows, key=lambda row: row["n"])}
         lines += [f"| {what} | rows x columns | " + " | ".join(methods) + " |", "|---" * (len(methods) + 2) + "|"]
         for table in names:
             values = [float(np.mean(means[table, m])) for m in methods]
