@@ -179,14 +179,14 @@ def fill_squares(A, curvature, l2, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_pulls(A, beta, out):
-    """Write A beta to out (k,)."""
+    """Write A beta to out, a number for each row of A."""
     for j in range(out.size):
         out[j] = row_dot(A, j, beta)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_change(A, step, change):
-    """Add A'step to change (m,)."""
+    """Add A'step to change, a number for each column of A."""
     for j in range(step.size):
         if step[j] != 0.0:
             row_add(A, j, step[j], change)

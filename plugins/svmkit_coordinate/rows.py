@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from svmkit.problems.risks.design import CSR, Design, row_add, row_dot
+from svmkit.problems.risks.design import CSR, Design
 from svmkit.runtime.compiling import njit
-from svmkit_coordinate.columns import SETTLED, TINIEST, violation_of
+from svmkit_coordinate.columns import SETTLED, TINIEST, add_change, fill_pulls, violation_of
 
 MOST = 512  # columns of a matrix; larger ones leave the cache
 THIN = 16.0  # products that a stored value may take part in: as many as passes over columns take in the same time
@@ -90,7 +90,7 @@ class Rows:
         """Return A'beta (k,) for beta (m,)."""
         if self.A is not None:
             out = np.zeros(self.size)
-            add_pulls(self.A, beta, out)
+            add_change(self.A, beta, out)
             return out
         out = self.design.pull(beta)
         if self.size > self.design.d:
@@ -102,7 +102,7 @@ class Rows:
         if self.A is None:
             return self.design.margins(self.design.join(step[: self.design.d], step[-1]))
         out = np.empty(self.design.m)
-        fill_margins(self.A, step, out)
+        fill_pulls(self.A, step, out)
         return out
 
     def minimise(self, model: Model, goal: float, over: Callable[[], bool]) -> float:
@@ -238,21 +238,6 @@ def _copy(X, place, last, starts, data, indices):
             to += np.uintp(j >= 0)
         if last >= 0:
             indices[to], data[to] = last, 1.0
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def add_pulls(A, beta, out):
-    """Add A'beta to out (k,)."""
-    for i in range(beta.size):
-        if beta[i] != 0.0:
-            row_add(A, i, beta[i], out)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def fill_margins(A, step, out):
-    """Write A step to out (m,)."""
-    for i in range(out.size):
-        out[i] = row_dot(A, i, step)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -70,9 +70,8 @@ class ScatteredLinear(ScatteredQP):
     def certificate(self, point: np.ndarray) -> Certificate:
         """Return the certificate: P of X'beta, with the best bias, and D of the dual weights beta of a path."""
         session = self.session
-        if session.gone is not None and self.estimate is not None:
-            primal, bias = self.estimate  # of the last round: nothing is proven
-            return Certificate(primal, None, None, bias=bias, flaw=str(session.gone))
+        if (unproven := self.unproven()) is not None:
+            return unproven
         self._mark = mark = self._mark + 1
         scales = balance_sides(*add_sides(self.slopes(point)))
         given = {"path": point, "scales": scales}

@@ -146,12 +146,18 @@ class ScatteredQP(Problem):
         dual = self.certificate(point).dual
         return math.nan if dual is None else -dual
 
+    def unproven(self) -> Certificate | None:
+        """Return what the last round says of P and the bias, once the parts are gone; None while they answer."""
+        if self.session.gone is None or self.estimate is None:
+            return None
+        primal, bias = self.estimate
+        return Certificate(primal, None, None, bias=bias, flaw=str(self.session.gone))
+
     def certificate(self, point: np.ndarray) -> Certificate:
         """Return the certificate; the parts compute the decision values anew, and only sums come back."""
         session = self.session
-        if session.gone is not None and self.estimate is not None:
-            primal, bias = self.estimate  # of the last round: nothing is proven
-            return Certificate(primal, None, None, bias=bias, flaw=str(session.gone))
+        if (unproven := self.unproven()) is not None:
+            return unproven
         self._mark = mark = self._mark + 1
         own, change = self.candidates.weights(self.beta(point))
 

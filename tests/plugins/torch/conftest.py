@@ -38,3 +38,18 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def boxes(monkeypatch):
+    """How many problems each call of the code on the device has solved."""
+    from svmkit_torch.ondevice import many
+
+    calls, solve = [], many.solve_boxes
+
+    def counting(rows, boxes, *args):
+        calls.append(len(boxes))
+        return solve(rows, boxes, *args)
+
+    monkeypatch.setattr(many, "solve_boxes", counting)
+    return calls

@@ -18,19 +18,6 @@ from svmkit_torch.ondevice import many
 SETTINGS = {"kernel": RBF(0.1), "C": 10.0, "solver": "fcsmo"}
 
 
-@pytest.fixture
-def boxes(monkeypatch):
-    """How many problems each call of the code on the device has solved."""
-    calls, solve = [], many.solve_boxes
-
-    def counting(rows, boxes, *args):
-        calls.append(len(boxes))
-        return solve(rows, boxes, *args)
-
-    monkeypatch.setattr(many, "solve_boxes", counting)
-    return calls
-
-
 def digits(n=400, classes=10):
     X, y = load_digits(n_class=classes, return_X_y=True)
     return X[:n] / 16.0, y[:n]

@@ -16,7 +16,6 @@ from svmkit.problems.tube import BiasedTubeQP, TubeQP
 from svmkit.solver.smo.boxes import Box
 
 torch = pytest.importorskip("torch", reason="needs pip install 'svmkit[torch]'")
-from svmkit_torch.ondevice import many  # noqa: E402
 from svmkit_torch.ondevice.answer import Profile  # noqa: E402
 from svmkit_torch.ondevice.batch import best_weights  # noqa: E402
 from svmkit_torch.ondevice.forms import form_of  # noqa: E402
@@ -199,19 +198,6 @@ def test_best_weights_are_minimisers():
     slope = torch.tensor([-3.0, -3.0, 2.0, -3.0, 0.5], dtype=torch.float64)
     ridge, upper = torch.tensor([2.0, 0.0, 1.0, 0.5, 0.0]).double(), torch.tensor([5.0, 4.0, 9.0, 2.0, 1.0]).double()
     assert best_weights(slope, ridge, upper).tolist() == [1.5, 4.0, 0.0, 2.0, 0.0]
-
-
-@pytest.fixture
-def boxes(monkeypatch):
-    """How many problems each call of the code on the device has solved."""
-    calls, solve = [], many.solve_boxes
-
-    def counting(rows, boxes, *args):
-        calls.append(len(boxes))
-        return solve(rows, boxes, *args)
-
-    monkeypatch.setattr(many, "solve_boxes", counting)
-    return calls
 
 
 FITS = {
