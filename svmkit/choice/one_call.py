@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from svmkit.choice.ranges import Ranges
+from svmkit.choice.scales import SCALE, require_scalable, score_scales
 from svmkit.choice.stages import make_stages
 from svmkit.choice.zoom import Zoom, point_of
 from svmkit.data.tables.in_memory import encode_samples
@@ -38,7 +39,7 @@ from svmkit.tune.shared.leave_one_out import LOO, is_loo
 from svmkit.tune.space import EPSILON, Path
 from svmkit.tune.splits import Splits, make_splits
 
-NAMES = ("C", "gamma", EPSILON)
+NAMES = ("C", "gamma", EPSILON, SCALE)
 SHARE = 0.75  # of a limit in seconds that the search may take: the rest is for the model of all rows
 DELAY = 0.5  # seconds after which a live line appears
 
@@ -50,7 +51,7 @@ class Choice:
     Attributes
     ----------
     names : tuple of str
-        What is chosen, of C, gamma and epsilon.
+        What is chosen, of C, gamma, epsilon and scale.
     cv : int, "loo", splitter of scikit-learn, or sequence of (train, test), default=5
         The folds; a number of them is shuffled with the seed of the settings and, of classes, stratified. "loo" leaves
         out one sample at a time.
@@ -136,7 +137,7 @@ def names_to_choose(values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def choosable_names(method: Method) -> tuple[str, ...]:
-    """Return what cross-validation can choose for a method, of C, gamma and epsilon."""
+    """Return what cross-validation can choose for a method, of C, gamma, epsilon and scale."""
     found = []
     for name in NAMES:
         try:
@@ -161,6 +162,8 @@ def require_choosable(names: tuple[str, ...], method: Method) -> None:
             raise InputError("epsilon='cv' with nu: training finds epsilon itself; leave one of the two out")
         if getattr(method.loss, EPSILON, None) is None:
             raise InputError(f"epsilon='cv': the loss {method.loss.name} has no epsilon: leave epsilon out")
+    if SCALE in names:
+        require_scalable(method)
     if "C" in names and settings.nu is not None and not task.has_targets:
         raise InputError("C='cv' with nu: C has no effect on nu-SVC; leave C out, or nu")
 
@@ -237,11 +240,17 @@ def choose(
         "backend": how.backend,
     } | _shared_settings(plain, how.names)
     rounds = _Rounds(metric, how.report, began + SHARE * settings.rules.least(Seconds))
+    facts: dict[str, Any] = {"names": list(how.names), "cv": LOO if alone else len(splits.pairs)}
+    if SCALE in how.names and (scores := score_scales(plain, whole, data.raw, truth, rounds.left)):
+        kind = next(iter(scores))
+        facts |= {SCALE: kind, "scale_scores": scores}
+        whole[SCALE] = kind
+        method, plain = (replace(each, settings=replace(each.settings, scale=kind)) for each in (method, plain))
+        data = TrainingData.of(X, y, plain, sample_weight=sample_weight, flags=flags)
     zoom = Zoom(plain, how.names, Ranges(data, settings.seed))
     small = [] if alone else _small_runs(whole, data, truth, settings.seed)
     result = rounds.search(zoom, [*small, whole])
     fold = None if alone else splits.numbers(data.n_samples)
-    facts: dict[str, Any] = {"names": list(how.names), "cv": LOO if alone else len(splits.pairs)}
     facts |= {"metric": metric.name, "ended": rounds.ended, "n_candidates": len(result.candidates) if result else 0}
     if rounds.ended is not None:
         rest = ", ".join(how.names) + " keep their defaults" if result is None else "the best so far is trained"
@@ -251,13 +260,19 @@ def choose(
         warnings.warn(f"{what} {when} {tried} tried in all folds: {rest}", SvmkitWarning, stacklevel=2)
     if result is None:
         return Chosen(method, None, fold, facts)
-    highest, result = result.best, replace(result, candidates=zoom.choose(result.candidates))
-    best = result.best
-    facts["keeps_default"] = best is not highest
-    facts |= {"params": dict(best.params), "score": best.mean_score, "std": best.std_score}
-    return Chosen(
-        _method_of(result, method), result, fold, facts | {"n_fits": result.n_fits, "seconds": result.seconds}
-    )
+    return _take_best(result, zoom, method, fold, facts)
+
+
+def _take_best(result: Result, zoom: Zoom, method: Method, fold: np.ndarray | None, facts: dict[str, Any]) -> Chosen:
+    """Return what is chosen of the candidates, with the facts of the search."""
+    candidates = zoom.choose(result.candidates)
+    facts["keeps_default"] = candidates[0] is not result.best
+    if SCALE in facts:
+        candidates = [replace(each, params=each.params | {SCALE: facts[SCALE]}) for each in candidates]
+    result = replace(result, candidates=candidates)
+    facts |= {"params": dict(result.best.params), "score": result.best.mean_score, "std": result.best.std_score}
+    facts |= {"n_fits": result.n_fits, "seconds": result.seconds}
+    return Chosen(_method_of(result, method), result, fold, facts)
 
 
 def _small_runs(whole: Mapping[str, Any], data: TrainingData, truth: Answers, seed: int) -> list[dict[str, Any]]:
@@ -347,7 +362,7 @@ class _Rounds:
         """Return the candidates of the rounds on the rows of a stage, best first."""
         found: list[Candidate] = []
         while paths and self.ended is None:
-            left = self._last - time.perf_counter()
+            left = self.left()
             if flag or left <= 0.0:
                 self.ended, flag.raised = "interrupted" if flag else "time_limit", False
                 break
@@ -364,6 +379,10 @@ class _Rounds:
             found = sort_candidates([*found, *result.candidates])
             paths = zoom.next_paths(found)
         return found
+
+    def left(self) -> float:
+        """Return the seconds that the search may still take."""
+        return self._last - time.perf_counter()
 
     def _why(self) -> str:
         return "interrupted" if time.perf_counter() < self._last else "time_limit"
@@ -506,7 +525,9 @@ def fit(
     ('converged', ['low', 'high'])
     """
     numbers: dict[str, Any] = {"C": C, EPSILON: epsilon}
-    names = names_to_choose({**numbers, "gamma": gamma, "nu": options.get("nu")})
+    names = names_to_choose({**numbers, "gamma": gamma, "nu": options.get("nu"), SCALE: options.get(SCALE)})
+    if SCALE in names:
+        options = options | {SCALE: None}
     own = {} if gamma is None or "gamma" in names else {"gamma": gamma}
     if own and not isinstance(kernel, str | None):
         raise InputError(f"gamma={gamma!r} is for a kernel that is given by its name: give {kernel!r} its own")

@@ -294,8 +294,10 @@ _MODEL = _panel(
     _row("compare", "multiclass", list[str], None, f"{', '.join(SCHEMES)}; several make several problems. Default: "
          "ovo."),
     _row("train tune", "impute", str, None, IMPUTE),
-    _row("train", "scale", str, "none", f"{SCALE}."),
-    _row("tune", "scale", str, "none", f"{SCALE}, fitted in each fold."),
+    _row("train", "scale", str, None, f"{SCALE}. Default: none; with --tune, what the folds find better where scales "
+         "differ much."),
+    _row("tune", "scale", str, None, f"{SCALE}, fitted in each fold. Default: none; with --search zoom, what the folds "
+         "find better where scales differ much."),
 )  # fmt: skip
 _STREAMS = _panel(
     "Streams",

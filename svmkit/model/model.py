@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.data import Encoding
-from svmkit.data.prepare.features import as_features, is_sparse, pad_or_refuse_columns, require_finite
+from svmkit.data.prepare.features import Features, as_features, is_sparse, pad_or_refuse_columns, require_finite
 from svmkit.data.prepare.imputing import Imputing
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.data.prepare.scaling import Scaling
@@ -309,7 +309,7 @@ class SVMModel:
         InputError
             X has another number of columns, values that are missing or infinite, or too large for the kernel.
         """
-        X, device = self._check(X), device_for(device, X)
+        X, device = self.as_rows(X), device_for(device, X)
         out = np.zeros((X.shape[0], len(self.intercept)))
         with on_device(device), threads.using(n_threads):
             for rows in self._parts(X, len(self.intercept)):
@@ -346,7 +346,7 @@ class SVMModel:
         """
         if self.regresses or self.outputs:
             return self.labels(self.decision_function(X, n_threads=n_threads, device=device))
-        X, device = self._check(X), device_for(device, X)
+        X, device = self.as_rows(X), device_for(device, X)
         codes = np.empty(X.shape[0], dtype=np.int64)
         with on_device(device), threads.using(n_threads):
             for rows in self._parts(X, len(self.machine.trained)):
@@ -435,7 +435,7 @@ class SVMModel:
                 "the model has no sets: train it with a share of rows that they may miss (conformal=0.1, or svmkit "
                 "train --conformal 0.1)"
             )
-        rows = self._check(X) if self.conformal.parts else X  # the models of folds know no columns of a table
+        rows = self.as_rows(X) if self.conformal.parts else X  # the models of folds know no columns of a table
         return self.conformal.select(self, sets, rows, alpha, n_threads=n_threads, device=device)
 
     def predict_for_cost(
@@ -478,7 +478,7 @@ class SVMModel:
             As for `predict_proba`.
         """
         self.require_calibration()
-        X, device = self._check(X), device_for(device, X)
+        X, device = self.as_rows(X), device_for(device, X)
         out = np.empty((X.shape[0], len(self.outputs) or len(self.classes)))
         with on_device(device), threads.using(n_threads):
             for rows in self._parts(X, len(self.intercept)):
@@ -576,7 +576,7 @@ class SVMModel:
         from svmkit.model import certify  # here: problems take long to import, and few models are certified
         from svmkit.model.objective import read_objective
 
-        X = self._check(X)
+        X = self.as_rows(X)
         weight = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weight.shape != (X.shape[0],) or not (np.isfinite(weight).all() and (weight >= 0.0).all()):
             raise InputError(f"sample_weight must hold a finite number >= 0 for each of the {X.shape[0]} rows")
@@ -662,8 +662,8 @@ class SVMModel:
         from svmkit.explain import explain  # here: few models are explained
 
         names = getattr(X, "columns", None)
-        rows = self._check(X)
-        others = None if background is None else self._check(background)
+        rows = self.as_rows(X)
+        others = None if background is None else self.as_rows(background)
         given: dict[str, Any] = {
             "players": players,
             "n_background": n_background,
@@ -741,7 +741,19 @@ class SVMModel:
         """Return the model with what makes features of the columns of a table, None for other data."""
         return replace(self, preprocessing=replace(self.preprocessing, encoding=encoding))
 
-    def _check(self, X):
+    def as_rows(self, X: Any) -> Features:
+        """Return rows, or a table of the model's columns, as features before preprocessing; NaN is a hole.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_samples, n_features)
+            As for `decision_function`.
+
+        Raises
+        ------
+        InputError
+            X has another number of columns, infinity, or NaN where the model does not impute.
+        """
         if not isinstance(X, np.ndarray | list) and not is_sparse(X):
             from svmkit.data.tables.in_memory import as_frame, encode_frame  # here: few rows come in tables
 

@@ -233,7 +233,7 @@ def test_few_samples_of_a_class_lower_the_number_of_folds():
         ({"gamma": "cv", "solver": "dcd"}, "the linear kernel has no gamma: leave gamma out"),
         ({"gamma": "cv", "kernel": "precomputed"}, "the precomputed kernel has no gamma"),
         ({"C": "cv", "nu": 0.2}, "C has no effect on nu-SVC"),
-        ({"nu": "cv"}, "nu='cv': only C, gamma, epsilon are chosen"),
+        ({"nu": "cv"}, "nu='cv': only C, gamma, epsilon, scale are chosen"),
         ({"C": "cv", "metric": "no_such"}, "metric 'no_such' is not known"),
         ({"C": "many"}, "C must be"),
     ],

@@ -284,3 +284,24 @@ def test_predictions_that_are_not_those_of_the_coefficients_are_noticed():
     verdict = certify(machine, X, Y)
     assert "its own predictions differ from those of its coefficients in" in verdict.notes[0]
     assert verdict.score == np.mean(Y == 0)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_a_model_that_imputes_and_scales_is_judged_on_rows_with_holes(kernel):
+    holes = X.copy()
+    holes[::7, 1] = np.nan
+    model = SVMClassifier(kernel=kernel, impute="median", scale="standard", tol=1e-8).fit(holes, Y)
+    filled = np.where(np.isnan(holes), np.nanmedian(holes, axis=0), holes)
+    scaled = StandardScaler().fit_transform(filled)
+    plain = SVMClassifier(kernel=kernel, tol=1e-8).fit(scaled, Y)
+    for verdict in (certify(model, holes, Y), certify(model.model_, holes, Y)):
+        assert verdict.gap <= 1e-6 and verdict.primal == pytest.approx(certify(plain, scaled, Y).primal, rel=1e-7)
+    with pytest.raises(InputError, match="NaN at row 1, column 2"):
+        certify(plain, holes, Y)
+
+
+def test_a_model_of_a_table_is_judged_on_the_table():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(town=np.where(np.arange(M) % 4, "Bern", "Chur"))
+    model = fit(frame, Y, kernel=RBF("scale")).model
+    assert certify(model, frame[["town", *"dcba"]], Y).gap <= 1e-3

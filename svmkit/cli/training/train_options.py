@@ -40,6 +40,7 @@ class TrainOptions(Options):
     tol: float
     C: float | None
     metric: str | None
+    scale: str | None
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**(defaults("train") | given))
@@ -66,6 +67,8 @@ class TrainOptions(Options):
             raise InputError("--curve needs --test or --test-size to measure on")
         if self.C is None:  # not given: a search may choose it
             self.C = 1.0
+        if self.scale is None:  # likewise
+            self.scale = "none"
         if not (self.C > 0 and math.isfinite(self.C)):
             raise InputError(f"-C must be a finite number > 0, not {self.C}")
         options.require_of_task(self, self.task)

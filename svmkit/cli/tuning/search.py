@@ -17,6 +17,7 @@ import numpy as np
 
 from svmkit import plugins, tracking, tune
 from svmkit.choice.one_call import NAMES, Choice, Chosen, choosable_names, choose
+from svmkit.choice.scales import SCALE
 from svmkit.choice.zoom import DOUBT
 from svmkit.cli.common import closing, emit, labels_of, note, open_tracker
 from svmkit.cli.option_table import LOGGED, OF_MODEL, Options, defaults
@@ -135,10 +136,12 @@ class TuneJob:
             self.paths = [replace(path, solver=with_penalty(path.solver, penalty)) for path in self.paths]
             self.method = grouped
         if self.zooms:
-            self.searched = {name for name in choosable_names(self.method) if name not in self.fixed}
-            if not self.searched:
+            self.searched = set(choosable_names(self.method)) - self.fixed
+            if self.given.scale is not None:  # "none" is a choice, too
+                self.searched -= {SCALE}
+            if not self.searched - {SCALE}:
                 raise InputError("there is nothing to choose: leave -C or --gamma out")
-        if "scale" not in self.searched:
+        if SCALE not in self.searched:
             advise_scaling(self.sets.train.X, self.options, self.method.kernel)
         solver, name, task = self.method.solver, self.sets.train.name, task_named(self.sets.train.task)
         truth = task.encode_truth(self.sets.train.y, self.sets.train.n_samples)
@@ -234,6 +237,10 @@ class TuneJob:
             )
             self.chosen = choose(data.X, labels_of(data), self.method, how, flags=data.flags)
         self.result, best = self.chosen.result, self.chosen.method
+        if scores := self.chosen.facts.get("scale_scores"):
+            taken, *others = (f"{self.metric.format(score)} with --scale {kind}" for kind, score in scores.items())
+            beside = f" ({others[0]})" if others else ""
+            note(f"the features' scales differ much: {self.metric.title} is {taken}, which is taken{beside}")
         limit = best.settings.rules.least(Seconds)
         self.method = best.limit(limit - (time.perf_counter() - began))
         self.cv = self.chosen.facts["cv"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -214,8 +214,17 @@ class Scaling:
         return cls(kind, center, scale, weights)
 
 
-def scale_hint(X: Any) -> str | None:
-    """Return one line of advice if the scales of the features differ 100-fold, else None. A CSR is not made dense.
+class Unevenness(NamedTuple):
+    """Scales of columns that differ much: the scaling that helps, the least and the largest standard deviation."""
+
+    kind: str
+    small: float
+    large: float
+
+
+def compare_scales(X: Any) -> Unevenness | None:
+    """Return by how much the scales of the features differ, where it is 100-fold at least. A CSR is not made dense.
+
     Constant features do not count; holes (NaN) count as the median. The ranges must differ as well, 10-fold: standard
     deviations also differ because features are rare (0/1 columns), and scaling changes nothing then.
     """
@@ -232,10 +241,17 @@ def scale_hint(X: Any) -> str | None:
     small, large = float(deviation[varies].min()), float(deviation[varies].max())
     if large < _HINT_FOLD * small or spread[varies].max() < _RANGE_FOLD * spread[varies].min():
         return None
-    kind = "maxabs" if sparse else "standard"
+    return Unevenness("maxabs" if sparse else "standard", small, large)
+
+
+def scale_hint(X: Any) -> str | None:
+    """Return one line of advice if the scales of the features differ much (`compare_scales`), else None."""
+    uneven = compare_scales(X)
+    if uneven is None:
+        return None
     return (
-        f"the features' scales differ {large / small:.3g}-fold "
-        f"(standard deviations from {small:.3g} to {large:.3g}): try --scale {kind}"
+        f"the features' scales differ {uneven.large / uneven.small:.3g}-fold "
+        f"(standard deviations from {uneven.small:.3g} to {uneven.large:.3g}): try --scale {uneven.kind}"
     )
 
 
