@@ -414,6 +414,8 @@ def _search_on_backend(
     quiet = np.errstate(invalid="ignore")  # a tolerance may be infinite
     with where, quiet, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="One or more of the .* scores are non-finite")
+        # rows that are held out count alike
+        warnings.filterwarnings("ignore", message="The scoring .* does not support sample_weight")
         try:
             searches.fit(X, y, **more)
         except BrokenProcessPool:

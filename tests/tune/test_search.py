@@ -40,6 +40,19 @@ def test_the_scores_are_those_of_a_plain_grid_search(storage):
     assert all(c.converged and c.n_rows == 150 and c.fit_s > 0 and c.reason is None for c in found.candidates)
 
 
+@pytest.mark.filterwarnings("error")
+def test_sample_weights_are_of_training_and_give_no_warning():
+    X, y = overlapping(90)
+    weights = np.where(np.arange(90) % 5 == 0, 9.0, 1.0)
+    found = tune.search(X, y, grid={"C": CS}, cv=FOLDS, sample_weight=weights, stop=Gap(1e-6))
+    for c in found.candidates:
+        plain = [
+            SVMClassifier(C=c.C, tol=1e-6).fit(X[train], y[train], weights[train]).score(X[held], y[held])
+            for train, held in FOLDS.split(X, y)
+        ]
+        np.testing.assert_allclose(c.scores, plain, atol=1e-12)
+
+
 def test_the_classifier_works_inside_a_plain_grid_search():
     X, y = overlapping(100, names=("no", "yes"))
     search = GridSearchCV(SVMClassifier(), {"C": CS, "gamma": ["scale", 0.1]}, cv=FOLDS).fit(X, y)
