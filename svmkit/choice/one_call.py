@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from svmkit.choice.ranges import Ranges
-from svmkit.choice.scales import SCALE, require_scalable, score_scales
+from svmkit.choice.scales import SCALE, advise_scaling, require_scalable, score_scales
 from svmkit.choice.stages import make_stages
 from svmkit.choice.zoom import Zoom, point_of
 from svmkit.data.tables.in_memory import encode_samples
@@ -247,6 +247,8 @@ def choose(
         whole[SCALE] = kind
         method, plain = (replace(each, settings=replace(each.settings, scale=kind)) for each in (method, plain))
         data = TrainingData.of(X, y, plain, sample_weight=sample_weight, flags=flags)
+    elif SCALE not in how.names and (hint := advise_scaling(plain, data.raw)):
+        warnings.warn(hint, SvmkitWarning, stacklevel=2)
     zoom = Zoom(plain, how.names, Ranges(data, settings.seed))
     small = [] if alone else _small_runs(whole, data, truth, settings.seed)
     result = rounds.search(zoom, [*small, whole])

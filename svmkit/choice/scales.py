@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.choice.stages import make_stages
-from svmkit.data.prepare.scaling import compare_scales
+from svmkit.data.prepare.scaling import compare_scales, scale_hint
 from svmkit.errors import InputError, SvmkitError
 from svmkit.tasks import Answers
 from svmkit.training.settings import Method
@@ -26,6 +26,13 @@ def require_scalable(method: Method) -> None:
         raise InputError("scale='cv' with relevance: columns that are weighed are scaled; leave one of the two out")
     if method.kernel.form is None:
         raise InputError(f"scale='cv': the {method.kernel.name} kernel says nothing of columns; leave scale out")
+
+
+def advise_scaling(method: Method, raw: Any) -> str | None:
+    """Return one line where nobody has said what happens to columns whose scales differ much, else None."""
+    if method.settings.scale is not None or method.settings.relevance is not None or method.kernel.form is None:
+        return None
+    return scale_hint(raw, "scale='{kind}', or scale='cv', which compares; scale='none' leaves them as they are")
 
 
 def score_scales(

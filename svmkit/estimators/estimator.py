@@ -152,10 +152,10 @@ class SVMEstimator(BaseEstimator):
     impute : {"median", "most_frequent", "indicator"}, default=None
         What fills the holes of X, learnt from X and kept with the model: the median or the most frequent value of the
         column; "indicator" is the median and a 0/1 column for each column with holes. None refuses holes.
-    scale : {"standard", "minmax", "maxabs", "cv"}, default=None
+    scale : {"none", "standard", "minmax", "maxabs", "cv"}, default=None
         The scaling that is applied to X first and kept with the model. On CSR, "standard" divides by the standard
-        deviation and does not centre, and "minmax" is refused. "cv" chooses between none and "standard", on CSR
-        "maxabs", where the scales of the columns differ 100-fold.
+        deviation and does not centre, and "minmax" is refused. "cv" chooses between "none" and "standard", on CSR
+        "maxabs", where the scales of the columns differ 100-fold. None is "none", with a warning in a search.
     relevance : {"learned"}, default=None
         Weights of the columns, learnt from the gradients of the decision functions and kept with the scaling of the
         model, which is "standard", or "maxabs" on CSR, if `scale` is None. They are 1 unless three folds find others

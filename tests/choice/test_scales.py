@@ -1,6 +1,7 @@
 """scale="cv", and --tune without --scale: where the scales of columns differ much, the folds decide."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from sklearn.svm import SVC
 from support.problems import blobs
 
 from svmkit import SVMClassifier, SVMModel, SVMOneClass, SVMRegressor, fit
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitWarning
 from svmkit.tune import crossval
 
 WINE = load_wine(return_X_y=True)
@@ -55,6 +56,15 @@ def test_columns_that_are_alike_stay_as_they_are():
         and "scale" not in fitted.chosen.facts
         and fitted.chosen.facts["names"][-1] == "scale"
     )
+
+
+def test_a_search_says_that_scales_differ_unless_the_columns_are_to_stay():
+    with pytest.warns(SvmkitWarning, match=r"differ 2\.53e\+03-fold .* try scale='standard', or scale='cv'"):
+        SVMClassifier(C="cv", cv=3).fit(*WINE)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        SVMClassifier(C="cv", cv=3, scale="none").fit(*WINE)
+    assert not [line for line in said if "differ" in str(line.message)]
 
 
 def test_a_quantity_and_a_column_far_out():

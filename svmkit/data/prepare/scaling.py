@@ -244,14 +244,16 @@ def compare_scales(X: Any) -> Unevenness | None:
     return Unevenness("maxabs" if sparse else "standard", small, large)
 
 
-def scale_hint(X: Any) -> str | None:
-    """Return one line of advice if the scales of the features differ much (`compare_scales`), else None."""
+def scale_hint(X: Any, remedy: str = "--scale {kind}") -> str | None:
+    """Return one line of advice if the scales of the features differ much (`compare_scales`), else None; `remedy` is
+    what to try.
+    """
     uneven = compare_scales(X)
     if uneven is None:
         return None
     return (
         f"the features' scales differ {uneven.large / uneven.small:.3g}-fold "
-        f"(standard deviations from {uneven.small:.3g} to {uneven.large:.3g}): try --scale {uneven.kind}"
+        f"(standard deviations from {uneven.small:.3g} to {uneven.large:.3g}): try {remedy.format(kind=uneven.kind)}"
     )
 
 
