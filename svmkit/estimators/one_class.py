@@ -12,6 +12,7 @@ from svmkit.estimators.base import features_to_predict, options_by_name
 from svmkit.estimators.estimator import SVMEstimator, describe
 from svmkit.estimators.sklearn_bases import OutlierMixin
 from svmkit.model.model import SVMModel
+from svmkit.scoring.evaluations.doubt import AROUND_ORIGIN
 from svmkit.tasks import OneClass
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method
@@ -102,7 +103,7 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
 
     task = OneClass()
     remedy = "raise tol or nu, or take another solver"
-    exhausted = "no plane in the kernel's space may keep the samples from the origin: take the RBF kernel"
+    exhausted = f"{AROUND_ORIGIN}: take the RBF kernel"
 
     solver: Any = "auto"
     _: KW_ONLY

@@ -53,6 +53,18 @@ def test_labels_of_a_file_are_ignored(svmkit, files):
     assert "SimplexQP" in told.out and "of the labels -1 and 1" in told.out
 
 
+def test_scores_that_are_rounding_errors_are_said(svmkit):
+    """Around the origin no plane keeps the samples from it: the best decision is the constant 0."""
+    words = "no plane in the kernel's space may keep the samples from the origin, so that scores are"
+    centred = ("train", "breast_cancer", "--task", "outliers", "--kernel", "linear", "--scale", "standard")
+    found = svmkit(*centred, "--no-track", "--out", "m")
+    assert words in found.err and "stalled" in found.out and "rounding errors allow no smaller one" in found.out
+    assert words in svmkit("train", *centred[1:], "--no-track", "--json").json["warning"]
+    write("l.svm", "".join(f"{sign} 1:{row}\n" for row, sign in enumerate([1, -1] * 10)))
+    assert words in svmkit("evaluate", "m", "l.svm").err
+    assert svmkit("train", "breast_cancer", "--task", "outliers", "--no-track", "--json").json["warning"] is None
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [

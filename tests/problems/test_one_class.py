@@ -104,6 +104,34 @@ def test_the_gradient_is_that_of_the_objective():
         problem.gram.engine.X, problem.gram.engine.X[[2, 5]], gamma=0.5) @ alpha[[2, 5]], atol=1e-12)  # fmt: skip
 
 
+def around_the_origin():
+    """A problem whose optimum is 0, for its samples are centred, and a point of it."""
+    X = blobs(80, 6, seed=1)[0] * 10.0 ** np.linspace(0.0, 2.0, 6)
+    problem = OneClassQP(Gram(Linear(), X - X.mean(axis=0)), 0.5)
+    return problem, np.full(80, 0.5)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_where_the_optimum_is_0_a_solve_ends_with_a_gap_that_is_rounding(name):
+    problem, optimal = around_the_origin()
+    found = solve(problem, by_name.solver(name), stop=Gap(1e-3))
+    certificate, size = found.certificate, 40.0**2 * problem.diag.max()
+    assert found.status is Status.STALLED and certificate.is_exhausted and certificate.gap >= 1.0
+    assert certificate.primal >= 0.0 >= certificate.dual >= -1e-12 * size  # P of the constant 0 is 0
+    assert problem.objective(optimal) <= 1e-16 * size
+
+
+def test_no_step_proves_more_where_rounding_is_all_that_keeps_the_dual_from_0():
+    problem, optimal = around_the_origin()
+    away = problem.first_point() - optimal
+    for t, is_rounding in ((1e-3, False), (1e-5, False), (1e-9, True), (1e-10, True)):
+        point = optimal + t * away
+        certificate, f = problem.certificate(point), problem.objective(point)
+        of_dual = -f - certificate.dual
+        assert certificate.primal > 20.0 * of_dual, "P is far from its own rounding"
+        assert certificate.is_exhausted is is_rounding is (of_dual > f)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_starts_are_feasible(weighted):
     _, problem = posed(50, 0.3, weighted=weighted)

@@ -193,6 +193,7 @@ def _doubt(job: Job, fitted: Fit, record: RunRecord, is_linear: bool) -> str | N
             test=record.test_scores,
             status=fitted.status,
             share=share,
+            gap=fitted.gap,
             n_samples=n_samples,
             weighted=options.class_weight is not None,
             streamed=options.is_stream,

@@ -16,7 +16,7 @@ from svmkit.losses.base import Loss
 from svmkit.runtime.terminal import align
 from svmkit.scoring.accuracy import accuracy
 from svmkit.scoring.evaluations.base import OF_QUANTITIES, Evaluation, Measurement, Rows, Score, require_labels
-from svmkit.scoring.evaluations.doubt import Trained, doubt_classes
+from svmkit.scoring.evaluations.doubt import Trained, doubt_classes, doubt_outliers
 from svmkit.scoring.metric import (
     COUNTED,
     OF_PROBABILITIES,
@@ -181,21 +181,22 @@ class ClassEvaluation(Evaluation):
 
     @cached_property
     def doubt(self) -> str | None:
-        """Why the model may be no use (`doubt_classes`); None if nothing speaks against it."""
+        """Why the model may be no use (`judge`); None if nothing speaks against it."""
         about, known = self.model.about, self.scores
-        n_samples, settings = about.get("n_samples"), about.get("params")
+        n_samples, settings, gap = about.get("n_samples"), about.get("params"), about.get("gap")
         if not isinstance(n_samples, int) or len(self.model.classes) > 2 or self.model.kernel.name == "linear":
             n_samples = 0
         if self.unknown:  # that they are never predicted has been said
             kept = np.array([label not in self.unknown for label in self.labels])
             known = Scores(known.classes[kept], known.rows[kept], known.predicted[kept], known.hits[kept])
-        return doubt_classes(
+        return self.judge(
             Trained(
                 self.model,
                 train=None,
                 test=known,
                 status=self.status,
                 share=int(self.model.n_support.sum()) / n_samples if n_samples else None,
+                gap=gap if isinstance(gap, float) else None,
                 n_samples=n_samples,
                 weighted=isinstance(settings, dict) and bool(settings.get("class_weight")),
             )
@@ -341,7 +342,7 @@ class OutlierEvaluation(ClassEvaluation):
 
     @classmethod
     def judge(cls, trained: Trained) -> str | None:
-        return None
+        return doubt_outliers(trained)
 
     @classmethod
     def describe_answers(cls, result: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ NEARLY = 0.9  # share of the rows
 SAMPLE = 200  # vectors whose kernel values are looked at
 ALONE = 0.01  # kernel value below which two vectors hardly know of each other
 CHANCE = 0.5  # concordance of predictions that are all the same
+AROUND_ORIGIN = "no plane in the kernel's space may keep the samples from the origin"
 UNFINISHED = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.MAX_ITER)  # what such a model lacks may still come
 
 
@@ -37,6 +38,8 @@ class Trained:
         How training ended; of a model that is not finished nothing is said.
     share : float or None
         The share of the rows that are support vectors, None if unknown, as for weights of features.
+    gap : float or None
+        The certified gap, None if unknown.
     n_samples : int
         The training rows.
     weighted, streamed : bool, default=False
@@ -50,6 +53,7 @@ class Trained:
     test: Any
     status: Status | str
     share: float | None = None
+    gap: float | None = None
     n_samples: int = 0
     weighted: bool = False
     streamed: bool = False
@@ -67,6 +71,13 @@ def doubt_orders(trained: Trained) -> str | None:
     if trained.is_unfinished or tested is None or not tested.concordance <= CHANCE:  # nan: no pair says what it is
         return None
     return "the order is no better than chance: other features help, or another -C"
+
+
+def doubt_outliers(trained: Trained) -> str | None:
+    """Return why a detector of outliers is no use: the constant 0, whose P is 0, is as good."""
+    if trained.is_unfinished or trained.gap is None or trained.gap < 1.0:  # D <= 0, so that a gap >= 1 says P >= 0
+        return None
+    return f"{AROUND_ORIGIN}, so that scores are no more than rounding errors: what helps is --kernel rbf"
 
 
 def doubt_quantities(trained: Trained) -> str | None:
