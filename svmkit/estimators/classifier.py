@@ -16,7 +16,7 @@ from svmkit.estimators.estimator import SVMEstimator, describe, require_stream
 from svmkit.estimators.sklearn_bases import ClassifierMixin
 from svmkit.losses.by_name import is_likelihood
 from svmkit.model.model import SVMModel
-from svmkit.problems.schemes import SCHEMES
+from svmkit.problems.schemes import JOINT, SCHEMES
 from svmkit.tasks import Classification, MultiLabel
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method
@@ -320,5 +320,6 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = self.calibration is None
+        others = self.multiclass in JOINT, *(getattr(self, name, None) is not None for name in MultiLabel.refuses)
+        tags.classifier_tags.multi_label = not any(others)
         return tags

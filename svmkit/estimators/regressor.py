@@ -14,6 +14,7 @@ from svmkit.errors import InputError
 from svmkit.estimators.base import column_or_1d, features_to_predict, only_where, options_by_name
 from svmkit.estimators.estimator import SVMEstimator, describe, require_stream
 from svmkit.estimators.sklearn_bases import RegressorMixin
+from svmkit.losses.base import Loss
 from svmkit.tasks import Regression
 from svmkit.training.stream.online import OnlineRegression
 
@@ -226,7 +227,12 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         losses = [loss.value(targets, h) for loss, h in zip(levels, predicted.T, strict=True)]
         return -float(np.average(np.mean(losses, axis=0), weights=sample_weight))
 
+    @property
+    def _n_levels(self) -> int:
+        """The number of levels of the loss, each of which is an output."""
+        return max(np.size(self.tau), len(self.loss.levels) if isinstance(self.loss, Loss) else 1)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
+        tags.target_tags.multi_output = self._n_levels == 1  # levels or columns of y are outputs, not both
         return tags

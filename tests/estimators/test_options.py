@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from support.problems import blobs
 from support.refusals import refused
 
-from svmkit import SVMClassifier, SVMOneClass
+from svmkit import SVMClassifier, SVMOneClass, SVMRegressor
+from svmkit.errors import InputError
 from svmkit.estimators import expected_failures
+from svmkit.losses import Quantile
 from svmkit.solver.selection import by_name
 
 SQUARED = {"loss": "squared_hinge"}
@@ -23,6 +26,8 @@ X, Y = blobs(60, 3, seed=0)
         SVMClassifier("dcd", solver_options=SQUARED),
         SVMClassifier(kernel="linear", penalty="l1"),
         SVMOneClass("fcfw", solver_options={"growth": 0.5}),
+        SVMClassifier(kernel="linear", multiclass="multinomial"),
+        SVMRegressor(loss="quantile", tau=[0.1, 0.9]),
     ],
     expected_failed_checks=expected_failures,
 )
@@ -30,6 +35,22 @@ X, Y = blobs(60, 3, seed=0)
 @pytest.mark.slow
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
+
+
+def test_tags_say_whether_y_may_have_several_columns():
+    labels, targets = np.array([[0, 1], [1, 0], [1, 1], [0, 0]] * 15), np.stack([X[:, 0], X[:, 1]], axis=1)
+    for own in ({"multiclass": "multinomial"}, {"class_weight": "balanced"}, {"calibration": "sigmoid"}, {}):
+        machine = SVMClassifier(kernel="linear", **own)
+        assert get_tags(machine).classifier_tags.multi_label == (not own)
+        if own:
+            with pytest.raises(InputError, match="leave it out"):
+                machine.fit(X, labels)
+    for tau, is_one in (([0.1, 0.9], False), ([0.5], True), (0.5, True)):
+        for machine in (SVMRegressor(loss="quantile", tau=tau), SVMRegressor(loss=Quantile(tau))):
+            assert get_tags(machine).target_tags.multi_output == is_one
+            assert machine.fit(X, Y).predict(X).shape == ((60,) if is_one else (60, 2))
+            if is_one:
+                assert machine.fit(X, targets).predict(X).shape == (60, 2)
 
 
 def test_options_reach_the_solver():
