@@ -199,7 +199,7 @@ class State:
         share, steps, idle, value = at.size / self.w.size, 0, 0, np.inf
         w = self._weights(chosen)
         while steps < STEPS and not self.over():
-            before, value = value, self.loss + float(l1 @ np.abs(w)) + 0.5 * float(l2 @ (w * w))
+            before, value = value, self.loss + float(l1 @ np.abs(w)) + 0.5 * float((l2 * w) @ w)
             idle = 0 if before - value > NOTHING * value else idle + 1
             pulls = self._find_pulls(part)
             worst = columns.violations(pulls, w, l1, l2, lacking)

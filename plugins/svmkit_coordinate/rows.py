@@ -199,7 +199,7 @@ def minimise_with_signs(H: np.ndarray, slope: np.ndarray, start: np.ndarray, l1:
             break
         if not np.isfinite(step).all():
             break
-        crosses = (step * own < 0.0) & (np.abs(step) >= np.abs(own)) & (weigh > 0.0)
+        crosses = (np.sign(step) * own < 0.0) & (np.abs(step) >= np.abs(own)) & (weigh > 0.0)
         if not crosses.any():
             z[left] = own + step
             break

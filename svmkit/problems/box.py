@@ -55,5 +55,5 @@ class BoxQP(DualQP):
 
     def __init__(self, gram: Gram, y: np.ndarray, C: float | np.ndarray, *, loss: str | Loss = "hinge") -> None:
         self.loss = make_loss(loss, "classify")
-        y, target, C = read_samples(self, y, C, gram.m)
+        y, target, C = read_samples(self, y, C, gram.m, self.loss)
         super().__init__(gram, y, C, self.loss.terms(target, C))

@@ -76,7 +76,7 @@ class TubeQP(DualQP):
         loss: str | Loss = "epsilon_insensitive",
     ) -> None:
         self.loss = make_loss(loss, "regress", epsilon=checked_epsilon(epsilon))
-        y, self.t, C = read_samples(self, t, C, gram.m)
+        y, self.t, C = read_samples(self, t, C, gram.m, self.loss)
         super().__init__(gram, y, C, self.loss.terms(self.t, C))
         self.epsilon = float(getattr(self.loss, "epsilon", 0.0))
 

@@ -1,9 +1,13 @@
 """Penalties of linear models: their conjugates, the best multiple of dual weights, and certificates of any model."""
 
+from fractions import Fraction
+from operator import mul
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
 
+from svmkit import fit, plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
@@ -105,6 +109,35 @@ def test_words_and_plain_values_name_the_penalty(given):
     penalty = make_penalty(*given)
     assert penalty_in(f"squared hinge, free bias, {penalty.words}") == penalty
     assert read_penalty(penalty.params) == penalty
+
+
+@every_penalty
+def test_rounding_of_the_primal_is_that_of_its_terms(given):
+    """P from fractions, at weights whose squares are far larger than P with the penalty l1."""
+    problem = pose(Huber(0.5), given, 2.0, bias=0.0)
+    X, w = problem.gram.engine.X, 1e9 * np.array([1.0, -0.3, 0.7, 2.0]) / 3.0
+    exact = [
+        Fraction(t) - sum(map(mul, map(Fraction, x), map(Fraction, w))) for t, x in zip(problem.terms.target, X, strict=True)
+    ]
+    size, half = sum(abs(Fraction(one)) for one in w), Fraction(1, 2)
+    P = sum(
+        2 * (abs(e) - half * half) for e in exact
+    )  # Huber's C e^2 up to delta = 1/2, 2 delta (|e| - delta / 2) beyond
+    P += Fraction(problem.penalty.l1) * size + half * Fraction(problem.penalty.l2) * sum(
+        Fraction(one) ** 2 for one in w
+    )
+    found, (w, h, _, of_bias) = problem.certificate(w), problem.with_best_bias(w)
+    error = problem._primal_error(w, h, of_bias)
+    assert abs(Fraction(found.primal) - P) <= error <= 1e-13 * P
+
+
+def test_cd_says_what_is_true_of_targets_far_beyond_the_width_of_the_loss():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    t, cd = X @ [1.0, 2.0, 0.0, -1.0] + 0.1 * X[:, ::-1].prod(axis=1), plugins.build("solver", "cd", {"loss": Huber()})
+    near = fit(X, 1e9 * t, task="regress", solver=cd, kernel=Linear())
+    far = fit(X, 1e160 * t, task="regress", solver=cd, kernel=Linear())
+    assert far.flaw is None and far.dual_objective <= 1e151 * near.objective * (1.0 + 1e-6)
+    assert 1e151 * near.dual_objective * (1.0 - 1e-6) <= far.objective <= 1e151 * near.objective * (1.0 + 1e-2)
 
 
 def test_words_without_a_penalty_are_l2():

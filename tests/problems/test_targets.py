@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from svmkit import fit, plugins
 from svmkit.errors import InputError
+from svmkit.kernels import RBF, Linear
 from svmkit.losses import Quantile
 from svmkit.problems.targets import checked_epsilon, checked_targets, sides
 from svmkit.problems.weights import outside_bounds
@@ -24,6 +26,20 @@ def test_epsilon_that_is_refused(epsilon):
     with pytest.raises(InputError, match="epsilon must be a finite number >= 0"):
         checked_epsilon(epsilon)
     assert checked_epsilon(0) == 0.0
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "squared_epsilon_insensitive", "expectile", "huber", "quantile"])
+def test_targets_whose_losses_float64_cannot_hold_are_refused_by_their_name(loss):
+    X, t = np.arange(8.0)[:, None], 1e160 * np.array([1.0, 3.0, 2.0, 0.0, 1.0, 5.0, 2.0, 4.0])
+    for name, kernel in (("smo", RBF(1.0)), ("dcd", Linear()), ("cd", Linear()), ("newton", Linear())):
+        if loss not in plugins.load("solver", name).loss_names("regress"):
+            continue
+        solver = plugins.build("solver", name, {"loss": loss})
+        if loss in ("huber", "quantile"):
+            assert fit(X, t, task="regress", solver=solver, kernel=kernel).flaw is None
+            continue
+        with pytest.raises(InputError, match=r"cannot hold the losses \(.*\) of targets of up to 5e\+160: divide the"):
+            fit(X, t, task="regress", solver=solver, kernel=kernel)
 
 
 def test_sides_of_the_median():

@@ -27,8 +27,8 @@ def sum_error(n, size):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def primal_error(rows, below, sq, w, h, of_bias):
-    """Return a bound on the rounding error of 1/2 |w|^2 + the losses at h.
+def primal_error(rows, below, sq, w, h, of_bias, l2):
+    """Return a bound on the rounding error of 1/2 l2 |w|^2 + the losses at h.
 
     Parameters
     ----------
@@ -38,16 +38,22 @@ def primal_error(rows, below, sq, w, h, of_bias):
         Squared norms of the samples, bias included, the weights and their decision values.
     of_bias : ndarray of float64, shape (m,) or (0,)
         Bounds on the errors that a free bias brings to the residuals; of length 0 without one.
+    l2 : float
+        The share of 1/2 |w|^2 in P.
     """
-    square = 0.0
+    largest, square = 0.0, 0.0
     for k in range(w.size):
-        square += w[k] * w[k]
-    length = (w.size + 2) * U * np.sqrt(square)
+        largest = max(largest, abs(w[k]))
+    for k in range(w.size):
+        square += (w[k] / largest) ** 2 if largest > 0.0 else 0.0
+    norm = largest * np.sqrt(square)  # |w|, also where |w|^2 overflows
+    length = (w.size + 2) * U * norm
     error = np.empty(h.size)
     for i in range(h.size):
         off = of_bias[i] if of_bias.size else 0.0
         error[i] = (length * np.sqrt(sq[i]) + off) * (1.0 + 4.0 * U)
-    return sum_error(w.size, square) + total_loss_error(rows, below, h, error, U)
+    of_square = sum_error(w.size, l2 * norm * norm) if l2 > 0.0 else 0.0
+    return of_square + total_loss_error(rows, below, h, error, U)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -134,7 +140,7 @@ def prove(rows, below, sq, beta, v, w, h, of_bias, is_free):
     """
     primal = 0.5 * np.dot(w, w) + total_loss(rows, below, h)
     linear, ridged = dual_sums(rows, below, beta)
-    of_primal = primal_error(rows, below, sq, w, h, of_bias)
+    of_primal = primal_error(rows, below, sq, w, h, of_bias, 1.0)
     of_dual = dual_error(rows, below, sq, beta, v, 1.0, np.sqrt(2.0 * max(primal, 0.0)) if is_free else np.nan)
     return primal, linear - 0.5 * (np.dot(v, v) + ridged), of_primal, of_dual
 

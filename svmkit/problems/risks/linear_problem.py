@@ -182,7 +182,7 @@ class LinearProblem(Risk):
 
     def _primal_error(self, w: np.ndarray, h: np.ndarray, of_bias: np.ndarray) -> float:
         """Return a bound on the rounding error of P at w (width,), given what `with_best_bias` returns for it."""
-        error = primal_error(*self.points, self.design.sq, w, h, of_bias)
+        error = primal_error(*self.points, self.design.sq, w, h, of_bias, float(self.penalty.l2))
         if self.penalty.has_groups:
             return error + (w.size + 8.0) * U * self.penalty.value(w)
         return error + (dot_error(w) if self.penalty.l1 else 0.0)

@@ -76,7 +76,7 @@ class Risk(Problem):
         if isinstance(bias, str):
             raise InputError(f"bias={bias} goes with the linear kernel; here it is a number >= 0 (0: none)")
         self.loss, self.bias = make_loss(loss, self.task), float(bias)
-        y, target, self.C = read_samples(self, target, C, gram.m)
+        y, target, self.C = read_samples(self, target, C, gram.m, self.loss)
         super().__init__(gram, y)
         if not 0.0 <= self.bias < np.inf:
             raise InputError(f"bias must be a finite number >= 0 (0: none), not {bias}")
