@@ -21,6 +21,26 @@ WINDOW = 32 << 20  # bytes of the rows that are read together
 CHUNK = 8 << 20  # bytes that are copied together
 
 
+class Stack:
+    """An array that grows in place by blocks, in a type that holds all of theirs.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Type of the values.
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        self.array = np.empty(0, dtype)
+
+    def add(self, block: np.ndarray) -> None:
+        """Add the values of a block (n,)."""
+        n = len(self.array)
+        self.array = self.array.astype(np.result_type(self.array, block), copy=False)
+        self.array.resize(n + len(block), refcheck=False)
+        self.array[n:] = block
+
+
 class DiskArray:
     """A one-dimensional array that grows at its end: in memory, and in a file from `spill` on.
 
@@ -36,7 +56,7 @@ class DiskArray:
 
     def __init__(self, dtype: Any, folder: str | os.PathLike[str] | None = None) -> None:
         self.dtype, self.folder = np.dtype(dtype), folder
-        self._pieces: list[np.ndarray] = []
+        self._held = Stack(self.dtype)  # in memory
         self._file: Any = None
         self.size = 0  # number of values
 
@@ -50,7 +70,7 @@ class DiskArray:
         values = np.ascontiguousarray(values, dtype=self.dtype).reshape(-1)
         self.size += values.size
         if self._file is None:
-            self._pieces.append(values)
+            self._held.add(values)
         else:
             self._write(values)
 
@@ -62,9 +82,8 @@ class DiskArray:
             self._file = tempfile.TemporaryFile(prefix="svmkit-rows-", dir=self.folder, buffering=0)  # noqa: SIM115
         except OSError as err:
             raise InputError(f"{self._place}: cannot be written to ({err.strerror or err}): {_ROOM}") from err
-        pieces, self._pieces = self._pieces, []
-        while pieces:
-            self._write(pieces.pop(0))
+        self._write(self._held.array)
+        self._held = Stack(self.dtype)
 
     def truncate(self, size: int) -> None:
         """Drop the values from number `size` on."""
@@ -72,16 +91,13 @@ class DiskArray:
             self._file.truncate(size * self.dtype.itemsize)
             self._file.seek(0, os.SEEK_END)
         else:
-            kept = np.concatenate([np.empty(0, self.dtype), *self._pieces])[:size]
-            self._pieces = [kept]
+            self._held.array.resize(size, refcheck=False)
         self.size = size
 
     def finish(self) -> np.ndarray:
         """Return all values, as one array in memory or mapped to the file; nothing can be added from then on."""
         if self._file is None:
-            return (
-                self._pieces[0] if len(self._pieces) == 1 else np.concatenate([np.empty(0, self.dtype), *self._pieces])
-            )
+            return self._held.array
         if not self.size:
             return np.empty(0, self.dtype)
         with self._file as file:

@@ -19,13 +19,13 @@ import numpy as np
 
 from svmkit._version import __version__
 from svmkit.data.formats.layout import integral
-from svmkit.data.formats.svmlight import Stack
 from svmkit.data.parts.decoders import Decoder, decoder_for, is_blank
 from svmkit.data.parts.layout import Layout, csr
 from svmkit.data.places.sources import paths_of
 from svmkit.data.prepare.labels import label_array
 from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError
+from svmkit.runtime.mapping import Stack
 from svmkit_dask.parts.disk import DiskPart, Writer, open_sound
 from svmkit_dask.parts.part import MemoryPart, Part
 

@@ -8,14 +8,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
-from io import BytesIO
 from typing import IO, Any
 
 import numpy as np
 
 from svmkit.data.formats.files import cite
 from svmkit.data.formats.layout import csr
-from svmkit.data.formats.svmlight import EXACT, has_underscore, inexact_label, line_problem
+from svmkit.data.formats.svmlight import EXACT, inexact_label, line_problem, parse_text
 from svmkit.errors import InputError, one_line
 
 _CHUNK = 1 << 16  # the capacity of a pipe
@@ -152,23 +151,19 @@ class SvmlightStream:
 
     def _parse(self, lines: Lines) -> Block | None:
         """Parse all lines at once, which is fast. Return None if there are none or one cannot be used."""
-        from sklearn.datasets import load_svmlight_file
-
         try:
-            text = b"\n".join(line for _, line in lines)
-            X, y = load_svmlight_file(BytesIO(text), dtype=np.float64, zero_based=True)
+            data, indices, counts, y = parse_text(b"\n".join(line for _, line in lines))
         except (ValueError, OverflowError, IndexError, TypeError):
             return None
-        last = int(X.indices.max(initial=0))
+        last = int(indices.max(initial=0))
         columns = last if self.n_features is None else self.n_features
         known = self.labels is None or np.isin(y, np.fromiter(self.labels, np.float64)).all()
-        usable = lines and known and last <= columns and X.indices.min(initial=1) == 1
-        if not (usable and np.isfinite(y).all() and np.isfinite(X.data).all()) or has_underscore(text):
+        if not (lines and known and last <= columns and indices.min(initial=1) == 1):
             return None
         if (np.abs(y) >= EXACT).any() and any(inexact_label(line) for _, line in lines):
             return None
         self._width = max(self._width, columns)
-        return csr(X.data, X.indices - 1, X.indptr, (len(y), self._width)), y
+        return csr(data, indices - 1, np.append(0, np.cumsum(counts)), (len(y), self._width)), y
 
     def _usable(self, lines: Lines) -> Lines:
         """Return the lines that can be used: all of them when skipping, else those before the first that cannot."""

@@ -12,13 +12,17 @@ from typing import Any
 import numpy as np
 
 from svmkit.data.formats.files import cite, open_data
-from svmkit.data.formats.layout import DENSE_FROM, cast_values, csr, integral
+from svmkit.data.formats.layout import cast_values, integral
+from svmkit.data.formats.svmlight_rows import DenseRows, NotDense, SparseRows, begin_rows
 from svmkit.errors import InputError, one_line
+from svmkit.runtime.mapping import Stack
 
 _EXPECTED = "expected 'label index:value ...'"
-_BLOCK = 8 << 20  # bytes of text that are parsed together, which takes some five times as many
+_BLOCK = 2 << 20  # bytes of text that are parsed together, which takes some five times as many
+COMPILED_FROM = 32 << 20  # bytes of text, of a file or in one process, from which on it pays to compile the parser
 EXACT = 2.0**53  # up to which float64 tells whole numbers apart
 _WHOLE = re.compile(rb"[+-]?\d{1,400}")
+_seen = 0  # bytes of text that this process has parsed
 
 
 def read_svmlight(
@@ -44,69 +48,96 @@ def read_svmlight(
     dtype : {"float32", "float64"}, default=None
         The type of X.
     """
-    data, indices, indptr, y = _parse(path, dtype)
+    try:
+        return _read(path, n_features, wider, dtype)
+    except NotDense:
+        return _read(path, n_features, wider, dtype, may_be_dense=False)
+
+
+def _read(
+    path: Path, n_features: int | None, wider: bool, dtype: str | None, may_be_dense: bool = True
+) -> tuple[Any, np.ndarray]:
+    """Return X and y. Unless rows are dense from the first block on, which NotDense may show to be wrong, they are
+    sparse until all are read.
+    """
+    rows, y = _parse(path, n_features, dtype, may_be_dense)
     if len(y) == 0:
         raise InputError(f"{path}: has no samples (only blank lines or comments): {_EXPECTED}")
-    first = int(indices.min()) if len(indices) else 1
-    width = int(indices.max()) + (first == 0) if len(indices) else 0
-    if n_features is not None and width > n_features and not wider:
+    if n_features is not None and rows.width > n_features and not wider:
         raise InputError(
-            f"{path}: has {width} features, but {n_features} are expected: "
-            f"use a file with the model's own features, or train with --n-features {width}"
+            f"{path}: has {rows.width} features, but {n_features} are expected: "
+            f"use a file with the model's own features, or train with --n-features {rows.width}"
         )
-    if n_features is None and width == 0:
+    if n_features is None and rows.width == 0:
         raise InputError(f"{path}: has labels but no features: {_EXPECTED}")
-    if first:
-        indices -= 1
-    shape = (len(y), max(width, n_features or 0))
-    if len(data) < DENSE_FROM * shape[0] * shape[1]:
-        return csr(data, indices, indptr, shape), integral(y)
-    return _dense(data, indices, indptr, shape), integral(y)
+    return rows.features(max(rows.width, n_features or 0)), integral(y)
 
 
-def _parse(path: Path, dtype: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return data, indices as they are written, indptr, and labels, of which only a block is held twice."""
-    data, indices, counts, labels = Stack(dtype or np.float64), Stack(np.int32), Stack(np.int64), Stack(np.int64)
-    counts.add(np.zeros(1, dtype=np.int64))
-    is_large = False
-    for block in read_blocks(path):
+def _parse(
+    path: Path, n_features: int | None, dtype: str | None, may_be_dense: bool
+) -> tuple[SparseRows | DenseRows, np.ndarray]:
+    """Return rows and labels, of which only a block is held twice."""
+    labels, is_large, kind = Stack(np.int64), False, dtype or np.float64
+    rows: SparseRows | DenseRows = SparseRows(kind)
+    for data, indices, counts, y in read_blocks(path):
         try:
-            values = cast_values(block[0], dtype)
+            block = cast_values(data, dtype), indices, counts
         except InputError as err:
             raise InputError(f"{path}: {err}") from err
-        for stack, part in zip((data, indices, counts, labels), (values, *block[1:]), strict=True):
-            stack.add(part)
-        is_large |= block[3].dtype.kind == "i" and bool((np.abs(block[3]) >= EXACT).any())
+        if may_be_dense and not len(labels.array):
+            rows = begin_rows(block, n_features, kind)
+        rows.add(block)
+        labels.add(y)
+        is_large |= y.dtype.kind == "i" and bool((np.abs(y) >= EXACT).any())
     if is_large and labels.array.dtype.kind == "f":
         raise _refusal(path, "labels are not exact")
-    return data.array, indices.array, counts.array.cumsum(), labels.array
+    return rows, labels.array
 
 
 def read_blocks(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield data, indices, counts of entries and labels of an svmlight file, some 8 MiB of text at a time. Indices stay
+    """Yield data, indices, counts of entries and labels of an svmlight file, some 2 MiB of text at a time. Indices stay
     as they are written, from 0 or from 1; labels are int64 where all of a block are whole numbers. Raises
     InputError if a line is wrong, ``FILE:LINE: ...``.
     """
-    from sklearn.datasets import load_svmlight_file
-
     with open_data(path) as stream:
         try:
+            is_large = path.stat().st_size >= COMPILED_FROM
             while block := stream.read(_BLOCK):
                 block += stream.readline()
-                # zero_based=True leaves the indices as written; the shift is decided on the whole file
-                X, y = load_svmlight_file(BytesIO(block), dtype=np.float64, zero_based=True)
-                if not (np.isfinite(y).all() and np.isfinite(X.data).all()):
-                    raise ValueError("a label or value is not finite")
-                if has_underscore(block):
-                    raise ValueError("a number has an underscore")
-                indices = X.indices.astype(np.int32 if X.shape[1] <= np.iinfo(np.int32).max else np.int64)
-                yield X.data, indices, np.diff(X.indptr), _labels(block, y)
+                data, indices, counts, y = parse_text(block, is_large)
+                yield data, indices, counts, _labels(block, y)
             return
         except InputError:  # the file cannot be read; the parser may be anywhere in it
             raise
         except (ValueError, OverflowError, IndexError, TypeError) as err:
             problem = one_line(err)
     raise _refusal(path, problem)
+
+
+def parse_text(text: bytes, is_large: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return data, indices, counts of entries and labels of svmlight lines; of some megabytes, by compiled code.
+
+    Indices stay as they are written; labels are float64. Raises ValueError, OverflowError, IndexError or TypeError if a
+    line is wrong, without a word as to which.
+    """
+    global _seen
+    _seen += len(text)
+    if is_large or _seen >= COMPILED_FROM:
+        from svmkit.data.formats.svmlight_loop import parse_lines  # here: small sets need not compile it
+
+        lines = parse_lines(text)
+        if lines is not None:
+            return lines
+    from sklearn.datasets import load_svmlight_file
+
+    # zero_based=True leaves the indices as written; the shift is decided on the whole file
+    X, y = load_svmlight_file(BytesIO(text), dtype=np.float64, zero_based=True)
+    if not (np.isfinite(y).all() and np.isfinite(X.data).all()):
+        raise ValueError("a label or value is not finite")
+    if has_underscore(text):
+        raise ValueError("a number has an underscore")
+    indices = X.indices.astype(np.int32 if X.shape[1] <= np.iinfo(np.int32).max else np.int64)
+    return X.data, indices, np.diff(X.indptr), y
 
 
 def _refusal(path: Path, problem: str) -> InputError:
@@ -173,31 +204,6 @@ def inexact_label(line: bytes) -> str | None:
         f"the label {cite(label)} has more digits than float64 holds; unless all labels of a file are whole numbers of "
         "64 bits, give labels with fewer digits"
     )
-
-
-def _dense(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Return the dense array of these CSR arrays, which it frees on the way, from the last row to the first."""
-    dense, step = np.zeros(shape, data.dtype), max(1, _BLOCK // (8 * shape[1]))
-    for lo in range((shape[0] - 1) // step * step, -1, -step):
-        begin, pointers = indptr[lo], indptr[lo : lo + step + 1] - indptr[lo]
-        rows = csr(data[begin:].copy(), indices[begin:].copy(), pointers, (len(pointers) - 1, shape[1]))
-        rows.toarray(out=dense[lo : lo + step])
-        for array in (data, indices):
-            array.resize(begin, refcheck=False)
-    return dense
-
-
-class Stack:
-    """An array that grows in place by blocks, in a type that holds all of theirs."""
-
-    def __init__(self, dtype) -> None:
-        self.array = np.empty(0, dtype)
-
-    def add(self, block: np.ndarray) -> None:
-        n = len(self.array)
-        self.array = self.array.astype(np.result_type(self.array, block), copy=False)
-        self.array.resize(n + len(block), refcheck=False)
-        self.array[n:] = block
 
 
 def line_problem(line: bytes) -> str | None:
