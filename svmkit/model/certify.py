@@ -26,9 +26,10 @@ from svmkit.problems.bias import weighted_quantile
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.one_class import OneClassQP
 from svmkit.problems.risks.joint.multinomial import Multinomial
+from svmkit.problems.risks.kernel_rank import KernelRankRisk
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
 from svmkit.problems.risks.points import dual_sums, make_points, total_loss_error
-from svmkit.problems.risks.rank_risk import RankRisk
+from svmkit.problems.risks.rank_risk import Plane, RankRisk
 from svmkit.problems.rounding import bias_reach, dot_error, phi_error
 from svmkit.problems.simplex import SimplexQP
 from svmkit.problems.weights import reward_error
@@ -387,10 +388,38 @@ def certify_ranking(kernel: Kernel, machine: Machine, samples: Samples, loss: Lo
     kernel, machine, samples, loss : Kernel, Machine, Samples, Loss
         As for `certify`; the targets of the samples have three columns (`svmkit.tasks.Ranking`).
     """
-    if kernel.name != "linear":
-        raise InputError("a ranker is certified again with the linear kernel only: its training has the certificate")
-    problem = RankRisk(Gram(kernel, samples.X), samples.targets, samples.C, loss)
-    return problem.certificate(machine.weights[0].astype(np.float64))
+    if kernel.name == "linear":
+        problem = RankRisk(Gram(kernel, samples.X), samples.targets, samples.C, loss)
+        return problem.certificate(machine.weights[0].astype(np.float64))
+    expansion = _expand(kernel, machine, samples.X, _match(machine, samples), 0, np.arange(len(samples.C)))
+    gram, coef = expansion.gram, expansion.coef
+    rows = gram if expansion.is_dual else Gram(kernel, samples.X)
+    problem = KernelRankRisk(rows, samples.targets, samples.C, loss)
+    own, of_own = _sums(gram, coef)
+    square, of_square = float(coef @ own), float(np.abs(coef).sum()) * of_own + dot_error(coef * own)
+    centred = problem.order.centre(own[expansion.at])
+    plane = problem.touch(centred)
+    primal = 0.5 * square + problem.cost * max(plane.value, 0.0)
+    of_primal = 0.5 * of_square + problem.loss_error(centred, plane, of_own + 2.0 * U * np.abs(centred))
+    dual, of_dual = _value_of_plane(problem, plane)
+    return Certificate.from_values(primal, dual, errors=(of_primal + 4.0 * U * abs(primal), of_dual))
+
+
+def _value_of_plane(problem: KernelRankRisk, plane: Plane) -> tuple[float, float]:
+    """Return the D that a plane proves with its best weight of at most 1, by the kernel values of all rows, and a bound
+    on its error.
+    """
+    beta = problem.cost * problem.order.restore(plane.beta)
+    pull, of_pull = _sums(problem.gram, beta)
+    square, total = float(beta @ pull), problem.cost * plane.offset
+    of_square = float(np.abs(beta).sum()) * of_pull + dot_error(beta * pull)
+    # the weights of the plane itself differ from beta by rounding, and so does its vector in the kernel's space
+    off = problem.cost * problem.order.restore(plane.error + 3.0 * U * plane.pulls)
+    of_vector = float(off @ np.sqrt(problem.gram.diag))
+    of_square += 2.0 * math.sqrt(max(square, 0.0) + of_square) * of_vector + of_vector * of_vector
+    share = min(max(total / square, 0.0), 1.0) if square > 0.0 else 1.0
+    error = share * (problem.cost * plane.offset_error + 4.0 * U * abs(total)) + 0.5 * share * share * of_square
+    return share * total - 0.5 * share * share * square, error + 4.0 * U * share * share * abs(square)
 
 
 def certify_one_class(kernel: Kernel, machine: Machine, samples: Samples, nu: float, loss: str) -> Certificate:

@@ -75,6 +75,28 @@ def test_solvers_rank_with_kernels_and_claims_hold_before_the_judge(solver):
         assert any("objective" in said for said in lie.false)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_model_is_certified_on_any_rows_by_the_list_of_all_pairs(kernel, loss):
+    X, y, groups = draw()
+    model = SVMRanker(kernel=kernel, C=0.5, loss=loss, tol=1e-6).fit(X, y, groups).model_
+    rng = np.random.default_rng(1)
+    for rows, cost in ((np.arange(36), 0.5), (np.arange(36), 0.2), (rng.permutation(36)[:20], 0.5)):
+        (found,) = model.certify(X[rows], Ranks(y[rows], groups[rows]), C=cost)
+        own = model.predict(X[rows])
+        above, below = np.nonzero((groups[rows, None] == groups[rows]) & (y[rows, None] > y[rows]))
+        slack = np.maximum(1.0 - (own[above] - own[below]), 0.0)
+        K = Gram(kernel, model.vectors).block(np.arange(len(model.vectors)), np.arange(len(model.vectors)))
+        P = 0.5 * model.coef[0] @ K @ model.coef[0] + cost * (slack @ slack if loss == "squared_hinge" else slack.sum())
+        best = optimum(Gram(kernel, X[rows]).block(*[np.arange(len(rows))] * 2), y[rows], groups[rows], cost, loss)
+        assert found.primal == pytest.approx(P, rel=1e-9) and found.flaw is None and found.rounding < 1e-7
+        assert 0.0 <= found.dual <= best * (1.0 + 1e-7) and best * (1.0 - 1e-7) <= found.primal
+        if loss == "squared_hinge" and len(rows) == 36 and cost == 0.5:  # at its optimum one plane is the dual point
+            assert found.gap <= 1e-2
+    with pytest.raises(InputError, match="no pair"):
+        model.certify(X[:3], Ranks(np.ones(3)))
+
+
 @pytest.mark.parametrize("most", [3, 10, 25])
 def test_a_factor_of_low_rank_makes_a_wider_gap_and_no_false_bound(most):
     X, y, groups = draw()

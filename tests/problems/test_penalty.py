@@ -115,10 +115,8 @@ def test_words_and_plain_values_name_the_penalty(given):
 def test_rounding_of_the_primal_is_that_of_its_terms(given):
     """P from fractions, at weights whose squares are far larger than P with the penalty l1."""
     problem = pose(Huber(0.5), given, 2.0, bias=0.0)
-    X, w = problem.gram.engine.X, 1e9 * np.array([1.0, -0.3, 0.7, 2.0]) / 3.0
-    exact = [
-        Fraction(t) - sum(map(mul, map(Fraction, x), map(Fraction, w))) for t, x in zip(problem.terms.target, X, strict=True)
-    ]
+    X, t, w = problem.gram.engine.X, problem.terms.target, 1e9 * np.array([1.0, -0.3, 0.7, 2.0]) / 3.0
+    exact = [Fraction(one) - sum(map(mul, map(Fraction, x), map(Fraction, w))) for one, x in zip(t, X, strict=True)]
     size, half = sum(abs(Fraction(one)) for one in w), Fraction(1, 2)
     P = sum(
         2 * (abs(e) - half * half) for e in exact

@@ -264,12 +264,24 @@ class RankRisk(Problem):
         of_h = (self.design.width + 4) * U * lengths * float(np.linalg.norm(w)) + 2.0 * U * np.abs(centred)
         of_model, of_square = self._expansion_error(w)
         of_h = of_h + np.broadcast_to(of_model, self.m)[self.order.rows]
+        return dot_error(np.square(w)) + of_square + self.loss_error(centred, plane, of_h)
+
+    def loss_error(self, centred: np.ndarray, plane: Plane, of_h: np.ndarray) -> float:
+        """Return a bound on the error of `total_loss` where decision values are off by at most `of_h`.
+
+        Parameters
+        ----------
+        centred, of_h : ndarray of shape (m,)
+            The decision values as `Order.centre` has them, and bounds on their errors, in the same order.
+        plane : Plane
+            The plane that touches the losses there.
+        """
         reach = 1.0 + 2.0 * float(of_h.max())
         up, down, above, below = self.order.count_pairs(centred, reach)  # all pairs that may be within the margin
         if self.is_squared:
             up, down = 2.0 * (up * (reach - centred) + above), 2.0 * (down * (reach + centred) - below)
         carried = float((np.maximum(up + down, 0.0) + plane.error) @ of_h)
-        return dot_error(np.square(w)) + of_square + self.cost * (carried + plane.offset_error)
+        return self.cost * (carried + plane.offset_error)
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         h = self.decision(point) if certificate.gradient is None else certificate.gradient
