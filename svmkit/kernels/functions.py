@@ -312,11 +312,16 @@ class Reading:
     """
 
     def __init__(self, X: Any = None, found: Survey | None = None) -> None:
-        self._of, self._found = (lambda: None) if X is None else weakref.ref(X), found
+        self._of, self._found = [] if X is None else [weakref.ref(X)], found
 
     def find(self, X: Any) -> Survey | None:
-        """Return what was found of X; None if another array was read."""
-        return self._found if X is not None and self._of() is X else None
+        """Return what was found of X, of a part of a matrix what was found of the whole; None if X is another array."""
+        return self._found if any(known() is X for known in self._of) else None
+
+    def note_part(self, part: Any, X: Any) -> None:
+        """Note that another array holds values of X among some of its rows: what was found bounds its numbers."""
+        if self.find(X) is not None:
+            self._of = [*(known for known in self._of if known() is not None), weakref.ref(part)]
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return Reading, ()  # no other process has this array
@@ -367,13 +372,14 @@ class Precomputed(Kernel):
         resolved = Precomputed()
         if sp.issparse(X):
             difference, i, j = asymmetry(X)
+            largest = max(float(X.max()), -float(X.min()))
         else:
             from svmkit.kernels.loops.given import survey  # here: it needs numba
 
             found = survey(X)
-            difference, i, j = found[:3]
+            difference, i, j, largest, _ = found
             vars(resolved)["reading"] = Reading(X, found)
-        if difference > 0.0 and difference > 1e-5 * max(float(X.max()), -float(X.min())):
+        if difference > 0.0 and difference > 1e-5 * largest:
             raise InputError(
                 f"a precomputed kernel matrix has to be symmetric: row {i + 1}, column {j + 1} holds {X[i, j]:g}, row "
                 f"{j + 1}, column {i + 1} holds {X[j, i]:g} (counted from 1); no solver takes another one"
@@ -382,6 +388,16 @@ class Precomputed(Kernel):
 
     def diag(self, X) -> np.ndarray:
         return np.asarray(X.diagonal(), dtype=np.float64)
+
+    def take_rows(self, X, rows: np.ndarray):
+        """Return the kernel values (n, n) among some rows, int (n,), of the matrix X (m, m)."""
+        if sp.issparse(X):
+            return X[rows][:, rows]
+        from svmkit.kernels.loops.given import gather  # here: it needs numba
+
+        part = gather(X, rows, rows, np.empty((len(rows), len(rows)), X.dtype))
+        self.reading.note_part(part, X)
+        return part
 
 
 @dataclass(frozen=True)

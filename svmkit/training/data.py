@@ -168,11 +168,16 @@ class TrainingData:
         answers = task.encode(y, raw.shape[0])
         if settings.impute and isinstance(kernel, Precomputed):
             raise InputError("a precomputed kernel matrix has no columns to impute: compute it from data without holes")
-        require_finite(raw, holes=bool(settings.impute))
+        scaling = settings.scaling(sparse=is_sparse(raw))
+        is_read_once = isinstance(kernel, Precomputed) and scaling is None and not is_sparse(raw)
+        if not is_read_once:
+            require_finite(raw, holes=bool(settings.impute))
         own = sample_weights(to_host(sample_weight, "sample_weight"), raw.shape[0])
         weights = training_weights(answers.codes, answers.classes, settings.class_weight, own)
-        preparation = Preparation(kernel, settings.impute, settings.scaling(sparse=is_sparse(raw)), flags)
+        preparation = Preparation(kernel, settings.impute, scaling, flags)
         preprocessing, features, kernel = preparation.learn(raw)
+        if is_read_once and not _is_known_finite(kernel, features):
+            require_finite(raw)
         X = with_int32_indices(features)
         multiclass = task.division(settings.multiclass, len(answers.classes)) if task.has_classes else "ovo"
         outputs = task.outputs(answers, method)
@@ -391,6 +396,12 @@ class TrainingData:
     def width(self) -> int:
         """The number of features that solvers see."""
         return int(self.X.shape[1])
+
+
+def _is_known_finite(kernel: Kernel, X: np.ndarray) -> bool:
+    """Return whether the pass over a kernel matrix X that resolves the kernel has found finite values only."""
+    found = kernel.reading.find(X) if isinstance(kernel, Precomputed) else None
+    return found is not None and bool(np.isfinite(found.largest))
 
 
 def model_of(data: Any, parts: Joined, about: dict[str, Any]) -> SVMModel:

@@ -7,12 +7,15 @@ import pytest
 import scipy.sparse as sp
 
 from svmkit import SVMClassifier, fit
+from svmkit.errors import InputError
 from svmkit.kernels import RBF, Gram, Kernel, Linear, Poly, Precomputed, Sigmoid
 from svmkit.kernels.functions import asymmetry
 from svmkit.kernels.gram import semidefinite as examined
-from svmkit.kernels.gram.complete import CompleteKernel
+from svmkit.kernels.gram.complete import CompleteGram, CompleteKernel
 from svmkit.kernels.gram.semidefinite import Definiteness
+from svmkit.kernels.loops import given
 from svmkit.kernels.loops.given import survey
+from svmkit.training.subproblems import at_once
 
 
 def rows(m=60, d=4, seed=0):
@@ -176,18 +179,19 @@ def test_asymmetry_counts_as_an_error_of_the_values():
     assert Gram(Precomputed(), K).engine.error == pytest.approx(5e-8, rel=1e-6)
 
 
-@pytest.mark.parametrize("m", [1, 5, 64, 65, 200])
+@pytest.mark.parametrize("m", [1, 5, 64, 65, 130, 200])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_one_pass_finds_what_plain_formulas_find(m, dtype):
     K = np.random.default_rng(m).normal(size=(m, m)).astype(dtype)
     K[np.arange(0, m, 2), np.arange(0, m, 2)] += 3.0
     wide = K.astype(np.float64)
     root = np.sqrt(np.maximum(np.diag(wide), 0.0))
-    for given in (K, np.asfortranarray(K), np.repeat(K, 2, axis=1)[:, ::2]):
-        found = survey(given)
+    for other in (K, np.asfortranarray(K), np.repeat(K, 2, axis=1)[:, ::2]):
+        found = survey(other)
         assert found.asymmetry == np.abs(wide - wide.T).max() == abs(wide[found.i, found.j] - wide[found.j, found.i])
         assert found.largest == np.abs(wide).max()
-        np.testing.assert_allclose(found.excess, (np.abs(wide) - np.outer(root, root)).max(), rtol=1e-14)
+        most = max(0.0, (np.abs(wide) - np.outer(root, root)).max())
+        np.testing.assert_allclose(found.excess, most, rtol=1e-14, atol=1e-15)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -240,3 +244,48 @@ def test_the_look_at_a_few_samples_computes_no_rows_of_all():
     np.testing.assert_allclose(values, np.tanh(x @ x.T + 1.0), rtol=1e-12)
     gram.bring(at)
     np.testing.assert_allclose(gram.engine.square(at, np.empty((4, 4))), values, rtol=1e-12)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("at", [(130, 20), (20, 130), (7, 7)])
+def test_a_fit_names_the_value_that_is_not_finite(bad, at):
+    K, y = np.eye(150), np.arange(150) % 2
+    K[at] = bad
+    with pytest.raises(InputError, match=f"row {at[0] + 1}, column {at[1] + 1} "):
+        SVMClassifier(kernel="precomputed").fit(K, y)
+
+
+def test_a_matrix_is_read_once_however_its_rows_are_sorted(monkeypatch):
+    K = matrix_with(0.5, m=90)
+    y = np.arange(90) % 3
+    calls, read = [], given.survey
+    monkeypatch.setattr(given, "survey", lambda X: calls.append(len(X)) or read(X))
+    assert SVMClassifier(kernel="precomputed").fit(K, y).gap_ <= 1e-3
+    assert SVMClassifier(kernel="precomputed").fit(K, y, sample_weight=np.arange(90) % 4).gap_ <= 1e-3
+    assert calls == [90, 90]
+
+
+def test_class_pairs_of_a_matrix_are_trained_in_one_call_if_it_has_no_flaw(monkeypatch):
+    calls, make = [], at_once.AtOnce
+    monkeypatch.setattr(at_once, "AtOnce", lambda *options: calls.append(len(options[1])) or make(*options))
+    X, y = rows(90), np.arange(90) % 3
+    K = Gram(RBF(0.3), X).block(np.arange(90), np.arange(90))
+    fitted = SVMClassifier(kernel="precomputed").fit(K, y)
+    assert calls == [3] and fitted.gap_ <= 1e-3
+    expected = SVMClassifier(kernel=RBF(0.3)).fit(X, y)
+    np.testing.assert_allclose(fitted.bound_, expected.bound_, rtol=1e-6)
+    at = np.flatnonzero(y == 0)[:3]
+    K = indefinite_in_three(90, at)
+    fitted = SVMClassifier(kernel="precomputed").fit(K, y)
+    assert calls == [3, 3] and fitted.status_ == "not_certified"
+    flaws = [certificate.flaw for certificate in fitted.certificate_]
+    assert [flaw is None for flaw in flaws] == [False, False, True]  # that of the classes 1 and 2 is definite
+
+
+def test_curvature_that_an_examination_has_missed_is_found_in_each_pair(monkeypatch):
+    X, y = rows(90), np.arange(90) % 3
+    K = -Gram(RBF(0.3), X).block(np.arange(90), np.arange(90))
+    monkeypatch.setattr(CompleteKernel, "definiteness", examined.Definiteness())
+    monkeypatch.setattr(CompleteGram, "definiteness", examined.Definiteness())
+    fitted = SVMClassifier(kernel="precomputed").fit(K, y)
+    assert fitted.gap_ is None and all(certificate.gap is None for certificate in fitted.certificate_)

@@ -118,6 +118,13 @@ class PrecomputedEngine(Engine):
         out[:] = self._values(Z, sel).T
         return out
 
+    def square(self, at, out):
+        if sp.issparse(self.X):
+            return super().square(at, out)
+        from svmkit.kernels.loops.given import gather  # here: it needs numba
+
+        return gather(self.X, at, at, out)
+
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
         out = np.zeros((self._count(sel), coef.shape[1]))
         for lo in range(0, Z.shape[0], PANEL):

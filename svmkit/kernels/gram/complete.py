@@ -22,6 +22,7 @@ from svmkit.kernels.gram.gram import Gram
 from svmkit.kernels.gram.semidefinite import Definiteness, examine
 from svmkit.kernels.loops import complete_rows
 from svmkit.kernels.loops.complete_rows import FromDense, FromMatrix, Slab, combine, mirror
+from svmkit.kernels.loops.given import gather
 from svmkit.kernels.loops.row_table import RowTable
 from svmkit.kernels.rounding import U
 
@@ -77,10 +78,7 @@ class CompleteKernel:
         order = np.sort(np.concatenate(members)) if two else np.concatenate(members)
         self.order, self.m = order, len(order)
         if not (two and self.m == X.shape[0]):
-            if isinstance(kernel, Precomputed):
-                X = X[order][:, order] if sp.issparse(X) else X[order[:, None], order]
-            else:
-                X = X[order]
+            X = kernel.take_rows(X, order) if isinstance(kernel, Precomputed) else X[order]
         size = X.shape[0] * X.shape[1]
         if sp.issparse(X) and not isinstance(kernel, Precomputed) and BETWEEN * size < X.nnz and size <= COPY:
             X = X.toarray()
@@ -257,7 +255,9 @@ class CompleteEngine(Engine):
 
     def block(self, Z, out, sel=ALL, rough=False):
         slots = self.fill(Z)
-        out[:] = self.slab.rows[np.ix_(slots, sel)] if sel.size else self.slab.rows[slots]
+        if sel.size:
+            return gather(self.slab.rows, slots, sel, out)
+        out[:] = self.slab.rows[slots]
         return out
 
     def square(self, at, out):

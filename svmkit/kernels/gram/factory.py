@@ -87,7 +87,7 @@ class Grams:
         """Return a Gram of some rows of X, in this order, that shares nothing with others."""
         X = self.X
         if len(rows) < X.shape[0]:  # else no copy is needed
-            X = X[rows][:, rows] if isinstance(self.kernel, Precomputed) else take(X, rows)
+            X = self.kernel.take_rows(X, rows) if isinstance(self.kernel, Precomputed) else take(X, rows)
         return Gram(self.kernel, X, memory=self.memory)
 
     def pair(self, a: int, b: int, *, shared: bool = True, complete: bool = False) -> tuple[np.ndarray, Gram]:

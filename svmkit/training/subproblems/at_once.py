@@ -70,7 +70,7 @@ class AtOnce:
         most, largest = min(goal.iterations, solver.patience(self.sizes[0])), self.sizes[0]
         from svmkit.problems.sums import Bounds  # here: it needs numba
 
-        self.bounds = Bounds(shared.error, shared.engine.largest, shared.m, 0.0, U)
+        self.bounds = Bounds(shared.error, shared.engine.largest, shared.m, shared.definiteness.shift, U)
         with using(min(thread_count(), shared.most_at_once(largest))):
             source, values = shared.source(shared.where(*pairs[ks[0]]))
             self.pairs = Pairs(source, where, costs, shared.diag, shared.order, goal.gap, most)
@@ -124,10 +124,11 @@ class AtOnce:
         for p, (n_iter, computed) in enumerate(counts):
             source_of_pair = slice(firsts[p], firsts[p] + sizes[p])
             of_support = slice(firsts[p], firsts[p] + supports[p])
-            primal, dual, of_primal, of_dual, _ = values[p]
+            primal, dual, of_primal, of_dual, norm = values[p]
             gradient, errors = answers.gradient[source_of_pair], (of_primal, of_dual)
             certificate = Certificate.from_values(primal, dual, gradient, biases[p], errors=errors)
             proven = certificate.gap is not None and certificate.gap <= self.goal.gap
+            proven = proven and not norm < -2.0 * of_primal  # which shows that the kernel is not semidefinite
             status = Status.CONVERGED if proven else Status.INTERRUPTED
             solution = Solution(answers.beta[source_of_pair], status, n_iter, took[p], certificate, histories[p])
             decision = DecisionFunction(answers.coef[of_support], biases[p], None, answers.rows[of_support])
@@ -192,10 +193,10 @@ def at_once(
     goal, members = stop.goal, data.grams.complete.sizes if ks else np.zeros(1)
     if len(ks) < 2 or goal is None or not 0.0 < goal.gap == stop.least(Gap) or not members.all() or flag:
         return
-    if budget.left < math.inf or trainer.start is not None or data.kernel.semidefinite is not True:
+    if budget.left < math.inf or trainer.start is not None or data.kernel.semidefinite is False:
         return
     solver = trainer.solvers[ks[0]]
-    if solver.for_pairs() is None:
+    if solver.for_pairs() is None or data.grams.complete.definiteness.flaw is not None:
         return
     known = [k for k in ks if trainer.solvers[k] is solver]
     for k, part in AtOnce(data, known, solver, C, goal, flag, trainer.callbacks).parts.items():
