@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import scipy.linalg
 from numba import types
@@ -98,6 +100,20 @@ class Matrix:
             work = PRODUCT * idx.size * d.width**2 / len(parts)
             spread(_add_blocks, len(parts), work, d, idx, weights, parts)
         self.H += sign * parts.sum(axis=0)
+
+
+class Given(Matrix):
+    """The Hessian as a matrix that others have added up."""
+
+    def __init__(self, penalty: np.ndarray) -> None:
+        design = SimpleNamespace(m=0, width=len(penalty), rows=None)
+        super().__init__(design, penalty.copy())  # type: ignore[arg-type]
+
+    def take(self, H: np.ndarray, damping: float) -> None:
+        """Let the Hessian be I + H, of which the upper triangle counts; `damping` is added to the bias that is free."""
+        self.H, self.factor = H, None
+        if damping:
+            self.penalty[-1] = damping
 
 
 def _add_blocks(first: int, last: int, design: Design, idx: np.ndarray, weights: np.ndarray, parts: np.ndarray) -> None:

@@ -23,6 +23,7 @@ from svmkit_newton.hessian import Matrix, Products
 from svmkit_newton.narrow import Iterate, descend, examine, is_narrow, read_data
 from svmkit_newton.proximal import LEAST, LEAST_CHANGE, LESS, is_solved, put_centre, shares_of
 from svmkit_newton.samples import fill_derivatives, line_search, part_toward
+from svmkit_newton.tall import Tall, is_tall
 
 NEAR = 1e-3  # gap below which the point is examined where none is asked for
 AT_ONCE = 50  # steps of a call on little data
@@ -257,11 +258,13 @@ class Newton(Solver):
     def init(self, problem: LinearDual, start: np.ndarray | None, draws: Draws) -> State:
         goal = draws.goal or Goal(0.0, 1.0)
         gap, most = goal.gap or NEAR, 1 if goal.watched else int(min(goal.iterations, AT_ONCE))
-        state = (
-            Narrow(problem, start, gap)
-            if is_narrow(problem.m, problem.design.width)
-            else Wide(problem, start, gap, self.wide)
-        )
+        state: Narrow | Tall | Wide
+        if is_narrow(problem.m, problem.design.width):
+            state = Narrow(problem, start, gap)
+        elif is_tall(problem, self.wide):
+            state = Tall(problem, start, gap, draws.over)
+        else:
+            state = Wide(problem, start, gap, self.wide)
         state.most = max(most, 1)
         return state
 
@@ -282,6 +285,8 @@ class Newton(Solver):
         )
 
     def solution(self, state: State) -> np.ndarray:
+        if isinstance(state, Tall):
+            return state.solution()
         return state.problem.balanced(state.problem.clip(state.beta))
 
     def resync(self, state: State, certificate: Certificate) -> None:

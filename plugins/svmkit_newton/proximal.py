@@ -23,6 +23,8 @@ def shares_of(terms: Terms) -> np.ndarray:
     """Return r_i of a width of 1, float64 (m,): 0 where the loss has no kink; empty if none has one."""
     if isinstance(terms, LogisticTerms):
         return np.empty(0)
+    if terms.ridge_up.all() and terms.ridge_down.all():
+        return np.empty(0)
     bound = np.maximum(terms.upper, -terms.lower)
     is_kinked = ((terms.upper > 0.0) & (terms.ridge_up == 0.0)) | ((terms.lower < 0.0) & (terms.ridge_down == 0.0))
     if not is_kinked.any():

@@ -101,6 +101,8 @@ class LogisticTerms(Terms):
 def _column(number: float | np.ndarray, m: int) -> np.ndarray:
     if isinstance(number, np.ndarray) and number.shape == (m,):
         return number.astype(np.float64, copy=False)
+    if np.ndim(number) == 0 and number == 0.0:
+        return np.zeros(m)  # whose pages the system makes when they are read
     return np.full(m, number, dtype=np.float64)
 
 

@@ -96,12 +96,19 @@ def coefficients_by_column(coef: np.ndarray, n_support: np.ndarray) -> np.ndarra
     return columns
 
 
+def order_by_class(codes: np.ndarray) -> np.ndarray:
+    """Return the places of samples with these codes >= 0, sorted by class and then by place."""
+    # numpy sorts integers of 16 bits by radix, in a third of the time
+    few = len(codes) and codes.max() <= np.iinfo(np.int16).max
+    return np.argsort(codes.astype(np.int16) if few else codes, kind="stable")
+
+
 def union_support(at: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows that occur, sorted by class and then by row, and the place of each row among them, else -1."""
     place = np.full(len(codes), -1, dtype=np.int64)
     place[at] = 0
     support = np.flatnonzero(place == 0)
-    support = support[np.argsort(codes[support], kind="stable")]
+    support = support[order_by_class(codes[support])]
     place[support] = np.arange(len(support))
     return support, place
 

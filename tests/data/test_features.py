@@ -188,6 +188,22 @@ def test_labels_round_trip(y, classes):
     assert (got.dtype == object) == (isinstance(y, np.ndarray) and isinstance(y.flat[0], str))
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.uint64, np.float32, np.float64])
+@pytest.mark.parametrize("span", [2, 7, 255, 30_000])
+def test_classes_are_those_that_sorting_finds(dtype, span):
+    low = 0 if np.dtype(dtype).kind == "u" else -3 if span < 255 else -128
+    y = np.random.default_rng(0).integers(low, low + span, 2000).astype(dtype)
+    classes, codes = encode_labels(y, n_samples=2000)
+    expected = np.unique(y, return_inverse=True)
+    assert classes.dtype == dtype and np.array_equal(classes, expected[0]) and np.array_equal(codes, expected[1])
+
+
+def test_labels_far_apart_are_sorted():
+    for y in (np.array([2**63 + 5, 2**63], np.uint64), np.array([-(2**63), 2**63 - 1]), np.array([1e300, 1.0])):
+        classes, codes = encode_labels(y, n_samples=2)
+        assert np.array_equal(classes, np.unique(y)) and np.array_equal(classes[codes], y)
+
+
 @pytest.mark.parametrize(
     ("y", "match"),
     [

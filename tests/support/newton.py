@@ -9,7 +9,7 @@ from svmkit.kernels.gram import Gram
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Gap
 
-steps = pytest.mark.parametrize("steps", ["narrow", "matrix", "products"])
+steps = pytest.mark.parametrize("steps", ["narrow", "sums", "matrix", "products"])
 
 
 def samples(loss, m=150, d=5, seed=0):

@@ -30,7 +30,7 @@ WIDER = 16.0
 
 
 def least_loss(
-    losses: Callable[[np.ndarray], np.ndarray], around: float, width: float, tol: float = 1e-11
+    losses: Callable[[np.ndarray], np.ndarray], around: float, width: float, tol: float = 1e-11, grid: int = GRID
 ) -> tuple[float, float]:
     """Return a bias of nearly the least summed loss, and that loss.
 
@@ -45,10 +45,12 @@ def least_loss(
         Where the minimum probably is, and how far it may be from there, > 0.
     tol : float, default=1e-11
         The last pass is that after which no loss is below the least one by more than this part of it.
+    grid : int, default=33
+        The number of biases that a pass tries, 5 at least.
     """
     centre, best = around, (around, np.inf)
     for _ in range(PASSES):
-        biases = np.unique(centre + width * np.linspace(-1.0, 1.0, GRID))
+        biases = np.unique(centre + width * np.linspace(-1.0, 1.0, grid))
         totals = losses(biases)
         least = totals.min()
         ties = np.flatnonzero(totals == least)  # a flat minimum: its middle
@@ -57,7 +59,7 @@ def least_loss(
             best = float(biases[k]), float(least)
         lo, hi = max(0, int(ties[0]) - 1), min(len(biases) - 1, int(ties[-1]) + 1)
         flat = len(ties) > 2  # a convex function that is the same at three points is least there
-        if len(biases) < GRID or flat or least - _lower_bound(biases, totals, lo, hi) <= tol * least:
+        if len(biases) < grid or flat or least - _lower_bound(biases, totals, lo, hi) <= tol * least:
             break
         if ties[0] == 0 or ties[-1] == len(biases) - 1:
             width *= WIDER
@@ -109,7 +111,8 @@ class ScatteredQP(Problem):
     name: ClassVar[str] = whole.name
     estimate: tuple[float, float] | None = None  # what the last round says of P and the best bias; it proves nothing
     bias_width: ClassVar[float] = 1.0  # how far the best bias of a certificate may be from that of the one before,
-    bias_tol: ClassVar[float] = 1e-11  # and what a better one may save, as a part of the losses
+    bias_tol: ClassVar[float] = 1e-11  # what a better one may save, as a part of the losses,
+    bias_grid: ClassVar[int] = GRID  # and how many are tried in one pass over the rows
     _mark, _last_bias = 0, 0.0
 
     def __init__(self, session: Session, budget: int) -> None:
@@ -189,7 +192,7 @@ class ScatteredQP(Problem):
             asked = Message("losses", mark=mark, options={"biases": biases, "mark": mark})
             return np.sum(session.ask(asked, restore=begin), axis=0)
 
-        best, _ = least_loss(losses, self._last_bias, self.bias_width, self.bias_tol)
+        best, _ = least_loss(losses, self._last_bias, self.bias_width, self.bias_tol, self.bias_grid)
         self._last_bias = best
         bias, of_bias = exact_sum(centre, best)
         options = {"bias": best, "error": of_h + abs(of_bias)}

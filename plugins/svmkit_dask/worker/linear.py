@@ -8,12 +8,15 @@ alone, a part that has lost its rows needs no other message, and no message grow
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from svmkit_newton import passes
 from svmkit_newton.hessian import Matrix, Products
+from svmkit_newton.passes import FEW, NONE, Curve, Look, SideSums
 from svmkit_newton.proximal import put_centre, shares_of
 from svmkit_newton.samples import fill_derivatives, sum_slopes
 
@@ -26,38 +29,23 @@ from svmkit_dask.worker.rows import Rows
 BIAS = 1.0  # value of the column of the bias, which costs nothing
 
 
-class Side(NamedTuple):
-    """Sums over the dual weights of one sign."""
-
-    total: float  # of the weights
-    linear: float  # target'beta less the kinks
-    ridged: float  # of ridge beta^2
-    image: np.ndarray  # float64 (width,): X'beta
-
-
-class Slopes(NamedTuple):
-    """What a part adds to P, D, gradient and Hessian at the last row of a path."""
-
-    loss: float  # the losses, smoothed around the centre where they have kinks
-    exact: float  # the losses themselves
-    support: int  # dual weights that are not 0
-    up: Side
-    down: Side
-    curved: np.ndarray  # X'DX (width, width), its diagonal (width,) where directions come from products, or nothing
-
-
 class LinearRows:
-    """The rows of a part in a linear problem: the terms of their losses, and the dual weights of a path."""
+    """The rows of a part in a linear problem: the terms of their losses, and the dual weights of a path.
 
-    def __init__(self, rows: Rows) -> None:
+    Rows of few columns (`is_few`) are looked at in passes that keep of a row the centre of its loss alone, if that has
+    a kink; of others the decision value and the derivatives at the end of the path are kept.
+    """
+
+    def __init__(self, rows: Rows, width: int) -> None:
         self.rows, spec = rows, rows.spec
+        self.is_few, self.wide = width <= FEW, width
         terms = spec.loss.terms(spec.targets(rows.answers), rows.qp.C)
         terms = terms._replace(target=terms.target - spec.centre)
         self.sq = rows.qp.gram.diag + BIAS**2
         self.exact = make_points(terms, self.sq)
         self.shares = shares_of(terms)
         self.points = self.exact
-        if self.shares.size:
+        if self.shares.size and not self.is_few:
             self.points = Points(self.exact.rows.copy(), self.exact.below)
         self._designs: list[tuple[slice, Any]] | None = None
         self._begin()
@@ -66,7 +54,11 @@ class LinearRows:
         m = len(self.rows.at)
         self._settled, self._place = np.empty((0, 0)), np.empty(0)  # rows of the path: those behind the centre, and now
         self._along = self._change = np.empty(0)
-        self.centre, self.beta, self.curvature, self.h = np.zeros(m), np.empty(m), np.empty(m), np.empty(m)
+        self._known = np.empty((0, 0)), np.empty(0)  # a path, and its dual weights
+        self.centre = np.zeros(m if self.shares.size else 0)
+        self.beta = np.empty(m if self.shares.size or not self.is_few else 0)
+        if not self.is_few:
+            self.curvature, self.h = np.empty(m), np.empty(m)
 
     def designs(self) -> Iterator[tuple[slice, Any]]:
         """Yield, for each block of rows, their positions among the rows in the problem, and their `_Block`."""
@@ -95,42 +87,88 @@ class LinearRows:
             self._along, self._change = w.copy(), self.decisions(w)
         return self._change
 
-    def pull(self, beta: np.ndarray, width: int) -> np.ndarray:
+    def pull(self, beta: np.ndarray) -> np.ndarray:
         """Return X'beta (width,), with the entry of the bias, for weights beta (m,) of the rows."""
-        out = np.zeros(width)
+        out = np.zeros(self.wide)
         for here, block in self.designs():
             out += block.design.pull(beta[here])
         return out
 
     def follow(self, path: np.ndarray) -> None:
-        """Bring decision values, dual weights and second derivatives to the last row of a path."""
+        """Bring the centre to the last row of a path; unless columns are few, decision values and derivatives too."""
         n = len(self._settled)
         if n >= len(path) or (n and not np.array_equal(self._settled, path[:n])):
             self._begin()
             n = 0
-        for k in range(n, len(path)):
+        for k in range(n, len(path) - 1 if self.is_few else len(path)):
+            if self.is_few:
+                self.look(path[k], self.beta)
+                self.centre[:] = self.beta
+                continue
             if k > n:
                 self.centre[:] = self.beta
-            self._look(path[k])
+            self._keep(path[k])
         self._settled = path[: len(path) - 1].copy()
 
-    def _look(self, row: np.ndarray) -> None:
+    def _keep(self, row: np.ndarray) -> None:
         if not np.array_equal(row[:-1], self._place):
             self._place, self.h = row[:-1].copy(), self.decisions(row[:-1])
         if self.shares.size:
             put_centre(*self.exact, self.shares, row[-1], self.centre, self.points.rows)
         self.sums = fill_derivatives(self.points, self.h, self.beta, self.curvature)
 
-    def side(self, chosen: np.ndarray, width: int) -> Side:
+    def some(self, here: slice, width: float) -> tuple[Points, Curve | None]:
+        """Return the terms of some rows as they are, and what bends their losses by a width."""
+        points = self.exact._replace(rows=self.exact.rows[here])
+        return points, Curve(self.shares[here], width, self.centre[here]) if self.shares.size else None
+
+    def look(
+        self, row: np.ndarray, beta: np.ndarray = NONE, curvature: np.ndarray = NONE, is_curved: bool = False
+    ) -> Look:
+        """Return the sums at the last row of a path, to which the centre belongs.
+
+        Parameters
+        ----------
+        row, beta, curvature, is_curved
+            The row (width + 1,); the others as for `svmkit_newton.passes.look`.
+        """
+        looks = []
+        for here, block in self.designs():
+            points, curve = self.some(here, row[-1])
+            given = {"beta": beta[here], "curvature": curvature[here], "is_curved": is_curved}
+            looks.append(passes.look(block.design, points, row[:-1], curve, **given))
+        return passes.join(looks)
+
+    def curvatures(self, path: np.ndarray) -> np.ndarray:
+        """Return the second derivatives (m,) at the end of a path, which are kept for the next call."""
+        self.follow(path)
+        if self.is_few and not np.array_equal(path[-1], self._place):
+            self._place, self.curvature = path[-1].copy(), np.empty(len(self.rows.at))
+            self.look(path[-1], curvature=self.curvature)
+        return self.curvature
+
+    def diagonal(self, path: np.ndarray) -> np.ndarray:
+        """Return the diagonal of X'DX (width,) at the end of a path."""
+        out, curvature = np.zeros(self.wide), self.curvatures(path)
+        for here, block in self.designs():
+            out += block.products(curvature[here]).diagonal()
+        return out
+
+    def side(self, chosen: np.ndarray) -> SideSums:
         """Return the sums over the weights that are chosen, bool (m,)."""
         beta = np.where(chosen, self.beta, 0.0)
         linear, ridged = dual_sums(*self.exact, beta)
-        return Side(float(beta.sum()), linear, ridged, self.pull(beta, width))
+        return SideSums(float(beta.sum()), linear, ridged, self.pull(beta))
 
-    def weights(self, path: np.ndarray, scales: np.ndarray) -> np.ndarray:
-        """Return the dual weights of a path, those above 0 and those below times a scale each, float64 (m,)."""
+    def weights(self, path: np.ndarray) -> np.ndarray:
+        """Return the dual weights of a path, float64 (m,), which are kept for the next call."""
         self.follow(path)
-        return np.where(self.beta > 0.0, scales[0], scales[1]) * self.beta
+        if not self.is_few:
+            return self.beta
+        if not np.array_equal(path, self._known[0]):
+            beta = np.empty(len(self.rows.at))
+            self._known, self.seen = (path.copy(), beta), self.look(path[-1], beta)
+        return self._known[1]
 
 
 class _Block:
@@ -155,13 +193,13 @@ class _Block:
         return products
 
 
-def _linear(rows: Rows) -> LinearRows:
+def _linear(rows: Rows, width: int) -> LinearRows:
     if rows.linear is None:
-        rows.linear = LinearRows(rows)
+        rows.linear = LinearRows(rows, width)
     return rows.linear
 
 
-def slopes(rows: Rows, own: object, path: np.ndarray, curved: str) -> Slopes:
+def slopes(rows: Rows, own: object, path: np.ndarray, curved: str) -> Look:
     """Return what the rows add at the end of a path.
 
     Parameters
@@ -169,17 +207,19 @@ def slopes(rows: Rows, own: object, path: np.ndarray, curved: str) -> Slopes:
     rows, own, path, curved
         The rows, nothing, the path, and what is returned of the Hessian: "matrix", "diagonal" or "none".
     """
-    linear, width = _linear(rows), path.shape[1] - 1
+    width = path.shape[1] - 1
+    linear = _linear(rows, width)
     linear.follow(path)
+    if linear.is_few:
+        seen = linear.look(path[-1], is_curved=curved == "matrix")
+        return seen if curved != "diagonal" else seen._replace(curved=linear.diagonal(path))
     up = linear.beta > 0.0
     loss = linear.sums.loss
     exact = total_loss(*linear.exact, linear.h) if linear.shares.size else loss
-    H = np.zeros({"matrix": (width, width), "diagonal": (width,), "none": (0,)}[curved])
-    for here, block in linear.designs() if curved != "none" else ():
-        values = linear.curvature[here]
-        H += block.hessian(values) if curved == "matrix" else block.products(values).diagonal()
-    sides = linear.side(up, width), linear.side(~up, width)
-    return Slopes(loss, exact, int(np.count_nonzero(linear.beta)), *sides, H)
+    H = linear.diagonal(path) if curved == "diagonal" else np.zeros((width, width) if curved == "matrix" else 0)
+    for here, block in linear.designs() if curved == "matrix" else ():
+        H += block.hessian(linear.curvature[here])
+    return Look(loss, exact, int(np.count_nonzero(linear.beta)), linear.side(up), linear.side(~up), H)
 
 
 def curve(rows: Rows, own: object, path: np.ndarray, along: np.ndarray) -> np.ndarray:
@@ -190,10 +230,10 @@ def curve(rows: Rows, own: object, path: np.ndarray, along: np.ndarray) -> np.nd
     rows, own, path, along
         The rows, nothing, the path and the vector.
     """
-    linear, out = _linear(rows), np.zeros(len(along))
-    linear.follow(path)
+    linear, out = _linear(rows, len(along)), np.zeros(len(along))
+    curvature = linear.curvatures(path)
     for here, block in linear.designs():
-        out += block.products(linear.curvature[here]).times(along)
+        out += block.products(curvature[here]).times(along)
     return out
 
 
@@ -205,35 +245,53 @@ def search(rows: Rows, own: object, path: np.ndarray, along: np.ndarray, steps: 
     rows, own, path, along, steps
         The rows, nothing, the path at whose end the direction begins, the direction, and the steps.
     """
-    linear = _linear(rows)
+    linear = _linear(rows, len(along))
     linear.follow(path)
+    if linear.is_few:
+        out = np.zeros(len(steps))
+        for here, block in linear.designs():
+            points, curve = linear.some(here, path[-1, -1])
+            out += passes.slopes_along(block.design, points, path[-1, :-1], along, steps, curve)
+        return out
     change = linear.change_along(along)
     return np.array([sum_slopes(*linear.points, linear.h, change, t, 0, len(change))[0] for t in steps])
 
 
-def spread(rows: Rows, own: object) -> float:
-    """Return the sum of 1 / r of the rows whose loss has a kink, by which a width is divided among them."""
-    shares = _linear(rows).shares
-    return float((1.0 / shares[shares > 0.0]).sum())
+def spread(rows: Rows, own: object, width: int) -> tuple[float, float]:
+    """Return the sum of 1 / r of the rows whose loss has a kink, by which a width is divided among them, and the sum
+    of all losses at weights of 0; nothing where no loss has one.
+
+    Parameters
+    ----------
+    rows, own, width
+        The rows, nothing, and the number of columns, that of the bias included.
+    """
+    shares = _linear(rows, width).shares
+    if not shares.size:
+        return 0.0, 0.0
+    return float((1.0 / shares[shares > 0.0]).sum()), total(rows, own, np.zeros(width))
 
 
 def total(rows: Rows, own: object, w: np.ndarray) -> float:
     """Return the summed losses at weights (width,)."""
-    linear = _linear(rows)
+    linear = _linear(rows, len(w))
+    if linear.is_few:
+        looks = (passes.total_loss(block.design, linear.some(here, 0.0)[0], w) for here, block in linear.designs())
+        return math.fsum(looks)
     return total_loss(*linear.exact, linear.decisions(w))
 
 
-def reach(rows: Rows, own: object, path: np.ndarray, scales: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return X'beta (width,) of a path, and the sum of |beta_i| |x_i|, from scratch.
+def reach(rows: Rows, own: object, path: np.ndarray) -> tuple[Look, float]:
+    """Return the sums at the end of a path, without a Hessian, and the sum of |beta_i| |x_i|.
 
     Parameters
     ----------
-    rows, own, path, scales
-        The rows, nothing, the path, and factors (2,) of the weights above and below 0.
+    rows, own, path
+        The rows, nothing and the path.
     """
-    linear = _linear(rows)
-    beta = linear.weights(path, scales)
-    return linear.pull(beta, path.shape[1] - 1), float(np.abs(beta) @ np.sqrt(linear.sq))
+    linear = _linear(rows, path.shape[1] - 1)
+    pulls = float(np.abs(linear.weights(path)) @ np.sqrt(linear.sq))
+    return linear.seen if linear.is_few else slopes(rows, own, path, "none"), pulls
 
 
 def gauge(rows: Rows, own: object, path: np.ndarray, scales: np.ndarray, w: np.ndarray, mark: int) -> Totals:
@@ -242,9 +300,10 @@ def gauge(rows: Rows, own: object, path: np.ndarray, scales: np.ndarray, w: np.n
     Parameters
     ----------
     rows, own, path, scales, w, mark
-        As for `reach`, then w and the number of the certificate.
+        As for `reach`, then factors (2,) of the weights above and below 0, w and the number of the certificate.
     """
-    linear = _linear(rows)
-    rows.measured = rows.qp.signs * linear.weights(path, scales)
+    linear = _linear(rows, len(w))
+    beta = linear.weights(path)
+    rows.measured = rows.qp.signs * np.where(beta > 0.0, scales[0], scales[1]) * beta
     rows.h, rows.mark = linear.decisions(w), mark
     return Totals(*totals_of(rows.qp.record, rows.measured, rows.qp.gram.diag, rows.spec.centre))

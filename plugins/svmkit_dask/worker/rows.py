@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
 
@@ -149,15 +150,20 @@ class Rows:
         self.answers = answers[self.at]
         self.codes = spec.codes(self.answers)
         C = spec.C * spec.class_weights[self.codes] * weights[self.at]
-        self.qp = qp = SampleQP(spec, self.answers, C, self.features.diag(self.at))
-        self.box = smo_box.box_of(qp, np.zeros(len(self.at)), qp.origin)  # its v is y times the gradient at its weights
-        smo_box.take_sides(self.box, qp.l1)
+        self.qp = SampleQP(spec, self.answers, C, self.features.diag(self.at))
         self.stamp = 0  # the number of changes of the weights so far: a message says to which state it belongs
         # what a proposed change adds to v; without that of its ridges if these differ above and below 0
         self.ahead: np.ndarray | None = None
         # of the last certificate: its number, the decision values without the bias, and the weights
         self.mark, self.h, self.measured = 0, None, np.zeros(len(self.at))
         self.linear: Any = None  # the `LinearRows` of a linear problem
+
+    @cached_property
+    def box(self) -> smo_box.Box:
+        """The weights that the rows have so far, and their v, which is y times the gradient there."""
+        box = smo_box.box_of(self.qp, np.zeros(len(self.at)), self.qp.origin)
+        smo_box.take_sides(box, self.qp.l1)
+        return box
 
     def product(self, change: Change, dtype) -> np.ndarray:
         """Return K(rows, vectors) @ coef, what a change adds to the decision values, float64 (n,)."""

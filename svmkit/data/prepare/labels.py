@@ -9,6 +9,7 @@ import numpy as np
 from svmkit.data.prepare.features import dense_array, is_sparse
 from svmkit.errors import InputError, one_line
 
+EXACT, MOST_COUNTED = 2**52, 1 << 16  # whole numbers that are exact, and the widest range of them that is counted
 _QUANTITY = 50  # so many values may whole numbers take in any table, and a tenth of the rows in a large one, as classes
 
 
@@ -43,7 +44,7 @@ def encode_labels(y: Any, *, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     (['a', 'b'], [1, 0, 1])
     """
     labels = as_labels(y, n_samples=n_samples)
-    classes, codes = np.unique(labels, return_inverse=True)
+    classes, codes = _classes_and_codes(labels)
     classes = as_strings_like(y, classes)
     if len(classes) < 2:
         raise InputError(
@@ -51,6 +52,18 @@ def encode_labels(y: Any, *, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
             "a classifier learns to tell classes apart"
         )
     return classes, codes.reshape(-1).astype(np.int64, copy=False)
+
+
+def _classes_and_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `numpy.unique` does of labels with their places; of whole numbers near each other without sorting."""
+    if labels.dtype.kind in "iuf" and abs(low := int(labels.min())) < EXACT:
+        span = int(labels.max()) - low
+        if span < min(len(labels), MOST_COUNTED):
+            offsets = labels.astype(np.int64) - low
+            found = np.bincount(offsets, minlength=span + 1) > 0
+            return (np.flatnonzero(found) + low).astype(labels.dtype), (np.cumsum(found) - 1)[offsets]
+    classes, codes = np.unique(labels, return_inverse=True)
+    return classes, codes
 
 
 def as_strings_like(y: Any, classes: np.ndarray) -> np.ndarray:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from svmkit.kernels.rounding import TINY, U
 from svmkit.problems.bias import find_zero, select_bias
 from svmkit.problems.risks.points import (
+    Points,
+    curvature_of,
     dual_sums,
+    jumps_at,
     log_odds,
     side_toward,
     slope_of,
     total_loss,
     total_loss_error,
     twice_phi,
+    weight_beyond,
 )
+from svmkit.problems.sums import exact_sum
 from svmkit.runtime.compiling import njit
+from svmkit.runtime.threads import spread
 
+TILE, SAMPLE = 4096, 4.0  # samples that are summed together, and nanoseconds of one
+ROUNDS, LEVEL = 60, 1e-14  # of the search for a bias, and the part of the sizes of its slopes that rounding may leave
 ROUNDINGS = 8  # of twice phi from its weight, at most: those of an entropy
 
 
@@ -145,6 +155,45 @@ def prove(rows, below, sq, beta, v, w, h, of_bias, is_free):
     return primal, linear - 0.5 * (np.dot(v, v) + ridged), of_primal, of_dual
 
 
+def smooth_bias(points: Points, h: np.ndarray) -> float:
+    """Return the best bias for decision values h (m,) by Newton's method within an interval, on all threads; NaN if it
+    is not found, not alone, or a loss without a ridge takes part, so that slopes jump.
+    """
+    sums = np.empty((-(-h.size // TILE), 4))
+    low, high, b = -np.inf, np.inf, 0.0
+    for _ in range(ROUNDS):
+        spread(_sum_slopes, len(sums), SAMPLE * TILE, *points, h, b, sums)
+        slope, rate, size, jumps = sums.sum(axis=0).tolist()
+        if jumps or not rate > 0.0:
+            return math.nan
+        if abs(slope) <= LEVEL * size:
+            return b
+        low, high = (b, high) if slope > 0.0 else (low, b)
+        after = b + slope / rate
+        if not low < after < high:
+            after = 0.5 * (low + high)
+        if after in (b, low, high) or not math.isfinite(after):
+            return b if math.isfinite(after) else math.nan
+        b = after
+    return math.nan
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz", "reassoc"})
+def _sum_slopes(first, last, rows, below, h, b, sums):
+    """Sum over tiles of samples the slopes of the losses at a bias, their derivatives, their sizes, and the jumps."""
+    for tile in range(first, last):
+        slope, rate, total, jumps = 0.0, 0.0, 0.0, 0.0
+        for i in range(tile * TILE, min(h.size, tile * TILE + TILE)):
+            e = rows[i, 0] - h[i] - b
+            side = side_toward(rows, below, i, e)
+            size = weight_beyond(side.sign * e - side.epsilon, side)
+            slope += side.sign * size
+            rate += curvature_of(size, side)
+            total += size
+            jumps += jumps_at(side)
+        sums[tile, 0], sums[tile, 1], sums[tile, 2], sums[tile, 3] = slope, rate, total, jumps
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def best_bias(rows, h):
     """Return the best bias for decision values h (m,), as `svmkit.problems.bias.best_bias`, from the terms of both
@@ -172,18 +221,34 @@ def best_bias(rows, h):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def restrain(rows, beta, is_free):
-    """Clip dual weights beta (m,) to the bounds of the terms of both sides, in place; with a free bias, those of the
-    sign with the larger sum shrink until all sum to 0.
+    """Clip dual weights beta (m,) to the bounds of the terms of both sides, in place, and with a free bias `balance`
+    them.
+    """
+    for i in range(beta.size):
+        beta[i] = min(max(beta[i], -rows[i, 7]), rows[i, 3])
+    if is_free:
+        balance(beta, beta)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_exactly(h, number, errors):
+    """Add a number to h (m,) in place, and what rounding makes of that, in its size, to errors (m,)."""
+    for i in range(h.size):
+        h[i], error = exact_sum(h[i], number)
+        errors[i] += abs(error)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def balance(beta, out):
+    """Write dual weights beta (m,) to out (m,), which may be beta, and return it; those of the sign with the larger sum
+    shrink until all sum to 0.
     """
     up, down = 0.0, 0.0
     for i in range(beta.size):
-        beta[i] = min(max(beta[i], -rows[i, 7]), rows[i, 3])
-        if beta[i] > 0.0:
-            up += beta[i]
-        else:
-            down -= beta[i]
-    if is_free:
-        least = min(up, down)
-        of_up, of_down = least / up if up > 0.0 else 1.0, least / down if down > 0.0 else 1.0
-        for i in range(beta.size):
-            beta[i] *= of_up if beta[i] > 0.0 else of_down
+        up += max(beta[i], 0.0)
+        down -= min(beta[i], 0.0)
+    least = min(up, down)
+    of_up, of_down = least / up if up > 0.0 else 1.0, least / down if down > 0.0 else 1.0
+    for i in range(beta.size):
+        out[i] = beta[i] * (of_up if beta[i] > 0.0 else of_down)
+    return out

@@ -19,7 +19,7 @@ from svmkit.losses.base import Loss
 from svmkit.losses.terms import Terms
 from svmkit.problems.base import FREE
 from svmkit.problems.dual import BALANCED
-from svmkit.problems.risks.certify import dual_error, primal_error
+from svmkit.problems.risks.certify import add_exactly, balance, dual_error, primal_error, smooth_bias
 from svmkit.problems.risks.coordinate_descent import Pass, coordinate_pass
 from svmkit.problems.risks.design import Design
 from svmkit.problems.risks.penalty import Penalty, make_penalty
@@ -28,6 +28,7 @@ from svmkit.problems.risks.risk import Risk
 from svmkit.problems.rounding import dot_error, exact_sum
 from svmkit.problems.weights import outside_bounds
 
+MANY = 1 << 16  # samples from which on the best bias is searched by threads
 COLUMN = 0.5  # value of the column of a free bias in root mean square norms of the samples
 
 
@@ -93,9 +94,10 @@ class LinearProblem(Risk):
         other, t, factor = copy.copy(self), self.terms, self.m / len(rows)
         for known in ("points", "record", "ceiling", "_certified", "most_scale"):
             other.__dict__.pop(known, None)
+        t = type(t)(*(values[rows] for values in t))
         shares = {"lower": factor * t.lower, "upper": factor * t.upper}
         shares |= {"ridge_up": t.ridge_up / factor, "ridge_down": t.ridge_down / factor}
-        other.terms = type(t)(*(values[rows] for values in t._replace(**shares)))
+        other.terms = t._replace(**shares)
         other.gram = Gram(self.gram.kernel, self.gram.engine.X[rows], memory=self.gram.budget)
         other.m, other.y, other.C = len(rows), self.y[rows], factor * self.C[rows]
         other.design = Design(other.gram, self.bias)
@@ -105,6 +107,10 @@ class LinearProblem(Risk):
         """Return the best bias for decision values h (m,) without one, where targets count from `origin`."""
         from svmkit.problems.bias import best_bias  # here: it needs numba
 
+        if self.m >= MANY:
+            bias = smooth_bias(self.points, h)
+            if bias == bias:  # NaN says that some slopes jump, or that it was not found
+                return bias
         return best_bias(self.record, self.terms.target - h)
 
     def bias_of(self, point: np.ndarray) -> float:
@@ -124,11 +130,7 @@ class LinearProblem(Risk):
 
     def balanced(self, beta: np.ndarray) -> np.ndarray:
         """Return beta (m,); with a free bias, the weights of the sign with the larger sum shrink until all sum to 0."""
-        if not self.is_free:
-            return beta
-        up, down = float(beta[beta > 0.0].sum()), -float(beta[beta < 0.0].sum())
-        least = min(up, down)
-        return np.where(beta > 0.0, least / (up or 1.0), least / (down or 1.0)) * beta
+        return balance(beta, np.empty_like(beta)) if self.is_free else beta
 
     def with_best_bias(
         self, w: np.ndarray, given: float | None = None
@@ -145,8 +147,9 @@ class LinearProblem(Risk):
         h = self.decision(w)
         own = self.best_bias(h) if given is None else given - self.origin
         bias, of_bias = exact_sum(self.origin, own)
-        h, of_h = exact_sum(h, own)
-        return w, h, bias, np.abs(of_h) + abs(of_bias) + self._of_targets
+        errors = np.full(self.m, abs(of_bias)) + self._of_targets
+        add_exactly(h, own, errors)
+        return w, h, bias, errors
 
     def split(self, w: np.ndarray, bias: float | None) -> tuple[float, np.ndarray]:
         """Return the intercept and the weights (d,) of w (width,), given what a certificate says of the bias."""

@@ -72,7 +72,8 @@ class LinearDual(LinearProblem):
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         known = self._certified  # a pass over X less, which on disk takes as long as reading it
-        w = known[1] if known is not None and np.array_equal(known[0], point) else self.weights(point)
+        same = known is not None and (known[0] is point or np.array_equal(known[0], point))
+        w = known[1] if known is not None and same else self.weights(point)
         return DecisionFunction(point.copy(), *self.split(w, certificate.bias))
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:

@@ -19,7 +19,9 @@ from svmkit.kernels.rounding import TINY as LEAST_ERROR
 from svmkit.losses.terms import LogisticTerms, Terms
 from svmkit.problems.sums import exact_sum
 from svmkit.runtime.compiling import njit
+from svmkit.runtime.threads import spread
 
+FILL = 4.0  # nanoseconds of a row of numbers
 TINY = 1e-200  # curvature of a row of zeros
 LOGISTIC = (True,)  # `Points.below` of logistic losses: a tuple of another type than those of columns
 OPTIONS: Any = {"error_model": "numpy"}
@@ -63,19 +65,41 @@ def make_points(terms: Terms, sq: np.ndarray, sigma: float = 1.0) -> Points:
         rows = np.zeros((len(sq), 4))
         rows[:, 0], rows[:, 2], rows[:, 3] = terms.target, 1.0 / np.maximum(sigma * sq, TINY), terms.bound
         return Points(rows, LOGISTIC)
+    if _has_one_side(terms.lower, terms.upper, terms.kink_up, terms.kink_down):
+        rows = np.empty((len(sq), 4))
+        given = terms.target, terms.lower, terms.upper, terms.ridge_up, terms.ridge_down, sq, float(sigma)
+        spread(_fill_one_side, len(sq), FILL, *given, rows)
+        return Points(rows, None)
     sides: list[tuple[np.ndarray, ...]]
-    below: tuple[int, ...] | None = None
-    up = terms.upper > 0.0
+    below: tuple[int, ...] | None
     above = terms.ridge_up, terms.upper, terms.kink_up
     under = terms.ridge_down, -terms.lower, terms.kink_down
-    if not ((up & (under[1] > 0.0)).any() or np.where(up, above[2], under[2]).any()):
-        sides = [(np.where(up, terms.ridge_up, terms.ridge_down), np.where(up, terms.upper, terms.lower))]
-    elif all(one is other or (one == other).all() for one, other in zip(above, under, strict=True)):
+    if all(one is other or (one == other).all() for one, other in zip(above, under, strict=True)):
         sides, below = [above], ()
     else:
         sides, below = [above, under], (5,)
-    rows = np.empty((len(sq), 4 if below is None else 1 + 4 * len(sides)))
+    rows = np.empty((len(sq), 1 + 4 * len(sides)))
     return Points(_fill_rows(rows, terms, sides, sigma * sq), below)
+
+
+@njit(cache=True, nogil=True)
+def _has_one_side(lower, upper, kink_up, kink_down):
+    """Return whether each sample's weight may have one sign only, on the side of which there is no kink."""
+    for i in range(lower.size):
+        up = upper[i] > 0.0
+        if (up and lower[i] < 0.0) or (kink_up[i] if up else kink_down[i]) != 0.0:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _fill_one_side(first, last, target, lower, upper, ridge_up, ridge_down, sq, sigma, rows):
+    for i in range(first, last):
+        up = upper[i] > 0.0
+        ridge = ridge_up[i] if up else ridge_down[i]
+        rows[i, 0], rows[i, 1] = target[i], ridge
+        rows[i, 2] = 1.0 / max(sigma * sq[i] + ridge, TINY)
+        rows[i, 3] = upper[i] if up else lower[i]
 
 
 def make_two_sided(terms: Terms) -> Points:
@@ -176,6 +200,11 @@ def curvature_of(held, side):
     return 1.0 / side.ridge if 0.0 < held < side.bound and side.ridge > 0.0 else 0.0
 
 
+def jumps_at(side):
+    """Return whether the derivative of the loss jumps on a side."""
+    return side.ridge == 0.0 and side.bound > 0.0
+
+
 def twice_phi(held, side):
     """Return 2 phi, without the kink, of a weight of the size `held`."""
     return side.ridge * held * held
@@ -226,6 +255,10 @@ def _twice_entropy(held, side):
     return 2.0 * (less * math.log(share) + (side.bound - less) * math.log1p(-share))
 
 
+def _never_jumps(side):
+    return False
+
+
 def _logistic_slope(held, side):
     return math.log(held / (side.bound - held))
 
@@ -260,6 +293,11 @@ def _select_weight(slack, side):
 @overload(curvature_of, jit_options=OPTIONS)
 def _select_curvature(held, side):
     return _logistic_curvature if _is_logistic(side) else curvature_of
+
+
+@overload(jumps_at, jit_options=OPTIONS)
+def _select_jumps(side):
+    return _never_jumps if _is_logistic(side) else jumps_at
 
 
 @overload(twice_phi, jit_options=OPTIONS)

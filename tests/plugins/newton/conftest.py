@@ -9,4 +9,6 @@ def options(steps, monkeypatch):
     """Options with which small data take the given kind of steps."""
     if steps != "narrow":
         monkeypatch.setattr(module, "is_narrow", lambda m, width: False)
+    if steps == "matrix":
+        monkeypatch.setattr(module, "is_tall", lambda problem, wide: False)
     return {"wide": 0} if steps == "products" else {}

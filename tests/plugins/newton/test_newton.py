@@ -239,7 +239,7 @@ def test_the_history_of_a_compiled_solve_has_a_point_for_each_iteration(loss):
 
 
 @every_bias
-@steps
+@pytest.mark.parametrize("steps", ["narrow", "matrix", "products"])
 def test_decision_values_are_those_of_the_weights(bias, options):
     X, y, C = samples(SquaredHinge())
     solver = make("newton", bias=bias, **options)
