@@ -11,7 +11,8 @@ from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit.runtime.compiling import njit
 from svmkit.solver.sampler import Draws
 from svmkit_coordinate import columns
-from svmkit_coordinate.primal_state import EASIER, FIRST, IDLE, LEAST, NOTHING, STEPS, TIGHTER, State
+from svmkit_coordinate.primal_state import EASIER, FIRST, IDLE, LEAST, NOTHING, STEPS, State
+from svmkit_coordinate.rows import TIGHTER
 
 PASSES = 200  # passes on a model at most
 SUFFICIENT = 0.1  # part of the fall of P that the model promises, which a step is to bring
@@ -34,6 +35,7 @@ class GroupState(State):
             self.weigh_by[-1] = 0.0 if problem.is_free else 1.0 / problem.design.bias
         self.n_groups = len(sizes) - (width > d)
         super().__init__(problem, start, draws)
+        self.out = np.zeros(self.n_groups, dtype=bool)
 
     def measure(self) -> None:
         self.violation = np.empty(len(self.weigh_by))

@@ -85,6 +85,8 @@ class CD(Solver):
 
     def step(self, state: State) -> StepInfo:
         before, passes = (state.primal, state.dual), state.passes
+        if state.is_crowded:
+            state.leave_out()
         steps = state.improve()
         state.examine()
         size = max(abs(state.primal), abs(state.dual))
@@ -100,8 +102,9 @@ class CD(Solver):
         )
 
     def solution(self, state: State) -> np.ndarray:
-        if state.best is not None:
+        if state.best is not None and state.best is not state.offered:
             state.problem.offer(state.best)
+            state.offered = state.best
         return state.w.copy()
 
     def resync(self, state: State, certificate: Certificate) -> None:

@@ -16,11 +16,9 @@ from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit.problems.risks.points import sum_derivatives
 from svmkit.solver.sampler import Draws
 from svmkit_coordinate import columns
-from svmkit_coordinate.rows import Model, Rows, is_narrow, minimise_with_signs
+from svmkit_coordinate.rows import TIGHTER, Model, Rows, is_narrow, minimise_with_signs
 
 FIRST = 64  # columns of the first working set
-TIGHTER = 0.1  # violation within a working set at which it ends, as a part of the largest one before
-EXACT = 1e-8  # the same where the model is exact, and of all columns
 FEW = 8  # one row in so many makes a sample, whose optimum is the start,
 MANY = 2000  # if there are so many of them;
 NEAR = 3e-3  # gap of it that is enough,
@@ -46,11 +44,14 @@ class State:
 
     def __init__(self, problem: LinearRisk, start: np.ndarray | None, draws: Draws) -> None:
         self.problem, self.penalty, self.over = problem, problem.penalty, draws.over
+        self.goal = draws.goal.gap if draws.goal else 0.0
         m, width, d = problem.m, problem.design.width, problem.design.d
         self.w = np.zeros(width) if start is None else start.copy()
         self.beta, self.curvature, self.share = np.empty(m), np.empty(m), 1.0
         self.dual, self.best, self.size, self.passes = -np.inf, None, 0, 0.0
+        self.offered: np.ndarray | None = None  # the last `best` of which the problem knows
         self.before = np.zeros(m)  # the dual point of the iterate before, here one that is always feasible
+        self.centre: float | None = None  # factor of beta at the largest D, where that is of the last iterate
         self.taken: tuple[np.ndarray, Any] | None = None
         self.out = np.zeros(d, dtype=bool)
         self.l1, self.l2 = np.full(width, self.penalty.l1), np.full(width, self.penalty.l2)
@@ -88,6 +89,7 @@ class State:
         if (self.flat and is_narrow(p.design, True)) or not lower.any() or not upper.any():
             return  # a single step is as good, or the bias would have no optimum
         state = type(self)(p.sample(rows), None, draws)
+        state.goal = NEAR
         for _ in range(ROUNDS):
             if state.gap <= NEAR or self.over():
                 break
@@ -102,7 +104,7 @@ class State:
         self.examine()
 
     def examine(self) -> None:
-        """Set the bias where it is free, P, and what w suggests for D; leave out what the gap proves to be 0."""
+        """Set the bias where it is free, P, and what w suggests for D."""
         p = self.problem
         if p.is_free:
             by = p.best_bias(self.h)
@@ -118,9 +120,9 @@ class State:
             self.v = self.known
         self.primal = self.penalty.value(self.w[: p.design.d] if p.is_free else self.w) + self.loss
         scale, dual = self._scale(beta)
+        self.centre = None
         if dual > self.dual:
-            self.dual, self.best = dual, None
-            self._leave_out(scale)
+            self.dual, self.best, self.centre = dual, None, scale
         elif self.best is None:
             self.best = self.before
         self.before = scale * beta
@@ -163,6 +165,18 @@ class State:
         d = self.problem.design
         return np.append(self.w[chosen], d.bias * self.w[-1]) if d.width > d.d else self.w[chosen]
 
+    @property
+    def is_crowded(self) -> bool:
+        """Whether more columns violate the conditions than the last working set had room for: where they do not, a pass
+        for the norms of all columns gains nothing.
+        """
+        return 0 < self.size < np.count_nonzero(self.violation)
+
+    def leave_out(self) -> None:
+        """Leave out what the gap proves to be 0."""
+        if self.centre is not None:
+            self._leave_out(self.centre)
+
     def _leave_out(self, scale: float) -> None:
         """Leave out columns with |x_j'beta| < l1 for all dual points beta that the gap allows (Ndiaye et al. 2017)."""
         radius = np.sqrt(2.0 * max(self.primal - self.dual, 0.0) / self.ridge)
@@ -188,11 +202,13 @@ class State:
     def improve(self) -> int:
         """Minimise over a working set, by Newton steps; return their number."""
         chosen = self.choose()
-        if self.taken is None or not np.array_equal(self.taken[0], chosen):
+        if self.taken is not None and self.taken[0].size <= 2 * chosen.size and np.isin(chosen, self.taken[0]).all():
+            chosen = self.taken[0]
+        else:
             self.taken = chosen, self._take(chosen)
             self.passes += 1.0
         part = self.taken[1]
-        tighter = EXACT if part.is_whole and self.flat else TIGHTER
+        tighter = part.tighten(self.goal / self.gap if self.gap > 0.0 else 1.0)
         goal = tighter * self.worst
         at = np.append(chosen, self.w.size - 1) if self.w.size > self.problem.design.d else chosen
         l1, l2, lacking = self.l1[at], self.l2[at], np.empty(at.size)
@@ -304,6 +320,10 @@ class Columns:
     def size(self) -> int:
         """The number of columns."""
         return len(self.A.indptr) - 1 if isinstance(self.A, CSR) else len(self.A)
+
+    def tighten(self, left: float) -> float:
+        """Return the violation at which a working set ends, as `Rows.tighten`: passes over many columns take long."""
+        return TIGHTER
 
     def pulls(self, beta: np.ndarray) -> np.ndarray:
         """Return A beta (k,) for beta (m,)."""

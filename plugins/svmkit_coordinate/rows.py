@@ -20,6 +20,11 @@ MOST = 512  # columns of a matrix; larger ones leave the cache
 THIN = 16.0  # products that a stored value may take part in: as many as passes over columns take in the same time
 NARROW = 256  # columns of dense X that models of flat losses are given at once,
 TALL = 4  # if there are as many rows for each
+TIGHTER = 0.1  # violation within a working set at which it ends, as a part of the largest one before;
+CLOSER, CLOSEST = 1e-2, 1e-5  # the same of few columns by rows, where a step costs less than a look at all columns:
+SHARE = 0.3  # of what is left to the gap that is asked for, within these limits;
+EXACT = 1e-8  # and where the model is exact
+ROOM = 4  # one stored value in so many that there is room for at first
 CHUNK = 2048  # dense rows that are multiplied at once
 PASSES = 100  # over the matrix before the weights that are not 0 are solved for at once
 ROUNDS = 30  # of both
@@ -68,23 +73,40 @@ class Rows:
         if not isinstance(design.rows, CSR) or chosen.size > MOST:
             return None
         more = int(design.width > design.d)
-        place = _place(design.d, chosen)
+        place, last = _place(design.d, chosen), chosen.size if more else -1
         starts, products = np.zeros(design.m + 1, dtype=np.int64), 0
+        size = design.entries // ROOM + design.d + 2
+        data, indices = np.empty(size, dtype=design.rows.data.dtype), np.empty(size, dtype=np.int32)
         for lo, hi in design.windows():
-            products += _count(design.part(lo, hi), place, more, starts[lo + 1 : hi + 1])
-        np.cumsum(starts, out=starts)
-        n = int(starts[-1])
-        if products > 2.0 * THIN * n:
+            while lo < hi:
+                rows = design.part(lo, hi)
+                done, part = _copy(rows, place, last, starts[lo : hi + 1], data, indices)
+                products += part
+                lo += done
+                if lo < hi:
+                    more_room = max(size, int(rows.indptr[done + 1] - rows.indptr[done]) + 2)
+                    data, indices = (np.append(a, np.empty(more_room, dtype=a.dtype)) for a in (data, indices))
+                    size += more_room
+        if products > 2.0 * THIN * starts[-1]:
             return None
-        A = CSR(np.empty(n + 1, dtype=design.rows.data.dtype), np.empty(n + 1, dtype=np.int32), starts)
-        for lo, hi in design.windows():
-            _copy(design.part(lo, hi), place, chosen.size if more else -1, starts[lo : hi + 1], A.data, A.indices)
-        return cls(design, chosen, A, flat)
+        return cls(design, chosen, CSR(data, indices, starts), flat)
 
     @property
     def is_whole(self) -> bool:
         """Whether the columns are all of X."""
         return self.A is None
+
+    def tighten(self, left: float) -> float:
+        """Return the violation at which a working set of these columns ends, as a part of the largest one before.
+
+        Parameters
+        ----------
+        left : float
+            The gap that is asked for, as a part of the present one.
+        """
+        if self.flat:
+            return EXACT
+        return TIGHTER if self.is_whole else min(max(SHARE * left, CLOSEST), CLOSER)
 
     def pulls(self, beta: np.ndarray) -> np.ndarray:
         """Return A'beta (k,) for beta (m,)."""
@@ -214,30 +236,27 @@ def minimise_with_signs(H: np.ndarray, slope: np.ndarray, start: np.ndarray, l1:
 
 
 @njit(cache=True, nogil=True)
-def _count(X, place, more, out):
-    """Write the number of the stored values of each row in the columns that have a place; return the sum of the
-    squares of these numbers.
-    """
-    products = 0
-    for i in range(out.size):
-        n = more
-        for at in range(X.indptr[i], X.indptr[i + 1]):
-            n += place[X.indices[at]] >= 0
-        out[i] = n
-        products += n * n
-    return products
-
-
-@njit(cache=True, nogil=True)
 def _copy(X, place, last, starts, data, indices):
+    """Copy the values in columns with a place, and a 1 at the place `last` unless that is -1, behind those of the rows
+    before, and write where the rows end to starts[1:], as long as there is room for a whole row of X.
+
+    Return the number of rows copied, and the sum of the squares of the numbers of their values.
+    """
+    to, room, products = np.uintp(starts[0]), data.size, 0
     for i in range(starts.size - 1):
-        to = np.uintp(starts[i])
-        for at in range(np.uintp(X.indptr[i]), np.uintp(X.indptr[i + 1])):
+        first, end, began = np.uintp(X.indptr[i]), np.uintp(X.indptr[i + 1]), to
+        if np.int64(to) + np.int64(end - first) + 2 > room:
+            return i, products
+        for at in range(first, end):
             j = place[np.uintp(X.indices[at])]
             indices[to], data[to] = j, X.data[at]  # what has no place is overwritten: nobody could predict a branch
             to += np.uintp(j >= 0)
         if last >= 0:
             indices[to], data[to] = last, 1.0
+            to += np.uintp(1)
+        starts[i + 1] = to
+        products += np.int64(to - began) ** 2
+    return starts.size - 1, products
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -173,6 +173,7 @@ def test_what_the_gap_leaves_out_is_0_at_the_optimum():
     state, left_out = solver.init(problem, None, Draws(Full(), problem.y, 0)), []
     for _ in range(10):
         solver.step(state)
+        state.leave_out()
         left_out.append(int(state.out.sum()))
         assert not solution.point[:-1][state.out].any()
     assert left_out[-1] >= 150
