@@ -1,6 +1,7 @@
 """svmkit tune --nested: the search, and its refit, on rows that they have not seen, beside scikit-learn's."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -97,3 +98,19 @@ def test_an_interrupt_keeps_the_model_and_the_folds_so_far(svmkit, monkeypatch, 
     done = svmkit("tune", svmlight(), *GRID, "--cv", 3, "--nested", 3, "--out", "m.svmkit", "--json")
     assert done.json["nested"]["folds"] == 1 and done.json["model"] == "m.svmkit"
     assert "the search without outer fold 2 of 3 was cut short" in done.err
+
+
+def test_a_search_of_a_fold_that_is_cut_short_is_told_of_as_that(svmkit, monkeypatch):
+    """Not as a search whose best candidate is refitted."""
+    from svmkit import tune as package
+
+    calls, run = [], package.run
+
+    def run_short(*args, **options):
+        calls.append(None)
+        return replace(run(*args, **options), interrupted=len(calls) > 2)
+
+    monkeypatch.setattr(package, "run", run_short)
+    done = svmkit("tune", svmlight(), *GRID, "--cv", 3, "--nested", 3, "--no-track", "--json")
+    assert done.json["nested"]["folds"] == 1 and not done.json["interrupted"]
+    assert "outer fold 2 of 3 was cut short" in done.err and "interrupted:" not in done.err

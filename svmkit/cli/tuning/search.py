@@ -158,6 +158,7 @@ class TuneJob:
                 tracker.end("KILLED")
                 raise
             if self.result is not None:
+                self._note_flaws(self.result)
                 chosen = self.result.best.params
                 vars(self.options).update({name: chosen[name] for name in WORDS if name in chosen})  # as it is logged
             data, seconds = prepare(self.method, self.sets)
@@ -244,8 +245,6 @@ class TuneJob:
         limit = best.settings.rules.least(Seconds)
         self.method = best.limit(limit - (time.perf_counter() - began))
         self.cv = self.chosen.facts["cv"]
-        if self.result is not None:
-            self._note_flaws(self.result)
 
     def _search(self) -> None:
         if self.zooms:
@@ -278,12 +277,9 @@ class TuneJob:
                 cluster=cluster,
                 report=(lambda at: show(progress_line(at, self.metric))) if show else None,
             )
-        tried, best = self.result.candidates, self.result.best
+        best = self.result.best
         if self.cv != LOO:
             self.cv = len(best.scores)  # fewer than asked for, where a class or the groups are few
-        if self.result.interrupted:
-            note(f"interrupted: {len(tried)} of {self.n_candidates} candidates are whole; refitting the best")
-        self._note_flaws(self.result)
         own: dict[str, Any] = {"solver": best.solver, "solver_options": None, "kernel": best.kernel, "C": best.C}
         own |= settings_of(best.params)
         if best.tol is not None:
@@ -291,8 +287,13 @@ class TuneJob:
         self.method = replace(method, settings=replace(method.settings, **own), solver=best.solver, kernel=best.kernel)
 
     def _note_flaws(self, result: tune.Result) -> None:
-        """Print a line for each flaw of the candidates, and where the refit has a tolerance of its own."""
+        """Print a line if the search was cut short, for each flaw of the candidates, and for a tolerance of the refit.
+
+        Nothing is said of searches without an outer fold, whose models nobody uses.
+        """
         tried, best = result.candidates, result.best
+        if result.interrupted and not self.zooms:
+            note(f"interrupted: {len(tried)} of {self.n_candidates} candidates are whole; refitting the best")
         failed = [c for c in tried if c.failed]
         if failed:
             note(f"{len(failed)} of {len(tried)} candidates failed, the first: {failed[0].reason}")
