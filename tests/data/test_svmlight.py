@@ -1,11 +1,15 @@
 """svmlight files: plain and packed, index bases, padding, and broken lines."""
 
 import gzip
+import io
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_svmlight_file
 from support.data import PACK, dense, not_loaded
 from support.problems import write
 
@@ -209,3 +213,53 @@ def test_whole_numbers_among_fractions_may_be_large():
 @pytest.mark.parametrize("line", ["1 1:1_0", "1 1_0:1", "1_0 1:1", "1 1:1e1_0"])
 def test_digits_with_underscores_are_no_numbers(line):
     not_loaded("t.svm:3: not svmlight: ", write("t.svm", f"1 1:1 # a_b\n2 qid:a_b 1:1\n{line}\n"))
+
+
+PIECES = [b"1", b"-1", b"0.5", b"nan", b"1:1", b"2:3", b"3:1e-3", b"0:1", b"-1:2", b"4:inf", b":", b"5:", b":5"]
+PIECES += [b"1,2"]
+PIECES += [b"qid:3", b"qid:a", b"#", b"# c", b"", b"\t", b"\x0b", b"\n", b"\r\n", b"\x00", b"\xff", b"7_0:1", b"7:1_0"]
+PIECES += [b"2147483647:1", b"2147483648:1", b"9223372036854775808:1", b"\xc2\xa0", b"\x1c", b"8:1\x00#", b"6:1:2"]
+SOUND = [b"1", b"1:1", b"2:3", b"3:1", b"\n", b"# c"]
+
+
+def test_lines_are_read_as_scikit_learn_reads_them():
+    """Without its parser, which takes a second to import."""
+    rng, readable = np.random.default_rng(0), 0
+    for k in range(4000):
+        chosen = rng.choice(np.array(SOUND if k % 2 else PIECES + SOUND, dtype=object), rng.integers(0, 15))
+        block = b" ".join(chosen.tolist())
+        found, expected = (parsed(read, block) for read in (svmlight._parse_plainly, scikit_learns))
+        assert (found is None) == (expected is None), block
+        if found is not None:
+            readable += 1
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(one, other)
+    assert readable > 500
+
+
+def parsed(read, block):
+    try:
+        return read(block)
+    except (ValueError, OverflowError, IndexError, TypeError):
+        return None
+
+
+def scikit_learns(block):
+    X, y = load_svmlight_file(io.BytesIO(block), dtype=np.float64, zero_based=True)
+    return X.data, X.indices, np.diff(X.indptr), y
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2])
+def test_a_file_is_read_without_importing_scikit_learns_data_sets(n_blocks):
+    n = 100 * n_blocks
+    lines = "".join(f"{'+1' if k % 2 else '-1'} 1:{k} 2:0.5\n" for k in range(n))
+    path = write("t.svm", lines)
+    script = f"""
+import sys
+from svmkit.data.formats import svmlight
+svmlight._BLOCK = {len(lines) // n_blocks + 1}
+X, y = svmlight.read_svmlight(__import__("pathlib").Path({str(path)!r}), None)
+print(X.shape, X.sum(), "sklearn.datasets" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"({n}, 2) {n * (n - 1) / 2 + n / 2} False"
