@@ -29,6 +29,7 @@ from svmkit.compare.plan import advice
 from svmkit.compare.plan.entries import SHARED
 from svmkit.compare.plan.sets import prepare
 from svmkit.compare.plan.spec import Cell, Spec, load_spec, read
+from svmkit.compare.plan.whole_sets import WholeSets
 from svmkit.compare.results import Results, as_line
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning, one_line
 from svmkit.model.calibration import KINDS
@@ -311,6 +312,7 @@ def _look_at_data(todo: list[Cell]) -> None:
         if not cell.split:  # all splits are of one set
             by_set.setdefault(json.dumps(cell.settings["data"] | {"kernel": None}, sort_keys=True), []).append(cell)
     printed: set[str] = set()
+    whole = WholeSets()
 
     def say(line: str) -> None:
         if line not in printed:
@@ -320,7 +322,7 @@ def _look_at_data(todo: list[Cell]) -> None:
     for cells in by_set.values():
         with warnings.catch_warnings():  # the cells tell what the data have to say
             warnings.simplefilter("ignore", SvmkitWarning)
-            sets = prepare(cells[0].settings["data"])
+            sets = prepare(cells[0].settings["data"], whole)
         source, encoding = cells[0].settings["data"]["source"], sets.train.encoding
         if encoding is not None and encoding.label_in_words:
             say(f"{source}: {encoding.label_in_words}")

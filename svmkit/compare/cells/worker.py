@@ -23,6 +23,7 @@ from svmkit.compare.plan.division import part_of
 from svmkit.compare.plan.entries import OBJECTIVE, OPTIONS, PENALTY
 from svmkit.compare.plan.sets import Sets, prepare
 from svmkit.compare.plan.spec import Cell
+from svmkit.compare.plan.whole_sets import WholeSets
 from svmkit.data.classes import answers
 from svmkit.data.prepare.scaling import standard_note
 from svmkit.data.splitting import part
@@ -55,6 +56,7 @@ class Bench:
 
     of: Any = None  # the settings of the data
     sets: Sets | None = None
+    whole: WholeSets = field(default_factory=WholeSets)
     warm: set[str] = field(default_factory=set)  # the solvers whose loops have been compiled on these data
     trained: RunRecord | None = None
     notes: list[str] = field(default_factory=list)  # on the data
@@ -95,7 +97,7 @@ def get_ready(cell: Cell, files: tuple[PluginFile, ...] = ()) -> None:
         _bench.trained, _bench.sets = None, None  # frees their memory before the next sets are loaded
         with _collect_notes() as notes:
             warm = _bench.warm if _bench.of and _without_split(_bench.of) == _without_split(data) else set()
-            _bench.of, _bench.sets, _bench.warm = data, prepare(data), warm
+            _bench.of, _bench.sets, _bench.warm = data, prepare(data, _bench.whole), warm
         _bench.notes = notes
     try:
         method = _method(cell)

@@ -13,9 +13,9 @@ import numpy as np
 from svmkit.compare.plan.division import divide, draw, part_of, require_matrix
 from svmkit.compare.plan.entries import build_kernel, first_rows
 from svmkit.compare.plan.testing import GROUPS, TIME
+from svmkit.compare.plan.whole_sets import WholeSets
 from svmkit.data import Dataset
 from svmkit.data.classes import CLASSIFY, with_labels_like, with_task
-from svmkit.data.groups import load_grouped
 from svmkit.data.places.sources import find
 from svmkit.data.prepare.imputing import require_values
 from svmkit.data.prepare.preprocessing import Preprocessing
@@ -23,6 +23,7 @@ from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gamma import resolve_gamma
+from svmkit.kernels.gram.gram import parse_bytes
 from svmkit.tasks import task_named
 
 
@@ -34,14 +35,24 @@ class Sets(NamedTuple):
     kernel: Kernel  # with sigma and "2 * msd" as numbers
 
 
-def prepare(settings: dict[str, Any]) -> Sets:
-    """Return the sets of a cell's data settings; raise InputError if a file is missing or does not fit."""
+def prepare(settings: dict[str, Any], whole: WholeSets | None = None) -> Sets:
+    """Return the sets of a cell's data settings; raise InputError if a file is missing or does not fit.
+
+    Parameters
+    ----------
+    settings : dict
+        The data settings of a cell.
+    whole : WholeSets, default=None
+        What cells before it have read, and what is kept for those that come; None keeps nothing.
+    """
+    whole = whole or WholeSets()
     where = f"data.{settings['source']}"
     task, reading = settings.get("task"), Reading.from_options(settings)
     how: dict[str, Any] = {"holes": "impute" in settings, "labelled": task_named(task).is_supervised}
+    of_whole = how | {"memory": parse_bytes(settings.get("memory", "1GB"))}
     ranked, is_matrix = task_named(task).has_groups, settings["kernel"]["name"] == "precomputed"
     columns = settings.get("n_features")
-    train = load_grouped(settings["source"], reading, ranked=ranked, n_features=columns, **how)
+    train = whole.load("train", settings["source"], reading, ranked=ranked, n_features=columns, **of_whole)
     if how["labelled"]:
         train = with_task(train, CLASSIFY if "positive" in settings else task)
     else:
@@ -56,7 +67,7 @@ def prepare(settings: dict[str, Any]) -> Sets:
         columns = rows if is_matrix else None
         train, held = part_of(train, rows, columns), part_of(train, held_rows, columns)
     elif test is not None:
-        held = _load_test(settings, train, reading, ranked=ranked, how=how)
+        held = _load_test(settings, train, reading, whole, ranked=ranked, how=of_whole)
     if "sample" in settings:  # of a learning curve: the test rows stay the same
         rows = draw(train, *settings["sample"])
         train = part_of(train, rows, rows if is_matrix else None)
@@ -72,14 +83,15 @@ def prepare(settings: dict[str, Any]) -> Sets:
     return Sets(train, held, _kernel(where, settings, train))
 
 
-def _load_test(settings: dict[str, Any], train: Dataset, reading: Reading, *, ranked: bool, how: Any) -> Dataset:
+def _load_test(
+    settings: dict[str, Any], train: Dataset, reading: Reading, whole: WholeSets, *, ranked: bool, how: Any
+) -> Dataset:
     """Return the set that tests, with the columns and labels of the training data, read with the options `how`."""
     name = settings["test"]
     wider = not (settings.get("strict", False) or how["holes"] or train.encoding)
     related = Reading(groups=reading.groups, event=reading.event) if ranked else Reading()
-    held = load_grouped(
-        name, related, ranked=ranked, n_features=train.n_features, wider=wider, encoding=train.encoding, **how
-    )
+    columns: dict[str, Any] = {"n_features": train.n_features, "wider": wider, "encoding": train.encoding}
+    held = whole.load("test", name, related, ranked=ranked, **columns, **how)
     return with_labels_like(held, train)
 
 

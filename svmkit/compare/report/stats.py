@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from svmkit.compare.metrics import HIGHER, TITLES, as_shown
 from svmkit.compare.results import Results, Row
@@ -67,6 +66,8 @@ def friedman(values: np.ndarray) -> Friedman:
     chi2 is the formula from the mean ranks of J. Demsar, "Statistical comparisons of classifiers over multiple data
     sets", JMLR 7, 2006, section 3.2.2, which does not correct for ties; without ties it equals scipy's.
     """
+    from scipy import stats  # here: half a second, and few sets are not tested
+
     n, k = values.shape
     ranks = stats.rankdata(values, axis=1).mean(axis=0)
     chi2 = 12.0 * n / (k * (k + 1)) * float(np.square(ranks).sum() - k * (k + 1) ** 2 / 4)
@@ -81,6 +82,8 @@ def wilcoxon(first: np.ndarray, second: np.ndarray, alternative: Literal["less",
     `alternative` is the hypothesis about `first` against `second`. The distribution runs over all patterns of signs, so
     that the p-values of few sets and of ties are exact too, where scipy changes to the normal approximation.
     """
+    from scipy import stats
+
     difference = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
     if not difference.any():
         return 1.0
@@ -109,11 +112,15 @@ def pairwise(values: np.ndarray) -> np.ndarray:
 
 def critical_difference(n_sets: int, k: int, alpha: float = ALPHA) -> float:
     """Return Nemenyi's critical difference: mean ranks that differ by more differ significantly at the level alpha."""
+    from scipy import stats
+
     return float(stats.studentized_range.isf(alpha, k, np.inf)) * _rank_error(n_sets, k)
 
 
 def nemenyi(ranks: np.ndarray, n_sets: int) -> np.ndarray:
     """Return p of Nemenyi's test for each two of the mean ranks (k,) over n_sets sets: (k, k), 1 on the diagonal."""
+    from scipy import stats
+
     k = len(ranks)
     differences = np.abs(ranks[:, None] - ranks[None, :]) / _rank_error(n_sets, k)
     return np.where(np.eye(k, dtype=bool), 1.0, stats.studentized_range.sf(differences, k, np.inf))
