@@ -144,7 +144,7 @@ def test_second_run_measures_nothing_again_and_keeps_other_settings_separate(mea
 @pytest.mark.slow
 def test_everyday_sets_are_measured_beside_svc_in_turns_and_judged_by_their_objective(sets, tmp_path):
     out = tmp_path / "b"
-    args = ("--out", out, "--cells", "everyday_iris,everyday_a9a,fixed", "--repeat", 2, "--everyday", "smo")
+    args = ("--out", out, "--cells", "everyday_iris,everyday_a9a,fixed", "--repeat", 1, "--everyday", "smo")
     done = run("peers.py", sets, *args)
     assert done.returncode == 0, done.stderr
     store = Store(out.with_suffix(".jsonl"), {"rows": None, "threads": 2, "hinge": "fcsmo", "squared": "fcfw"})
