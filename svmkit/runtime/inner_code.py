@@ -12,45 +12,113 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial, wraps
-from typing import Any
+from typing import Any, NamedTuple
 
-STEPS = ("_optimize_functions", "_optimize_final_module", "_finalize_final_module", "get_pointer_to_function")
-FURTHER = ("_finalize_dynamic_globals", "_ensure_finalized", "_unserialize")
+STEPS = ("_optimize_functions", "_get_module_for_linking", "finalize", "get_pointer_to_function", "_unserialize")
+FURTHER = ("_finalize_dynamic_globals", "_ensure_finalized", "_raise_if_finalized")
+
+
+class Kinds(NamedTuple):
+    """The classes of compiled code, derived from numba's: of inner functions, and of those that Python calls."""
+
+    inner: type
+    whole: type
 
 
 @cache
-def find_library() -> type | None:
-    """Return the class of the code of an inner function, derived from numba's; None if numba's has other methods."""
+def find_library() -> Kinds | None:
+    """Return the classes of the code of functions; None if numba's has other methods than they count on."""
     from numba.core import codegen
 
     usual: Any = getattr(codegen, "JITCodeLibrary", None)
     if usual is None or not all(hasattr(usual, name) for name in STEPS + FURTHER):
         return None
+    return Kinds(type("Inner", (_Inner, usual), {}), type("Whole", (_Whole, usual), {}))
 
-    class Inner(usual):
-        """Code that is linked into its callers, and neither optimised nor made machine code by itself."""
 
-        def _optimize_functions(self, ll_module: Any) -> None:
-            ll_module.data_layout = self._codegen._data_layout
+class _Cached:
+    """Code that a cache may hold, which is optimised: what is read is of numba's class."""
 
-        def _optimize_final_module(self) -> None:
-            pass
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: Any) -> Any:
+        with _set_library(codegen, None):
+            return codegen._library_class._unserialize(codegen, state)
 
-        def _finalize_final_module(self) -> None:
-            self._finalize_dynamic_globals()
-            self._finalized = True
 
-        def get_pointer_to_function(self, name: str) -> int:
-            self._ensure_finalized()
-            return 0
+class _Inner(_Cached):
+    """Code that is linked into its callers, and neither optimised nor made machine code by itself."""
 
-        @classmethod
-        def _unserialize(cls, codegen: Any, state: Any) -> Any:
-            """Read code from a cache, which holds optimised code only."""
-            with _set_library(codegen, None):
-                return usual._unserialize(codegen, state)
+    _linking_libraries: Any  # numba's attributes
+    _final_module: Any
+    _shared_module: Any
 
-    return Inner
+    def _optimize_functions(self: Any, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def finalize(self: Any) -> None:
+        self._raise_if_finalized()
+        _inherit(self, self._linking_libraries)
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def own_module(self: Any) -> Any:
+        """Return the code of this function alone, in which another module may define the same functions."""
+        self._ensure_finalized()
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage.name == "external":
+                function.linkage = "linkonce_odr"
+        return self._final_module
+
+    def _get_module_for_linking(self: Any) -> Any:
+        """Return the code with all that it calls, for functions that are compiled as numba does."""
+        if self._shared_module is None:
+            whole = self.own_module().clone()
+            inner, others = _collect(self._linking_libraries)
+            for module in [one.own_module() for one in inner] + [one._get_module_for_linking() for one in others]:
+                whole.link_in(module, preserve=True)
+            self._shared_module = whole
+        return self._shared_module
+
+    def get_pointer_to_function(self: Any, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+
+class _Whole(_Cached):
+    """Code that links each inner function once, whatever number of functions on the way to it call it."""
+
+    _linking_libraries: Any
+    _final_module: Any
+
+    def __init__(self, codegen: Any, name: str) -> None:
+        super().__init__(codegen, name)  # type: ignore[call-arg]
+        if _current:
+            _current[-1].note_library(name)
+
+    def finalize(self) -> None:
+        inner, self._linking_libraries = _collect(self._linking_libraries)
+        _inherit(self, inner)
+        for library in inner:
+            self._final_module.link_in(library.own_module(), preserve=True)
+        super().finalize()  # type: ignore[misc]
+
+
+def _inherit(library: Any, callees: list[Any]) -> None:
+    """Let code do what its callees do when it is read from a cache, if numba's version does anything."""
+    for callee in callees:
+        if hasattr(callee, "_reload_init"):
+            library._reload_init.update(callee._reload_init)
+
+
+def _collect(libraries: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the inner code that these libraries are or call, callers first, and all other code, each once."""
+    seen, waiting = dict.fromkeys(libraries), list(libraries)
+    for library in waiting:
+        if isinstance(library, _Inner):
+            waiting.extend(one for one in library._linking_libraries if one not in seen)
+            seen.update(dict.fromkeys(library._linking_libraries))
+    inner = [library for library in seen if isinstance(library, _Inner)]
+    return inner, [library for library in seen if not isinstance(library, _Inner)]
 
 
 @contextmanager
@@ -81,23 +149,42 @@ def _set_environment(codegen: Any, name: str, environment: Any) -> None:
 class _Levels:
     """Numba's events of compilation while an outermost function is compiled: which level is inner code.
 
-    Inner are our functions and those of numba. Functions of others may be called from Python with no word to us.
+    Functions of others, which Python may call with no word to us, are compiled as numba does.
     """
 
-    def __init__(self, codegen: Any, kind: type) -> None:
-        self.codegen, self.kind, self.levels = codegen, kind, [False]
+    def __init__(self, dispatcher: Any, kinds: Kinds) -> None:
+        self.context, self.codegen, self.kinds = dispatcher.targetctx, dispatcher.targetctx.codegen(), kinds
+        self.name, self.levels = dispatcher.py_func.__qualname__, [False]
+        self._put()
 
     def on_start(self, event: Any) -> None:
-        dispatcher = event.data["dispatcher"]
-        self.levels.append(is_ours(dispatcher) or dispatcher.py_func.__module__.startswith("numba."))
+        self.levels.append(_may_be_inner(event.data["dispatcher"]))
         self._put()
 
     def on_end(self, event: Any) -> None:
         self.levels.pop()
         self._put()
 
+    def note_library(self, name: str) -> None:
+        """Note that there is a library of this name: what numba makes after the outermost function's is inner code."""
+        if len(self.levels) == 1 and name == self.name:
+            self.levels[0] = True
+            self._put()
+
     def _put(self) -> None:
-        _put_library(self.codegen, self.kind if self.levels[-1] else None)
+        _put_library(self.codegen, self.kinds.inner if self.levels[-1] else self.kinds.whole)
+        vars(self.context).pop("create_cfunc_wrapper", None)
+        if self.levels[-1]:
+            self.context.create_cfunc_wrapper = _make_nothing
+
+    def close(self) -> None:
+        """Leave numba as it was."""
+        _put_library(self.codegen, None)
+        vars(self.context).pop("create_cfunc_wrapper", None)
+
+
+def _make_nothing(*args: Any) -> None:
+    """Stand for numba's function that makes one for callers in C, of whom inner code has none."""
 
 
 _current: list[_Levels] = []  # one or none: numba compiles in one thread at a time
@@ -108,17 +195,22 @@ def is_ours(dispatcher: Any) -> bool:
     return "add_overload" in vars(dispatcher)
 
 
+def _may_be_inner(dispatcher: Any) -> bool:
+    """Return whether a function is one of ours, one of numba, or one that Python cannot call, as of an `overload`."""
+    is_numba = dispatcher.py_func.__module__.startswith("numba.")
+    return is_ours(dispatcher) or is_numba or dispatcher.targetoptions.get("no_cpython_wrapper", False)
+
+
 def _is_inner(compiled: Any) -> bool:
-    kind = find_library()
-    return kind is not None and isinstance(compiled.library, kind)
+    return isinstance(compiled.library, _Inner)
 
 
 @contextmanager
-def _listening(dispatcher: Any, kind: type) -> Iterator[None]:
+def _listening(dispatcher: Any, kinds: Kinds) -> Iterator[None]:
     """Keep the functions that are compiled in the block as inner code."""
     from numba.core import event
 
-    levels = _Levels(dispatcher.targetctx.codegen(), kind)
+    levels = _Levels(dispatcher, kinds)
     listener = type("Listener", (event.Listener,), {"on_start": levels.on_start, "on_end": levels.on_end})()
     event.register("numba:compile", listener)
     _current.append(levels)
@@ -127,13 +219,13 @@ def _listening(dispatcher: Any, kind: type) -> Iterator[None]:
     finally:
         _current.pop()
         event.unregister("numba:compile", listener)
-        _put_library(levels.codegen, None)
+        levels.close()
 
 
 def link_inner_code(dispatcher: Any) -> None:
     """Make numba's dispatcher of one of our functions link inner functions, and be one where another one calls it."""
-    kind = find_library()
-    if kind is None:
+    kinds = find_library()
+    if kinds is None:
         return
     from numba.core.compiler_lock import global_compiler_lock
 
@@ -145,13 +237,14 @@ def link_inner_code(dispatcher: Any) -> None:
     def compile_level(*args: Any) -> Any:
         if _current:
             return compile_types(*args)
-        with _listening(dispatcher, kind):
+        with _listening(dispatcher, kinds):
             return compile_types(*args)
 
     def drop_wrapper(flags: Any) -> Any:
         flags = customize(flags)
         if _current and _current[0].levels[-1]:
             flags.no_cpython_wrapper = True
+            flags.release_gil = False  # numba compiles what is overloaded anew for callers with other flags
         return flags
 
     @wraps(compile_signature)

@@ -3,10 +3,16 @@
 import os
 import subprocess
 import sys
+from collections import Counter
+from contextlib import contextmanager
 
 import numba
 import numpy as np
 import pytest
+from llvmlite.binding.module import ModuleRef
+from numba.core import event
+from numba.core.codegen import CPUCodeLibrary
+from numba.extending import overload
 
 from svmkit.runtime import inner_code
 from svmkit.runtime.compiling import njit
@@ -87,8 +93,35 @@ def divide_all(values, y):
     return out
 
 
+def add_one(x):
+    raise NotImplementedError
+
+
+def add_two(x):
+    raise NotImplementedError
+
+
+@overload(add_one)
+def _add_one(x):
+    return lambda x: x + 1.0
+
+
+@overload(add_two)
+def _add_two(x):
+    return lambda x: add_one(add_one(x))
+
+
+@contextmanager
+def _watching(tell):
+    """Call `tell` with each library of code that numba optimises in the block."""
+    usual = CPUCodeLibrary._optimize_final_module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CPUCodeLibrary, "_optimize_final_module", lambda self: tell(self) or usual(self))
+        yield
+
+
 def _is_inner(dispatcher):
-    return [isinstance(found.library, inner_code.find_library()) for found in dispatcher.overloads.values()]
+    return [isinstance(found.library, inner_code.find_library().inner) for found in dispatcher.overloads.values()]
 
 
 def test_a_function_that_compiled_code_calls_becomes_whole_once_python_calls_it():
@@ -123,6 +156,75 @@ def test_functions_of_others_are_never_inner_code():
     assert ours(np.float32(4.0)) == 3.0 and theirs(np.float32(4.0)) == 3.0
     assert _is_inner(theirs) == [False] and theirs(8.0) == 5.0
     assert outermost(np.float32(8.0)) == 2.0 and quarter(np.float32(8.0)) == 2.0
+
+
+def test_an_overload_is_inner_code_that_functions_of_others_may_link():
+    @njit
+    def ours(x):
+        return add_two(x) * 2.0
+
+    @numba.njit
+    def theirs(x):
+        return add_two(x)
+
+    optimised = []
+    with _watching(lambda library: optimised.append(library.name)):
+        assert ours(1.0) == 6.0
+    assert [name for name in optimised if name != "nrt"] == [
+        "test_an_overload_is_inner_code_that_functions_of_others_may_link.<locals>.ours"
+    ]
+    assert theirs(1.0) == 3.0  # which links what has been kept as inner code, with all that this calls
+
+
+def test_an_inner_function_is_linked_once_however_many_call_it(monkeypatch):
+    @njit
+    def first(x):
+        return x + 1.0
+
+    @njit
+    def second(x):
+        return first(x) + first(x + 1.0)
+
+    @njit
+    def third(x):
+        return first(x) * second(x)
+
+    @njit
+    def outermost(x):
+        return first(x) + second(x) + third(x)
+
+    linked, usual = [], ModuleRef.link_in
+    monkeypatch.setattr(ModuleRef, "link_in", lambda *args, **options: linked.append(args) or usual(*args, **options))
+    assert outermost(1.0) == 2.0 + 5.0 + 10.0
+    own, links = Counter(id(owner) for owner, _ in linked), len({id(owner) for owner, _ in linked})
+    assert links == 4 and sorted(own.values())[:3] == [1, 1, 1]  # inner code holds nothing but itself
+
+
+def test_what_numba_overloads_is_compiled_once_for_callers_with_and_without_the_lock():
+    @njit(nogil=True)
+    def without(n):
+        return np.zeros(n).size
+
+    @njit
+    def with_it(n):
+        return np.zeros(n).size
+
+    @njit
+    def outermost(n):
+        return without(n) + with_it(n)
+
+    compiled = []
+
+    class Listener(event.Listener):
+        def on_start(self, event):
+            compiled.append((event.data["dispatcher"].py_func.__code__, event.data["args"]))
+
+        def on_end(self, event):
+            pass
+
+    with event.install_listener("numba:compile", Listener()):
+        assert outermost(np.int64(3)) == 6
+    assert len(compiled) > 3 and len(compiled) == len(set(compiled))
 
 
 def test_what_failed_to_compile_leaves_numba_as_it_was():
