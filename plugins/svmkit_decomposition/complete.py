@@ -9,7 +9,7 @@ from numba.extending import overload
 
 from svmkit.kernels.loops.complete_rows import FromDense, FromMatrix, Slab, kernel_row
 from svmkit.problems.certificate import Certificate, relative_gap
-from svmkit.runtime.compiling import njit
+from svmkit.runtime.compiling import INLINED, njit
 from svmkit.solver.sampler import Goal
 from svmkit.solver.smo.box import LOW, UP, box_of, gap, l1_part, move, side_of, slope, slopes, violation_of
 from svmkit.solver.smo.rows import OPTIONS, is_kind, locate, row_at
@@ -24,7 +24,7 @@ LOOKS = 64  # of a slice that go into the history
 OFTEN = 8  # the gap is looked at after so many steps, and after an eighth of the steps so far
 
 
-@njit(inline="always")
+@njit(**INLINED)
 def n_support(beta):
     count = 0
     for r in range(beta.size):

@@ -14,10 +14,10 @@ from svmkit.kernels.rounding import TINY, product_error
 from svmkit.losses.terms import LogisticTerms, Terms, dual_weights, entropies, loss_values
 from svmkit.problems.rounding import bias_reach, phi_error
 from svmkit.problems.rounding import exact_sum as _exact_sum
-from svmkit.runtime.compiling import njit
+from svmkit.runtime.compiling import INLINED, njit
 
 ROUNDINGS = 6.0  # of a loss from its residual, at most
-exact_sum = njit(inline="always")(_exact_sum)
+exact_sum = njit(**INLINED)(_exact_sum)
 
 
 class Record(NamedTuple):
@@ -86,10 +86,10 @@ class Values(NamedTuple):
     norm: float  # sum beta_i h_i, which is |w|^2
 
 
-_product_error = njit(inline="always")(product_error)
+_product_error = njit(**INLINED)(product_error)
 
 
-@njit(inline="always")
+@njit(**INLINED)
 def _sum_error(m, size, unit):
     """Return `svmkit.problems.rounding.dot_error` of m products whose absolute values have the sum `size`."""
     return (m + 1) * (unit * size + TINY) if size != 0.0 else 0.0
@@ -119,7 +119,7 @@ class Sums(NamedTuple):
     off: float
 
 
-@njit(inline="always")
+@njit(**INLINED)
 def _totals(record, beta, diag, centre):
     m, support, total, most, widest, farthest = beta.size, 0, 0.0, 0.0, 0.0, 0.0
     for i in range(m):
@@ -134,13 +134,13 @@ def _totals(record, beta, diag, centre):
     return m, support, total, most, widest, farthest
 
 
-@njit(inline="always")
+@njit(**INLINED)
 def _error_of_h(support, total, most, bounds):
     # for the nearest kernel matrix that is positive semidefinite
     return _product_error(bounds.value, bounds.largest, bounds.panel, support, total) + bounds.shift * most
 
 
-@njit(inline="always")
+@njit(**INLINED)
 def _one_side(residual, error, offset, ridge, limit):
     """Return the loss of one side of a sample and a bound on its error, for a residual with an error."""
     over, last = exact_sum(residual, -offset)
@@ -155,7 +155,7 @@ def _one_side(residual, error, offset, ridge, limit):
     return loss, moved
 
 
-@njit(inline="always")
+@njit(**INLINED)
 def _sums(record, h, beta, centre, bias, of_e, unit):
     norm = size = reach = reach_size = ridged = balance = loss = off = 0.0
     for i in range(beta.size):
@@ -184,7 +184,7 @@ def _sums(record, h, beta, centre, bias, of_e, unit):
     return norm, size, reach, reach_size, ridged, balance, loss, off
 
 
-@njit(inline="always")
+@njit(**INLINED)
 def _values(totals, sums, bias, total, is_free, of_h, unit):
     m, _, weights, _, widest, farthest = totals
     norm, size, reach, reach_size, ridged, balance, loss, off = sums

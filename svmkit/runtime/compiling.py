@@ -11,12 +11,15 @@ from typing import Any
 from svmkit.runtime.garbage import collecting_seldom
 from svmkit.runtime.inner_code import link_inner_code
 
+# options of `njit`; without a `fastmath` of its own a function would have that of whoever is compiled first
+INLINED: dict[str, Any] = {"forceinline": True, "fastmath": False}
+
 
 def njit(function: Callable | None = None, **options: Any) -> Any:
     """Compile a function by numba's `njit` without a wrapper for callers in C, of whom there are none; or decorate one.
 
-    The wrapper would take a sixth of the time. A small function with the `fastmath` of its caller is compiled faster
-    with `inline="always"`, which copies it into the caller; a large one is not. Conditions and loops are compiled
+    The wrapper would take a sixth of the time. With `INLINED` a function is copied into its callers by LLVM, and
+    compiled once for all of them; `inline="always"` compiles it for each call anew. Conditions and loops are compiled
     faster than `min`, `max` and assignments to parts of arrays, each of which is a function of its own.
     """
     import numba

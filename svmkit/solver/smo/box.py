@@ -16,7 +16,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from svmkit.runtime.compiling import njit
+from svmkit.runtime.compiling import INLINED, njit
 
 OPTIONS: Any = {"no_cfunc_wrapper": True}  # of overloads
 FAST = {"contract", "nsz", "nnan", "reassoc", "arcp"}
@@ -121,7 +121,7 @@ def _ridge_at(ridge, kinks, r, is_below):
     return lambda ridge, kinks, r, is_below: ridge[r]
 
 
-@njit(inline="always")
+@njit(**INLINED)
 def side_of(y, beta, lower, upper, kinks=None):
     """Return the bits of a point, as in `Box`."""
     above = UP if beta < upper else 0
@@ -140,7 +140,7 @@ def take_sides(box, kinks=None):
         box.side[r] = side_of(box.y[r], box.beta[r], box.lower[r], box.upper[r], kinks)
 
 
-@njit(inline="always")
+@njit(inline="always")  # little is left of it where `bit` and `kinks` are known
 def slope(v, side, bit, kinks, r):
     """Return the derivative of the objective as y beta of point r rises (bit UP), or minus that as it falls (LOW)."""
     if kinks is None:
@@ -151,7 +151,7 @@ def slope(v, side, bit, kinks, r):
     return v + width if side & OVER else v - width
 
 
-@njit(inline="always")
+@njit(**INLINED)
 def violation_of(v, side, i, k, kinks):
     """Return by how much the objective falls, at first, as y beta of point i rises and that of point k falls."""
     return slope(v[k], side[k], LOW, kinks, k) - slope(v[i], side[i], UP, kinks, i)
@@ -172,42 +172,38 @@ def slopes(box: Box, i: int, k: int, kinks: float | L1Part | None) -> tuple[floa
 # A search runs in two stages, so that the long stage is a plain extremum: first the best block, then the best element
 # of that block. Extrema of floats do not vectorise and extrema of integers do; `_key` keeps the order. Blocks are
 # slices, since an index that might be negative does not vectorise either.
-@njit(cache=True, inline="always")
+@njit(**INLINED)
 def _key(x):
     """Map a float to an integer so that the order is kept."""
     bits = np.float64(x).view(np.int64)
     return bits ^ ((bits >> np.int64(63)) & MOST)
 
 
-@njit(inline="always")
-def _first(v, side, lo, bit, key):
-    """Return the first point of the block at `lo` that has `bit` and whose v has this key; -1 for lo = -1."""
-    if lo >= 0:
-        value = np.int64(key ^ ((key >> np.int64(63)) & MOST)).view(np.float64)
-        for r in range(lo, lo + BLOCK if lo + BLOCK < v.size else v.size):
-            if v[r] == value and side[r] & bit:
-                return r
-    return -1
-
-
-@njit(inline="always")
-def _first_slope(v, side, lo, bit, key, kinks):
-    """Return the first point of the block at `lo` that has `bit` and whose slope has this key; -1 for lo = -1.
+@njit(**INLINED)
+def _pair(v, side, at_low, low, at_high, high, kinks):
+    """Return the first point of UP whose slope has the key `low`, in the block at `at_low`, and that of LOW for `high`,
+    in the block at `at_high`; -1 for a block that begins where the points end.
 
     A slope is rounded as when its key was made: v is stored, so that the compiler cannot add the kink before it.
     """
-    if lo >= 0:
-        value = np.int64(key ^ ((key >> np.int64(63)) & MOST)).view(np.float64)
-        for r in range(lo, lo + BLOCK if lo + BLOCK < v.size else v.size):
-            if slope(v[r], side[r], bit, kinks, r) == value and side[r] & bit:
-                return r
-    return -1
+    i = k = -1
+    value = np.int64(low ^ ((low >> np.int64(63)) & MOST)).view(np.float64)
+    for r in range(at_low, at_low + BLOCK if at_low + BLOCK < v.size else v.size):
+        if slope(v[r], side[r], UP, kinks, r) == value and side[r] & UP:
+            i = r
+            break
+    value = np.int64(high ^ ((high >> np.int64(63)) & MOST)).view(np.float64)
+    for r in range(at_high, at_high + BLOCK if at_high + BLOCK < v.size else v.size):
+        if slope(v[r], side[r], LOW, kinks, r) == value and side[r] & LOW:
+            k = r
+            break
+    return i, k
 
 
 @njit(cache=True, fastmath=FAST)
 def extremes(v, side, kinks=None):
     """Return (argmin of v over UP, argmax of v over LOW), the maximal violating pair; -1 for an empty set."""
-    low, high, at_low, at_high = MOST, LEAST, -1, -1
+    low, high, at_low, at_high = MOST, LEAST, v.size, v.size  # no block
     for lo in range(0, v.size, BLOCK):
         part, sides = v[lo : lo + BLOCK], side[lo : lo + BLOCK]
         bottom, top = MOST, LEAST
@@ -226,15 +222,13 @@ def extremes(v, side, kinks=None):
             low, at_low = bottom, lo
         if top > high:
             high, at_high = top, lo
-    if kinks is not None:
-        return _first_slope(v, side, at_low, UP, low, kinks), _first_slope(v, side, at_high, LOW, high, kinks)
-    return _first(v, side, at_low, UP, low), _first(v, side, at_high, LOW, high)
+    return _pair(v, side, at_low, low, at_high, high, kinks)
 
 
 @njit(cache=True, fastmath=FAST)
 def move(v, side, row_i, row_k, t, kinks=None):
     """Add t (row_i - row_k) to v in place, and return what `extremes` returns for the new v."""
-    low, high, at_low, at_high = MOST, LEAST, -1, -1
+    low, high, at_low, at_high = MOST, LEAST, v.size, v.size  # no block
     for lo in range(0, v.size, BLOCK):
         part, sides = v[lo : lo + BLOCK], side[lo : lo + BLOCK]
         plus, minus = row_i[lo : lo + BLOCK], row_k[lo : lo + BLOCK]
@@ -255,12 +249,10 @@ def move(v, side, row_i, row_k, t, kinks=None):
             low, at_low = bottom, lo
         if top > high:
             high, at_high = top, lo
-    if kinks is not None:
-        return _first_slope(v, side, at_low, UP, low, kinks), _first_slope(v, side, at_high, LOW, high, kinks)
-    return _first(v, side, at_low, UP, low), _first(v, side, at_high, LOW, high)
+    return _pair(v, side, at_low, low, at_high, high, kinks)
 
 
-@njit(inline="always")
+@njit(forceinline=True, fastmath=FAST, error_model="numpy")
 def _excess(residual, beta, lower, upper, width, ridge_up, ridge_down):
     """Return the part of P - D that belongs to a sample: what its loss and the conjugate exceed residual * beta by."""
     own, size, limit, across = ridge_up, beta, upper, -lower

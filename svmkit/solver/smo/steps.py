@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.errors import SvmkitError
-from svmkit.runtime.compiling import njit
+from svmkit.runtime.compiling import INLINED, njit
 from svmkit.solver.smo.box import BLOCK, FAST, LOW, UP, extremes, ridge_at, side_of, slope, violation_of
 from svmkit.solver.smo.rows import follow, locate, quantum_of, release, row_at
 
@@ -78,7 +78,7 @@ def second_order(v, side, diag, row, i, unit=1.0, floor=TAU, kinks=None):
     return k
 
 
-@njit(inline="always")
+@njit(**INLINED)
 def step(box, i, k, k_ik, floor=TAU, kinks=None):
     """Take the exact step on points i and k, whose y beta grows and falls: update beta, side and the ridge terms in v.
 
@@ -120,7 +120,7 @@ def step(box, i, k, k_ik, floor=TAU, kinks=None):
     return t, t * (0.5 * t * curvature - violation)
 
 
-@njit(inline="always")
+@njit(**INLINED)
 def _move_weight(beta, rises, t, end, to_end):
     """Return beta moved by t, which is exactly `end` where the step ends there."""
     moved = beta + t if rises else beta - t
@@ -128,7 +128,7 @@ def _move_weight(beta, rises, t, end, to_end):
     return end if to_end or beyond else moved
 
 
-@njit(inline="always")
+@njit(**INLINED)
 def _violation(box, i, k, kinks):
     """Return the violation of a pair of points; -inf where one of them does not exist."""
     return violation_of(box.v, box.side, i, k, kinks) if i >= 0 and k >= 0 else -np.inf

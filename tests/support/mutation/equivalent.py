@@ -65,10 +65,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "LOW if beta > lower else 0 -> LOW if beta > lower else 1",
     ): "UP is set there",
     (BOX, "_key", "np.int64(63) -> np.int64(64)"): "as plain Python, NumPy shifts by 64 as by 63",
-    (BOX, "extremes", "-1 -> 1"): "a block without such a point gives none",
-    (BOX, "extremes", "-1 -> -2"): "any number below 0 means that there is no block",
-    (BOX, "move", "-1 -> 1"): "a block without such a point gives none",
-    (BOX, "move", "-1 -> -2"): "any number below 0 means that there is no block",
+    (BOX, "_pair", "-1 -> -2"): "any number below 0 means that there is no point",
     (BOX, "gap", "residual > 0.0 -> residual >= 0.0"): NOTHING,
     (
         "svmkit/solver/loop/solve.py",
