@@ -10,7 +10,7 @@ from svmkit.problems.risks.many import Answers, Parts
 from svmkit.problems.risks.points import total_loss
 from svmkit.problems.sums import exact_sum
 from svmkit.runtime.compiling import njit
-from svmkit_newton.narrow import Data, Iterate, copy, descend, examine
+from svmkit_newton.narrow import Data, Iterate, combine, copy, descend, examine, multiply
 from svmkit_newton.proximal import LEAST, put_centre
 
 STEPS = 50  # of each problem at most; one that needs more is left to other code
@@ -90,7 +90,7 @@ def _first_shares(exact):
     return shares if some else shares[:0], finite
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _solve_one(parts, k, answers, below, m):
     d, is_free = answers.w.shape[1], np.isnan(parts.bias)
     width = d + 1 if is_free or parts.bias != 0.0 else d
@@ -108,8 +108,11 @@ def _solve_one(parts, k, answers, below, m):
     if shares.size:
         rows = exact.copy()
         own = best_bias(exact, h) if is_free else 0.0
-        loss, inverse = total_loss(exact, below, h + own), 0.0
         for i in range(m):
+            beta[i] = own
+        loss, inverse = total_loss(exact, below, beta), 0.0
+        for i in range(m):
+            beta[i] = 0.0
             inverse += 1.0 / shares[i] if shares[i] > 0.0 else 0.0
         values[6] = loss / inverse if loss > 0.0 else 1.0
         values[7] = LEAST * values[6]
@@ -124,19 +127,20 @@ def _solve_one(parts, k, answers, below, m):
     _answer(parts, k, answers, below, data, it, sq, is_free)
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _answer(parts, k, answers, below, data, it, sq, is_free):
     """Write the point, certified from scratch, and its model."""
     m, d, first = it.beta.size, answers.w.shape[1], answers.start[k]
     restrain(data.exact, it.beta, is_free)
-    v = np.dot(it.beta, data.X)
+    v, h, own, bias, of_bias = np.empty(it.w.size), np.empty(m), 0.0, 0.0, np.empty(0)
+    combine(data.X, it.beta, v)
     if is_free:
         v[-1] = it.w[-1] = 0.0
-    h, w, own, bias, of_bias = np.dot(data.X, v), v, 0.0, 0.0, np.empty(0)
-    of_point = h
+    multiply(data.X, v, h)
+    of_point, w = h, v
     if data.is_answer_w:
-        w = it.w
-        h = np.dot(data.X, w)
+        w, h = it.w, np.empty(m)
+        multiply(data.X, w, h)
     if is_free:
         own = best_bias(data.exact, h)
     gradient = answers.gradient[first : first + m]

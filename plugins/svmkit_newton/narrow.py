@@ -19,7 +19,6 @@ from svmkit_newton.samples import FAST, part_toward, search
 
 WORK = 20_000_000  # products in a Hessian up to which calls of Python would take longer
 VALUES = 500_000  # values of X that are copied at most
-HEIGHT = 256  # rows that are added to a Hessian at a time: they stay in the cache
 
 
 class Data(NamedTuple):
@@ -42,7 +41,7 @@ class Data(NamedTuple):
 class Iterate(NamedTuple):
     """The arrays that steps change in place, as `State` has them. `values` (8,) are P, D, the gap of beta, its support,
     and for losses with kinks P and P - D of the problem around the centre, its width and the least one. `held` (m,) are
-    the second derivatives in the matrix H (width, width).
+    the second derivatives in the matrix H (width, width), of which the lower part is in use.
     """
 
     w: np.ndarray
@@ -73,7 +72,8 @@ def read_data(problem: LinearProblem, penalty: np.ndarray, shares: np.ndarray) -
     return Data(full, penalty, rows, below, d.bias if problem.is_free else 0.0, exact, shares, False)
 
 
-# loops, since numba takes seconds to compile an assignment to a part of an array, whose error names both shapes
+# loops, since numba takes seconds to compile an assignment to a part of an array, whose error names both shapes, and a
+# tenth of a second for each kind of product and each expression of arrays
 @njit(no_cpython_wrapper=True)
 def copy(out, values):
     """Write the values (n,) to out (n,)."""
@@ -91,13 +91,47 @@ def _move(out, t, way):
             out[i] += t * way[i]
 
 
-@njit(no_cpython_wrapper=True)
-def _add_products(H, some, moved):
-    """Add the product of `some` (k, width), transposed, and `moved` (k, width) to H."""
-    product = np.dot(some.T, moved)
-    for a in range(H.shape[0]):
-        for b in range(H.shape[1]):
-            H[a, b] += product[a, b]
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def multiply(X, w, out):
+    """Set out (m,) to X w, for w (width,)."""
+    for i in range(out.size):
+        total = 0.0
+        for c in range(w.size):
+            total += X[i, c] * w[c]
+        out[i] = total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def combine(X, beta, out):
+    """Set out (width,) to X' beta, for beta (m,)."""
+    for c in range(out.size):
+        out[c] = 0.0
+    for i in range(beta.size):
+        b = beta[i]
+        if b != 0.0:
+            for c in range(out.size):
+                out[c] += b * X[i, c]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def add_rows(H, X, rows, changes):
+    """Add to the lower part of H the sum of x x' of the samples `rows`, each times its change; of four of them at a
+    time, for which each value of H is read and written once.
+    """
+    n = rows.size
+    for k in range(0, n - n % 4, 4):
+        i0, i1, i2, i3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+        for a in range(H.shape[0]):
+            x0, x1 = changes[k] * X[i0, a], changes[k + 1] * X[i1, a]
+            x2, x3 = changes[k + 2] * X[i2, a], changes[k + 3] * X[i3, a]
+            for b in range(a + 1):
+                H[a, b] += x0 * X[i0, b] + x1 * X[i1, b] + x2 * X[i2, b] + x3 * X[i3, b]
+    for k in range(n - n % 4, n):
+        i = rows[k]
+        for a in range(H.shape[0]):
+            x = changes[k] * X[i, a]
+            for b in range(a + 1):
+                H[a, b] += x * X[i, b]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -117,8 +151,12 @@ def descend(data, it, goal, most, trail):
     for k in range(most):
         primal, dual = it.values[4], it.values[1]
         s = _direction(X, penalty, it)
-        change, size = np.dot(X, s), penalty * s
-        t = search(rows, below, it.h, change, np.dot(it.w, size), np.dot(s, size), 1.0)
+        along, square, change = 0.0, 0.0, np.empty(it.h.size)
+        multiply(X, s, change)
+        for c in range(s.size):
+            along += penalty[c] * it.w[c] * s[c]
+            square += penalty[c] * s[c] * s[c]
+        t = search(rows, below, it.h, change, along, square, 1.0)
         _move(it.w, t, s)
         _move(it.h, t, change)
         examine(data, it, goal)
@@ -156,42 +194,49 @@ def examine(data, it, goal):
         _move(it.h, bias, None)
         it.w[-1] += bias / column
     loss, linear, ridged, support = sum_derivatives(rows, below, it.h, None, it.slopes, it.curvature, 0, m)
-    v = np.dot(it.slopes, X)
-    size = penalty * it.w
+    v, norm, length, square = np.empty(it.w.size), 0.0, 0.0, 0.0
+    combine(X, it.slopes, v)
     for c in range(v.size):
-        it.g[c] = size[c] - v[c]
+        size = penalty[c] * it.w[c]
+        it.g[c] = size - v[c]
         v[c] *= penalty[c]
-    primal = 0.5 * np.dot(size, size) + loss
-    dual = linear - 0.5 * (np.dot(v, v) + ridged)
+        norm += size * size
+        length += v[c] * v[c]
+        square += (v[c] - it.image[c]) * (v[c] - it.image[c])
+    primal = 0.5 * norm + loss
+    dual = linear - 0.5 * (length + ridged)
     it.values[4], it.values[5] = primal, primal - dual
     if is_kinked:
         primal += total_loss(exact, below, it.h) - loss
         linear, ridged = dual_sums(exact, below, it.slopes)
-        dual = linear - 0.5 * (np.dot(v, v) + ridged)
-    change = v - it.image
-    square = np.dot(change, change)
+        dual = linear - 0.5 * (length + ridged)
     t = part_toward(it.values[1], dual, square, primal)
     if t == 1.0:
         copy(it.beta, it.slopes)
         copy(it.image, v)
     elif t > 0.0:
-        _move(it.image, t, change)
-        support = 0
+        length, support = 0.0, 0
+        for c in range(v.size):
+            it.image[c] += t * (v[c] - it.image[c])
+            length += it.image[c] * it.image[c]
         for i in range(m):
             it.beta[i] += t * (it.slopes[i] - it.beta[i])
             support += it.beta[i] != 0.0
         linear, ridged = dual_sums(exact, below, it.beta)
-        dual = linear - 0.5 * (np.dot(it.image, it.image) + ridged)
+        dual = linear - 0.5 * (length + ridged)
     else:
         dual, support = it.values[1], it.values[3]
     gap = (primal - dual) / max(abs(primal), abs(dual), 1e-300)
     if gap <= goal and not is_answer_w:
-        h = np.dot(X, it.image)
+        h, length = np.empty(m), 0.0
+        multiply(X, it.image, h)
+        for c in range(v.size):
+            length += it.image[c] * it.image[c]
         if column != 0.0:
             _move(h, column * it.w[-1], None)
             if not is_kinked:
                 _move(h, search(rows, below, h, np.ones(m), 0.0, 0.0, 0.0), None)
-        best = 0.5 * np.dot(it.image, it.image) + total_loss(exact, below, h)
+        best = 0.5 * length + total_loss(exact, below, h)
         gap = (best - dual) / max(abs(best), abs(dual), 1e-300)
     it.values[0], it.values[1], it.values[2], it.values[3] = primal, dual, max(gap, 0.0), support
 
@@ -199,40 +244,38 @@ def examine(data, it, goal):
 @njit(cache=True, nogil=True, error_model="numpy")
 def _direction(X, penalty, it):
     """Return -H^-1 g (width,), with the matrix at the present second derivatives."""
-    changed, active = 0, 0
-    for i in range(it.held.size):
+    changed, active, m = 0, 0, it.held.size
+    for i in range(m):
         changed += it.curvature[i] != it.held[i]
         active += it.curvature[i] != 0.0
     if changed == 0 or 2 * changed > active:
-        it.H.fill(0.0)
-        it.held.fill(0.0)
-        changed = active
-    height = min(changed, HEIGHT)
-    some, moved, k = np.empty((height, X.shape[1])), np.empty((height, X.shape[1])), 0
-    for i in range(it.held.size):
-        difference = it.curvature[i] - it.held[i]
-        if difference != 0.0:
-            for c in range(X.shape[1]):
-                some[k, c] = X[i, c]
-                moved[k, c] = difference * X[i, c]
-            k += 1
-            if k == height:
-                _add_products(it.H, some, moved)
-                k = 0
-    _add_products(it.H, some[:k], moved[:k])
-    copy(it.held, it.curvature)
-    ridge = 0.0
+        for a in range(it.H.shape[0]):
+            for b in range(a + 1):
+                it.H[a, b] = 0.0
+        for i in range(m):
+            it.held[i] = 0.0
+    rows, changes, n = np.empty(m, np.int64), np.empty(m), 0
+    for i in range(m):
+        if it.curvature[i] != it.held[i]:
+            rows[n], changes[n] = i, it.curvature[i] - it.held[i]
+            it.held[i] = it.curvature[i]
+            n += 1
+    add_rows(it.H, X, rows[:n], changes[:n])
+    ridge, L, x = 0.0, np.empty(it.H.shape), np.empty(it.g.size)
+    for c in range(x.size):
+        x[c] = -it.g[c]
     while True:
-        L = it.H.copy()
         for c in range(L.shape[0]):
+            for b in range(c + 1):
+                L[c, b] = it.H[c, b]
             L[c, c] += penalty[c] + ridge * L[c, c]
             if penalty[c] == 0.0 and L[c, c] <= 0.0:
                 L[c, c] = 1.0  # no sample is curved: the bias is the best one already
         if _factorise(L):
-            return _solve(L, -it.g)
+            return _solve(L, x)
         ridge = max(100.0 * ridge, 1e-15)
         if ridge > 1.0:  # some numbers are not finite
-            return -it.g
+            return x
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)

@@ -37,6 +37,15 @@ def sum_error(n, size):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _square(w):
+    """Return |w|^2, in a loop: numba's product of two arrays takes long to compile."""
+    square = 0.0
+    for k in range(w.size):
+        square += w[k] * w[k]
+    return square
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def primal_error(rows, below, sq, w, h, of_bias, l2):
     """Return a bound on the rounding error of 1/2 l2 |w|^2 + the losses at h.
 
@@ -101,9 +110,7 @@ def dual_error(rows, below, sq, beta, v, of_image, length):
         else:
             down += side.bound
         widest = max(widest, sq[i])
-    square = 0.0
-    for k in range(v.size):
-        square += v[k] * v[k]
+    square = _square(v)
     of_v = of_image * sum_error(m, pulls)  # bounds the norm of the error
     sums = sum_error(m, rewards) + sum_error(m, bends) + sum_error(v.size, square)
     sums += sum_error(m + ROUNDINGS, curves)
@@ -148,11 +155,11 @@ def prove(rows, below, sq, beta, v, w, h, of_bias, is_free):
     is_free : bool
         Whether the bias is free.
     """
-    primal = 0.5 * np.dot(w, w) + total_loss(rows, below, h)
+    primal = 0.5 * _square(w) + total_loss(rows, below, h)
     linear, ridged = dual_sums(rows, below, beta)
     of_primal = primal_error(rows, below, sq, w, h, of_bias, 1.0)
     of_dual = dual_error(rows, below, sq, beta, v, 1.0, np.sqrt(2.0 * max(primal, 0.0)) if is_free else np.nan)
-    return primal, linear - 0.5 * (np.dot(v, v) + ridged), of_primal, of_dual
+    return primal, linear - 0.5 * (_square(v) + ridged), of_primal, of_dual
 
 
 def smooth_bias(points: Points, h: np.ndarray) -> float:

@@ -8,6 +8,7 @@ from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC, LinearSVR
 from support.newton import samples, steps, trained
 from support.problems import blobs, make
+from svmkit_newton import narrow
 from svmkit_newton import newton as module
 from svmkit_newton.hessian import SHARE, Matrix, Products
 from svmkit_newton.samples import fill_derivatives, line_search
@@ -334,3 +335,18 @@ def test_many_classes_and_estimators():
 def test_what_wide_may_be(wide):
     with pytest.raises(InputError, match="wide"):
         make("newton", wide=wide)
+
+
+def test_products_of_little_data_are_those_of_numpy():
+    rng = np.random.default_rng(0)
+    X, w, beta = rng.normal(size=(11, 5)), rng.normal(size=5), np.where(np.arange(11) % 3, rng.normal(size=11), 0.0)
+    h, v = np.full(11, np.nan), np.full(5, np.nan)
+    narrow.multiply(X, w, h)
+    narrow.combine(X, beta, v)
+    np.testing.assert_allclose(h, X @ w, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(v, X.T @ beta, rtol=0, atol=1e-14)
+    for n in (0, 1, 3, 4, 6, 8, 11):  # four at a time, and what is left
+        H, rows, changes = rng.normal(size=(5, 5)), rng.permutation(11)[:n], rng.normal(size=n)
+        want = H + np.tril(X[rows].T @ (changes[:, None] * X[rows]))
+        narrow.add_rows(H, X, rows, changes)
+        np.testing.assert_allclose(H, want, rtol=0, atol=1e-13)
