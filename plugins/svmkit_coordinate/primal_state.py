@@ -119,7 +119,7 @@ class State:
         else:
             self.v = self.known
         self.primal = self.penalty.value(self.w[: p.design.d] if p.is_free else self.w) + self.loss
-        scale, dual = self._scale(beta)
+        scale, dual = p.dual_scale(beta, self.v)
         self.centre = None
         if dual > self.dual:
             self.dual, self.best, self.centre = dual, None, scale
@@ -129,18 +129,6 @@ class State:
         self.gap = max(relative_gap(self.primal - self.dual, self.dual), 0.0)
         self.measure()
         self.passes += 1.0
-
-    def _scale(self, beta: np.ndarray) -> tuple[float, float]:
-        """Return the factor of beta (m,) with the largest D, or one with half of P, and this D."""
-        p = self.problem
-        if isinstance(p.terms, LogisticTerms):
-            largest = self.penalty.largest(self.v) if not self.penalty.l2 else 0.0
-            scale = min(1.0, self.penalty.l1 / largest) if largest > 0.0 else 1.0
-            dual = p.dual(scale * beta, self.penalty.image(scale * self.v))
-            if dual >= 0.5 * self.primal:
-                return scale, dual
-        scale = p.dual_scale(beta, self.v)
-        return scale, p.dual(scale * beta, self.penalty.image(scale * self.v))
 
     def measure(self) -> None:
         """Set the violations of the optimality conditions."""

@@ -21,8 +21,8 @@ THIN = 16.0  # products that a stored value may take part in: as many as passes 
 NARROW = 256  # columns of dense X that models of flat losses are given at once,
 TALL = 4  # if there are as many rows for each
 TIGHTER = 0.1  # violation within a working set at which it ends, as a part of the largest one before;
-CLOSER, CLOSEST = 1e-2, 1e-5  # the same of few columns by rows, where a step costs less than a look at all columns:
-SHARE = 0.3  # of what is left to the gap that is asked for, within these limits;
+CLOSER = 1e-2  # the same of few columns by rows, where a step costs less than a look at all columns;
+CLOSEST = 1e-5  # where the gap that is asked for is small,
 EXACT = 1e-8  # and where the model is exact
 ROOM = 4  # one stored value in so many that there is room for at first
 CHUNK = 2048  # dense rows that are multiplied at once
@@ -106,7 +106,7 @@ class Rows:
         """
         if self.flat:
             return EXACT
-        return TIGHTER if self.is_whole else min(max(SHARE * left, CLOSEST), CLOSER)
+        return min(max(left, CLOSEST), TIGHTER if self.is_whole else CLOSER)
 
     def pulls(self, beta: np.ndarray) -> np.ndarray:
         """Return A'beta (k,) for beta (m,)."""

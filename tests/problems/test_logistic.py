@@ -19,7 +19,7 @@ from svmkit.problems.bias import best_bias
 from svmkit.problems.box import BoxQP
 from svmkit.problems.risks.coordinate_descent import _solve_logistic
 from svmkit.problems.risks.linear_risk import LinearDual
-from svmkit.problems.risks.points import find_side, make_points
+from svmkit.problems.risks.points import find_side, make_points, total_loss_error
 from svmkit.problems.sums import Record
 from svmkit.runtime.compiling import njit
 from svmkit.solver.loop.solve import solve
@@ -190,3 +190,14 @@ def test_a_step_solves_its_problem_of_one_weight(C):
     assert (off <= 1e-12 * (np.abs(z) + pulled + np.abs(right))).all(), (
         off / (np.abs(z) + pulled + np.abs(right))
     ).max()
+
+
+@pytest.mark.parametrize("off", [1e-14, 1e-3, 1.0, 5.0])
+@pytest.mark.parametrize("spread", [0.1, 3.0, 50.0])
+def test_the_error_of_the_losses_bounds_what_decisions_within_theirs_change(spread, off):
+    rng, m = np.random.default_rng(1), 200
+    y, C = np.where(rng.random(m) < 0.5, 1.0, -1.0), 10.0 ** rng.uniform(-2, 2, m)
+    terms, h, error = Logistic().terms(y, C), spread * rng.normal(size=m), off * rng.random(m)
+    bound = total_loss_error(*make_points(terms, np.ones(m)), h, error, 2.0**-53)
+    worst = (loss_values(terms, -(h - y * error)) - loss_values(terms, -h)).sum()  # each as much larger as it may be
+    assert worst <= bound <= 1.1 * (1.0 + 2.0 * off) * worst + 1e-11 * C.sum() * (1.0 + spread)

@@ -11,9 +11,10 @@ from svmkit import fit, plugins
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
-from svmkit.losses import Expectile, Huber, SmoothedHinge, SquaredError, SquaredHinge
+from svmkit.losses import Expectile, Huber, Logistic, SmoothedHinge, SquaredError, SquaredHinge
 from svmkit.problems import LinearRisk, LinearTubeRisk
 from svmkit.problems.risks.penalty import make_penalty, penalty_in, read_penalty
+from svmkit.problems.risks.points import dual_growth, dual_sums
 
 PENALTIES = [("l2", 0.5), ("l1", 0.5), ("elasticnet", 0.5), ("elasticnet", 0.05), ("elasticnet", 1.0)]
 every_penalty = pytest.mark.parametrize("given", PENALTIES, ids=str)
@@ -155,3 +156,31 @@ def test_words_without_a_penalty_are_l2():
 def test_what_is_no_penalty_is_refused(given, says):
     with pytest.raises(InputError, match=says):
         make_penalty(*given)
+
+
+@pytest.mark.parametrize("penalty", [{"penalty": "l1"}, {"penalty": "elasticnet", "l1_ratio": 0.7}], ids=str)
+@pytest.mark.parametrize("size", [1e-3, 0.3, 1.0])
+def test_the_multiple_of_logistic_weights_is_the_best_power_of_a_half(size, penalty):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 6)), np.where(rng.normal(size=80) > 0.0, 1.0, -1.0)
+    problem = LinearRisk(Gram(Linear(), X), y, 0.5, Logistic(), bias=0.0, **penalty)
+    beta = size * problem.suggest(rng.normal(size=80))
+    v = X.T @ beta
+    most = min(1.0, 1.0 / np.abs(v).max()) if penalty["penalty"] == "l1" else 1.0
+    scales = most * 0.5 ** np.arange(40.0)
+
+    def value(s):  # written out: entropies, and the conjugate of the penalty
+        share = s * np.abs(beta) / 0.5
+        entropy = 0.5 * (share * np.log(share) + (1.0 - share) * np.log1p(-share)).sum()
+        if penalty["penalty"] == "l1":
+            return -entropy
+        return -entropy - 0.5 * np.square(np.maximum(s * np.abs(v) - 0.7, 0.0)).sum() / 0.3
+
+    scale, dual = problem.dual_scale(beta, v)
+    best = max(map(value, scales))
+    assert dual == pytest.approx(best, rel=1e-12) and value(scale) == pytest.approx(best, rel=1e-12)
+    step = 1e-6
+    linear, ridged, growth = dual_growth(*problem.points, beta)
+    assert (linear, ridged) == pytest.approx(dual_sums(*problem.points, beta), rel=1e-13)
+    far, near = (np.array(dual_sums(*problem.points, s * beta)) @ [1.0, -0.5] for s in (1.0 + step, 1.0 - step))
+    assert growth == pytest.approx((far - near) / (2.0 * step), rel=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -230,25 +231,35 @@ class LinearRisk(LinearProblem):
         """Return the bound that beta (m,) proves, scaled unless the penalty is l2."""
         v, penalty = self.weights(beta), self.penalty
         if penalty.l1:
-            scale = self.dual_scale(beta, v)
+            scale, dual = self.dual_scale(beta, v)
             beta, v = scale * beta, scale * v
         image = penalty.image(v)
-        dual, error = self.dual(beta, image), self._dual_error(beta, image)
+        if not penalty.l1:
+            dual = self.dual(beta, image)
+        error = self._dual_error(beta, image)
         if not penalty.l2:  # |v| may exceed its limit by rounding: what has to be scaled once more
             error += (self._pull_error(beta) + (4.0 + max(penalty.groups, default=0)) * U) / penalty.l1 * abs(dual)
         return Bound(dual, beta, error)
 
-    def dual_scale(self, beta: np.ndarray, v: np.ndarray) -> float:
+    def dual_scale(self, beta: np.ndarray, v: np.ndarray) -> tuple[float, float]:
         """Return the multiple of dual weights beta (m,), with v (width,) = X'beta, that is feasible and has the largest
-        D; with logistic losses the best of some.
+        D, with logistic losses the best of some; and this D.
         """
         penalty = self.penalty
         if not isinstance(self.terms, LogisticTerms):
             linear, ridged = dual_sums(*self.points, beta)
-            return penalty.best_scale(linear, ridged, v, self.most_scale)
+            scale = penalty.best_scale(linear, ridged, v, self.most_scale)
+            return scale, self.dual(scale * beta, penalty.image(scale * v))
         largest = penalty.largest(v)
         most = min(1.0, penalty.l1 / largest) if not penalty.l2 and largest > 0.0 else 1.0
-        return self.best_power(beta, lambda scale: float(np.square(penalty.image(scale * v)).sum()), most)
+
+        def lose(scale: float) -> tuple[float, float]:
+            if not penalty.l2:
+                return 0.0, 0.0
+            image = penalty.image(scale * v)
+            return float(image @ image), float(image @ np.abs(scale * v)) / math.sqrt(penalty.l2)
+
+        return self.best_power(beta, lose, most)
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         h = certificate.gradient

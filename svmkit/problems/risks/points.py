@@ -215,6 +215,11 @@ def slope_of(held, side):
     return side.ridge * held
 
 
+def phi_and_slope(held, side):
+    """Return `twice_phi` and `slope_of` of a weight, of an entropy from the same logarithms."""
+    return twice_phi(held, side), slope_of(held, side)
+
+
 def log_odds(below, up, down):
     """Return by how much the best bias of decisions of 0 may lie beyond the targets, where bounds of both signs have
     the sums `up` and `down`: of logistic losses the logarithm of their ratio.
@@ -263,6 +268,16 @@ def _logistic_slope(held, side):
     return math.log(held / (side.bound - held))
 
 
+def _entropy_and_slope(held, side):
+    rest = side.bound - held
+    less = min(held, rest)
+    if less <= 0.0:
+        return 0.0, -np.inf if held <= 0.0 else np.inf
+    of_less, of_more = math.log(less / side.bound), math.log1p(-less / side.bound)
+    slope = of_less - of_more if held <= rest else of_more - of_less
+    return 2.0 * (less * of_less + (side.bound - less) * of_more), slope
+
+
 def _logistic_odds(below, up, down):
     return abs(math.log(up / down))
 
@@ -308,6 +323,11 @@ def _select_phi(held, side):
 @overload(slope_of, jit_options=OPTIONS)
 def _select_slope(held, side):
     return _logistic_slope if _is_logistic(side) else slope_of
+
+
+@overload(phi_and_slope, jit_options=OPTIONS)
+def _select_both(held, side):
+    return _entropy_and_slope if _is_logistic(side) else phi_and_slope
 
 
 @overload(log_odds, jit_options=OPTIONS)
@@ -377,6 +397,21 @@ def sum_derivatives(rows, below, h, share, beta, curvature, first, last):
     return loss, linear, ridged, support
 
 
+def _steepest(rows, below, i, e, off):
+    """Return a bound on the size of the derivative of the loss of sample i at residuals within `off` of e."""
+    return max(derivative(rows, below, i, e + off), -derivative(rows, below, i, e - off))
+
+
+def _logistic_steepest(rows, below, i, e, off):
+    side = side_toward(rows, below, i, e)  # a sigmoid grows by exp(off) at most, which is below 1 + 2 off here
+    return weight_beyond(side.sign * e, side) * (1.0 + 2.0 * off) if off <= 1.0 else side.bound
+
+
+@overload(_steepest, jit_options=OPTIONS)
+def _select_steepest(rows, below, i, e, off):
+    return _logistic_steepest if is_logistic_kind(below) else _steepest
+
+
 @njit(cache=True, error_model="numpy")
 def total_loss_error(rows, below, h, error, roundoff):
     """Return a bound on the error of `total_loss` for decision values h (m,) with errors of at most `error` (m,).
@@ -392,7 +427,7 @@ def total_loss_error(rows, below, h, error, roundoff):
         if off > 0.0 or of_e != 0.0 or of_slack != 0.0:
             off += 2.0 * roundoff * (abs(rows[i, 0]) + abs(h[i]) + side.epsilon)
         total += one_loss(rows, below, i, e)
-        carried += off * max(derivative(rows, below, i, e + off), -derivative(rows, below, i, e - off))
+        carried += off * _steepest(rows, below, i, e, off)
     return carried + (h.size + 1) * (4.0 * roundoff * total + LEAST_ERROR if total > 0.0 else 0.0)
 
 
@@ -407,3 +442,18 @@ def dual_sums(rows, below, beta):
         linear += (rows[i, 0] - side.sign * side.epsilon) * beta[i]
         ridged += twice_phi(abs(beta[i]), side)
     return linear, ridged
+
+
+@njit(cache=True, error_model="numpy")
+def dual_growth(rows, below, beta):
+    """Return what `dual_sums` does, and the derivative of D without the penalty along beta (m,)."""
+    linear, ridged, growth = 0.0, 0.0, 0.0
+    for i in range(beta.size):
+        if beta[i] != 0.0:
+            side, size = side_toward(rows, below, i, beta[i]), abs(beta[i])
+            reward = (rows[i, 0] - side.sign * side.epsilon) * beta[i]
+            twice, slope = phi_and_slope(size, side)
+            linear += reward
+            ridged += twice
+            growth += reward - size * slope
+    return linear, ridged, growth

@@ -22,6 +22,7 @@ from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.penalty import L1_RATIO, make_penalty
 from svmkit.problems.risks.points import (
     Points,
+    dual_growth,
     dual_sums,
     fill_derivatives,
     make_points,
@@ -167,26 +168,33 @@ class Risk(Problem):
         linear, ridged = dual_sums(*self.points, beta)
         if not isinstance(self.terms, LogisticTerms):
             return self.best_scale(linear, norm + ridged)
-        return self.best_power(beta, lambda scale: scale * scale * norm)
+        return self.best_power(beta, lambda scale: (scale * scale * norm, scale * scale * norm))[0]
 
-    def best_power(self, beta: np.ndarray, square: Callable[[float], float], most: float = 1.0) -> float:
-        """Return the product of `most` and a power of 1/2 at which D of that multiple of beta is largest, or 0.0.
+    def best_power(
+        self, beta: np.ndarray, lose: Callable[[float], tuple[float, float]], most: float = 1.0
+    ) -> tuple[float, float]:
+        """Return the product of `most` and a power of 1/2 at which D of that multiple of beta is largest, or 0.0; and
+        this D.
 
         Parameters
         ----------
-        beta, square, most : ndarray of shape (m,), callable, float
-            The dual weights, twice what D loses to the penalty at a multiple of them, and the largest multiple.
+        beta, lose, most : ndarray of shape (m,), callable, float
+            The dual weights; twice what D loses to the penalty at a multiple s of them, and s times half the
+            derivative of that; the largest multiple.
         """
         best, largest, scale = 0.0, 0.0, most
         for _ in range(POWERS):
-            linear, ridged = dual_sums(*self.points, scale * beta)
-            value = linear - 0.5 * (square(scale) + ridged)
+            linear, ridged, growth = dual_growth(*self.points, scale * beta)
+            square, pull = lose(scale)
+            value = linear - 0.5 * (square + ridged)
             if value > largest:
                 best, largest = scale, value
             elif largest > 0.0:
                 break
+            if growth >= pull:  # D is concave: it is less at all smaller multiples
+                break
             scale *= 0.5
-        return best
+        return best, largest
 
     @cached_property
     def most_scale(self) -> float:
