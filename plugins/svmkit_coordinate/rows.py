@@ -24,7 +24,7 @@ TIGHTER = 0.1  # violation within a working set at which it ends, as a part of t
 CLOSER = 1e-2  # the same of few columns by rows, where a step costs less than a look at all columns;
 CLOSEST = 1e-5  # where the gap that is asked for is small,
 EXACT = 1e-8  # and where the model is exact
-ROOM = 4  # one stored value in so many that there is room for at first
+ROOM = 1 << 22  # values of a copy that there is room for at first: memory that is not written to is not taken
 CHUNK = 2048  # dense rows that are multiplied at once
 PASSES = 100  # over the matrix before the weights that are not 0 are solved for at once
 ROUNDS = 30  # of both
@@ -75,18 +75,16 @@ class Rows:
         more = int(design.width > design.d)
         place, last = _place(design.d, chosen), chosen.size if more else -1
         starts, products = np.zeros(design.m + 1, dtype=np.int64), 0
-        size = design.entries // ROOM + design.d + 2
-        data, indices = np.empty(size, dtype=design.rows.data.dtype), np.empty(size, dtype=np.int32)
+        room = min(design.entries, ROOM) + design.m * more + 2
+        data, indices = np.empty(room, dtype=design.rows.data.dtype), np.empty(room, dtype=np.int32)
         for lo, hi in design.windows():
             while lo < hi:
                 rows = design.part(lo, hi)
                 done, part = _copy(rows, place, last, starts[lo : hi + 1], data, indices)
-                products += part
-                lo += done
-                if lo < hi:
-                    more_room = max(size, int(rows.indptr[done + 1] - rows.indptr[done]) + 2)
-                    data, indices = (np.append(a, np.empty(more_room, dtype=a.dtype)) for a in (data, indices))
-                    size += more_room
+                lo, products = lo + done, products + part
+                if lo < hi:  # a row did not fit
+                    room = max(data.size, int(rows.indptr[done + 1] - rows.indptr[done]) + 2)
+                    data, indices = (np.append(a, np.empty(room, dtype=a.dtype)) for a in (data, indices))
         if products > 2.0 * THIN * starts[-1]:
             return None
         return cls(design, chosen, CSR(data, indices, starts), flat)

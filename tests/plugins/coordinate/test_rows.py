@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import Lasso
 from support.liblinear import liblinear, primal
+from svmkit_coordinate import rows as rows_of_columns
 from svmkit_coordinate.primal_state import FEW, MANY, State
 from svmkit_coordinate.rows import Model, Rows
 
@@ -36,7 +37,9 @@ def pose(X, y, C, loss, **options):
 @pytest.mark.parametrize("bias", [0.0, 2.0])
 @pytest.mark.parametrize("chosen", [[0, 3, 40], list(range(42)), []])
 @pytest.mark.parametrize("kind", [np.float64, np.float32, None], ids=["float64", "float32", "dense"])
-def test_products_are_those_of_the_columns(chosen, bias, kind):
+@pytest.mark.parametrize("room", [1, 1 << 22])
+def test_products_are_those_of_the_columns(room, chosen, bias, kind, monkeypatch):
+    monkeypatch.setattr(rows_of_columns, "ROOM", room)
     X, _ = thin()
     design = Design(Gram(Linear(), X.toarray() if kind is None else X.astype(kind)), bias)
     rows = Rows.take(design, np.array(chosen, dtype=np.int64), True)
