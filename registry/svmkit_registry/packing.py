@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ PROBA = "proba"  # the parameter of a prediction that asks for probabilities
 SETS = "sets"  # the one that asks for sets that cover, of a model that has them
 WIDE = 1000  # number of columns from which a signature is one tensor
 EXAMPLE_ROWS = 5
+_packing = threading.Lock()  # runs may be logged in several threads
 
 
 def write_folder(folder: str | Path, model: SVMModel, example: Any, **meta: Any) -> None:
@@ -35,15 +39,36 @@ def write_folder(folder: str | Path, model: SVMModel, example: Any, **meta: Any)
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / FILE
         model.save(file)
-        mlflow.pyfunc.save_model(
-            path=str(folder),
-            loader_module="svmkit_registry.loader",
-            data_path=str(file),
-            mlflow_model=Model(**meta),
-            signature=signature,
-            input_example=shown,
-            pip_requirements=requirements(model),
-        )
+        with _skip_survey():
+            mlflow.pyfunc.save_model(
+                path=str(folder),
+                loader_module="svmkit_registry.loader",
+                data_path=str(file),
+                mlflow_model=Model(**meta),
+                signature=signature,
+                input_example=shown,
+                pip_requirements=requirements(model),
+            )
+
+
+@contextmanager
+def _skip_survey() -> Iterator[None]:
+    """Keep mlflow from looking through all installed packages, for 0.6 s, to warn of requirements that differ: ours do
+    not.
+    """
+    from mlflow.utils import environment
+
+    name = "warn_dependency_requirement_mismatches"
+    if not hasattr(environment, name):  # another version of mlflow may do it elsewhere
+        yield
+        return
+    with _packing:
+        survey = getattr(environment, name)
+        setattr(environment, name, lambda requirements: None)
+        try:
+            yield
+        finally:
+            setattr(environment, name, survey)
 
 
 def requirements(model: SVMModel) -> list[str]:

@@ -7,7 +7,6 @@ import json
 import math
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from itertools import islice
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svmkit._version import __version__
-from svmkit.errors import SvmkitError, SvmkitWarning, redact
+from svmkit.errors import SvmkitError, redact
 from svmkit.runtime.packages import require_installed
 from svmkit.solver.history import HistoryPoint
 from svmkit.tracking import Tracker
@@ -49,7 +48,7 @@ def _guard(method: Callable) -> Callable:
             self._failed = not (method.__name__ == "model" and isinstance(error, SvmkitError))
             problem = f"MLflow: {method.__name__} failed at {redact(self.uri)}: {store.reason(error)}"
             remedy = "mend the store, or pass --no-track" if self._failed else "the run goes on without it"
-            warnings.warn(f"{problem}; {remedy}", SvmkitWarning, stacklevel=2)
+            self.warn(f"{problem}; {remedy}")
         return None
 
     return call
@@ -58,8 +57,8 @@ def _guard(method: Callable) -> Callable:
 class MLflowTracker(Tracker):
     """One run in MLflow; several may be open in one process.
 
-    When the store fails there is one SvmkitWarning, and all later calls do nothing; only `fetch` raises. Artifacts of
-    the default store are in ./mlruns.
+    When the store fails there is one SvmkitWarning (or call of `notify`), and all later calls do nothing; only `fetch`
+    raises. Artifacts of the default store are in ./mlruns.
 
     Parameters
     ----------

@@ -1,4 +1,5 @@
-"""The logging of runs: `Tracker` is the interface of a store, `RunRecord` the record of a finished run.
+"""The logging of runs: `Tracker` is the interface of a store, `RunRecord` the record of a finished run,
+`Recorder` what a worker process has to say to a tracker of its parent.
 
 The core knows the interface only; registry/ has the tracker for MLflow. `svmkit train --json`, the records of
 `svmkit compare`, the tracker and the model itself all take their facts from the `RunRecord`.

@@ -1,4 +1,5 @@
 from .interface import TRACKER, Tracker, tracker
 from .record import METRICS, RunRecord, params, scalars, tags
+from .recorder import Recorder
 
-__all__ = ["METRICS", "TRACKER", "RunRecord", "Tracker", "params", "scalars", "tags", "tracker"]
+__all__ = ["METRICS", "TRACKER", "Recorder", "RunRecord", "Tracker", "params", "scalars", "tags", "tracker"]

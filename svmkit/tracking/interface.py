@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svmkit import plugins
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitWarning
 
 if TYPE_CHECKING:
     from svmkit.data import Dataset
@@ -33,6 +35,8 @@ class Tracker:
     ----------
     run_id : str or None
         The run that is open or was closed last; None before the first, and where the store failed.
+    notify : callable or None
+        Called with what could not be logged, in one line; None warns of it.
 
     Examples
     --------
@@ -44,6 +48,7 @@ class Tracker:
     """
 
     run_id: str | None = None
+    notify: Callable[[str], None] | None = None
 
     def __init__(self, uri: str | None = None, experiment: str | None = None) -> None:
         self.uri, self.experiment = uri, experiment
@@ -105,6 +110,13 @@ class Tracker:
 
     def end(self, status: str = "FINISHED") -> None:
         """Close the run as FINISHED, FAILED or KILLED; a second call does nothing."""
+
+    def warn(self, message: str) -> None:
+        """Call `notify` with what could not be logged, or emit an SvmkitWarning."""
+        if self.notify is not None:
+            self.notify(message)
+        else:
+            warnings.warn(message, SvmkitWarning, stacklevel=3)
 
     def fetch(self, uri: str, folder: str) -> str:
         """Download the model file of `uri` (models:/name@alias) to `folder`, and return its path."""

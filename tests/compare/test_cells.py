@@ -1,14 +1,21 @@
 """One cell of a comparison: a worker that dies, and what is logged once it has ended."""
 
+import pickle
 import time
-import warnings
 from concurrent.futures import Future
+from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from svmkit.compare.cells import lane, worker
-from svmkit.errors import InputError, SvmkitWarning
+from svmkit.compare.plan.spec import read
+from svmkit.errors import InputError
+from svmkit.tracking import Tracker
+
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 class Late:
@@ -59,24 +66,53 @@ def test_a_cell_that_cannot_be_prepared_has_failed_with_the_reason(error, reason
     assert record == {"key": "k", "status": "failed", "reason": reason}
 
 
-def test_a_cell_is_logged_with_its_record(monkeypatch):
-    """Unless there is no run to log it to, or it was interrupted; what is noted meanwhile joins its notes."""
-    logged = []
+class Diary(Tracker):
+    """A tracker that notes what it is told, and cannot keep models."""
 
-    def log(record, cell, trained, sets, tracking):
-        logged.append((record["key"], cell, trained, sets, tracking.parent))
-        warnings.warn("a remark", SvmkitWarning, stacklevel=2)
-        return "run 7"
+    said: ClassVar[list] = []
 
-    sets, cell = SimpleNamespace(test=None), SimpleNamespace(training=SimpleNamespace(device=None))
-    trained = SimpleNamespace(fitted=SimpleNamespace(model=SimpleNamespace(finds_outliers=False)))
-    monkeypatch.setattr(worker, "_log", log)
-    monkeypatch.setattr(worker._bench, "trained", trained, raising=False)
-    monkeypatch.setattr(worker._bench, "sets", sets, raising=False)
-    record, tracking = {"key": "k", "status": "converged", "notes": ["early"]}, SimpleNamespace(parent="p")
-    assert worker.finish(dict(record), cell, None) == record
-    assert worker.finish(record | {"status": "interrupted"}, cell, tracking) == record | {"status": "interrupted"}
-    assert not logged
-    found = worker.finish(dict(record), cell, tracking)
-    assert logged == [("k", cell, trained, sets, "p")]
-    assert found == record | {"run_id": "run 7", "parent_run_id": "p", "notes": ["early", "a remark"]}
+    def start(self, name, params, tags, data=None, parent=None):
+        self.run_id = "run 7"
+        self.said.append((name, params["solver"], data, parent))
+
+    def model(self, model, example, register=None):
+        self.said.append((model, example))
+        self.warn("no room for the model")
+
+    def end(self, status="FINISHED"):
+        self.said.append(status)
+
+
+@pytest.mark.parametrize("scheme", ["dense", "sparse"])
+def test_a_cell_is_logged_by_the_process_that_waits_for_it(scheme, monkeypatch):
+    """With all that its worker knows, which holds no rows; what the tracker says joins the notes of the cell."""
+    monkeypatch.setattr(worker, "_bench", worker.Bench())
+    monkeypatch.setattr(worker.tracking, "tracker", lambda uri, experiment: Diary(uri, experiment))
+    monkeypatch.setattr(Diary, "said", [])
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 6)) * (rng.random((80, 6)) < (1.0 if scheme == "dense" else 0.3))
+    rows = [" ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row) if v) for row in X.tolist()]
+    Path("rows.svm").write_text("".join(f"{2 * (k % 2) - 1} {row}\n" for k, row in enumerate(rows)), encoding="utf-8")
+    (cell,) = read({"data": {"rows.svm": {"test": 0.25}}, "solvers": ["smo"]}).cells()
+    where = worker.Tracking("store", "experiment", "parent")
+    worker.get_ready(cell)
+    record = worker.run(cell, 10.0, False) | {"notes": ["early"]}
+    alone, nothing = worker.finish(dict(record), cell, None)
+    assert nothing is None and "run_id" not in alone
+    assert worker.finish(record | {"status": "interrupted"}, cell, where)[1] is None
+    found, recorder = pickle.loads(pickle.dumps(worker.finish(dict(record), cell, where)))
+    assert not Diary.said and found["test_accuracy"] == alone["test_accuracy"]
+    logged = worker.log(found, recorder, where)
+    assert logged == found | {"run_id": "run 7", "parent_run_id": "parent", "notes": ["early", "no room for the model"]}
+    (title, solver, data, parent), (model, example), status = Diary.said
+    rows = worker._bench.sets.train
+    assert (title, solver, parent, status) == ("smo rows.svm 0", "smo", "parent", "FINISHED")
+    assert (data.name, data.X.shape, data.X.dtype, data.is_sparse) == (
+        "rows",
+        rows.X.shape,
+        rows.X.dtype,
+        rows.is_sparse,
+    )
+    assert data.is_sparse == (scheme == "sparse") and data.y.dtype == rows.y.dtype
+    assert data.fingerprint() == rows.fingerprint() and data.describe()["density"] == 0.0
+    np.testing.assert_array_equal(model.predict(example), model.predict(rows.X[:5]))

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from svmkit_registry.packing import write_folder
 
-from svmkit import Dataset, plugins
+from svmkit import Dataset, fit, plugins
 from svmkit.kernels.functions import RBF, Linear
 from svmkit.tracking import params, scalars, tags
 
@@ -32,3 +33,15 @@ def test_a_kernel_without_gamma_and_options_that_differ():
 def test_scalars_are_known_and_finite():
     values = {"fit_s": 1.5, "gap": None, "n_iter": 7, "objective": math.inf, "rounding": math.nan, "own": 2}
     assert scalars(values) == {"time/fit_s": 1.5, "final/n_iter": 7.0, "own": 2.0}
+
+
+def test_a_model_is_packed_without_a_look_at_all_packages(tmp_path, monkeypatch):
+    from mlflow.utils import environment, requirements_utils
+
+    looks, survey = [], environment.warn_dependency_requirement_mismatches
+    monkeypatch.setattr(requirements_utils, "_check_requirement_satisfied", looks.append)
+    model = fit(DATA.X, DATA.y, kernel=Linear()).model
+    write_folder(tmp_path / "model", model, DATA.X)
+    assert not looks and environment.warn_dependency_requirement_mismatches is survey
+    needed = (tmp_path / "model" / "requirements.txt").read_text(encoding="utf-8").split()
+    assert [line.partition("==")[0] for line in needed] == ["mlflow", "svmkit"]

@@ -70,10 +70,11 @@ def run_cell(lane: Lane, job: Job) -> dict[str, Any]:
     if record["status"] == FAILED:
         return record
     try:
-        return lane.call(AROUND, worker.finish, record, cell, job.tracking, patience=GRACE)
+        record, recorder = lane.call(AROUND, worker.finish, record, cell, job.tracking, patience=GRACE)
+        return worker.log(record, recorder, job.tracking) if recorder and job.tracking else record
     except NotYet:
         lane.renew()
-        return worker.failure(bare, f"prediction and logging took more than {AROUND:.0f} s")
+        return worker.failure(bare, f"prediction took more than {AROUND:.0f} s")
     except Stopped:
         raise
     except Exception as error:  # without its accuracy a cell is unfinished: the same command tries it again
@@ -112,7 +113,7 @@ class Lane:
         function, *args : callable, object
             The function, and what it is called with.
         patience : float, default=0.0
-            Seconds from the flag to Stopped: a run that is being logged is not left half-way.
+            Seconds from the flag to Stopped: a model that has been trained is also measured.
         """
         if self.executor is None:
             self.executor = self._worker()

@@ -1,4 +1,4 @@
-"""The steps of a cell in its worker process: preparation, the timed fit, then measurements and logging.
+"""The steps of a cell in its worker process: preparation, the timed fit, then measurements and what is to be logged.
 
 Steps are module-level functions that a worker calls by name; `Bench` holds what one step leaves for the next.
 """
@@ -39,7 +39,7 @@ from svmkit.solver.history import History
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Iterations, Seconds, Stop, Support
 from svmkit.tasks import task_named
-from svmkit.tracking import RunRecord
+from svmkit.tracking import Recorder, RunRecord
 from svmkit.training.settings import Method, resolve
 from svmkit.training.train import train
 
@@ -157,13 +157,16 @@ def _metric(method: Method, sets: Sets, name: str | None) -> Metric | None:
     return None
 
 
-def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dict[str, Any]:
-    """Return the record with the accuracy on the test rows, and log the cell as a run unless `tracking` is None."""
+def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> tuple[dict[str, Any], Recorder | None]:
+    """Return the record with the accuracy on the test rows, and what is to be logged; None where nothing is.
+
+    It is logged by the process that waits for the cell (`log`), so that a worker need not import the tracker.
+    """
     with on_device(cell.training.device):
         return _finish(record, cell, tracking)
 
 
-def _finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> dict[str, Any]:
+def _finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> tuple[dict[str, Any], Recorder | None]:
     """As `finish`, on the device of the process."""
     trained, sets = _bench.trained, _bench.sets
     assert trained is not None and sets is not None
@@ -189,12 +192,22 @@ def _finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> di
                 known["test_metric"] = metric.score_model(model, sets.test.X, sets.test.truth)
             record |= plain(known)
         trained = replace(trained, test_scores=scores, predict_s=record["predict_s"])
-    if tracking is not None and record["status"] != Status.INTERRUPTED:
-        with _collect_notes() as notes:
-            record |= {"run_id": _log(record, cell, trained, sets, tracking), "parent_run_id": tracking.parent}
-        if notes:
-            record["notes"] = [*record.get("notes", []), *notes]
-    return record
+    if tracking is None or record["status"] == Status.INTERRUPTED:
+        return record, None
+    return record, _record_run(record, cell, trained, sets, tracking)
+
+
+def log(record: dict[str, Any], recorder: Recorder, where: Tracking) -> dict[str, Any]:
+    """Log a cell that has ended as a run of its own, in the process that waited for it.
+
+    Returns the record with the run's id, which is None if the store failed, and with what the tracker had to say.
+    """
+    notes: list[str] = []
+    tracker = tracking.tracker(where.uri, where.experiment)
+    tracker.notify = notes.append
+    recorder.repeat(tracker)
+    record = record | {"run_id": tracker.run_id, "parent_run_id": where.parent}
+    return record | ({"notes": [*record.get("notes", []), *notes]} if notes else {})
 
 
 def failure(record: dict[str, Any], error: BaseException | str) -> dict[str, Any]:
@@ -272,8 +285,8 @@ def _warm(sets: Sets, cell: Cell) -> None:
                 return  # the fit itself reports the fault
 
 
-def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, parent: Tracking) -> str | None:
-    """Log the cell as a run of its own; return its id, or None if the store failed."""
+def _record_run(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, where: Tracking) -> Recorder:
+    """Return what is to be logged of the cell."""
     solver, fitted, method = trained.solver, trained.fitted, _method(cell)
     kernel, settings, data = fitted.model.kernel, cell.settings, sets.train
     about = method.task.about(method, method.settings.C)
@@ -299,18 +312,18 @@ def _log(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, par
         "svmkit.status": record["status"],
     }
     tags |= {} if cell.split is None else {"svmkit.split": str(cell.split)}
-    tracker = tracking.tracker(parent.uri, parent.experiment)
+    recorder = Recorder()
     split = None if cell.split is None else f"split {cell.split}"
     title = " ".join(filter(None, [cell.solver, cell.data, cell.stop, split, str(cell.seed)]))
-    tracker.start(title, params, tags, data, parent=parent.parent)
+    recorder.start(title, params, tags, data, where.parent)
     counted: dict[str, Any] = {"n_iter": fitted.n_iter}
     counted |= {} if solver.external else {"kernel_values": fitted.kernel_values}
     counted |= {key: record.get(key) for key in (*SCORES, *BASE, "train_outliers", "test_outliers")}
     if record["test_metric"] is not None and record["metric"]["name"] not in COUNTED:
         counted[f"test/{record['metric']['name']}"] = record["test_metric"]
-    trained.log(tracker, trained.model(data.encoding), data.X[:5], more=counted)
-    tracker.end()
-    return tracker.run_id
+    trained.log(recorder, trained.model(data.encoding), data.X[:5], more=counted)
+    recorder.end()
+    return recorder
 
 
 def _thin(history: History) -> dict[str, list]:
