@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from peers_everyday import FIXED, SETS, STORAGES
 from peers_remote import Store
-from peers_tables import markdown, number
+from peers_tables import days, markdown, number
 
 HEAD = (
     "set | rows x columns | classes | storage | `SVC()`, s | `SVMClassifier()`, s | ratio | to intelex | "
@@ -66,6 +66,7 @@ def section(store: Store) -> list[str]:
     entries, costs = measured(store), _costs(store)
     lines = ["### Everyday sets", ""] if entries or costs else []
     if entries:
+        lines += [days([r for r in store.find(what="run") if r["cell"].startswith("everyday_")]), ""]
         rows = [_row(entry) for entry in entries]
         means = [mean(entries, side, what) for what in ("seconds", "predict_s") for side in ("svc", "intelex")]
         shown = [f"**{number(value, '.2f')}**" if value else "" for value in means]

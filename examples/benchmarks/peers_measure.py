@@ -188,6 +188,7 @@ def starts(store: Store) -> None:
     command = [str(script)] if script.exists() else [sys.executable, "-m", "svmkit"]
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, "NUMBA_CACHE_DIR": folder}
+        env.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
         for what, (words, times) in STARTS.items():
             for k in range(times):
                 began = time.perf_counter()

@@ -9,7 +9,7 @@ import numpy as np
 from peers_regression import INTELEX, LIBSVM, OURS, TIGHT
 from peers_regression_sets import SETS
 from peers_remote import Store
-from peers_tables import markdown, number
+from peers_tables import days, markdown, number
 
 HEAD = (
     "set | rows x columns | storage | `SVR`, s | intelex, s | `SVMRegressor()`, s | gap | to the faster peer | "
@@ -66,7 +66,8 @@ def section(store: Store) -> list[str]:
     means = [f"**{mean(entries, side):.2f}**" for side in (OURS, TIGHT)]
     ratio = f"**{mean(entries, OURS, 'predict_s'):.2f}**"
     rows.append(["geometric mean", *[""] * 6, means[0], "", "", means[1], "", "", "", ratio])
-    return ["### Regression", "", *markdown(HEAD, rows), ""]
+    made = days([r for r in store.find(what="run") if r["cell"].startswith("regression_")])
+    return ["### Regression", "", made, "", *markdown(HEAD, rows), ""]
 
 
 def _row(entry: Entry) -> list[str]:

@@ -41,3 +41,9 @@ def markdown(head: str, rows: list[list[str]]) -> list[str]:
 
 def number(value: float | None, spec: str = ".3g", empty: str = "") -> str:
     return empty if value is None or value != value else format(value, spec)
+
+
+def days(runs: list[dict[str, Any]]) -> str:
+    """Return on which days runs were made, as a sentence."""
+    first, last = (of(run["date"] for run in runs) for of in (min, max))
+    return f"Measured on {first}." if first == last else f"Measured from {first} to {last}."

@@ -3,6 +3,7 @@
 import pickle
 import time
 from concurrent.futures import Future
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
@@ -10,7 +11,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from svmkit.compare.cells import lane, worker
+from svmkit.compare.cells import lane, runner, worker
+from svmkit.compare.cells.store import Store
 from svmkit.compare.plan.spec import read
 from svmkit.errors import InputError
 from svmkit.tracking import Tracker
@@ -64,6 +66,22 @@ def test_a_cell_that_cannot_be_prepared_has_failed_with_the_reason(error, reason
     job = SimpleNamespace(cell=cell, limit=1.0, bare={"key": "k"}, curve=True, tracking=None)
     record = lane.run_cell(SimpleNamespace(call=call), job)
     assert record == {"key": "k", "status": "failed", "reason": reason}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_workers_start_while_the_run_is_opened(jobs, monkeypatch):
+    """Which is opened once, also where no cell is left."""
+    steps, place = [], worker.Tracking("store", "experiment", "parent")
+    idle = SimpleNamespace(start=lambda: steps.append("start"))
+    monkeypatch.setattr(runner, "Lane", lambda threads, flag: nullcontext(idle))
+    monkeypatch.setattr(runner, "run_cell", lambda at, job: steps.append(job.tracking) or job.bare | {"status": "ok"})
+    cells, store = read({"data": ["iris"], "solvers": ["smo", "fw", "mfw"]}).cells(), Store(None)
+    how = {"limit": 1.0, "jobs": jobs, "threads": 2, "tracking": lambda: steps.append("opened") or place}
+    assert runner.run(cells, store, **how)
+    assert steps[0] == "start" and steps.count("opened") == 1 and steps.count(place) == 3
+    assert steps.index("opened") < steps.index(place)
+    steps.clear()
+    assert runner.run(cells, store, **how) and steps == ["opened"]
 
 
 class Diary(Tracker):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold, StratifiedKFold
 from support.cli import svmlight
 from support.refusals import refused as said
 
@@ -13,7 +14,7 @@ from svmkit.compare.plan.sets import prepare
 from svmkit.compare.plan.spec import read
 from svmkit.compare.report import words
 from svmkit.compare.results import Results
-from svmkit.data import load
+from svmkit.data import Dataset, load
 from svmkit.data.splitting import fold, split
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -159,3 +160,19 @@ def test_options_that_contradict_each_other(refused):
     refused(
         ["--splits, --strict: write it into mine.yaml"], "compare", "--spec", "mine.yaml", "--splits", "2", "--strict"
     )
+
+
+@pytest.mark.parametrize("n_folds", [2, 3, 7])
+def test_folds_are_those_of_scikit_learn(n_folds):
+    """Which are found without importing it."""
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        n, classes = int(rng.integers(60, 200)), int(rng.integers(2, 5))
+        codes = rng.permutation(np.r_[np.arange(classes).repeat(n_folds), rng.integers(0, classes, n)])
+        for y in (codes, np.array(["d", "a", "c", "b"])[codes], codes * 0.5 - 1):
+            data = Dataset(np.arange(len(y))[:, None], y, "rows")
+            for kind, stratify in ((StratifiedKFold, True), (KFold, False)):
+                pairs = kind(n_folds, shuffle=True, random_state=seed).split(data.X, codes if stratify else y)
+                for number, (train, test) in enumerate(pairs):
+                    found = fold(data, number, n_folds, seed, stratify=stratify)
+                    assert [part.X[:, 0].tolist() for part in found] == [train.tolist(), test.tolist()]

@@ -200,7 +200,6 @@ class Comparison(CellsJob):
                 solvers = dict.fromkeys(cell.settings["solver"]["solver"] for cell in todo)
                 cluster = end.enter_context(connect(options.scheduler, solvers=list(solvers), notify=note))
             self.tracker = end.enter_context(closing(open_tracker(options)))
-            tracking = self._open_run()
             show = end.enter_context(cells_shown(len(todo)))
             try:
                 self.is_whole = runner.run(
@@ -210,7 +209,7 @@ class Comparison(CellsJob):
                     jobs=options.jobs,
                     threads=options.threads,
                     curve=options.curve,
-                    tracking=tracking,
+                    tracking=self._open_run,
                     callbacks=[show],
                     cluster=cluster,
                 )

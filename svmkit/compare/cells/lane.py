@@ -88,6 +88,7 @@ class Lane:
         self.threads, self.flag = threads, flag
         self.idle = idle  # seconds without a call after which a worker ends; None is never
         self.executor: Any = None
+        self._last: Future[Any] | None = None  # the last call of the worker
 
     def __enter__(self) -> Lane:
         return self
@@ -98,8 +99,23 @@ class Lane:
     def renew(self) -> None:
         """Stop the worker, whatever it is doing; the next call gets a new one."""
         if self.executor is not None:
+            # a pool that is shut down before it has taken a call over fails in its thread, and leaves the worker
+            while self._last is not None and not (self._last.running() or self._last.done()):
+                time.sleep(_SOON)
             self.executor.shutdown(wait=True, kill_workers=True)
             self.executor = None
+
+    def start(self) -> None:
+        """Start the worker, whose imports go on while the caller does something else."""
+        self._submit(worker.wake)
+
+    def _submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
+        """Hand a call to the worker, which is started if there is none."""
+        if self.executor is None:
+            self.executor = self._worker()
+        future: Future[T] = self.executor.submit(function, *args)
+        self._last = future
+        return future
 
     def call(self, seconds: float, function: Callable[..., T], *args: Any, patience: float = 0.0) -> T:
         """Call a function of a module, which the worker imports by name, in the worker, and return its value.
@@ -115,17 +131,12 @@ class Lane:
         patience : float, default=0.0
             Seconds from the flag to Stopped: a model that has been trained is also measured.
         """
-        if self.executor is None:
-            self.executor = self._worker()
-        future: Future[T] = self.executor.submit(function, *args)
+        future = self._submit(function, *args)
         give_up, stop = time.monotonic() + seconds, math.inf
         while True:
             if self.flag:
                 stop = min(stop, time.monotonic() + patience)
             if time.monotonic() >= stop:
-                # a pool that is shut down before it has taken a call over fails in its thread, and leaves the worker
-                while not (future.running() or future.done()):
-                    time.sleep(_SOON)
                 self.renew()
                 raise Stopped
             try:

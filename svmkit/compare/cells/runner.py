@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from svmkit.cluster import Cluster
@@ -24,7 +24,7 @@ def run(
     jobs: int = 1,
     threads: int | None = None,
     curve: bool = True,
-    tracking: Tracking | None = None,
+    tracking: Tracking | Callable[[], Tracking | None] | None = None,
     callbacks: Sequence[CellCallback] = (),
     cluster: Cluster | None = None,
 ) -> bool:
@@ -44,8 +44,8 @@ def run(
         Threads of all lanes together; None is all cores.
     curve : bool, default=True
         Measure test accuracy as models grow, off the clock.
-    tracking : Tracking, default=None
-        Where cells are logged; None logs nothing.
+    tracking : Tracking or callable, default=None
+        Where cells are logged; None logs nothing. A callable that returns it is called once, while workers start.
     callbacks : sequence of callable, default=()
         Called when a cell begins and when it has ended (see `CellCallback`).
     cluster : Cluster, default=None
@@ -77,8 +77,15 @@ def run(
     if cluster is None and not 1 <= jobs <= total:
         raise InputError(f"--jobs must be between 1 and the {total} threads that there are, not {jobs}")
     todo = [cell for cell in cells if not store.has(cell, limit)]
-    lock = threading.Lock()
+    lock, opening = threading.Lock(), threading.Lock()
     failure: list[SvmkitError] = []
+    places: list[Tracking | None] = []  # where cells are logged, once that is known
+
+    def place() -> Tracking | None:
+        with opening:
+            if not places:
+                places.append(tracking() if callable(tracking) else tracking)
+            return places[0]
 
     def tell(cell: Cell, record: dict[str, Any] | None) -> None:
         with lock:
@@ -89,7 +96,9 @@ def run(
 
     def lane(first: int) -> None:
         with Lane(total // jobs + (first < total % jobs), flag) as at:
-            data = None
+            if todo:
+                at.start()
+            data, where = None, place()
             while not flag and not failure:
                 with lock:
                     if not todo:
@@ -100,7 +109,7 @@ def run(
                 data = cell.settings["data"]
                 try:
                     tell(cell, None)
-                    tell(cell, run_cell(at, Job(cell, limit, curve, tracking)))
+                    tell(cell, run_cell(at, Job(cell, limit, curve, where)))
                 except Stopped:
                     return
                 except SvmkitError as error:
@@ -111,7 +120,8 @@ def run(
         if cluster is not None:
             from svmkit.compare.cells.remote import run_on  # here: it is not needed without a cluster
 
-            run_on(cluster, [Job(cell, limit, curve, tracking) for cell in todo], tell, flag)
+            where = place()
+            run_on(cluster, [Job(cell, limit, curve, where) for cell in todo], tell, flag)
             return not flag
         lanes = min(jobs, max(len(todo), 1))
         Parallel(n_jobs=lanes, backend="threading")(delayed(lane)(k) for k in range(lanes))
