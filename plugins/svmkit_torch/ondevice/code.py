@@ -8,14 +8,13 @@ from typing import NamedTuple
 import torch
 
 from svmkit_torch.ondevice import pairs, spectral
-from svmkit_torch.ondevice.batch import Batch
 
 
 class Code(NamedTuple):
     """SMO steps as `pairs.take_steps` makes them, the projection as `spectral.project` computes it, and where there is
     one a product for the rbf kernel and X of up to `most_columns`, with the products that it sums together."""
 
-    take_steps: Callable[[Batch, int, torch.Tensor], torch.Tensor]
+    take_steps: Callable[..., torch.Tensor]
     project: Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
     product: Callable[[torch.Tensor, torch.Tensor, torch.Tensor, float], torch.Tensor] | None = None
     most_columns: int = 0

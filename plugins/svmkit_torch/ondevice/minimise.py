@@ -62,7 +62,7 @@ class _Left:
         self.profile.count("spectral", LOOK)
         return LOOK * (SPECTRAL_STEP + A_BYTE * self.batch.source.bytes_of_image())
 
-    def take_smo_steps(self, goal: torch.Tensor) -> float:
+    def take_smo_steps(self, goal: torch.Tensor, late: Callable[[], bool]) -> float:
         """Make SMO steps; return what they cost, in seconds of a typical card."""
         batch = self.batch
         with self.profile.timing("smo"):
@@ -70,7 +70,8 @@ class _Left:
             # those of `Code` know neither ridges nor two constraints
             known = batch.ridge is None and batch.groups == 1
             take_steps = self.code.take_steps if known else pairs.take_steps
-            done = take_steps(batch, self.most, eps)
+            more = (late,) if take_steps is pairs.take_steps else ()  # many of them in one kernel take milliseconds
+            done = take_steps(batch, self.most, eps, *more)
             self.taken[self.numbers, 0] += done
             self.factor = torch.where(done < self.most, FINER * self.factor, self.factor)
             longest = int(done.max())
@@ -113,7 +114,7 @@ def _iterate(left: _Left, goals: Callable[[], torch.Tensor], late: Callable[[], 
     looks, spent = 0, 0.0  # since then
     while True:
         spectral = worth["spectral"] >= worth["smo"]
-        cost = left.take_spectral_steps() if spectral else left.take_smo_steps(goals())
+        cost = left.take_spectral_steps() if spectral else left.take_smo_steps(goals(), late)
         spent, looks = spent + cost, looks + 1
         with left.profile.timing("gaps"):
             gaps = left.batch.gaps()

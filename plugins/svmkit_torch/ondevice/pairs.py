@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from svmkit_torch.ondevice.batch import Batch
@@ -13,7 +15,7 @@ TINY = 1e-12  # least curvature
 LOOK = 32  # steps between two looks at whether a problem is left
 
 
-def take_steps(batch: Batch, most: int, eps: torch.Tensor) -> torch.Tensor:
+def take_steps(batch: Batch, most: int, eps: torch.Tensor, late: Callable[[], bool] = lambda: False) -> torch.Tensor:
     """Make up to `most` SMO steps for each problem until its violation is at most eps (B,); return how many, (B,).
 
     Parameters
@@ -22,6 +24,8 @@ def take_steps(batch: Batch, most: int, eps: torch.Tensor) -> torch.Tensor:
         The problems, whose iterates are changed in place.
     most, eps
         The most steps of a problem, and the violation at which it ends.
+    late : callable
+        Says whether to end at once.
 
     References
     ----------
@@ -40,7 +44,7 @@ def take_steps(batch: Batch, most: int, eps: torch.Tensor) -> torch.Tensor:
         violation, part = (torch.where(low, v, -inf).view(parts).amax(2) - least).max(1, keepdim=True)
         least, i = least.gather(1, part), i.gather(1, part) + part * parts[2]
         active = violation > eps[:, None]
-        if step % LOOK == 0 and not bool(active.any()):
+        if step % LOOK == 0 and (late() or not bool(active.any())):
             break
         if batch.groups > 1:
             low &= torch.arange(y.shape[1], device=y.device) // parts[2] == part

@@ -103,7 +103,10 @@ class Posed:
         return beta.reshape(len(self.rows), -1)[:, :n].cpu().numpy()
 
     def certify(self, a: np.ndarray) -> tuple[np.ndarray, Certificate, np.ndarray]:
-        """Return the point of weights a (G, n), its certificate from scratch, and y times the gradient there (G, n)."""
+        """Return the point of weights a (G, n), its certificate from scratch, and y times the gradient there (G, n).
+
+        Where rounding keeps the weights from their sum, as beside bounds of 1e12, the point is a feasible one near by.
+        """
         form, problem = self.form, self.problem
         assert problem is not None and form.linear is not None and form.ridge is not None
         signed = form.sum_by_sample(a, problem.m)
@@ -111,6 +114,8 @@ class Posed:
         h = np.append(self.gram.matvec(signed[idx], idx), 0.0)  # of the bias at the end, where -1 looks
         v = h[form.sample] + form.y * (form.ridge * a + form.linear)
         reason = problem.infeasible(point)
+        if reason is not None and (near := problem.start(signed)) is not None:
+            point, reason = near, problem.infeasible(near)
         if reason is not None:
             return point, Certificate(np.inf, None, None, flaw=reason), v
         return point, problem.certificate(point), v

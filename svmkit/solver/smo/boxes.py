@@ -79,6 +79,6 @@ class SolvesBoxes(Protocol):
         decisions : bool
             Whether the decision values of all rows are wanted, of problems with the hinge.
         flag : callable
-            Says whether to end at once.
+            Says whether to end at once: a signal has come, or the time is over.
         """
         ...

@@ -40,7 +40,7 @@ def train_by_engine(
     """Train subproblems by an engine that was asked for and solves them itself, many at once.
 
     Those are the duals of piecewise losses, with and without nu, whose solver lets it (`Solver.runs_on_device`). A
-    problem whose gap it does not prove is left to other code.
+    problem whose gap it does not prove is left to other code, if there is time for that.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def train_by_engine(
     goal, method = stop.goal, trainer.method
     if not isinstance(data, TrainingData):  # rows on a cluster are where engines of this process do not reach
         return
-    if goal is None or not 0.0 < goal.gap == stop.least(Gap) or budget.left < math.inf or flag:
+    if goal is None or not 0.0 < goal.gap == stop.least(Gap) or goal.iterations < math.inf or flag:
         return
     if trainer.start is not None or trainer.limited or method.sampler is not None:
         return
@@ -72,16 +72,22 @@ def train_by_engine(
         return
     code: SolvesBoxes = engine.box_code()
     boxes, began = [_box(trainer, k, costs) for k in own], time.perf_counter()
+    ends = began + budget.left
+
+    def over() -> bool:
+        return bool(flag) or time.perf_counter() >= ends
+
     try:
-        answers = code(boxes, goal.gap, device_memory(method.settings), False, lambda: bool(flag))
+        answers = code(boxes, goal.gap, device_memory(method.settings), False, over)
     except NotPosed:
         return
-    seconds, total = time.perf_counter() - began, sum(len(box.y) for box in boxes)
+    seconds, total, late = time.perf_counter() - began, sum(len(box.y) for box in boxes), over()
+    budget.take(seconds)
     for k, box, answer in zip(own, boxes, answers, strict=True):
         gap = answer.certificate.gap
         proven = gap is not None and gap <= goal.gap
-        if proven or flag:
-            status = Status.CONVERGED if proven else Status.INTERRUPTED
+        if proven or (late and math.isfinite(answer.certificate.primal)):
+            status = Status.CONVERGED if proven else Status.INTERRUPTED if flag else Status.TIME_LIMIT
             parts[k] = _part(trainer, box, answer, status, seconds * len(box.y) / total)
     trainer.callbacks.on_trained(sum(parts[k] is not None for k in own), len(ks))
     trainer.interrupted |= bool(flag)

@@ -1,5 +1,7 @@
 """Fits whose engine solves the problems on its device: the same models, certificates and doors as elsewhere."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -8,8 +10,10 @@ import svmkit
 from svmkit import Gram, tune
 from svmkit.kernels import RBF
 from svmkit.problems import BoxQP
+from svmkit.solver import Gap, Iterations, Seconds
 from svmkit.solver.solution import Status
 from svmkit.training.settings import Settings
+from svmkit.training.subproblems import by_engine
 from svmkit.training.subproblems.by_engine import device_memory
 
 pytest.importorskip("torch", reason="needs pip install 'svmkit[torch]'")
@@ -40,6 +44,29 @@ def test_problems_of_many_classes_are_solved_in_one_call(boxes, multiclass, n_pr
     ours = svmkit.fit(X, y, device="torch:cpu", multiclass=multiclass, **SETTINGS)
     assert boxes == [n_problems]
     assert_alike(ours, svmkit.fit(X, y, multiclass=multiclass, **SETTINGS), X)
+
+
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
+def test_a_limit_in_seconds_holds_on_the_device(boxes, multiclass, monkeypatch):
+    X, y = digits(classes=3)
+    given = {**SETTINGS, "device": "torch:cpu", "multiclass": multiclass}
+    enough = svmkit.fit(X, y, stop=Gap(1e-3) | Seconds(600.0), **given)
+    assert boxes == [3] and enough.status is Status.CONVERGED
+    clock = iter(np.arange(1000.0))  # every look at it is a second later
+    monkeypatch.setattr(by_engine, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    short = svmkit.fit(X, y, stop=Gap(1e-9) | Seconds(2.5), **given)
+    assert boxes == [3, 3] and next(clock) < 20.0
+    assert [one.status for one in short.solutions] == [Status.TIME_LIMIT] * 3
+    for one, best in zip(short.solutions, enough.solutions, strict=True):
+        assert one.certificate.gap > 1e-9
+        assert one.certificate.dual <= best.certificate.primal * (1.0 + 1e-9)
+        assert best.certificate.dual <= one.certificate.primal * (1.0 + 1e-9)
+
+
+def test_a_limit_of_iterations_is_left_to_the_host(boxes):
+    X, y = digits(classes=3)
+    ended = svmkit.fit(X, y, device="torch:cpu", stop=Gap(1e-9) | Iterations(3), **SETTINGS)
+    assert boxes == [] and ended.status is Status.MAX_ITER
 
 
 def test_class_weights_sample_weights_and_rows_of_no_weight(boxes):

@@ -20,6 +20,7 @@ from svmkit_torch.ondevice.answer import Profile  # noqa: E402
 from svmkit_torch.ondevice.batch import best_weights  # noqa: E402
 from svmkit_torch.ondevice.forms import form_of  # noqa: E402
 from svmkit_torch.ondevice.many import solve_many  # noqa: E402
+from svmkit_torch.ondevice.posed import Posed  # noqa: E402
 from svmkit_torch.values import DeviceRows  # noqa: E402
 
 GAP, KERNEL = 1e-3, RBF(0.3)
@@ -174,6 +175,21 @@ def test_the_linear_kernel(where):
     X, y, t, C = drawn(60)
     problem, answer, _ = solved(where, "squared_epsilon_insensitive", X, y, t, C, kernel=Linear())
     assert_proven(problem, answer)
+
+
+@pytest.mark.parametrize("name", ["huber", "squared_hinge"])
+def test_weights_that_rounding_keeps_from_their_sum_are_certified_as_a_feasible_point_near_by(where, name):
+    X, y, t, _ = drawn(40)
+    C = np.logspace(-6.0, 6.0, 40)
+    one = Posed(DeviceRows(KERNEL, X, where), Box(np.arange(40), y, C, lambda gram: POSES[name](gram, y, t, C)))
+    problem, rng = POSES[name](Gram(KERNEL, X), y, t, C), np.random.default_rng(0)
+    a = one.form.start + rng.uniform(0.0, 1e-4, one.form.start.shape) * np.minimum(one.form.upper - one.form.start, 1.0)
+    moved = one.form.make_point(a)
+    point, certificate, v = one.certify(a)
+    assert problem.infeasible(moved) is not None and problem.infeasible(point) is None and np.isfinite(v).all()
+    ours = problem.certificate(point)
+    assert np.isclose(certificate.primal, ours.primal, rtol=1e-9) and certificate.flaw is None
+    assert np.abs(point - moved).max() <= 1e-3 * max(1.0, np.abs(moved).max())
 
 
 def test_a_problem_without_a_form_is_refused():
