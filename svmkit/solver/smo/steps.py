@@ -25,6 +25,7 @@ from svmkit.solver.smo.box import BLOCK, FAST, LOW, UP, extremes, ridge_at, side
 from svmkit.solver.smo.rows import follow, locate, quantum_of, release, row_at
 
 TAU = 1e-12  # LIBSVM's floor of a curvature: kernels that are not positive semidefinite give negative curvatures
+LAST: Any = np.int64(BLOCK - 1)  # the bits of a place in a block, of a power of 2 points, and the largest one
 ROUNDING = 1e-5  # relative rounding error of float32 kernel rows: a curvature below it is truly negative
 
 
@@ -59,23 +60,13 @@ def second_order(v, side, diag, row, i, unit=1.0, floor=TAU, kinks=None):
                 violation = slope(part[r], sides[r], LOW, kinks, lo + r) - base
             curvature = own + diags[r] - twice * values[r]
             gain = violation * violation / (curvature if curvature > floor else floor)
-            gain = gain if sides[r] & LOW and violation > 0.0 else 0.0
-            key = np.float64(gain).view(np.int64)
+            # the last bits say where it is: a second search would take longer than the first one
+            key = np.float64(gain).view(np.int64) & ~LAST | (LAST - r)
+            key = key if sides[r] & LOW and violation > 0.0 else 0
             top = key if key > top else top
         if top > best:
             best, at = top, lo
-    k, most = -1, 0.0
-    if at >= 0:
-        for r in range(at, at + BLOCK if at + BLOCK < v.size else v.size):
-            violation = v[r] - base
-            if kinks is not None:
-                violation = slope(v[r], side[r], LOW, kinks, r) - base
-            if side[r] & LOW and violation > 0.0:
-                curvature = own + diag[r] - twice * row[r]
-                gain = violation * violation / (curvature if curvature > floor else floor)
-                if gain > most:
-                    k, most = r, gain
-    return k
+    return at + LAST - (best & LAST) if at >= 0 else -1
 
 
 @njit(**INLINED)
