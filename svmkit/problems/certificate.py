@@ -99,6 +99,38 @@ class Certificate:
         rounding = min(gap, (of_primal + of_dual) / size) if size > 0.0 else gap  # P = D = 0: all of it is rounding
         return cls(primal, dual, gap, gradient, bias, rounding=rounding)
 
+    @classmethod
+    def from_many(cls, values: np.ndarray, gradients: list[np.ndarray], biases: list[float]) -> list[Certificate]:
+        """Return what `from_values` does for each of many points, in a fraction of the time.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, 4), float64
+            P and D as computed, and bounds on their rounding errors.
+        gradients, biases : list of ndarray, list of float
+            The gradient and the best bias of each point.
+        """
+        primal, dual, of_primal, of_dual = values.T
+        with np.errstate(all="ignore"):
+            least = np.maximum(np.abs(primal) - of_primal, np.abs(dual) - of_dual)
+            dual = dual - of_dual
+            difference = primal + of_primal - dual
+            gap = np.minimum(np.where(dual >= 0.0, 1.0, 2.0), difference / least)
+            rounding = np.minimum(gap, (of_primal + of_dual) / np.maximum(np.abs(primal), np.abs(dual)))
+        plain = (difference > 0.0) & (difference < math.inf) & (least > 0.0) & (least < math.inf)
+        lists = plain.tolist(), primal.tolist(), dual.tolist(), gap.tolist(), rounding.tolist()
+        made = list[Certificate]()
+        for k, (is_plain, P, D, relative, rounded) in enumerate(zip(*lists, strict=True)):
+            if is_plain:
+                one = object.__new__(cls)  # the constructor of a frozen class takes as long as all the rest
+                fields = {"primal": P, "dual": D, "gap": relative, "gradient": gradients[k], "bias": biases[k]}
+                vars(one).update(fields, beta=None, rounding=rounded, flaw=None)
+            else:
+                errors = float(of_primal[k]), float(of_dual[k])
+                one = cls.from_values(P, float(values[k, 1]), gradients[k], biases[k], errors=errors)
+            made.append(one)
+        return made
+
     @property
     def is_exhausted(self) -> bool:
         """Whether rounding errors make up most of the gap, so that no further step can lower it much."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 YOUNG, OLD = 20_000, 20  # objects, and collections of younger ones, after which Python looks while it collects seldom
+
+_lock = threading.Lock()
+_thresholds: list[tuple[int, int, int]] = []  # those outside all blocks, once for each block that has not ended
 
 
 @contextmanager
@@ -14,13 +18,17 @@ def collecting_seldom() -> Iterator[None]:
     """Let garbage be collected a thirtieth as often inside the block, in any thread: what is made there is large, and
     most of it is kept until the end of the block.
     """
-    before = gc.get_threshold()
-    if before[0]:  # else nothing is collected
-        gc.set_threshold(max(before[0], YOUNG), OLD, OLD)
+    with _lock:
+        _thresholds.append(_thresholds[0] if _thresholds else gc.get_threshold())
+        if _thresholds[0][0]:  # else nothing is collected
+            gc.set_threshold(max(_thresholds[0][0], YOUNG), OLD, OLD)
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        with _lock:
+            before = _thresholds.pop()
+            if not _thresholds:  # blocks of several threads may end in any order
+                gc.set_threshold(*before)
 
 
 @contextmanager

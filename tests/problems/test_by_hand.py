@@ -345,3 +345,20 @@ def test_the_best_bias_by_hand():
     assert best_margin_bias(SQUARED, y, h, np.array([1.0, 2.0, 0.5, 1.0])) == pytest.approx(2.0, rel=1e-14)
     for loss in (HINGE, SQUARED):
         assert best_margin_bias(loss, y, np.array([2.0, 4.0, -1.5, -2.0]), cost) == -0.25  # no loss from -1 to 0.5
+
+
+def test_many_certificates_are_those_of_single_points():
+    rng = np.random.default_rng(0)
+    some = np.array([0.0, -0.0, 1.0, -1.0, 1e-12, 1e300, 5e-324, np.inf, -np.inf, np.nan, 2.0, 1.0 + 1e-15])
+    values = np.column_stack([rng.choice(some, 4000) for _ in range(4)])
+    values[:, 2:] = np.abs(values[:, 2:])
+    near = rng.normal(size=2000)
+    values[2000:] = np.column_stack([near, near - rng.random(2000) * 1e-3, *rng.random((2, 2000)) * 1e-5])
+    gradients, biases = list(rng.normal(size=(4000, 2))), rng.normal(size=4000).tolist()
+    found = Certificate.from_many(values, gradients, biases)
+    assert sum(certificate.gap is not None for certificate in found) > 2000
+    for certificate, (primal, dual, of_primal, of_dual), gradient, bias in zip(
+        found, values.tolist(), gradients, biases, strict=True
+    ):
+        expected = Certificate.from_values(primal, dual, gradient, bias, errors=(of_primal, of_dual))
+        assert repr(certificate) == repr(expected) and certificate.gradient is gradient

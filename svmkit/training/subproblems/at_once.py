@@ -116,19 +116,19 @@ class AtOnce:
         """Keep the parts of the first `at` answers, of class pairs from number `first` on, with lines of histories."""
         sizes = self.sizes[first : first + at]
         counts, firsts, supports = answers.counts[:at].tolist(), answers.first.tolist(), answers.size.tolist()
-        biases, values = answers.bias.tolist(), answers.values.tolist()
+        biases, values = answers.bias.tolist(), answers.values[:at]
         work = [2.0 * m * (steps + 1) + 4.0 * computed for m, (steps, computed) in zip(sizes, counts, strict=False)]
         total = sum(work)
         took = [seconds * part / total for part in work]
         histories = _histories(trail, owners, answers.counts[:at, 0], np.array(took))
+        gradients = [answers.gradient[start : start + m] for start, m in zip(firsts, sizes, strict=False)]
+        certificates = Certificate.from_many(values[:, :4], gradients, biases)
+        bent = (values[:, 4] < -2.0 * values[:, 2]).tolist()  # which shows that the kernel is not semidefinite
         for p, (n_iter, computed) in enumerate(counts):
             source_of_pair = slice(firsts[p], firsts[p] + sizes[p])
             of_support = slice(firsts[p], firsts[p] + supports[p])
-            primal, dual, of_primal, of_dual, norm = values[p]
-            gradient, errors = answers.gradient[source_of_pair], (of_primal, of_dual)
-            certificate = Certificate.from_values(primal, dual, gradient, biases[p], errors=errors)
-            proven = certificate.gap is not None and certificate.gap <= self.goal.gap
-            proven = proven and not norm < -2.0 * of_primal  # which shows that the kernel is not semidefinite
+            certificate = certificates[p]
+            proven = certificate.gap is not None and certificate.gap <= self.goal.gap and not bent[p]
             status = Status.CONVERGED if proven else Status.INTERRUPTED
             solution = Solution(answers.beta[source_of_pair], status, n_iter, took[p], certificate, histories[p])
             decision = DecisionFunction(answers.coef[of_support], biases[p], None, answers.rows[of_support])

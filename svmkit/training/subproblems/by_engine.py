@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from svmkit.errors import SvmkitError
-from svmkit.kernels.engines import asked_engine
+from svmkit.kernels.engines import asked_engine, solves_boxes
 from svmkit.kernels.gram import Gram, parse_bytes
 from svmkit.losses.base import PIECEWISE
 from svmkit.problems.base import DecisionFunction, Problem
@@ -60,6 +60,8 @@ def train_by_engine(
     if trainer.start is not None or trainer.limited or method.sampler is not None:
         return
     if data.kernel.semidefinite is not True or (data.task.is_supervised and method.loss.family not in PIECEWISE):
+        return
+    if not solves_boxes(data.kernel, data.X):
         return
     own = [k for k in ks if trainer.solvers[k].runs_on_device and issubclass(trainer.tasks[k].problem, SOLVED)]
     if not own or not len(data.grams.rows) or (data.task.has_classes and not all(map(len, data.grams.members))):

@@ -48,7 +48,8 @@ def train_many(
     C, budget, parts, flag : object
         As for `svmkit.training.subproblems.at_once.at_once`.
     """
-    codes = {solver: solver.batch_code() for solver in {trainer.solvers[k] for k in ks}}
+    solvers = {id(solver): solver for solver in map(trainer.solvers.__getitem__, ks)}  # equal ones are the same
+    codes = {solver: solver.batch_code() for solver in solvers.values()}
     if not any(codes.values()):
         return
     data, stop = trainer.data, Stop(()) | (trainer.stop or Gap(1e-3))

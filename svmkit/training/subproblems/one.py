@@ -76,6 +76,7 @@ class SubproblemTrainer:
         self.data, self.method, self.callbacks = data, method, callbacks or Callbacks()
         self.stop = method.settings.stop
         self.limited = is_limited(self.stop)  # whether they limit the number of support vectors
+        self._in_order = isinstance(method.sampler, Cyclic)
         self._is_linear = method.problem_type(data.kernel).is_linear
         self.tasks = solver_tasks(method, data)  # the facts about each subproblem on which a choice may depend
         by_size = {m: method.solver.solver_for(task) for m, task in {task.m: task for task in self.tasks}.items()}
@@ -88,7 +89,7 @@ class SubproblemTrainer:
 
     def is_complete(self, k: int) -> bool:
         """Return whether subproblem k gets all of its kernel rows in compiled code (`CompleteGram`)."""
-        return self.solvers[k].by_slices and not isinstance(self.method.sampler, Cyclic) and self.data.is_complete[k]
+        return self.solvers[k].by_slices and not self._in_order and self.data.is_complete[k]
 
     def subproblem(self, k: int) -> Subproblem:
         """Return the k-th subproblem, which shares kernel rows with others unless their order matters."""
@@ -96,7 +97,7 @@ class SubproblemTrainer:
             return self.data.subproblem(k, complete=True)
         # products of many rows take less time than copies of what other class pairs know
         rows = self.solvers[k].reads is not Reads.BLOCKS and not self._is_linear
-        return self.data.subproblem(k, shared=rows and not isinstance(self.method.sampler, Cyclic))
+        return self.data.subproblem(k, shared=rows and not self._in_order)
 
     def train(
         self,
