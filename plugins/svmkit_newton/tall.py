@@ -38,23 +38,20 @@ class Tall(BySums):
         self._curve: Curve | None = None
         self._beta = self._best = NONE  # the dual weights at the iterate and the best, where losses are bent
         self._solution: np.ndarray | None = None
-        known = 0.0
+        shares = shares_of(problem.terms)
         if start is not None:
             self._w = problem.weights(start)
-            known = problem.dual(start, self._w)
-        elif (w := _optimum_of_sample(problem, over)) is not None:
-            self._w, known = w, np.inf
-        if (shares := shares_of(problem.terms)).size:
-            self._bend(shares, start, known)
-        if known == np.inf:
-            self.examine()
-        else:
-            self.begin()
+        elif not shares.size and (w := _optimum_of_sample(problem, over)) is not None:
+            self._w = w
+        if shares.size:
+            self._bend(shares, start)
+        self.begin()
 
-    def _bend(self, shares: np.ndarray, start: np.ndarray | None, known: float) -> None:
-        """Bend losses with kinks by as much in sum as P is above the known D, or by a part of P if that is more."""
+    def _bend(self, shares: np.ndarray, start: np.ndarray | None) -> None:
+        """Bend losses with kinks by as much in sum as P is above D at the start, or by a part of P if that is more."""
         p, m = self.problem, self.problem.m
-        if p.is_free and known < np.inf:
+        known = 0.0 if start is None else p.dual(start, self._w)
+        if p.is_free:
             h = p.decision(self._w) if self._w.any() else np.zeros(m)
             self._w[-1] += p.best_bias(h) / p.bias
         size = self.penalty * self._w
