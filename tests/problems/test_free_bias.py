@@ -10,6 +10,7 @@ from svmkit.losses import loss_names, make_loss
 from svmkit.losses.terms import Terms, dual_weights
 from svmkit.problems import BoxQP, LinearDual, LinearRisk, LinearTubeDual, LinearTubeRisk, TubeQP, bias
 from svmkit.problems.dual import DualQP
+from svmkit.problems.risks.certify import smooth_bias
 from svmkit.problems.sums import Record
 
 LONG = np.longdouble
@@ -44,6 +45,23 @@ def test_the_certificate_is_that_of_libsvms_form(task, name, storage):
     assert ours.bias == pytest.approx(theirs.bias, rel=1e-6, abs=1e-6)
     w = dual.decision_function(point * qp.signs, ours).w
     assert risk.certificate(risk.start_weights(w, 0.0)).primal == pytest.approx(theirs.primal, rel=1e-9)
+
+
+@pytest.mark.parametrize(("task", "name"), [*PIECEWISE, ("classify", "logistic")])
+def test_many_samples_have_the_same_best_bias(task, name):
+    X, t = data(task, m=9000)  # more than a tile of a sum
+    problem = problems(task, X, t, 1.0, make_loss(name, task))[0]
+    h, terms = X @ np.random.default_rng(1).normal(size=4), problem.terms
+    found, expected = smooth_bias(problem.points, h), problem.best_bias(h)
+    jumps = ((terms.upper > 0.0) & (terms.ridge_up == 0.0)) | ((terms.lower < 0.0) & (terms.ridge_down == 0.0))
+    assert np.isnan(found) == jumps.any()
+    assert jumps.any() or found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_the_best_of_many_biases_that_are_not_alone_is_left_to_another_search():
+    X = np.repeat([[-4.0], [4.0]], 50, axis=0)
+    problem = LinearDual(Gram(Linear(), X), np.sign(X[:, 0]), 1.0, "squared_hinge", bias="free")
+    assert np.isnan(smooth_bias(problem.points, X[:, 0])) and problem.best_bias(X[:, 0]) == pytest.approx(0.0)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
