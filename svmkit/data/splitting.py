@@ -87,8 +87,8 @@ def _number_folds(n: int, y: np.ndarray | None, n_folds: int, seed: int) -> np.n
         return fold_of
     _, first, inverse = np.unique(y, return_index=True, return_inverse=True)
     code = np.argsort(np.argsort(first))[inverse]  # by the order in which the classes appear
-    dealt = np.sort(code)
-    counts = np.array([np.bincount(dealt[k::n_folds], minlength=len(first)) for k in range(n_folds)])
+    ascending = np.sort(code)
+    counts = np.array([np.bincount(ascending[k::n_folds], minlength=len(first)) for k in range(n_folds)])
     for k in range(len(first)):
         own = folds.repeat(counts[:, k])
         rng.shuffle(own)
