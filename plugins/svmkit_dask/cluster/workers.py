@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
@@ -125,6 +126,7 @@ class Delivery(ABC):
         self.answers: dict[int, Any] = {}
         self._running: dict[asyncio.Task[bytes], Group] = {}
         self._losses: Counter[int] = Counter()
+        self._lost: dict[int, float] = {}  # when a part has lost its worker last
         self._moved = time.monotonic()  # when there was the last sign of work
 
     @abstractmethod
@@ -134,6 +136,9 @@ class Delivery(ABC):
     @abstractmethod
     def _take(self, group: Group, value: Any, size: int) -> dict[int, Any]:
         """Return the answers, by part, in what a group has returned; a part that is left out is worked on again."""
+
+    def _forget(self, worker: str) -> None:  # noqa: B027  optional
+        """Forget what a worker holds that a task was lost on."""
 
     def send(self) -> dict[int, Any]:
         """Return the answer of each part; raise Gone past a bound, InputError or SvmkitError if work on one failed."""
@@ -159,9 +164,14 @@ class Delivery(ABC):
                     task.cancel()
 
     def _hand_out(self) -> None:
-        """Give all parts that no task is to answer to their workers."""
+        """Give all parts that no task is to answer to their workers.
+
+        One that has lost its worker waits until the scheduler has said anew which workers there are: a connection that
+        fails for a moment, which looks like a loss, is no more than one of `LOSSES` then.
+        """
         sent = {p for _, parts in self._running.values() for p in parts}
         left = [p for p in self.parts if p not in sent and p not in self.answers]
+        left = [p for p in left if self._lost.get(p, -math.inf) < self.watch.answered]
         usable, placement = self.queue.usable(), self.queue.placement
         if not left or not usable or not self.watch.is_connected:
             return
@@ -184,6 +194,8 @@ class Delivery(ABC):
             return
         except Lost:
             self._losses.update(parts)
+            self._lost |= dict.fromkeys(parts, time.monotonic())
+            self._forget(worker)
             return
         except Exception as error:
             raise SvmkitError(f"worker {worker}: {type(error).__name__}: {one_line(error)}") from None
@@ -368,6 +380,11 @@ class _Asking(Delivery):
             key = watch.key(f"svmkit-{self.message.do}")
             calls.append(Packed(key, body, numbers, [shared[k] for k in numbers]))
         return calls
+
+    def _forget(self, worker: str) -> None:
+        # what it held may be what was lost, which Dask tells the client later than it fails the tasks that need it
+        held = self.workers.held.pop(worker, None)
+        self.watch.spent += [] if held is None else [held]
 
     def _take(self, group, reply, size):
         worker, parts = group

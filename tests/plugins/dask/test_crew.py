@@ -10,7 +10,7 @@ from distributed import Client, LocalCluster
 from support.crew import dask_crew, local_crew, of_all_rows, posed, rows
 from svmkit_dask.cluster import wire
 from svmkit_dask.cluster.executor import DaskExecutor
-from svmkit_dask.cluster.watch import Watch
+from svmkit_dask.cluster.watch import Lost, Watch
 from svmkit_dask.cluster.wire import Held, Origin
 from svmkit_dask.cluster.workers import Counters, Placement, _Asking
 from svmkit_dask.dfcsmo import DFCSMO
@@ -108,6 +108,24 @@ def test_a_part_that_was_changed_is_refused(client, tmp_path):
         np.savez(tmp_path / "part2.npz", X=X[:7], y=y[:7])
         with pytest.raises(InputError, match=r"part2\.npz: had 30 rows and has 7: it was changed"):
             posed(crew)
+
+
+def test_a_task_that_is_lost_goes_again_once_the_workers_are_known_and_with_a_fresh_state(client, tmp_path):
+    X, y = rows(90)
+    with dask_crew(client, tmp_path, X, y, ()) as crew:
+        watch, tries = crew.queue.watch, []
+        run = watch.run
+
+        async def failing(worker, call):
+            tries.append((watch.answered, crew.held[worker].key))
+            if len(tries) <= 3:
+                raise Lost
+            return await run(worker, call)
+
+        watch.run = failing
+        assert posed(crew).session.m == 90
+    answered, states = zip(*tries[:4], strict=True)
+    assert list(answered) == sorted(set(answered)) and len(set(states)) == 4
 
 
 @pytest.mark.slow
