@@ -43,17 +43,16 @@ class Tall(BySums):
             self._w = problem.weights(start)
         elif not shares.size and (w := _optimum_of_sample(problem, over)) is not None:
             self._w = w
+        if problem.is_free and (start is not None or shares.size):
+            h = problem.decision(self._w) if self._w.any() else np.zeros(problem.m)
+            self._w[-1] += problem.best_bias(h) / problem.bias
         if shares.size:
-            self._bend(shares, start)
+            self._bend(shares, 0.0 if start is None else problem.dual(start, problem.weights(start)), start)
         self.begin()
 
-    def _bend(self, shares: np.ndarray, start: np.ndarray | None) -> None:
-        """Bend losses with kinks by as much in sum as P is above D at the start, or by a part of P if that is more."""
-        p, m = self.problem, self.problem.m
-        known = 0.0 if start is None else p.dual(start, self._w)
-        if p.is_free:
-            h = p.decision(self._w) if self._w.any() else np.zeros(m)
-            self._w[-1] += p.best_bias(h) / p.bias
+    def _bend(self, shares: np.ndarray, known: float, start: np.ndarray | None) -> None:
+        """Bend losses with kinks by as much in sum as P is above the known D, or by a part of P if that is more."""
+        m = self.problem.m
         size = self.penalty * self._w
         primal = 0.5 * float(size @ size) + self.loss_of(self._w)
         change = max(primal - known, LEAST_CHANGE * primal)
