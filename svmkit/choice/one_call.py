@@ -22,7 +22,7 @@ from svmkit.data.tables.in_memory import encode_samples
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning
 from svmkit.kernels.functions import Precomputed
 from svmkit.losses.base import Loss
-from svmkit.runtime import interrupt, progress
+from svmkit.runtime import interrupt, progress, threads
 from svmkit.scoring.metric import Metric
 from svmkit.solver.selection import by_name
 from svmkit.solver.stopping import Seconds, Stop
@@ -31,7 +31,7 @@ from svmkit.training import train as training
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
 from svmkit.training.settings import CHOSEN, Method, Settings, resolve
-from svmkit.tune.crossval import Interrupted, run
+from svmkit.tune.crossval import Interrupted, Trials
 from svmkit.tune.ranking import with_gap
 from svmkit.tune.records import Progress, Report, progress_line
 from svmkit.tune.result import Candidate, Result, sort_candidates
@@ -249,9 +249,11 @@ def choose(
         data = TrainingData.of(X, y, plain, sample_weight=sample_weight, flags=flags)
     elif SCALE not in how.names and (hint := advise_scaling(plain, data.raw)):
         warnings.warn(hint, SvmkitWarning, stacklevel=2)
+    whole["data"] = data
     zoom = Zoom(plain, how.names, Ranges(data, settings.seed))
     small = [] if alone else _small_runs(whole, data, truth, settings.seed)
-    result = rounds.search(zoom, [*small, whole])
+    with threads.using(settings.n_threads):
+        result = rounds.search(zoom, [*small, whole])
     fold = None if alone else splits.numbers(data.n_samples)
     facts |= {"metric": metric.name, "ended": rounds.ended, "n_candidates": len(result.candidates) if result else 0}
     if rounds.ended is not None:
@@ -278,10 +280,10 @@ def _take_best(result: Result, zoom: Zoom, method: Method, fold: np.ndarray | No
 
 
 def _small_runs(whole: Mapping[str, Any], data: TrainingData, truth: Answers, seed: int) -> list[dict[str, Any]]:
-    """Return what `svmkit.tune.run` is given for the rounds on few rows, of what it is given for all rows."""
+    """Return what `Trials` are given for the rounds on few rows, of what they are given for all rows."""
     if data.task.has_labels or data.task.has_groups:  # whose rare combinations, or pairs, no draw keeps
         return []
-    given, raw, weights = dict(whole), data.raw, whole["sample_weight"]
+    given, raw, weights = dict(whole) | {"data": None}, data.raw, whole["sample_weight"]
     if given["preparation"] == "once":  # it is learnt from all rows
         raw, given = data.X, given | {"flags": None, "impute": None, "scale": None}
     is_square = isinstance(data.kernel, Precomputed)
@@ -318,7 +320,7 @@ def _without_seconds(settings: Settings) -> Stop | None:
 
 
 def _shared_settings(method: Method, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the settings that all candidates share, as `svmkit.tune.run` takes them."""
+    """Return the settings that all candidates share, as `Trials` take them."""
     shared = {field.name: getattr(method.settings, field.name) for field in fields(method.settings)}
     for name in ("solver", "solver_options", "kernel", "kernel_params", "C", "calibration"):
         del shared[name]  # what a candidate has of its own
@@ -340,7 +342,7 @@ class _Rounds:
     def search(self, zoom: Zoom, stages: Sequence[Mapping[str, Any]]) -> Result | None:
         """Return the candidates of all rounds, best first; None if not one was tried in all folds.
 
-        `stages` is what `svmkit.tune.run` is given for each number of rows, ascending.
+        `stages` is what `Trials` are given for each number of rows, ascending.
         """
         began, found = time.perf_counter(), list[Candidate]()
         with interrupt.catching() as flag:
@@ -363,6 +365,7 @@ class _Rounds:
     def _stage(self, zoom: Zoom, paths: list[Path], stage: Mapping[str, Any], flag: interrupt.Flag) -> list[Candidate]:
         """Return the candidates of the rounds on the rows of a stage, best first."""
         found: list[Candidate] = []
+        trials: Trials | None = None
         while paths and self.ended is None:
             left = self.left()
             if flag or left <= 0.0:
@@ -372,7 +375,8 @@ class _Rounds:
                 with warnings.catch_warnings():
                     if self._n_fits:  # how leave-one-out takes the metric is said once
                         warnings.filterwarnings("ignore", message="cv='loo'", category=SvmkitWarning)
-                    result = run(paths, **stage, seconds=left, report=self._listener and self._report)
+                    trials = trials or Trials(paths[0], **stage)
+                    result = trials.run(paths, seconds=left, report=self._listener and self._report)
             except Interrupted:
                 self.ended = self._why()
                 break

@@ -23,6 +23,7 @@ support vector machine. Journal of Machine Learning Research 5, 2004, section 3.
 
 from __future__ import annotations
 
+import itertools
 import math
 from functools import cached_property, lru_cache
 from typing import Any
@@ -38,7 +39,7 @@ from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.scoring.ranks import RankScores
 from svmkit.training.data import TrainingData
 
-ROWS = 400  # of the sample
+ROWS = 250  # of the sample
 STEP = 4.0  # between two values of gamma
 NEIGHBOURS = 3  # whose targets tell the noise
 LEAST_NOISE = 1e-3  # of the spread of the targets: an epsilon of 0 asks for all of them
@@ -73,6 +74,7 @@ class Ranges:
         self.rows = np.sort(rng.choice(used, min(ROWS, len(used)), replace=False))
         self.n_samples = len(used)
         self._matrix = lru_cache(maxsize=8)(self._values)
+        self._scales = lru_cache(maxsize=64)(self._measure)
 
     def gammas(self) -> list[float]:
         """Return values of gamma, ascending: 1 / (2 q) and those a `STEP` away; the default among them."""
@@ -101,12 +103,7 @@ class Ranges:
 
     def unit(self, kernel: Kernel) -> float:
         """Return the C that is 1 in units of the data, with a kernel whose gamma is a number."""
-        K = self._matrix(kernel)
-        n = len(K)
-        apart = (K.sum() - K.trace()) / max(n * (n - 1), 1)
-        variance = float(K.trace() / n - apart)
-        scale = float(np.abs(K).mean()) or 1.0
-        return self.spread / (variance if variance > 1e-9 * scale else scale)
+        return self._scales(kernel)[0]
 
     @cached_property
     def spread(self) -> float:
@@ -118,19 +115,29 @@ class Ranges:
 
     def least_C(self, kernel: Kernel) -> float:
         """Return the C up to which the model of each two classes is a multiple of the same function; 0 if unknown."""
+        return self._scales(kernel)[1]
+
+    def _measure(self, kernel: Kernel) -> tuple[float, float]:
+        """Return `unit` and `least_C`."""
+        K = self._matrix(kernel)
+        n = len(K)
+        apart = (K.sum() - K.trace()) / max(n * (n - 1), 1)
+        variance = float(K.trace() / n - apart)
+        scale = float(np.abs(K).mean()) or 1.0
+        unit = self.spread / (variance if variance > 1e-9 * scale else scale)
         codes = self.data.codes[self.rows]
-        shares = np.bincount(codes, minlength=len(self.data.classes)) / len(codes)
-        if not self.data.task.has_classes or shares.min() == 0.0:
-            return 0.0
-        K, least = self._matrix(kernel), math.inf
-        means = np.stack([K[:, codes == code].mean(axis=1) for code in range(len(shares))])
-        for a in range(len(shares)):
-            for b in range(a + 1, len(shares)):
-                s = means[a] - means[b]
-                apart = s[codes == a].max() - s[codes == b].min()
-                if apart > 0.0:
-                    least = min(least, 2.0 / (min(shares[a], shares[b]) * self.n_samples * apart))
-        return least if math.isfinite(least) else 0.0
+        counts = np.bincount(codes, minlength=len(self.data.classes))
+        if not self.data.task.has_classes or counts.min() == 0:
+            return unit, 0.0
+        order, ends = np.argsort(codes, kind="stable"), np.cumsum(counts)
+        means = np.add.reduceat(K[order], ends - counts, axis=0) / counts[:, None]
+        least = math.inf
+        for a, b in itertools.combinations(range(len(counts)), 2):
+            s = means[a] - means[b]
+            apart = s[codes == a].max() - s[codes == b].min()
+            if apart > 0.0:
+                least = min(least, 2.0 / (min(counts[a], counts[b]) / n * self.n_samples * apart))
+        return unit, least if math.isfinite(least) else 0.0
 
     def epsilon(self, kernel: Kernel) -> float:
         """Return 3 s sqrt(log n / n) for the noise s of the targets, which nearest neighbours in the kernel tell."""

@@ -15,9 +15,10 @@ from svmkit.tune.result import Candidate
 from svmkit.tune.space import EPSILON, Path
 
 C_STEPS = (0.1, 1.0, 10.0, 100.0)  # of the first round, in units of the data
+FEW_STEPS = (1.0, 10.0, 100.0)  # of other gammas than the middle one: the second round goes on from there
 MOST_C, LEAST_C = 1e4, 1e-3  # in units of the data: no candidate lies beyond
 ROUNDS = 3
-LATER, LAST = 6, 4  # candidates that go on from few rows to more, and to all
+LATER, LAST = 4, 3  # candidates that go on from few rows to more, and to all
 DOUBT = 2.0  # standard errors by which the best candidate has to be better than the default
 LEAST_GAIN = 1e-3  # of the metric that a larger C has to bring
 FINER = math.sqrt(10.0)  # between values of C of the second round
@@ -35,10 +36,10 @@ class Point:
 class Zoom:
     """What is tried: candidates at the scales of the data, then around the best one.
 
-    The first round has C at a tenth, 1, 10 and 100 times its unit for each of three gammas; the default is among them.
-    The second has C a factor of sqrt(10) and gamma a factor of 2 away from the best, or further on where the best has
-    the largest or the smallest value; epsilon at a quarter and four times its value. The third goes on where the best
-    lies at an end once more.
+    The first round has C at a tenth, 1, 10 and 100 times its unit for the middle one of three gammas, without the first
+    of these for the others; the default is among them. The second has C a factor of sqrt(10) and gamma a factor of 2
+    away from the best, or further on where the best has the largest or the smallest value; epsilon at a quarter and
+    four times its value. The third goes on where the best lies at an end once more.
 
     Parameters
     ----------
@@ -71,14 +72,16 @@ class Zoom:
     def first_paths(self) -> list[Path]:
         """Return the paths of the first round."""
         gammas: list[float | None] = [*self.ranges.gammas()] if "gamma" in self.names else [None]
+        middle = gammas[len(gammas) // 2]
         epsilon = self.ranges.epsilon(self._kernel(self.default.gamma)) if EPSILON in self.names else None
-        return self._new([self.default, *(Point(C, gamma, epsilon) for gamma in gammas for C in self._Cs(gamma))])
+        points = [Point(C, gamma, epsilon) for gamma in gammas for C in self._Cs(gamma, gamma == middle)]
+        return self._new([self.default, *points])
 
     def later_paths(self, candidates: list[Candidate], *, is_last: bool) -> list[Path]:
         """Return the paths of the first round on more rows: the best candidates on fewer, and the default.
 
-        One round around the best follows; on all rows it has a step in each direction at most, and there is none where
-        the default is the best.
+        One round around the best follows; on all rows it has a step of C in each direction and one of gamma at most,
+        and there is none where the default is the best.
 
         Parameters
         ----------
@@ -112,18 +115,18 @@ class Zoom:
         if at.gamma is not None:
             beside = [p.gamma for p in self.tried if p.gamma is not None]
             for gamma in map(round_number, self._around(at.gamma, beside, STEP / 2)):
-                points += [replace(at, gamma=gamma, C=C) for C in self._Cs_beside(at, gamma)]
+                points.append(replace(at, gamma=gamma, C=self._same_C(at, gamma)))
         if at.epsilon is not None and self.rounds == 1:
             points += [replace(at, epsilon=round_number(at.epsilon * factor)) for factor in (1 / STEP, STEP)]
         return self._new(points)
 
     def _neighbours(self, at: Point) -> list[Point]:
-        """Return the points a step away from one in C and in gamma."""
+        """Return the points a step away from one: of gamma upwards, as more rows call for no smaller one."""
         points = []
         if "C" in self.names:
             points += [replace(at, C=self._clip(at.C * step, at.gamma)) for step in (1 / FINER, FINER)]
         if at.gamma is not None:
-            for gamma in (round_number(at.gamma * 2.0 / STEP), round_number(at.gamma * STEP / 2.0)):
+            for gamma in [round_number(at.gamma * step) for step in (STEP / 2.0, 2.0 / STEP)[: 1 if points else 2]]:
                 points.append(replace(at, gamma=gamma, C=self._same_C(at, gamma)))
         return points
 
@@ -154,18 +157,11 @@ class Zoom:
             return [value / step, value / step**2]
         return [value / step, value * step] if self.rounds == 1 else []
 
-    def _Cs(self, gamma: float | None) -> list[float]:
+    def _Cs(self, gamma: float | None, is_middle: bool) -> list[float]:
         if "C" not in self.names:
             return [self.method.settings.C]
         unit = self._unit(gamma)
-        return [self._clip(unit * step, gamma) for step in C_STEPS]
-
-    def _Cs_beside(self, at: Point, gamma: float) -> list[float]:
-        """Return values of C for another gamma: those around the C that is the same in units of the data."""
-        if "C" not in self.names:
-            return [at.C]
-        same = at.C * self._unit(gamma) / self._unit(at.gamma)
-        return [self._clip(same * step, gamma) for step in (1 / FINER, 1.0, FINER)]
+        return [self._clip(unit * step, gamma) for step in (C_STEPS if is_middle else FEW_STEPS)]
 
     def _same_C(self, at: Point, gamma: float) -> float:
         """Return the C for another gamma that is the same in units of the data, or that is given."""

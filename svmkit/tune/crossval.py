@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -260,61 +260,133 @@ def run(
     >>> run(paths, iris.X, iris.y, cv=3).best.params
     {'C': 10.0}
     """
-    _require_known(options)
-    how = Search(**{name: options.pop(name) for name in _SEARCH if name in options})
-    settings, task = Settings(solver=paths[0].solver, kernel=paths[0].kernel, **options), task_named(task)
-    # unusable data are refused here once, instead of in each fold
-    method = resolve(replace(settings, **paths[0].settings), task)
-    data = TrainingData.of(X, y, method, sample_weight=sample_weight, flags=flags)
-    if not task.has_targets and EPSILON in paths[0].settings:
-        raise InputError("epsilon is for quantities, and the labels are classes: leave it out of the grid")
-    X, truth = data.raw, task.encode_truth(y, data.raw.shape[0])
-    counts = data.weights > 0.0
+    return Trials(paths[0], X, y, task=task, metric=metric, flags=flags, sample_weight=sample_weight, **options).run(
+        paths
+    )
+
+
+class Trials:
+    """What paths are tried on, checked once: rows, answers, folds, metric and settings.
+
+    Parameters
+    ----------
+    first : Path
+        A path, by whose solver and kernel the settings are checked.
+    X, y, task, metric, flags, sample_weight, **options : optional
+        As for `run`.
+    data : TrainingData, default=None
+        What X and y are after the checks and the preprocessing of the settings, if that is known.
+
+    Examples
+    --------
+    >>> from svmkit import load, plugins
+    >>> from svmkit.kernels import RBF
+    >>> from svmkit.tune import plan
+    >>> from svmkit.tune.crossval import Trials
+    >>> iris = load("iris")
+    >>> paths = plan(plugins.build("solver", "smo"), RBF("scale"), {"C": [0.1, 10.0]})
+    >>> Trials(paths[0], iris.X, iris.y, cv=3).run(paths).best.params
+    {'C': 10.0}
+    """
+
+    def __init__(
+        self,
+        first: Path,
+        X,
+        y,
+        *,
+        task: str | Task = "classify",
+        metric: str | Metric | None = None,
+        flags: np.ndarray | None = None,
+        sample_weight: np.ndarray | None = None,
+        data: TrainingData | None = None,
+        **options: Any,
+    ) -> None:
+        _require_known(options)
+        how = Search(**{name: options.pop(name) for name in _SEARCH if name in options})
+        settings, task = Settings(solver=first.solver, kernel=first.kernel, **options), task_named(task)
+        # unusable data are refused here once, instead of in each fold
+        method = resolve(replace(settings, **first.settings), task)
+        if data is None:
+            data = TrainingData.of(X, y, method, sample_weight=sample_weight, flags=flags)
+        if not task.has_targets and EPSILON in first.settings:
+            raise InputError("epsilon is for quantities, and the labels are classes: leave it out of the grid")
+        truth = task.encode_truth(y, data.raw.shape[0])
+        counts = data.weights > 0.0
+        if not isinstance(metric, Metric):
+            metric = method.metric(metric, truth.classes, truth.codes)
+        self.how = _with_folds(how, truth, task, settings.seed, counts, metric)
+        self.settings, self.task, self.data, self.truth, self.counts, self.metric = (
+            settings,
+            task,
+            data,
+            truth,
+            counts,
+            metric,
+        )
+        self.flags, self.weights = flags, None if sample_weight is None else data.own_weights
+
+    def run(self, paths: Sequence[Path], *, seconds: float | None = None, report: Report | None = None) -> Result:
+        """Try paths.
+
+        Parameters
+        ----------
+        paths, seconds, report : sequence of Path, float or None, callable or None
+            The candidates, and fields of `Search` that are others for these.
+        """
+        how, data, task, metric, truth = self.how, self.data, self.task, self.metric, self.truth
+        if seconds is not None:
+            how = replace(how, seconds=seconds, report=report)
+        began, jobs = time.perf_counter(), how.n_workers
+        X, flags, ready, learnt = data.raw, self.flags, list(paths), self.settings
+        if how.preparation == "once" and {"scale", "impute"} & paths[0].settings.keys():
+            raise InputError("preparation='once' learns scaling and imputing of all rows: leave them out of the grid")
+        if how.preparation == "once":
+            X, flags, learnt = data.X, None, replace(learnt, impute=None, scale=None)
+            ready = [replace(path, kernel=path.kernel.resolve(X)) for path in paths]
+        n_shared = 0
+        if how.halves:  # if only C is searched, the values of C compete with each other
+            paths, ready = (_divide(some, len(paths[0].Cs) if len(paths) == 1 else 1) for some in (paths, ready))
+        else:
+            alone = self.weights is not None or bool(data.outputs) or len(data.pairs) > MANY
+            shares = [not alone and _shares(path, learnt, task, metric, how, X) for path in ready]
+            n_shared = sum(len(path.Cs) for path, its in zip(paths, shares, strict=True) if its)
+            paths, ready = (_cut(some, shares, jobs, how.n_folds) for some in (paths, ready))
+        place = scratch() if n_shared < len(paths) else nullcontext("")  # only other processes need a folder
+        with on_device(learnt.device), threads.using(learnt.n_threads) as all_threads, place as folder:
+            share = (
+                1 if how.cluster is not None else jobs
+            )  # of the memory, which workers of a cluster have of their own
+            each = replace(learnt, memory=parse_bytes(learnt.memory) // share, n_threads=max(1, all_threads // jobs))
+            training = Training(max(len(path.Cs) for path in paths), folder, metric, each, task, flags)
+            given = X, truth, how, training, self.weights
+            tried, why, interrupted = _try_all(ready, n_shared, *given, np.flatnonzero(self.counts))
+        candidates = rank(paths, tried, why, data.X)
+        if not candidates:
+            raise Interrupted("interrupted before a candidate was tried in all folds")
+        if candidates[0].failed:
+            raise SvmkitError(f"every candidate failed; the first one: {candidates[0].reason}")
+        n_fits = _n_models(how, self.counts) * sum(len(paths[t.path].Cs) for t in tried)
+        return Result(candidates, metric, n_fits, time.perf_counter() - began, interrupted)
+
+
+def _with_folds(how: Search, truth: Answers, task: Task, seed: int, counts: np.ndarray, metric: Metric) -> Search:
+    """Return how candidates are tried, with the folds of the rows that count; raise InputError where there are none."""
     _require_folds_of(task, truth, how)
     if how.leaves_one_out:
         require_rows(truth, task, np.flatnonzero(counts))
+        if said := note_of(metric):
+            warnings.warn(said, SvmkitWarning, stacklevel=4)
     elif not how.halves and (
         how.groups is not None or task.has_groups or not isinstance(how.cv, int | np.integer) or not counts.all()
     ):
-        splits = make_splits(how.cv, truth, task, settings.seed, groups=how.groups, used=counts)
+        splits = make_splits(how.cv, truth, task, seed, groups=how.groups, used=counts)
         for line in splits.notes:
-            warnings.warn(line, SvmkitWarning, stacklevel=2)
-        how = replace(how, cv=splits.pairs, groups=None)
+            warnings.warn(line, SvmkitWarning, stacklevel=4)
+        return replace(how, cv=splits.pairs, groups=None)
     else:
         _require_folds(int(how.cv), truth.classes, truth.codes)
-    if not isinstance(metric, Metric):
-        metric = method.metric(metric, truth.classes, truth.codes)
-    if how.leaves_one_out and (said := note_of(metric)):
-        warnings.warn(said, SvmkitWarning, stacklevel=2)
-    began, jobs = time.perf_counter(), how.n_workers
-    ready, learnt = list(paths), settings
-    if how.preparation == "once" and {"scale", "impute"} & paths[0].settings.keys():
-        raise InputError("preparation='once' learns scaling and imputing of all rows: leave them out of the grid")
-    if how.preparation == "once":
-        X, flags, learnt = data.X, None, replace(settings, impute=None, scale=None)
-        ready = [replace(path, kernel=path.kernel.resolve(X)) for path in paths]
-    n_shared = 0
-    if how.halves:  # if only C is searched, the values of C compete with each other
-        paths, ready = (_divide(some, len(paths[0].Cs) if len(paths) == 1 else 1) for some in (paths, ready))
-    else:
-        alone = sample_weight is not None or bool(data.outputs) or len(data.pairs) > MANY
-        shares = [not alone and _shares(path, learnt, task, metric, how, X) for path in ready]
-        n_shared = sum(len(path.Cs) for path, its in zip(paths, shares, strict=True) if its)
-        paths, ready = (_cut(some, shares, jobs, how.n_folds) for some in (paths, ready))
-    with on_device(settings.device), threads.using(settings.n_threads) as all_threads, scratch() as folder:
-        share = 1 if how.cluster is not None else jobs  # of the memory, which workers of a cluster have of their own
-        each = replace(learnt, memory=parse_bytes(settings.memory) // share, n_threads=max(1, all_threads // jobs))
-        training = Training(max(len(path.Cs) for path in paths), folder, metric, each, task, flags)
-        weights = None if sample_weight is None else data.own_weights
-        given = X, truth, how, training, weights
-        tried, why, interrupted = _try_all(ready, n_shared, *given, np.flatnonzero(counts))
-    candidates = rank(paths, tried, why, data.X)
-    if not candidates:
-        raise Interrupted("interrupted before a candidate was tried in all folds")
-    if candidates[0].failed:
-        raise SvmkitError(f"every candidate failed; the first one: {candidates[0].reason}")
-    n_fits = _n_models(how, counts) * sum(len(paths[t.path].Cs) for t in tried)
-    return Result(candidates, metric, n_fits, time.perf_counter() - began, interrupted)
+    return how
 
 
 def _require_folds_of(task: Task, truth: Answers, how: Search) -> None:

@@ -45,6 +45,8 @@ def scratch() -> Iterator[str]:
 class Records:
     """A scratch folder of JSON files, one for each path and fold, that several processes of one machine share.
 
+    A search whose fits are all made in its own process needs no folder: "" stands for none.
+
     scikit-learn's searches return their results at the end, and as numbers only. On a worker of a cluster, the records
     are sent to the process of the search, which writes them, and the end of the search is that of the call. If the
     folder does not exist (Dask or Ray on another machine), nothing is written; only the progress and the reasons of
@@ -54,7 +56,7 @@ class Records:
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self._at = here()
-        self._here = os.path.isdir(folder)
+        self._here = bool(folder) and os.path.isdir(folder)
         self._read: dict[str, dict[str, Any]] = {}
         self._numbers = count()
         self._next_look, self._stopped = -math.inf, False
@@ -76,14 +78,18 @@ class Records:
 
     def all(self) -> list[dict[str, Any]]:
         """Return all records so far, in no particular order."""
-        for file in Path(self.folder).glob("*.json"):
-            if file.name not in self._read:
-                self._read[file.name] = json.loads(file.read_text())
+        if self.folder:
+            for file in Path(self.folder).glob("*.json"):
+                if file.name not in self._read:
+                    self._read[file.name] = json.loads(file.read_text())
         return list(self._read.values())
 
     def stop(self) -> None:
         """Tell all processes of this search to end."""
         self._next_look = -math.inf
+        if not self.folder:
+            self._stopped = True
+            return
         with suppress(OSError):
             (Path(self.folder) / "stop").touch()
 

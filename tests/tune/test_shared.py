@@ -55,7 +55,7 @@ def shared(monkeypatch):
         return seen[-1][1]
 
     monkeypatch.setattr(ActiveSets, "solve", watched)
-    monkeypatch.setattr(small, "MOST", 0)  # nothing goes to the code of small subproblems
+    monkeypatch.setattr(small, "MOST", (0, 0, 0))  # nothing goes to the code of small subproblems
     return seen
 
 
@@ -77,7 +77,7 @@ def test_the_winner_and_the_scores_are_those_of_refits(name, seed, shared, monke
     how = {"grid": {"C": CS, "gamma": GAMMAS}, "cv": FOLDS, "seed": seed, "stop": Gap(1e-7), "metric": "accuracy"}
     found = tune.search(X, y, **how)
     n_solves = len(shared)
-    monkeypatch.setattr(small, "MOST", 1500)
+    monkeypatch.setattr(small, "MOST", (1500,) * 3)
     at_once = tune.search(X, y, **how)
     assert 0 < n_solves == len(shared)
     folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(X, y))
@@ -194,7 +194,8 @@ def fold_of(X, y, Cs, target=1e-6, gamma=0.5):
     signs = np.where(y == y.max(), 1.0, -1.0)
     weights = np.where(signs > 0.0, 2.0, 0.5)
     parts = [small.FoldPart(at, signs[at], weights[at]) for at in (np.arange(0, m, 2), np.arange(m - 30))]
-    return shared, parts, np.arange(m - 30, m), small.fit_small(shared, parts, np.arange(m - 30, m), Cs, target)
+    held = np.arange(m - 30, m)
+    return shared, parts, held, small.fit_small(shared, [small.FoldParts(parts, held)], Cs, target)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -203,20 +204,20 @@ def test_small_subproblems_have_the_decisions_of_libsvm(seed, monkeypatch):
     X, y = overlapping(150, seed=seed)
     Cs = [1e-3, 0.1, 1.0, 30.0, 1e3]
     _, parts, held, fits = fold_of(X, y, Cs, 1e-8)
-    assert len(fits) == len(Cs)
-    for C, fit in zip(Cs, fits, strict=True):
+    assert fits.n_certified.tolist() == [len(Cs)]
+    for c, C in enumerate(Cs):
         support = set()
         for k, part in enumerate(parts):
             plain = SVC(C=C, gamma=0.5, tol=1e-9).fit(X[part.rows], part.y, sample_weight=part.weights)
             w = plain.dual_coef_.ravel()
             support |= set(part.rows[plain.support_[np.abs(w) > 1e-12 * C]])
             h = plain.decision_function(X[held]) - plain.intercept_
-            own = fit.decision[:, k]
+            own = fits.decision[c, :, k]
             np.testing.assert_allclose(own - own.mean(), h - h.mean(), atol=2e-3 * max(1.0, np.ptp(h)))
             free = np.flatnonzero((np.abs(w) > 1e-6 * C) & (np.abs(w) < C * part.weights[plain.support_] * (1 - 1e-6)))
             if len(free):  # else the bias is one of an interval
                 np.testing.assert_allclose(own, h + plain.intercept_, atol=2e-3 * max(1.0, np.ptp(h)))
-        assert abs(fit.n_support - len(support)) <= 3
+        assert abs(fits.n_support[0, c] - len(support)) <= 3
 
 
 def test_certificates_of_small_subproblems_hold_the_optimum(monkeypatch):
@@ -226,7 +227,7 @@ def test_certificates_of_small_subproblems_hold_the_optimum(monkeypatch):
     monkeypatch.setattr(small, "fit_parts", lambda *given: (fit_parts(*given), seen.append(given[-1]))[0])
     Cs = [0.01, 1.0, 100.0]
     _, parts, _, fits = fold_of(X, y, Cs, 0.05)
-    assert len(fits) == 3 and all(0.0 < fit.gap <= 0.05 for fit in fits)
+    assert fits.n_certified.tolist() == [3] and (fits.gap > 0.0).all() and (fits.gap <= 0.05).all()
     for c, C in enumerate(Cs):
         for k, part in enumerate(parts):
             plain = SVC(C=C, gamma=0.5, tol=1e-10).fit(X[part.rows], part.y, sample_weight=part.weights)
@@ -249,21 +250,23 @@ def test_what_small_solves_do_not_certify_goes_to_other_code(monkeypatch):
     for one, other in zip(found.candidates, expected.candidates, strict=True):
         assert one.C == other.C and one.mean_accuracy == pytest.approx(other.mean_accuracy, abs=0.007)
     shared, parts, held, _ = fold_of(X, y, [1.0])
-    assert small.fit_small(shared, parts, held, [1e308], 1e-3) == []  # twice that is beyond float64
+    assert (
+        small.fit_small(shared, [small.FoldParts(parts, held)], [1e308], 1e-3) is None
+    )  # twice that is beyond float64
 
 
 def test_small_solves_take_no_more_than_the_memory():
     X, y = overlapping(150)
     shared, parts, held, _ = fold_of(X, y, [1.0])
     method = resolve(Settings(solver="smo", kernel=RBF(0.5)))
-    needed = 8 * (150**2 + 2 * (150 * 30 + 120**2))
+    needed = 8 * (150**2 + 2 * (2 * 60 + 120**2))
     sizes = [len(part.rows) for part in parts]
-    assert small.is_small(shared, method, sizes, 1, len(held), needed, 2)
-    assert not small.is_small(shared, method, sizes, 1, len(held), needed - 1, 2)
-    assert not small.is_small(shared, method, [small.MOST + 1], 1, len(held), "1GB", 1)
-    long = [small.MOST_OF_PATH + 1]
-    assert small.is_small(shared, method, long, small.PATH, len(held), "1GB", 1)
-    assert not small.is_small(shared, method, long, small.PATH + 1, len(held), "1GB", 1)
+    assert small.is_small(shared, method, sizes, 1, 2 * len(held), needed, 2)
+    assert not small.is_small(shared, method, sizes, 1, 2 * len(held), needed - 1, 2)
+    assert not small.is_small(shared, method, [small.MOST[2] + 1], 1, 2 * len(held), "1GB", 1)
+    long = [small.MOST[0] + 1]
+    assert small.is_small(shared, method, long, small.MANY, 2 * len(held), "1GB", 1)
+    assert not small.is_small(shared, method, long, small.MANY + 1, 2 * len(held), "1GB", 1)
 
 
 def test_an_interrupt_keeps_the_candidates_that_are_whole(shared):
@@ -284,7 +287,7 @@ def test_an_interrupt_keeps_the_candidates_that_are_whole(shared):
 
 @pytest.mark.parametrize("most", [0, 1500])
 def test_jobs_change_nothing(most, monkeypatch):
-    monkeypatch.setattr(small, "MOST", most)
+    monkeypatch.setattr(small, "MOST", (most,) * 3)
     X, y = scaled(datasets.load_iris, 150)
     one, two = (tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3, jobs=jobs) for jobs in (1, 2))
     assert [(c.params, c.mean_score, c.n_iter) for c in one.candidates] == [
@@ -322,7 +325,7 @@ def test_a_fit_that_fails_says_why(monkeypatch):
         raise InputError("no")
 
     before = ActiveSets.solve
-    monkeypatch.setattr(small, "MOST", 0)
+    monkeypatch.setattr(small, "MOST", (0, 0, 0))
     monkeypatch.setattr(
         ActiveSets, "solve", lambda self, problem, C, *given: (broken if C == 1.0 else before)(self, problem, C, *given)
     )

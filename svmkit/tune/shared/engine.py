@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -30,10 +31,12 @@ from svmkit.tune.result import FACTS
 from svmkit.tune.shared.active import ActiveSets, Solved, Stopped
 from svmkit.tune.shared.matrix import SharedMatrix
 from svmkit.tune.shared.sharing import engine_solves, gap_of, groups_of, keeps_state, method_of, most_of_a_round
-from svmkit.tune.shared.small import FoldPart, fit_small, is_small
+from svmkit.tune.shared.small import FoldPart, FoldParts, SmallFits, fit_small, is_small
 from svmkit.tune.space import Path
 
 TOGETHER = 1 << 26  # decision values that an engine returns at a time
+ROWS = 2500  # of small folds that are fitted by one call, all together: the search looks around between two
+T = TypeVar("T")
 Folds = Sequence[tuple[np.ndarray, np.ndarray]]
 """The training rows and the held-out rows of each fold."""
 
@@ -142,11 +145,17 @@ class _Group:
         self.around = seconds / fits, 0.0 if shared is None else shared.computed / fits
         if shared is not None:
             shared.computed = 0
-        self.waiting = deque(Fold(k, train, held) for k, (train, held) in enumerate(search.folds))
+        self.folds = [Fold(k, train, held) for k, (train, held) in enumerate(search.folds)]
+        self.beginning: deque[list[Fold]] = deque()  # which nobody has begun with
+        self.waiting: deque[Fold] = deque()
         self.failed: BaseException | None = None
 
     def run(self) -> None:
-        jobs = min(self.search.jobs, len(self.waiting))
+        n_folds = len(self.folds)
+        jobs = min(self.search.jobs, n_folds)
+        calls = min(n_folds, max(jobs, math.ceil(n_folds * self.search.m / ROWS)))
+        starts = [k * n_folds // calls for k in range(calls + 1)]
+        self.beginning.extend(self.folds[lo:hi] for lo, hi in itertools.pairwise(starts))
         if jobs == 1:
             self._work()
         else:
@@ -158,10 +167,10 @@ class _Group:
 
     def run_by_engine(self, code: SolvesBoxes) -> None:
         """Let an engine solve all subproblems where it keeps the rows, as many at a time as have room for results."""
-        fits = [(fold, path) for fold in self.waiting for path in self.group]
-        for fold in self.waiting:
+        fits = [(fold, path) for fold in self.folds for path in self.group]
+        for fold in self.folds:
             fold.parts = self._parts(fold)
-        width = max(len(fold.parts or ()) for fold in self.waiting)
+        width = max(len(fold.parts or ()) for fold in self.folds)
         each = max(1, TOGETHER // (width * self.search.m))
         memory, stopped = device_memory(self.search.training.settings), lambda: bool(self.search.records.stopped)
         for lo in range(0, len(fits), each):
@@ -179,13 +188,16 @@ class _Group:
 
     @QUIET
     def _work(self) -> None:
-        """Take the fold that is farthest behind and fit its next C, until none is left."""
+        """Begin with folds that nobody has, then take the fold that is farthest behind and fit its next C, until none
+        is left.
+        """
         try:
             with threads.using(1):
                 while not (self.search.records.stopped or self.failed):
-                    try:
-                        fold = self.waiting.popleft()
-                    except IndexError:
+                    if (folds := _take(self.beginning)) is not None:
+                        self._begin(folds)
+                        continue
+                    if (fold := _take(self.waiting)) is None:
                         return
                     self._fit(fold)
                     if fold.next < len(self.group):
@@ -195,24 +207,39 @@ class _Group:
         except BaseException as error:
             self.failed = error
 
-    def _fit_small(self, fold: Fold) -> None:
-        """Fit the first C of a fold, as many as compiled code can certify at once, and keep their records."""
-        if self.shared is None or fold.next:
-            return
-        search, began = self.search, time.perf_counter()
-        parts = fold.parts or []
-        sizes, settings = [len(part.rows) for part in parts], search.training.settings
-        if not is_small(self.shared, self.method, sizes, len(self.group), len(fold.held), settings.memory, search.jobs):
-            return
-        fits = fit_small(self.shared, parts, fold.held, [path.Cs[0] for path in self.group], self.target)
+    def _begin(self, folds: list[Fold]) -> None:
+        """Fit the first C of some folds, as many as compiled code can certify at once, and keep their records."""
+        began, search, shared = time.perf_counter(), self.search, self.shared
+        assert shared is not None
+        try:
+            own = [FoldParts(self._parts(fold), fold.held) for fold in folds]
+            sizes = [len(part.rows) for fold in own for part in fold.parts]
+            n_decisions = sum(len(fold.held) * len(fold.parts) for fold in own)
+            memory = search.training.settings.memory
+            if is_small(shared, self.method, sizes, len(self.group), n_decisions, memory, search.jobs):
+                fits = fit_small(shared, own, [path.Cs[0] for path in self.group], self.target)
+                if fits is not None:
+                    self._keep_small(folds, fits, began)
+            for fold, (parts, _) in zip(folds, own, strict=True):
+                fold.parts = list(parts)
+        except Exception as error:
+            for fold in folds:
+                search.keep(self.group[fold.next], fold.number, {}, reason(error))
+                fold.next += 1
+        self.waiting.extend(fold for fold in folds if fold.next < len(self.group))
+
+    def _keep_small(self, folds: list[Fold], fits: SmallFits, began: float) -> None:
+        """Keep the records of the fits of some folds that are certified."""
+        judged = self._judge(folds, fits.decision)
         seconds = time.perf_counter() - began
-        total = sum(fit.steps + len(self.group) for fit in fits)  # a fit without steps takes some time, too
-        for path, fit in zip(self.group, fits, strict=False):
-            facts = self._judge(fold, fit.decision)
-            facts |= self._count(fit.steps, fit.n_support, fit.gap)
-            facts["fit_s"] = seconds * (fit.steps + len(self.group)) / total + self.around[0]
-            search.keep(path, fold.number, facts)
-        fold.next = len(fits)
+        shares = fits.steps + len(self.group)  # a fit without steps takes some time, too
+        each = (seconds * shares / shares.sum() + self.around[0]).tolist()
+        for k, fold in enumerate(folds):
+            for c in range(int(fits.n_certified[k])):
+                counts = int(fits.steps[k, c]), int(fits.n_support[k, c]), float(fits.gap[k, c])
+                facts = judged[c][k] | self._count(*counts) | {"fit_s": each[k][c]}
+                self.search.keep(self.group[c], fold.number, facts)
+                fold.next += 1
 
     def _fit(self, fold: Fold) -> None:
         """Fit the next C of a fold, judge the fit on the held-out rows, and keep the record."""
@@ -220,10 +247,6 @@ class _Group:
         try:
             if fold.parts is None:
                 fold.parts = self._parts(fold)
-                self._fit_small(fold)
-                if fold.next == len(self.group):
-                    return
-                path, began = self.group[fold.next], time.perf_counter()
             if fold.sets is None:
                 fold.sets = [self._active_sets(part.rows, fold.parts) for part in fold.parts]
             C = path.Cs[0]
@@ -265,25 +288,40 @@ class _Group:
         support = [part.rows[np.flatnonzero(one.point)] for part, one in zip(fold.parts or [], solved, strict=True)]
         gaps = [math.inf if one.certificate.gap is None else one.certificate.gap for one in solved]
         steps = sum(one.steps for one in solved)
-        return self._judge(fold, decision) | self._count(steps, len(np.unique(np.concatenate(support))), max(gaps))
+        (judged,) = self._judge([fold], decision[None])[0]
+        return judged | self._count(steps, len(np.unique(np.concatenate(support))), max(gaps))
 
-    def _judge(self, fold: Fold, decision: np.ndarray) -> dict[str, Any]:
-        """Return the accuracy and the metric of decisions (n_held, n_parts) on the held-out rows."""
-        metric, truth = self.search.training.metric, self.search.truth[fold.held]
-        n_classes = len(self.search.answers.classes)
+    def _judge(self, folds: Sequence[Fold], decision: np.ndarray) -> list[list[dict[str, Any]]]:
+        """Return the accuracy and the metric of the decisions (n_C, n_held, n_parts) on the rows that each of some
+        folds holds out, for each C.
+        """
+        metric, n_classes = self.search.training.metric, len(self.search.answers.classes)
+        counts = np.array([len(fold.held) for fold in folds])
+        ends = np.cumsum(counts)
+        truth = self.search.truth[np.concatenate([fold.held for fold in folds])]
         needed: np.ndarray | None = None
         if not n_classes:
-            predicted = decision[:, 0]
+            predicted = decision[:, :, 0]
         elif n_classes == 2:
-            predicted = (decision[:, 0] > 0.0).astype(np.int64)
+            predicted = (decision[:, :, 0] > 0.0).astype(np.int64)
         else:
-            needed = scores(decision, n_classes)
-            predicted = needed.argmax(axis=1)
-        rows = np.bincount(truth, minlength=n_classes) if n_classes else None
-        return {
-            "accuracy": float((predicted == truth).mean()) if n_classes else math.nan,
-            "metric": metric.value(truth, predicted, needed if metric.needs_decisions else None, rows),
-        }
+            needed = scores(decision.reshape(-1, decision.shape[2]), n_classes).reshape(*decision.shape[:2], n_classes)
+            predicted = needed.argmax(axis=2)
+        right = np.full((len(decision), len(folds)), math.nan)
+        if n_classes:
+            right = np.add.reduceat(predicted == truth, ends - counts, axis=1, dtype=np.float64) / counts
+        if metric.name == "accuracy":
+            return [[{"accuracy": value, "metric": value} for value in values] for values in right.tolist()]
+        parts = [slice(end - count, end) for end, count in zip(ends.tolist(), counts.tolist(), strict=True)]
+        rows = [np.bincount(truth[at], minlength=n_classes) if n_classes else None for at in parts]
+        found = []
+        for c, values in enumerate(right.tolist()):
+            some = []
+            for at, own, value in zip(parts, rows, values, strict=True):
+                votes = needed[c, at] if needed is not None and metric.needs_decisions else None
+                some.append({"accuracy": value, "metric": metric.value(truth[at], predicted[c, at], votes, own)})
+            found.append(some)
+        return found
 
     def _count(self, steps: int, n_support: int, gap: float) -> dict[str, Any]:
         """Return what a fit took, and whether its certificates reached the gap that was asked for."""
@@ -300,3 +338,11 @@ class _Group:
 def _solution_of(answer: BoxAnswer) -> Solved:
     assert answer.decision is not None
     return Solved(answer.beta, answer.decision, answer.certificate, answer.n_iter)
+
+
+def _take(waiting: deque[T]) -> T | None:
+    """Return the first of what is waiting, which other threads may take, too; None if nothing is left."""
+    try:
+        return waiting.popleft()
+    except IndexError:
+        return None

@@ -1,4 +1,4 @@
-"""Fits of small subproblems with the hinge: those of a fold, for all C, in one call of compiled code.
+"""Fits of small subproblems with the hinge: those of some folds, for all C, in one call of compiled code.
 
 Around a solve of a few hundred samples Python takes ten times as long as the solve itself, and a search has hundreds.
 """
@@ -13,14 +13,13 @@ import numpy as np
 from svmkit.kernels.engines.contract import PANEL
 from svmkit.kernels.gram import parse_bytes
 from svmkit.kernels.rounding import U
-from svmkit.problems.certificate import Certificate
 from svmkit.problems.sums import Bounds
 from svmkit.training.settings import Method
 from svmkit.tune.shared.matrix import SharedMatrix
 from svmkit.tune.shared.small_loops import Fits, Parts, fit_parts
 
-MOST = 1500  # samples of a subproblem; of more, the steps of SMO are the most of the work
-MOST_OF_PATH, PATH = 600, 8  # samples where there are more Cs than that: rounds and Newton's steps gain along a path
+MOST = 600, 1500, 4000  # samples of a subproblem where there are many Cs, along which rounds and leaps gain; few; two
+MANY, FEW_C = 8, 2  # Cs: more are many, no more are few
 STEPS = 50_000  # after which a solve is left to other code, of `FEW` samples; fewer of more
 FEW = 500
 VALUE = 8  # bytes of a number
@@ -34,85 +33,94 @@ class FoldPart(NamedTuple):
     weights: np.ndarray
 
 
-class SmallFit(NamedTuple):
-    """The fits of a fold for one C.
+class FoldParts(NamedTuple):
+    """The subproblems of a fold, and the rows that it holds out."""
+
+    parts: Sequence[FoldPart]
+    held: np.ndarray
+
+
+class SmallFits(NamedTuple):
+    """The fits of some folds, for each C.
 
     Attributes
     ----------
-    decision : ndarray of shape (n_held, n_parts)
-        The decisions of the held-out rows.
-    gap : float
+    decision : ndarray of shape (n_C, n_held, n_parts)
+        The decisions of the held-out rows, those of a fold after those of the one before.
+    gap : ndarray of shape (n_folds, n_C)
         The largest relative gap of a certificate.
-    steps, n_support : int
+    steps, n_support : ndarray of shape (n_folds, n_C)
         The steps of SMO, and the rows that are support vectors.
+    n_certified : ndarray of shape (n_folds,)
+        How many of the first C are certified.
     """
 
     decision: np.ndarray
-    gap: float
-    steps: int
-    n_support: int
+    gap: np.ndarray
+    steps: np.ndarray
+    n_support: np.ndarray
+    n_certified: np.ndarray
 
 
 def is_small(
-    shared: SharedMatrix, method: Method, sizes: Sequence[int], n_C: int, n_held: int, memory: str | int, jobs: int
+    shared: SharedMatrix, method: Method, sizes: Sequence[int], n_C: int, n_decisions: int, memory: str | int, jobs: int
 ) -> bool:
-    """Return whether `fit_small` takes the subproblems of a fold, and has room for what it needs.
+    """Return whether `fit_small` takes the subproblems of some folds, and has room for what it needs.
 
     Parameters
     ----------
     shared, method : SharedMatrix, Method
         The kernel values, and the method of the fits.
-    sizes, n_C, n_held : sequence of int, int, int
-        The samples of the subproblems, the values of C, and the held-out rows of the fold.
+    sizes, n_C, n_decisions : sequence of int, int, int
+        The samples of the subproblems, the values of C, and the decisions of held-out rows for each C.
     memory, jobs : str or int, int
         The memory of all fits at a time, with that of the matrix, and their number.
     """
-    most = MOST if n_C <= PATH else min(MOST, MOST_OF_PATH)
+    most = MOST[0] if n_C > MANY else MOST[1] if n_C > FEW_C else MOST[2]
     if method.loss.name != "hinge" or shared.kernel.semidefinite is not True or not 1 < max(sizes) <= most:
         return False
-    each = shared.m * n_held + max(sizes) ** 2
+    each = 2 * n_C * n_decisions + max(sizes) ** 2
     return VALUE * (shared.m**2 + jobs * each) <= parse_bytes(memory)
 
 
-def fit_small(
-    shared: SharedMatrix, parts: Sequence[FoldPart], held: np.ndarray, Cs: Sequence[float], target: float
-) -> list[SmallFit]:
-    """Return the fits of the subproblems of a fold for the first of the Cs, as many as are certified.
+def fit_small(shared: SharedMatrix, folds: Sequence[FoldParts], Cs: Sequence[float], target: float) -> SmallFits | None:
+    """Return the fits of the subproblems of some folds; None where numbers would be beyond float64.
 
     Parameters
     ----------
-    shared, parts, held : SharedMatrix, sequence of FoldPart, ndarray of int
-        The kernel values, the subproblems, and the held-out rows.
+    shared, folds : SharedMatrix, sequence of FoldParts
+        The kernel values, and the folds, each of which has as many subproblems.
     Cs, target : sequence of float, float
         The values of C, ascending, and the relative gap that is asked for.
     """
-    sizes, n_C = [len(part.rows) for part in parts], len(Cs)
+    every = [part for fold in folds for part in fold.parts]
+    sizes, n_C, n_folds, width = [len(part.rows) for part in every], len(Cs), len(folds), len(folds[0].parts)
     joined = Parts(
-        np.concatenate([part.rows for part in parts]),
+        np.concatenate([part.rows for part in every]),
         np.cumsum([0, *sizes]),
-        np.concatenate([part.y for part in parts]),
-        np.concatenate([part.weights for part in parts]),
+        np.concatenate([part.y for part in every]),
+        np.concatenate([part.weights for part in every]),
+        np.concatenate([fold.held for fold in folds]),
+        np.cumsum([0, *(len(fold.held) for fold in folds)]),
     )
     if not 0.0 < Cs[0] * joined.weights.min() <= Cs[-1] * joined.weights.max() < np.inf:
-        return []
-    shape = n_C, len(parts)
+        return None
+    shape = n_C, len(every)
     fits = Fits(
-        np.empty((*shape, len(held))),
+        np.zeros((n_C, width, len(joined.held))),
         np.empty((*shape, 5)),
+        np.empty(shape),
         np.zeros(shape, np.int64),
-        np.zeros((n_C, shared.m), np.bool_),
+        np.zeros((n_C, n_folds, shared.m), np.bool_),
     )
     bounds = Bounds(shared.error, shared.largest, max(shared.m, PANEL), 0.0, U)
-    columns = np.ascontiguousarray(shared.K[:, held])
     most = STEPS * FEW // max(FEW, *sizes)
-    fit_parts(shared.K, columns, shared.diag, joined, np.array(Cs), target, most, bounds, fits)
-    steps, support = fits.steps.sum(axis=1).tolist(), np.count_nonzero(fits.is_support, axis=1).tolist()
-    found = []
-    for c, values in enumerate(fits.values.tolist()):
-        gaps = [
-            Certificate.from_values(primal, dual, errors=(of_p, of_d)).gap for primal, dual, of_p, of_d, _ in values
-        ]
-        if any(gap is None or gap > target for gap in gaps):
-            break
-        found.append(SmallFit(fits.decision[c].T, max(gap or 0.0 for gap in gaps), steps[c], support[c]))
-    return found
+    fit_parts(shared.K, shared.diag, joined, np.array(Cs), target, most, bounds, fits)
+    gap = fits.gap.reshape(n_C, n_folds, width).max(axis=2).T
+    return SmallFits(
+        np.ascontiguousarray(fits.decision.transpose(0, 2, 1)),
+        gap,
+        fits.steps.reshape(n_C, n_folds, width).sum(axis=2).T,
+        np.count_nonzero(fits.is_support, axis=2).T,
+        np.logical_and.accumulate(gap <= target, axis=1).sum(axis=1),
+    )

@@ -1,4 +1,4 @@
-"""The compiled code of `svmkit.tune.shared.small`: all subproblems of a fold, for all C, in one call.
+"""The compiled code of `svmkit.tune.shared.small`: all subproblems of some folds, for all C, in one call.
 
 It releases the GIL. A subproblem gathers the kernel rows that its steps ask for; for the next C it begins where the
 last one ended, or at that point times C over the last C, whichever is better.
@@ -16,58 +16,68 @@ from svmkit.problems.sums import Record, values_at
 from svmkit.runtime.compiling import njit
 from svmkit.solver.smo.box import Box, extremes, gap, take_sides
 from svmkit.solver.smo.steps import take_steps
-from svmkit.tune.shared.loops import add_rows
+from svmkit.tune.shared.loops import add_rows, newton_step, pick_free
 
 SHARE = 0.9  # of the gap that is asked for, down to which a solve goes
 TRIES = 4  # certificates that are asked for a smaller gap each
 BETWEEN = 32  # steps between two looks at the gap, at least
+NEWTON = 100  # steps before one of Newton, at least
+FUTILE = 4  # times as many follow one that was in vain
+JITTER = 1e-10  # part of the largest value that is added to a diagonal before it is factorised
 
 
 class Parts(NamedTuple):
-    """The subproblems of a fold, one after the other."""
+    """The subproblems of some folds, one after the other; each fold has `width` of them."""
 
     rows: np.ndarray  # int64 (total,): their rows of the matrix
-    first: np.ndarray  # int64 (n_parts + 1,): where each begins
+    first: np.ndarray  # int64 (n_folds * width + 1,): where each begins
     y: np.ndarray  # float64 (total,): -1.0 and 1.0
     weights: np.ndarray  # float64 (total,): what C is multiplied with
+    held: np.ndarray  # int64 (n_held,): the rows that the folds hold out, those of a fold after those of the one before
+    ends: np.ndarray  # int64 (n_folds + 1,): where those of each fold begin
 
 
 class Fits(NamedTuple):
     """The results: of each C and each subproblem."""
 
-    decision: np.ndarray  # float64 (n_C, n_parts, n_held): decisions of held-out rows, with the bias
-    values: np.ndarray  # float64 (n_C, n_parts, 5): the fields of `svmkit.problems.sums.Values`
-    steps: np.ndarray  # int64 (n_C, n_parts)
-    is_support: np.ndarray  # bool (n_C, m): whether a row of the matrix is a support vector of some subproblem
+    decision: np.ndarray  # float64 (n_C, width, n_held): decisions of held-out rows, with the bias
+    values: np.ndarray  # float64 (n_C, n_folds * width, 5): the fields of `svmkit.problems.sums.Values`
+    gap: np.ndarray  # float64 (n_C, n_folds * width): the relative gap, inf where none is reached
+    steps: np.ndarray  # int64 (n_C, n_folds * width)
+    is_support: np.ndarray  # bool (n_C, n_folds, m): whether a row is a support vector of some subproblem of a fold
 
 
 @njit(nogil=True, cache=True)
-def fit_parts(K, held_rows, diag, parts, Cs, target, most, bounds, fits):
-    """Solve and certify all subproblems of a fold for all C, ascending.
+def fit_parts(K, diag, parts, Cs, target, most, bounds, fits):
+    """Solve and certify all subproblems of some folds for all C, ascending, with kernel values K (m, m).
 
-    `held_rows` (m, n_held) are the columns of K (m, m) for the held-out rows. A solve ends at the relative gap `target`
-    or after `most` steps. A subproblem ends with the first C at which its gap is not reached; its values are nan then.
+    A solve ends at the relative gap `target` or after `most` steps. A subproblem ends with the first C at which its gap
+    is not reached; its values are nan then.
     """
+    width, room = fits.decision.shape[1], np.empty(np.diff(parts.first).max() ** 2)
     for p in range(parts.first.size - 1):
-        at = slice(parts.first[p], parts.first[p + 1])
-        _fit_part(K, held_rows, diag, parts.rows[at], parts.y[at], parts.weights[at], Cs, target, most, bounds, fits, p)
+        at, fold = slice(parts.first[p], parts.first[p + 1]), p // width
+        held = slice(parts.ends[fold], parts.ends[fold + 1])
+        own, where = (parts.rows[at], parts.y[at], parts.weights[at]), (p, fold, p % width, parts.held[held], held)
+        _fit_part(K, diag, room, own, Cs, target, most, bounds, fits, where)
 
 
 @njit(cache=True)
-def _fit_part(K, held_rows, diag, rows, y, weights, Cs, target, most, bounds, fits, p):
+def _fit_part(K, diag, room, own, Cs, target, most, bounds, fits, where):
+    (rows, y, weights), (p, fold, place, held, of_held) = own, where
     n = rows.size
-    slab, slots, zeros = np.empty((n, n)), np.full(n, -1, dtype=np.int64), np.zeros(n)
+    slab, slots, zeros = room[: n * n].reshape((n, n)), np.full(n, -1, dtype=np.int64), np.zeros(n)
     times, guessed, clock, uses = np.zeros(n, np.int64), np.zeros(n, np.bool_), np.zeros(1, np.int64), np.zeros(1)
     table = RowTable(slab, slots, times, guessed, clock, uses, 0.0)
-    own, beta, h, before, reached = diag[rows], np.zeros(n), np.zeros(n), 0.0, False
-    fits.values[:, p, :] = np.nan
+    peaks, beta, h, before, reached = diag[rows], np.zeros(n), np.zeros(n), 0.0, False
+    fits.values[:, p, :], fits.gap[:, p] = np.nan, np.inf
     for c in range(Cs.size):
         upper = Cs[c] * weights
         ratio = _best_ratio(y, beta, h, Cs[c] / before) if before > 0.0 else 1.0
         before = Cs[c]
         for r in range(n):
             beta[r] = min(ratio * beta[r], upper[r])
-        box = Box(y, zeros, upper, zeros, own, beta, ratio * h - y, np.empty(n, np.uint8))
+        box = Box(y, zeros, upper, zeros, peaks, beta, ratio * h - y, np.empty(n, np.uint8))
         goal = target
         for _ in range(TRIES):
             fits.steps[c, p] += _solve(K, rows, box, table, SHARE * goal, most - fits.steps[c, p])
@@ -75,22 +85,26 @@ def _fit_part(K, held_rows, diag, rows, y, weights, Cs, target, most, bounds, fi
             minus_h, cost = y - h, upper.copy()
             bias = select_bias(y, minus_h, cost, 0.0)
             record = Record(y, y, zeros, upper, zeros, zeros, zeros, zeros)
-            values = values_at(record, h, beta, own, 0.0, bias, 0.0, 0.0, True, bounds)
-            reached = _gap_of(values) <= target
+            values = values_at(record, h, beta, peaks, 0.0, bias, 0.0, 0.0, True, bounds)
+            found = _gap_of(values)
+            reached = found <= target
             if reached or fits.steps[c, p] >= most:
                 break
             goal *= 0.5
             box.v[:] = h - y
         if not reached:
             return
+        fits.gap[c, p] = found
         for k in range(5):
             fits.values[c, p, k] = values[k]
         idx = np.flatnonzero(beta)
-        out = fits.decision[c, p]
+        out = fits.decision[c, place, of_held]
         out[:] = bias
-        add_rows(held_rows, rows[idx], y[idx] * beta[idx], out)
-        for r in rows[idx]:
-            fits.is_support[c, r] = True
+        for i in idx:
+            row, coef = K[rows[i]], y[i] * beta[i]
+            fits.is_support[c, fold, rows[i]] = True
+            for j in range(held.size):
+                out[j] += coef * row[held[j]]
 
 
 @njit(inline="always")
@@ -136,13 +150,17 @@ def _from_scratch(K, rows, box, table, h):
 
 @njit(cache=True)
 def _solve(K, rows, box, table, target, most):
-    """Take steps of SMO until the relative gap is at most `target`, `most` steps at most; return the steps."""
+    """Take steps of SMO until the relative gap is at most `target`, `most` steps at most; return the steps.
+
+    Where they are many, steps of Newton on the weights between their bounds come in between.
+    """
     pairs, objective, steps = np.empty((1, 2), dtype=np.int64), 0.0, 0
     for r in range(box.v.size):
         objective += 0.5 * box.beta[r] * (box.y[r] * box.v[r] - 1.0)
     take_sides(box, None)
     pairs[0, 0], pairs[0, 1] = extremes(box.v, box.side, None)
-    between = max(BETWEEN, box.v.size // 8)
+    between, patience = max(BETWEEN, box.v.size // 8), max(NEWTON, box.v.size)
+    next_newton = patience
     while True:
         i, k = pairs[0, 0], pairs[0, 1]
         if i < 0 or k < 0 or not box.v[k] > box.v[i] or steps >= most:
@@ -150,6 +168,13 @@ def _solve(K, rows, box, table, target, most):
         difference = gap(box, False, -0.5 * (box.v[i] + box.v[k]), None)
         if difference <= target * max(abs(objective), abs(difference - objective)):
             return steps
+        if steps >= next_newton:
+            fall = _take_newton_step(K, rows, box, table)
+            next_newton = steps + (patience if fall > 0.0 else FUTILE * patience)
+            if fall > 0.0:
+                objective -= fall
+                pairs[0, 0], pairs[0, 1] = extremes(box.v, box.side, None)
+                continue
         left = between
         while left > 0:
             done, objective, missing = take_steps((box,), table, pairs, True, left, 0.0, None, objective)
@@ -160,3 +185,18 @@ def _solve(K, rows, box, table, target, most):
             if missing < 0:
                 break
             _bring(K, rows, table, missing)
+
+
+@njit(cache=True)
+def _take_newton_step(K, rows, box, table):
+    """Take a step of Newton on the samples between their bounds; return by how much the objective falls."""
+    free = np.empty(box.v.size, np.int64)
+    n = pick_free(box, free)
+    if n < 2:
+        return 0.0
+    for i in free[:n]:
+        _bring(K, rows, table, i)
+    try:
+        return newton_step(box, table.slab, free[:n].copy(), JITTER * box.diag.max())
+    except Exception:  # the kernel matrix of these samples is singular
+        return 0.0
