@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -29,7 +30,8 @@ class Matrix:
         self.design, self.penalty = design, penalty
         self.fresh: bool | None = None  # whether all rows were added at once; None while there are none
         self.curvature = np.zeros(design.m)
-        self._changes: list[tuple[np.ndarray, np.ndarray, float]] = []  # samples (n,), ascending, weights (m,), sign
+        # the second derivatives (m,) that the matrix has once `add_rows` has had all rows
+        self._wanted = self.curvature
         self.H = np.zeros((design.width, design.width))
         self.factor: np.ndarray | None = None
         self.pairs = False
@@ -45,31 +47,30 @@ class Matrix:
 
     def begin(self, curvature: np.ndarray) -> bool:
         """Let second derivatives (m,) be those of the matrix once `add_rows` has had all rows; return if it has to."""
-        curvature = curvature.copy()
-        difference = curvature - self.curvature
-        changed = np.flatnonzero(difference)
-        active = np.flatnonzero(curvature)
-        if self.fresh and not changed.size:
+        n_changed, n_active = np.count_nonzero(curvature != self.curvature), np.count_nonzero(curvature)
+        if self.fresh and not n_changed:
             return False
-        self.fresh = self.fresh is None or not changed.size or 2 * changed.size > active.size
+        self.fresh = self.fresh is None or not n_changed or 2 * n_changed > n_active
         if self.fresh:
             self.H[:] = 0.0
-            self._changes = [(active, curvature, 1.0)]
-        else:
-            more, less = changed[difference[changed] > 0.0], changed[difference[changed] < 0.0]
-            self._changes = [(more, difference, 1.0), (less, -difference, -1.0)]
-        self.curvature, self.factor = curvature, None
+        self._wanted, self.factor = curvature, None
         return True
 
     def add_rows(self, lo: int, hi: int) -> None:
-        """Add what the rows lo to hi - 1 change."""
-        for idx, weights, sign in self._changes:
-            self._add(idx[slice(*np.searchsorted(idx, (lo, hi)))], weights, sign)
+        """Add what the rows lo to hi - 1 change. Which rows do is not kept: of all rows it takes much memory."""
+        before, after = self.curvature[lo:hi], self._wanted[lo:hi]
+        if self.fresh:
+            self._add(lo, hi, np.flatnonzero(after), after)
+        else:
+            difference = after - before
+            self._add(lo, hi, np.flatnonzero(difference > 0.0), difference)
+            self._add(lo, hi, np.flatnonzero(difference < 0.0), np.negative(difference, out=difference), -1.0)
+        before[:] = after
 
     def direction(self, g: np.ndarray) -> tuple[np.ndarray, float]:
         """Return -H^-1 g (width,), and the passes over X that it took."""
         if self.factor is None:
-            self.factor, self._changes = self._factorise(), []
+            self.factor = self._factorise()
         return scipy.linalg.lapack.dpotrs(self.factor, -g, lower=1)[0], 0.0
 
     def _factorise(self) -> np.ndarray:
@@ -87,18 +88,19 @@ class Matrix:
                 return factor
             ridge = max(100.0 * ridge, 1e-15)
 
-    def _add(self, idx: np.ndarray, weights: np.ndarray, sign: float) -> None:
-        """Add sign sum_i weights_i x_i x_i' over the samples idx (n,), with weights (m,) >= 0."""
+    def _add(self, lo: int, hi: int, idx: np.ndarray, weights: np.ndarray, sign: float = 1.0) -> None:
+        """Add sign sum_i weights_i x_i x_i' over the rows lo + idx (n,), which have weights (hi - lo,) >= 0."""
         if not idx.size:
             return
         d = self.design
+        rows = d.part(lo, hi)
         parts = np.zeros((int(np.clip(idx.size // (8 * d.width), 1, PARTS)), d.width, d.width))
         if self.pairs:
             work = PAIR * (d.entries / d.m) ** 2 * idx.size / len(parts)
-            spread(_add_pairs, len(parts), work, d.rows, d.bias, idx, weights, parts)
+            spread(_add_pairs, len(parts), work, rows, d.bias, idx, weights, parts)
         else:
             work = PRODUCT * idx.size * d.width**2 / len(parts)
-            spread(_add_blocks, len(parts), work, d, idx, weights, parts)
+            spread(_add_blocks, len(parts), work, rows, d.bias, idx, weights, parts)
         self.H += sign * parts.sum(axis=0)
 
 
@@ -116,15 +118,17 @@ class Given(Matrix):
             self.penalty[-1] = damping
 
 
-def _add_blocks(first: int, last: int, design: Design, idx: np.ndarray, weights: np.ndarray, parts: np.ndarray) -> None:
-    """Add the rows idx (n,) in parts, each from a contiguous range, block by block."""
-    n, share = len(parts), -(-idx.size // len(parts))
-    height = int(np.clip(BLOCK // design.width, 64, 4096))
-    block = np.empty((min(height, share), design.width))
+def _add_blocks(
+    first: int, last: int, X: Any, bias: float, idx: np.ndarray, weights: np.ndarray, parts: np.ndarray
+) -> None:
+    """Add the rows idx (n,) of X in parts, each from a contiguous range, block by block."""
+    n, share, width = len(parts), -(-idx.size // len(parts)), parts.shape[1]
+    height = int(np.clip(BLOCK // width, 64, 4096))
+    block = np.empty((min(height, share), width))
     for p in range(first, min(last, n)):
         for lo in range(p * share, min(idx.size, p * share + share), height):
             rows = block[: min(height, idx.size - lo, p * share + share - lo)]
-            _gather(design.rows, design.bias, idx, lo, weights, rows)
+            _gather(X, bias, idx, lo, weights, rows)
             scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=parts[p].T, lower=1, overwrite_c=1)
 
 

@@ -329,7 +329,9 @@ class TrainingData:
                 raise InputError(f"sample weights are zero for {what} of weight > 0")
             rows, gram = self.grams.whole(complete=complete)
         target, loss = self.division.target(self.answers, rows, k), self.division.loss(k)
-        return Subproblem(k, name, a, b, rows, target, self.weights[rows], gram, loss)
+        is_whole = len(rows) == self.n_samples and bool((rows[1:] > rows[:-1]).all())
+        weights = self.weights if is_whole else self.weights[rows]
+        return Subproblem(k, name, a, b, rows, target, weights, gram, loss)
 
     @cached_property
     def grams(self) -> Grams:

@@ -118,6 +118,25 @@ def test_several_classes(multiclass, scale):
     assert np.mean(here.model.predict(X) != there.model.predict(X)) < 0.005
 
 
+@pytest.mark.parametrize("name, bias, most", [("newton", "1", 27.5), ("newton", "free", 35.0), ("dcd", "1", 25.5)])
+def test_numbers_a_row(name, bias, most, monkeypatch):
+    """What a fit holds of each row beside X, in numbers of 8 bytes, at its peak."""
+    import tracemalloc
+
+    monkeypatch.setattr("svmkit_newton.newton.is_narrow", lambda m, width: False)
+    monkeypatch.setattr("svmkit.problems.risks.points.TOGETHER", 1000)
+    X, h = rows("float32", n=50_000, d=4)
+    data = on_disk(X, np.sign(h), block=5000)
+    given = {"solver": solver_of(name, bias=bias), "kernel": Linear(), "memory": 50_000}
+    svmkit.fit(data.X, data.y, **given)  # compiles
+    tracemalloc.start()
+    try:
+        svmkit.fit(data.X, data.y, **given)
+        assert tracemalloc.get_traced_memory()[1] / (8 * len(h)) < most
+    finally:
+        tracemalloc.stop()
+
+
 def test_regression():
     X, h = rows("float64")
     data = on_disk(X, h)

@@ -26,6 +26,7 @@ from svmkit.runtime.terminal import shows_progress
 from svmkit.tasks import task_named
 
 PAUSE = 5.0  # seconds between two lines on the progress of reading
+NUMBERS = 28  # of 8 bytes that a linear fit of two classes with a free bias keeps of each row at its peak
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,12 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
     require_of_task(options, train.task)
     if is_mapped(train.X):
         note(f"{train.name}: {size_of(train.X) / 1e6:,.0f} MB of rows, more than --memory, stay on local disk")
+        numbers = NUMBERS * 8 * train.n_samples
+        if numbers > parse_bytes(options.memory):
+            note(
+                f"{train.name}: the numbers that a fit keeps of each row may take {numbers / 1e6:,.0f} MB, which "
+                "--memory does not include"
+            )
     test: Dataset | None = None
     if options.test:
         test = load_test(options, train, holes=holes, storage=storage)

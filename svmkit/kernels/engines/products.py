@@ -76,6 +76,8 @@ class _Products(Engine):
     def diag(self):
         if self.form.is_radial or self.origin.size or type(self.kernel).diag is not Kernel.diag:
             return super().diag()
+        if self.form is Form.LINEAR:
+            return self.sq
         with np.errstate(over="ignore"):  # the norms are at hand
             return self.form.apply(self.sq.copy(), self.scalars)
 

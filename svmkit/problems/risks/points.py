@@ -23,6 +23,7 @@ from svmkit.runtime.threads import spread
 
 FILL = 4.0  # nanoseconds of a row of numbers
 TINY = 1e-200  # curvature of a row of zeros
+TOGETHER = 1 << 16  # samples whose rows are filled together, so that what that needs takes little memory
 LOGISTIC = (True,)  # `Points.below` of logistic losses: a tuple of another type than those of columns
 OPTIONS: Any = {"error_model": "numpy"}
 
@@ -70,16 +71,22 @@ def make_points(terms: Terms, sq: np.ndarray, sigma: float = 1.0) -> Points:
         given = terms.target, terms.lower, terms.upper, terms.ridge_up, terms.ridge_down, sq, float(sigma)
         spread(_fill_one_side, len(sq), FILL, *given, rows)
         return Points(rows, None)
-    sides: list[tuple[np.ndarray, ...]]
-    below: tuple[int, ...] | None
-    above = terms.ridge_up, terms.upper, terms.kink_up
-    under = terms.ridge_down, -terms.lower, terms.kink_down
-    if all(one is other or (one == other).all() for one, other in zip(above, under, strict=True)):
-        sides, below = [above], ()
-    else:
-        sides, below = [above, under], (5,)
-    rows = np.empty((len(sq), 1 + 4 * len(sides)))
-    return Points(_fill_rows(rows, terms, sides, sigma * sq), below)
+    pairs = zip(_above(terms), _below(terms), strict=True)
+    below = () if all(one is other or (one == other).all() for one, other in pairs) else (5,)
+    rows = np.empty((len(sq), 9 if below else 5))
+    for lo in range(0, len(sq), TOGETHER):
+        part = Terms(*(values[lo : lo + TOGETHER] for values in terms))
+        sides = [_above(part), _below(part)][: 2 if below else 1]
+        _fill_rows(rows[lo : lo + TOGETHER], part, sides, sigma * sq[lo : lo + TOGETHER])
+    return Points(rows, below)
+
+
+def _above(terms: Terms) -> tuple[np.ndarray, ...]:
+    return terms.ridge_up, terms.upper, terms.kink_up
+
+
+def _below(terms: Terms) -> tuple[np.ndarray, ...]:
+    return terms.ridge_down, -terms.lower, terms.kink_down
 
 
 @njit(cache=True, nogil=True)
@@ -108,7 +115,7 @@ def make_two_sided(terms: Terms) -> Points:
     """
     if isinstance(terms, LogisticTerms):
         return make_points(terms, np.zeros(len(terms.target)))
-    sides = (terms.ridge_up, terms.upper, terms.kink_up), (terms.ridge_down, -terms.lower, terms.kink_down)
+    sides = _above(terms), _below(terms)
     return Points(_fill_rows(np.empty((len(terms.target), 9)), terms, sides, 0.0), (5,))
 
 
