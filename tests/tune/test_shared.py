@@ -198,6 +198,19 @@ def fold_of(X, y, Cs, target=1e-6, gamma=0.5):
     return shared, parts, held, small.fit_small(shared, [small.FoldParts(parts, held)], Cs, target)
 
 
+def test_folds_that_are_fitted_together_have_the_fits_of_each_alone():
+    X, y = overlapping(150)
+    shared, parts, held, _ = fold_of(X, y, [1.0])
+    few = [part._replace(rows=part.rows[:-9], y=part.y[:-9], weights=part.weights[:-9]) for part in parts]
+    folds = [small.FoldParts(parts, held), small.FoldParts(few, held[::2])]
+    together, ends = small.fit_small(shared, folds, [0.1, 10.0], 1e-6), [0, 30, 45]
+    for k, fold in enumerate(folds):
+        alone = small.fit_small(shared, [fold], [0.1, 10.0], 1e-6)
+        np.testing.assert_array_equal(together.decision[:, ends[k] : ends[k + 1]], alone.decision)
+        for name in ("gap", "steps", "n_support", "n_certified"):
+            np.testing.assert_array_equal(getattr(together, name)[k], getattr(alone, name)[0])
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_small_subproblems_have_the_decisions_of_libsvm(seed, monkeypatch):
     monkeypatch.setattr(small, "STEPS", 10_000_000)
