@@ -110,12 +110,13 @@ class Given(Matrix):
     def __init__(self, penalty: np.ndarray) -> None:
         design = SimpleNamespace(m=0, width=len(penalty), rows=None)
         super().__init__(design, penalty.copy())  # type: ignore[arg-type]
+        self._of_last = float(penalty[-1])
 
     def take(self, H: np.ndarray, damping: float) -> None:
-        """Let the Hessian be I + H, of which the upper triangle counts; `damping` is added to the bias that is free."""
-        self.H, self.factor = H, None
-        if damping:
-            self.penalty[-1] = damping
+        """Let the Hessian be that of the penalty and H, of which the upper triangle counts; `damping` is added to the
+        last entry.
+        """
+        self.H, self.factor, self.penalty[-1] = H, None, self._of_last + damping
 
 
 def _add_blocks(

@@ -118,7 +118,7 @@ class BySums(ABC):
         self.excess = 0.5 * float(far @ far) + (abs(float(self.g[-1]) * self.w[-1]) if is_free else 0.0)
         self.support = sum(seen.support for seen in looks)
         self._curved = np.sum([seen.curved for seen in looks], axis=0)
-        self.hessian.take(self._curved, is_free * abs(float(self.g[-1])) / FAR)
+        self.hessian.take(self._curved, is_free * max(abs(float(self.g[-1])) / FAR - self._bending(), 0.0))
         if dual > self.dual or (dual > self.dual - ROUNDING * abs(self.primal) and self.primal < self._least):
             self.dual, self._image, self._least = max(dual, self.dual), v, self.primal
             self.keep()
