@@ -142,9 +142,12 @@ def _parse_plainly(text: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     """As `parse_text`, in Python, and whatever Python takes for a number."""
     data, indices, counts, labels = array("d"), array("i"), array("q"), array("d")
     for line in text.split(b"\n"):
-        label, *features = line.partition(b"#")[0].split() or (None,)
+        used = line.partition(b"#")[0]
+        label, *features = used.split() or (None,)
         if label is None:
             continue
+        if b"\0" in used:
+            raise ValueError("a line has a NUL byte")
         labels.append(float(label))
         if features and features[0].startswith(b"qid:"):
             del features[0]

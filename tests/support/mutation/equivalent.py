@@ -91,7 +91,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (
         "svmkit/problems/risks/points.py",
         "make_points",
-        "zip(above, under, strict=True) -> zip(under, above, strict=True)",
+        "zip(_above(terms), _below(terms), strict=True) -> zip(_below(terms), _above(terms), strict=True)",
     ): "equality is symmetric",
     ("svmkit/problems/risks/points.py", "side_toward", "e > 0.0 -> e >= 0.0"): (
         "at 0 each side gives a loss, a weight and a product of 0"
