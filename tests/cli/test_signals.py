@@ -153,13 +153,21 @@ def test_a_search_that_has_ended_is_refitted_logged_and_shown(struck, place, sig
 
 @pytest.mark.slow
 @SIGNALS
-@pytest.mark.parametrize(
-    "place", ["svmkit.compare.report.html.write", f"{TRACKER}.end", "svmkit.cli.comparing.comparison.emit"]
-)
+@pytest.mark.parametrize("place", ["svmkit.compare.report.html.write", "svmkit.cli.comparing.comparison.emit"])
 def test_a_comparison_whose_cells_have_ended_is_shown(struck, place, signum):
     done = struck(place, signum, *COMPARE)
     assert done.code == 0 and [json.loads(line)["status"] for line in done.out.splitlines()] == ["converged"] * 2
     assert statuses() == ["FINISHED"] * 3
+
+
+@pytest.mark.slow
+@SIGNALS
+def test_a_cell_that_is_being_logged_is_kept_and_the_same_command_goes_on(svmkit, struck, signum):
+    done = struck(f"{TRACKER}.end", signum, *COMPARE)
+    assert done.code == 0 and [json.loads(line)["status"] for line in done.out.splitlines()] == ["converged"]
+    assert "the same command goes on" in done.err and statuses() == ["FINISHED", "KILLED"]
+    done = svmkit(*COMPARE)
+    assert [json.loads(line)["status"] for line in done.out.splitlines()] == ["converged"] * 2
 
 
 @pytest.mark.slow
