@@ -241,7 +241,8 @@ def choose(
     } | _shared_settings(plain, how.names)
     rounds = _Rounds(metric, how.report, began + SHARE * settings.rules.least(Seconds))
     facts: dict[str, Any] = {"names": list(how.names), "cv": LOO if alone else len(splits.pairs)}
-    if SCALE in how.names and (scores := score_scales(plain, whole, data.raw, truth, rounds.left)):
+    scores = score_scales(plain, whole, data.raw, truth, rounds.seconds_left) if SCALE in how.names else {}
+    if scores:
         kind = next(iter(scores))
         facts |= {SCALE: kind, "scale_scores": scores}
         whole[SCALE] = kind
@@ -257,14 +258,18 @@ def choose(
     fold = None if alone else splits.numbers(data.n_samples)
     facts |= {"metric": metric.name, "ended": rounds.ended, "n_candidates": len(result.candidates) if result else 0}
     if rounds.ended is not None:
-        rest = ", ".join(how.names) + " keep their defaults" if result is None else "the best so far is trained"
-        tried = f"{facts['n_candidates']:,} candidates were" if result else "a candidate was"
-        what = "interrupted" if rounds.ended == "interrupted" else "the time limit ended the search"
-        when = "after" if result else "before"
-        warnings.warn(f"{what} {when} {tried} tried in all folds: {rest}", SvmkitWarning, stacklevel=2)
+        warnings.warn(_describe_end(how, rounds.ended, facts["n_candidates"]), SvmkitWarning, stacklevel=2)
     if result is None:
         return Chosen(method, None, fold, facts)
     return _take_best(result, zoom, method, fold, facts)
+
+
+def _describe_end(how: Choice, ended: str, n_candidates: int) -> str:
+    """Return one line on a search that was cut short."""
+    rest = "the best so far is trained" if n_candidates else ", ".join(how.names) + " keep their defaults"
+    tried = f"{n_candidates:,} candidates were" if n_candidates else "a candidate was"
+    what = "interrupted" if ended == "interrupted" else "the time limit ended the search"
+    return f"{what} {'after' if n_candidates else 'before'} {tried} tried in all folds: {rest}"
 
 
 def _take_best(result: Result, zoom: Zoom, method: Method, fold: np.ndarray | None, facts: dict[str, Any]) -> Chosen:
@@ -283,20 +288,12 @@ def _small_runs(whole: Mapping[str, Any], data: TrainingData, truth: Answers, se
     """Return what `Trials` are given for the rounds on few rows, of what they are given for all rows."""
     if data.task.has_labels or data.task.has_groups:  # whose rare combinations, or pairs, no draw keeps
         return []
-    given, raw, weights = dict(whole) | {"data": None}, data.raw, whole["sample_weight"]
+    given, raw = dict(whole) | {"data": None}, data.raw
     if given["preparation"] == "once":  # it is learnt from all rows
         raw, given = data.X, given | {"flags": None, "impute": None, "scale": None}
-    is_square = isinstance(data.kernel, Precomputed)
-    return [
-        given
-        | {
-            "X": stage.part_of(raw, is_square=is_square),
-            "y": truth.values[stage.rows],
-            "cv": stage.pairs,
-            "sample_weight": None if weights is None else data.own_weights[stage.rows],  # type: ignore[index]
-        }
-        for stage in make_stages(given["cv"], truth.codes, seed)
-    ]
+    weights = None if whole["sample_weight"] is None else data.own_weights
+    rest = raw, truth.values, weights, isinstance(data.kernel, Precomputed)
+    return [stage.restrict(given, *rest) for stage in make_stages(given["cv"], truth.codes, seed)]
 
 
 def _method_of(result: Result, method: Method) -> Method:
@@ -367,7 +364,7 @@ class _Rounds:
         found: list[Candidate] = []
         trials: Trials | None = None
         while paths and self.ended is None:
-            left = self.left()
+            left = self.seconds_left()
             if flag or left <= 0.0:
                 self.ended, flag.raised = "interrupted" if flag else "time_limit", False
                 break
@@ -386,7 +383,7 @@ class _Rounds:
             paths = zoom.next_paths(found)
         return found
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Return the seconds that the search may still take."""
         return self._last - time.perf_counter()
 

@@ -68,9 +68,9 @@ def score_scales(
         else make_stages(given["cv"], truth.codes, method.settings.seed)
     )
     if stages:
-        rows, weights = stages[0].rows, given["sample_weight"]
-        given |= {"X": stages[0].part_of(raw), "y": truth.values[rows], "cv": stages[0].pairs}
-        given["sample_weight"] = None if weights is None else np.asarray(weights)[rows]
+        weights = given["sample_weight"]
+        own = None if weights is None else np.asarray(weights)
+        given = stages[0].restrict(given, raw, truth.values, own)
     path = Path(0, method.solver, method.kernel, (method.settings.C,), {}, False)
     scores = dict[str, float]()
     for kind in (uneven.kind, NONE):

@@ -7,7 +7,7 @@ left on all. Folds of few rows are parts of the folds of all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +40,28 @@ class Stage(NamedTuple):
         if not is_square:
             return part
         return part[:, self.rows] if sp.issparse(part) else np.ascontiguousarray(part[:, self.rows])
+
+    def restrict(
+        self,
+        given: Mapping[str, Any],
+        raw: Any,
+        values: np.ndarray,
+        weights: np.ndarray | None,
+        is_square: bool = False,
+    ) -> dict[str, Any]:
+        """Return what a search is given for these rows, of what it is given for all.
+
+        Parameters
+        ----------
+        given : mapping
+            The arguments of `svmkit.tune.run`, by name.
+        raw, values, weights : ndarray or CSR, ndarray, ndarray or None
+            The features, labels and sample weights of all rows.
+        is_square : bool, default=False
+            As for `part_of`.
+        """
+        some = {"X": self.part_of(raw, is_square=is_square), "y": values[self.rows], "cv": self.pairs}
+        return {**given, **some, "sample_weight": None if weights is None else weights[self.rows]}
 
 
 def make_stages(pairs: Sequence[Pair], codes: np.ndarray, seed: int) -> list[Stage]:

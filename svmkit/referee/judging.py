@@ -126,8 +126,11 @@ class _Court:
             raise InputError(f"X has {n:,} rows and y {len(y):,} labels: they must be as many")
         step, prepare = reading.last_step(estimator)
         X = X if prepare is None else prepare(X)
-        self.X = step.as_rows(X) if isinstance(step, SVMModel) else as_features(X)
-        require_finite(self.X, holes=isinstance(step, SVMModel))
+        if isinstance(step, SVMModel):
+            self.X = step.as_rows(X)
+        else:
+            self.X = as_features(X)
+            require_finite(self.X)
         rows = Rows(self.X, None if y is None else np.asarray(y), None if sample_weight is None else self.weights)
         self.foreign = given.complete(reading.read(step, rows, given), rows)
         self.scaling = read_scaling(estimator) if prepare is not None and hasattr(estimator, "steps") else None
