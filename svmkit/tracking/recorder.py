@@ -1,4 +1,4 @@
-"""A run that one process trains and another one logs: what a tracker is told of it, kept to be told again."""
+"""A run that one process trains and another one logs: the calls of a tracker, kept to be repeated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svmkit.tracking.interface import Tracker
 
 
 class Recorder(Tracker):
-    """A tracker that keeps what it is told; it can be pickled, and holds no rows of the data set.
+    """A tracker that keeps its calls; it can be pickled, and holds no rows of the data set.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Recorder(Tracker):
         self._calls.append(("end", (status,)))
 
     def repeat(self, tracker: Tracker) -> None:
-        """Tell another tracker what this one was told, in order.
+        """Repeat the calls on another tracker, in order.
 
         Parameters
         ----------
