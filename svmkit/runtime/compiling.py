@@ -11,8 +11,7 @@ from typing import Any
 from svmkit.runtime.garbage import collecting_seldom
 from svmkit.runtime.inner_code import link_inner_code
 
-# options of `njit`; without a `fastmath` of its own a function would have that of whoever is compiled first
-INLINED: dict[str, Any] = {"forceinline": True, "fastmath": False}
+INLINED: dict[str, Any] = {"forceinline": True}  # options of `njit`
 
 
 def njit(function: Callable | None = None, **options: Any) -> Any:
@@ -21,11 +20,15 @@ def njit(function: Callable | None = None, **options: Any) -> Any:
     The wrapper would take a sixth of the time. With `INLINED` a function is copied into its callers by LLVM, and
     compiled once for all of them; `inline="always"` compiles it for each call anew. Conditions and loops are compiled
     faster than `min`, `max` and assignments to parts of arrays, each of which is a function of its own.
+
+    A function without `fastmath` has exact arithmetic whoever calls it. numba would give it the flags of the caller for
+    which it is compiled first, so that sums would depend on what has run before in the process.
     """
     import numba
 
     if function is None:
         return partial(njit, **options)
+    options.setdefault("fastmath", False)
     compiled = numba.njit(function, no_cfunc_wrapper=True, **options)  # type: ignore[call-overload]
     if hasattr(compiled, "_compiler"):  # not where nothing is compiled
         compiled._compiler.compile = _collecting_seldom(compiled._compiler.compile)

@@ -51,3 +51,16 @@ def test_a_cache_that_names_a_type_that_has_moved_is_compiled_anew(tmp_path):
         answer = subprocess.run([sys.executable, "-c", run.format(place)], cwd=tmp_path, capture_output=True, text=True)
         assert answer.stdout == "3.0\n", answer.stderr
         (tmp_path / f"{place}.py").rename(tmp_path / "new_place.py")
+
+
+def test_a_function_has_the_arithmetic_of_its_own_whoever_calls_it_first():
+    @compiling.njit
+    def lost_digits(a, b):
+        return b - ((a + b) - a)
+
+    @compiling.njit(fastmath={"nsz", "reassoc"})
+    def caller(a, b):
+        return lost_digits(a, b)
+
+    assert caller(1.0, 1e-17) == 1e-17  # sums in any order would make it 0.0
+    assert lost_digits(1.0, 1e-17) == 1e-17
