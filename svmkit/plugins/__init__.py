@@ -226,6 +226,12 @@ def _declared_versions(package: Distribution) -> list[str]:
     return sorted(point.name for point in package.entry_points if point.group == "svmkit.interface")
 
 
+@cache
+def _package_name(package: Distribution) -> str:
+    """The name of a package; importlib parses all of its metadata for it, the README among them."""
+    return package.name
+
+
 def describe(kind: Kind) -> list[Listed]:
     """All plugins of a kind, each imported on its own; a plugin that does not work here carries its error."""
     return [_describe(kind, name, point) for name, point in registered(kind).items()]
@@ -233,7 +239,7 @@ def describe(kind: Kind) -> list[Listed]:
 
 def _describe(kind: Kind, name: str, point: EntryPoint) -> Listed:
     file = plugin_file.file_of(kind, name)
-    package = point.dist.name if point.dist else file.name if file else "?"
+    package = _package_name(point.dist) if point.dist else file.name if file else "?"
     plugin, error, status = None, None, "ok"
     try:
         plugin = load(kind, name)

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint
+from importlib.metadata import Distribution, EntryPoint
 
 import pytest
 from support.refusals import refused
@@ -88,6 +88,16 @@ def test_solvers_say_what_they_need():
         solver = plugins.build("solver", row.name)
         assert all(isinstance(need, Requires) for need in solver.requires)
         assert solver.params == plugins.options(type(solver)) == row.options
+
+
+def test_metadata_are_parsed_once(monkeypatch):
+    rows = plugins.describe("loss")
+    assert {row.package for row in rows} == {"svmkit"}
+    metadata = Distribution.metadata.fget
+    parsed = []
+    monkeypatch.setattr(Distribution, "metadata", property(lambda package: parsed.append(package) or metadata(package)))
+    assert plugins.registered("loss")["hinge"].dist.name == "svmkit" and len(parsed) == 1
+    assert plugins.describe("loss") == rows and len(parsed) == 1
 
 
 def run(code):
