@@ -7,8 +7,10 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import fields, replace
+from functools import cache
 from html import escape
 from numbers import Integral
+from operator import itemgetter
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -56,6 +58,10 @@ _SETTINGS = [
 OF_SEARCH = ("best_params_", "best_score_", "cv_results_")
 _LIMITS = ("max_iter", "max_epochs", "time_limit", "max_support")
 
+KEPT = 64  # methods
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+_methods: dict[Any, tuple[Any, Method]] = {}  # with the solvers that were registered then, by the values of parameters
+
 # colours come from the page, so that the block can be read on dark ground too
 STYLE = (
     "margin:.4em 0 .2em;padding:.35em .7em;display:inline-grid;grid-template-columns:auto auto;gap:0 1em;"
@@ -80,6 +86,12 @@ def _params_of(model: SVMModel) -> dict[str, Any]:
     elif model.calibration is not None:
         known["calibration"] = model.calibration.kind
     return known | {"kernel": model.kernel, "multiclass": model.multiclass, "non_crossing": model.non_crossing}
+
+
+@cache
+def _values_of(cls: Any) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
+    """Return what takes the parameters of an estimator out of its attributes."""
+    return itemgetter(*(field.name for field in fields(cls)))
 
 
 def _holds_weights(model: SVMModel) -> bool:
@@ -269,6 +281,27 @@ class SVMEstimator(BaseEstimator):
         values = {name: value for name, value in vars(self).items() if name not in ("solver", "kernel", "cv")}
         return names_to_choose({name: values[name] for name in self.get_params(deep=False) if name in values})
 
+    def _resolve(self, X: Any, task: Task | None) -> tuple[Method, tuple[str, ...]]:
+        """Return the method of the parameters and of the device of X, for the task of the estimator unless another one
+        is given, and the parameters that cross-validation chooses. The next fit with the same values gets it again.
+        """
+        values = _values_of(type(self))(vars(self))
+        key, known = (type(self), values, *map(type, values)), plugins.registered("solver")  # 1 is not True
+        is_plain = task is None and self.random_state is not None and _PLAIN.issuperset(key[2:])
+        registered, method = _methods.get(key, (None, None)) if is_plain else (None, None)
+        if method is not None and registered is known and device_for(method.settings.device, X) is None:
+            return method, ()
+        names = self._names_to_choose()
+        settings = self._settings(names)
+        if (device := device_for(settings.device, X)) != settings.device:
+            settings = replace(settings, device=device)
+        method = resolve(settings, task or self.task)
+        if is_plain and not names and device is None and not isinstance(method.kernel, Precomputed):
+            if len(_methods) >= KEPT:
+                _methods.clear()
+            _methods[key] = known, method  # until another plugin is registered
+        return method, names
+
     def _fit_chosen(self, X: Any, y: Any, method: Method, *, groups: Any, **options: Any) -> Fit:
         """Train with the parameters that cross-validation chooses, and set the attributes of the search."""
         from svmkit.choice.one_call import Choice, train_chosen
@@ -286,15 +319,12 @@ class SVMEstimator(BaseEstimator):
         """Train on samples, with further options of `svmkit.training.train.train`, and set the fitted attributes; None
         is the task of the estimator.
         """
-        names = self._names_to_choose()
-        settings = self._settings(names)
-        if (device := device_for(settings.device, X)) != settings.device:
-            settings = replace(settings, device=device)
+        method, names = self._resolve(X, task)
+        settings = method.settings
         for name in OF_SEARCH:
             vars(self).pop(name, None)  # of an earlier fit
         if groups is not None and not names and settings.calibration is None:
             raise InputError("groups are for a calibration or parameters that are 'cv': nothing else has folds")
-        method = resolve(settings, task or self.task)
         X, options = self._read(X, y, method, options)
         method = method.with_groups(None if self._encoding is None else self._encoding.group_sizes)
         if settings.calibration is not None and not names:

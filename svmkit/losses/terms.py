@@ -101,8 +101,12 @@ class LogisticTerms(Terms):
 def _column(number: float | np.ndarray, m: int) -> np.ndarray:
     if isinstance(number, np.ndarray) and number.shape == (m,):
         return number.astype(np.float64, copy=False)
-    if np.ndim(number) == 0 and number == 0.0:
-        return np.zeros(m)  # whose pages the system makes when they are read
+    if isinstance(number, float):
+        if number == 0.0:
+            return np.zeros(m)  # whose pages the system makes when they are read
+        column = np.empty(m)
+        column.fill(number)
+        return column
     return np.full(m, number, dtype=np.float64)
 
 

@@ -67,7 +67,7 @@ class DecisionFunction:
         DecisionFunction
             The function without the samples of coefficient zero, and with the row numbers of the others.
         """
-        support = np.flatnonzero(self.coef)
+        (support,) = self.coef.nonzero()
         return DecisionFunction(self.coef[support], self.intercept, self.w, rows[support], settled=self.settled)
 
 

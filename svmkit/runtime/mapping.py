@@ -138,7 +138,7 @@ def maps_of(X: Any) -> list[mmap.mmap]:
 
 def is_mapped(X: Any) -> bool:
     """Return whether features, dense or sparse, are mapped to a file."""
-    return bool(maps_of(X))
+    return map_of(X) is not None if isinstance(X, np.ndarray) else bool(maps_of(X))
 
 
 def write_blocks(dtype: Any, blocks: Iterable[np.ndarray]) -> np.ndarray:

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import cache
-from itertools import count
+from itertools import count, product
 from typing import Any, NamedTuple
 
 from svmkit.errors import InputError
@@ -56,24 +56,33 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@contextmanager
-def using(threads: int | None = None) -> Iterator[int]:
+def using(threads: int | None = None) -> AbstractContextManager[int]:
     """Run the block with a number of threads in compiled loops, which is yielded, and with one thread in BLAS.
 
     By default the number is that of the block around this one, or else all; it holds for the calling thread alone. BLAS
     knows only one number for the whole process: the first block sets it to one, and the last of all blocks that run at
     the same time sets it back. Raises InputError if `threads` is not between 1 and the number that this machine allows.
     """
-    if threads is not None and not 1 <= threads <= most():
-        raise InputError(f"threads must be between 1 and {most()} on this machine, not {threads}")
-    before = _setting.get()
-    setting = _Setting(threads or thread_count(), before.depth + 1 if before else 1)
-    _blas.enter()
-    _setting.set(setting)
-    try:
-        yield setting.number
-    finally:
-        _setting.set(before)
+    return _Block(threads)
+
+
+class _Block:
+    """A block of `using`; a generator in its place would take twice as long, which a small fit feels."""
+
+    def __init__(self, threads: int | None) -> None:
+        self.threads, self.before = threads, _setting.get()
+
+    def __enter__(self) -> int:
+        threads, before = self.threads, self.before
+        if threads is not None and not 1 <= threads <= most():
+            raise InputError(f"threads must be between 1 and {most()} on this machine, not {threads}")
+        setting = _Setting(threads or thread_count(), before.depth + 1 if before else 1)
+        _blas.enter()
+        _setting.set(setting)
+        return setting.number
+
+    def __exit__(self, *error: object) -> None:
+        _setting.set(self.before)
         _blas.leave()
 
 
@@ -170,9 +179,8 @@ class _Blas:
     def enter(self) -> None:
         with self.lock:
             if not self.blocks:
-                libraries = _libraries()
-                self.numbers = [library.num_threads for library in libraries]
-                self.set([1] * len(libraries))
+                self.numbers = [read() for read, _ in _libraries()]
+                self.set([1] * len(self.numbers))
             self.blocks += 1
 
     def leave(self) -> None:
@@ -182,14 +190,8 @@ class _Blas:
                 self.set(self.numbers)
 
     def set(self, numbers: list[int]) -> None:
-        import threadpoolctl
-
-        # from 3.8 on it listens to one thread alone until this call, and our last block may end in any thread
-        free = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", lambda force: None)
-        free(force=True)
-        for library, number in zip(_libraries(), numbers, strict=True):
-            library.set_num_threads(number)
-        free(force=True)
+        for (_, write), number in zip(_libraries(), numbers, strict=True):
+            write(number)
 
     def start_anew(self, blocks: int) -> None:
         """Forget, in a new process, the blocks of threads that it does not have."""
@@ -199,11 +201,25 @@ class _Blas:
 
 
 @cache
-def _libraries() -> list[Any]:
+def _libraries() -> list[tuple[Callable[[], int], Callable[[int], Any]]]:
+    """Return the functions of each BLAS of this process that read and write its number of threads."""
     import scipy.linalg  # noqa: F401  numba's np.dot calls this BLAS: it must be loaded to be found
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController().select(user_api="blas").lib_controllers
+    return [_functions(library) for library in ThreadpoolController().select(user_api="blas").lib_controllers]
+
+
+def _functions(library: Any) -> tuple[Callable[[], int], Callable[[int], Any]]:
+    """Return the functions of one BLAS: OpenBLAS's own, since from threadpoolctl 3.8 on its calls listen to one thread
+    alone, and our last block may end in any thread; and a small fit feels them.
+    """
+    if library.internal_api == "openblas" and getattr(library, "threading_layer", "") == "pthreads":
+        for prefix, suffix in product(("", "scipy_"), ("", "64_", "_64")):
+            read = getattr(library.dynlib, f"{prefix}openblas_get_num_threads{suffix}", None)
+            write = getattr(library.dynlib, f"{prefix}openblas_set_num_threads{suffix}", None)
+            if read is not None and write is not None:
+                return read, write
+    return library.get_num_threads, library.set_num_threads
 
 
 _pool, _blas = _Pool(), _Blas()

@@ -132,6 +132,10 @@ class Auto(Solver):
         return _poser(self, self.problem_of(kernel, task))
 
     def solver_for(self, task: Task) -> Solver:
+        return _solver_for(self, *task[:1], *task[2:])  # whatever the kernel is
+
+    def _choose(self, task: Task) -> Solver:
+        """Return what `solver_for` does."""
         if issubclass(task.problem, SimplexQP):
             return _build(fastest(task)[0])
         loss = self._loss_of(task)
@@ -155,6 +159,10 @@ class Auto(Solver):
         return "squared_hinge" if task.problem.is_linear and not task.problem.has_targets() else "hinge"
 
     def _fastest(self, task: Task) -> tuple[str, str]:
+        return _fastest(self, *task[:1], *task[2:])
+
+    def _find_fastest(self, task: Task) -> tuple[str, str]:
+        """Return what `fastest` does, for the loss of a task."""
         if issubclass(task.problem, SimplexQP | OneClassQP | NuQP) or (task.problem.is_linear and not task.d):
             return fastest(task)  # the loss does not matter, or no more is known of a task that is only to be posed
         return fastest(task, _loss(self._loss_of(task), task.problem.task))
@@ -192,6 +200,16 @@ class _Chosen(NamedTuple):
 
     solver: Solver
     state: Any
+
+
+@lru_cache(maxsize=256)  # a small fit asks twice
+def _solver_for(auto: Auto, problem: type[Problem], *facts: int) -> Solver:
+    return auto._choose(Task(problem, Linear(), *facts))
+
+
+@lru_cache(maxsize=256)
+def _fastest(auto: Auto, problem: type[Problem], *facts: int) -> tuple[str, str]:
+    return auto._find_fastest(Task(problem, Linear(), *facts))
 
 
 @cache  # a small fit asks four times

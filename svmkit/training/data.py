@@ -351,7 +351,7 @@ class TrainingData:
     @cached_property
     def _members(self) -> list[np.ndarray]:
         """The rows of each class whose weight is > 0, ascending."""
-        used = np.flatnonzero(self.weights > 0)
+        (used,) = (self.weights > 0).nonzero()
         if len(self.classes) < 2 and not self.codes.any():
             return [used]
         codes = self.codes[used]
@@ -439,9 +439,8 @@ def model_of(data: Any, parts: Joined, about: dict[str, Any]) -> SVMModel:
 def solver_tasks(method: Method, data: TrainingData) -> list[SolverTask]:
     """Return what the choice of a solver may depend on, for each subproblem."""
     problem = method.problem_type(data.kernel)
-    memory, n_problems = parse_bytes(data.memory), len(data.pairs)
-    d = data.width if problem.is_linear else 0
     used = data.used.tolist()
+    memory, n_problems, d = parse_bytes(data.memory), len(used), data.width if problem.is_linear else 0
     n_outputs = max(len(data.division.outputs), 1)
     # few sizes, many pairs
     tasks = {m: SolverTask(problem, data.kernel, m, memory, n_problems, d, n_outputs) for m in set(used)}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 
 import numpy as np
 
@@ -141,15 +141,29 @@ def in_words(choices: Sequence[Choice]) -> str | None:
     return ", ".join(map(str, choices)) or None
 
 
-def choices(solver: Solver, tasks: list[Task], what: str = "class pairs") -> list[Choice]:
+def choices(
+    solver: Solver, tasks: list[Task], what: str = "class pairs", solvers: Sequence[Solver] = ()
+) -> list[Choice]:
     """Return what a solver that chooses has chosen, most class pairs first; nothing for any other solver.
 
-    The tasks of one training differ in their numbers of samples only; `what` they are, in words.
+    Parameters
+    ----------
+    solver, tasks : Solver, list of Task
+        The solver, and its tasks in one training, which differ in their numbers of samples only.
+    what : str, default="class pairs"
+        What these are, in words.
+    solvers : sequence of Solver, default=()
+        The solver that was chosen for each task; without any the solver is asked.
     """
     sizes: dict[tuple[str, str], list[int]] = {}
-    by_size = {task.m: task for task in tasks}
-    for m, count in Counter(task.m for task in tasks).items():
-        if why := solver.reason_for(by_size[m]):
-            sizes.setdefault((solver.solver_for(by_size[m]).name, why), []).extend([m] * count)
+    counts: dict[int, int] = {}
+    for task in tasks:
+        counts[task.m] = counts.get(task.m, 0) + 1
+    by_size = {task.m: (task, taken) for task, taken in zip(tasks, solvers or repeat(None), strict=False)}
+    for m, count in counts.items():
+        task, taken = by_size[m]
+        if why := solver.reason_for(task):
+            name = (taken or solver.solver_for(task)).name
+            sizes.setdefault((name, why), []).extend([m] * count)
     chosen = [Choice(name, why, len(ms), max(ms), what) for (name, why), ms in sizes.items()]
     return sorted(chosen, key=lambda choice: -choice.n_pairs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,11 @@ from svmkit.problems.schemes import SCHEMES
 from svmkit.scoring.metric import Metric
 from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
-from svmkit.solver.sampler import Sampler
+from svmkit.solver.sampler import Goal, Sampler
 from svmkit.solver.selection import by_name
 from svmkit.solver.selection.with_nu import with_nu
 from svmkit.solver.selection.with_penalty import with_penalty
-from svmkit.solver.stopping import Criterion, Seconds, Stop, Support, is_limited
+from svmkit.solver.stopping import Criterion, Gap, Seconds, Stop, Support, is_limited
 from svmkit.tasks import Task, task_named
 from svmkit.training.weights import require_C
 
@@ -129,6 +130,18 @@ class Settings:
         """The stop rules; none if the default ones hold."""
         return Stop(()) if self.stop is None else Stop(()) | self.stop
 
+    @cached_property
+    def gap_alone(self) -> Goal | None:
+        """The gap and the iterations that are asked for, the default ones included; None if other rules decide, too."""
+        stop = Stop(()) | (self.stop or Gap(1e-3))
+        goal = stop.goal
+        return goal if goal is not None and 0.0 < goal.gap == stop.least(Gap) else None
+
+    @cached_property
+    def is_limited(self) -> bool:
+        """Whether the rules limit the number of support vectors."""
+        return is_limited(self.stop)
+
     @property
     def most_support(self) -> float:
         """The limit on support vectors; inf without one."""
@@ -145,7 +158,7 @@ class Method:
     kernel: Kernel  # its gamma may still be a rule such as "scale"
     sampler: Sampler | None  # None is the solver's own
 
-    @property
+    @cached_property
     def loss(self) -> Loss:
         """The loss of a supervised task."""
         given, epsilon = self.settings.loss, self.settings.epsilon
@@ -205,6 +218,16 @@ class Method:
 
     def objective(self, kernel: Kernel) -> dict[str, Any]:
         """Return what the solver minimises with a resolved kernel, as plain values that a model keeps."""
+        if kernel is not self.kernel:
+            return self._describe(kernel)
+        described = self._own_objective
+        return described | {"options": dict(described["options"])}
+
+    @cached_property
+    def _own_objective(self) -> dict[str, Any]:
+        return self._describe(self.kernel)
+
+    def _describe(self, kernel: Kernel) -> dict[str, Any]:
         loss = self.solver.loss_for(kernel, self.task.loss_task, self.settings.epsilon)
         return describe_objective(loss, self.task.formulation(replace(self, kernel=kernel)))
 
@@ -257,7 +280,7 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
     solver = _with_loss(by_name.solver(settings.solver, _solver_options(settings)), settings)
     if settings.penalty is not None:
         solver = with_penalty(solver, _penalty_of(settings, task))
-    if is_limited(settings.stop) and task.limits_support(settings):
+    if settings.is_limited and task.limits_support(settings):
         solver = solver.within_support()
     if settings.nu is not None and task.is_supervised:
         solver = with_nu(solver, settings.nu)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -168,14 +169,14 @@ def as_targets(y: Any, *, n_samples: int, varied: bool = True, several: bool = F
     names = names_of_columns(y, given.shape[1]) if given.ndim == 2 else ("y",)
     for name, column in zip(names, targets.reshape(n_samples, -1).T, strict=True):
         what = "y" if given.ndim == 1 else f"target {name} of y"
-        sound = np.isfinite(column)
-        if not sound.all():
-            i = int(np.argmin(sound))
+        lowest, highest = (column.min(), column.max()) if n_samples else (0.0, 0.0)
+        if not (math.isfinite(lowest) and math.isfinite(highest)):  # NaN is the least and the largest of all
+            i = int(np.argmin(np.isfinite(column)))
             kind = "NaN (a missing target)" if np.isnan(column[i]) else "infinity (inf)"
             raise InputError(
                 f"{what} contains {kind} at row {i + 1} (counted from 1): drop that row or give it a number"
             )
-        if varied and n_samples > 1 and column.min() == column.max():
+        if varied and n_samples > 1 and lowest == highest:
             raise InputError(f"{what} is {column[0]:g} in all {n_samples} samples: there is nothing to learn from it")
     return targets
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from svmkit import plugins
@@ -70,8 +70,7 @@ def require_device(device: str | None) -> None:
         _engines_on(device)
 
 
-@contextmanager
-def on_device(device: str | None) -> Iterator[None]:
+def on_device(device: str | None) -> AbstractContextManager[None]:
     """Request engines on a device inside the block; None leaves the choice as it is.
 
     Examples
@@ -83,11 +82,7 @@ def on_device(device: str | None) -> Iterator[None]:
     ...     engine_for(RBF(1.0), np.array([[0.0], [1.0]])).n
     2
     """
-    if device is None:
-        yield
-        return
-    with request_engine(device=device):
-        yield
+    return nullcontext() if device is None else request_engine(device=device)
 
 
 def device_for(device: str | None, X: Any) -> str | None:

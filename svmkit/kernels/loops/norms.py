@@ -29,5 +29,7 @@ def square_norms(X, origin: np.ndarray | None = None) -> np.ndarray:
         for lo, hi in mapping.windows(X):
             csr_square_norms(X.data, X.indptr[lo : hi + 1], norms[lo:hi])
         return norms
+    if not mapping.is_mapped(X):
+        return np.einsum("ij,ij->i", X, X, dtype=np.float64)
     parts = [np.einsum("ij,ij->i", X[lo:hi], X[lo:hi], dtype=np.float64) for lo, hi in mapping.windows(X)]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return np.concatenate(parts)

@@ -95,9 +95,10 @@ class Answers(NamedTuple):
             The number of columns, and of iterations at most.
         """
         n, total = len(sizes), int(sizes.sum())
-        rows, values = np.empty(total, dtype=np.int64), np.full((n, 4), np.nan)
+        rows, values = np.empty(total, dtype=np.int64), np.empty((n, 4))
+        values.fill(np.nan)
         steps, trail = np.zeros(n, dtype=np.int64), np.empty((n, most, 5))
-        start = np.cumsum(sizes) - sizes
+        start = sizes.cumsum() - sizes
         return cls(start, rows, np.empty(total), np.empty(total), np.empty((n, d)), np.empty(n), values, steps, trail)
 
 

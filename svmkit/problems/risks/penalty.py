@@ -14,6 +14,7 @@ import itertools
 import math
 import operator
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -204,6 +205,7 @@ def write_groups(sizes: Sequence[int]) -> str:
     return "+".join(f"{times}*{size}" if times > 1 else str(size) for size, times in runs)
 
 
+@lru_cache(maxsize=64)  # a small fit feels it
 def penalty_in(words: str) -> Penalty:
     """Return the penalty that a formulation in words ends with; 1/2 |w|^2 where it names none."""
     last = words.rpartition(", ")[2]

@@ -20,7 +20,6 @@ from svmkit.runtime.interrupt import Flag
 from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.smo.boxes import Box, BoxAnswer, SolvesBoxes
 from svmkit.solver.solution import Solution, Status
-from svmkit.solver.stopping import Gap, Stop
 from svmkit.training.data import TrainingData
 from svmkit.training.settings import Settings
 from svmkit.training.subproblems.one import Part, SubproblemTrainer
@@ -51,17 +50,17 @@ def train_by_engine(
     C, budget, parts, flag : object
         As for `svmkit.training.subproblems.at_once.at_once`.
     """
-    data, stop = trainer.data, Stop(()) | (trainer.stop or Gap(1e-3))
-    goal, method = stop.goal, trainer.method
+    data, method = trainer.data, trainer.method
     if not isinstance(data, TrainingData):  # rows on a cluster are where engines of this process do not reach
         return
-    if goal is None or not 0.0 < goal.gap == stop.least(Gap) or goal.iterations < math.inf or flag:
+    goal = method.settings.gap_alone
+    if goal is None or goal.iterations < math.inf or flag:
         return
     if trainer.start is not None or trainer.limited or method.sampler is not None:
         return
-    if data.kernel.semidefinite is not True or (data.task.is_supervised and method.loss.family not in PIECEWISE):
+    if data.kernel.semidefinite is not True or not solves_boxes(data.kernel, data.X):
         return
-    if not solves_boxes(data.kernel, data.X):
+    if data.task.is_supervised and method.loss.family not in PIECEWISE:
         return
     own = [k for k in ks if trainer.solvers[k].runs_on_device and issubclass(trainer.tasks[k].problem, SOLVED)]
     if not own or not len(data.grams.rows) or (data.task.has_classes and not all(map(len, data.grams.members))):

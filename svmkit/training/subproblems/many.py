@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from itertools import repeat
+from itertools import accumulate, repeat
 
 import numpy as np
 
 from svmkit.data.prepare.features import is_sparse
 from svmkit.kernels.gram import parse_bytes
 from svmkit.kernels.loops.norms import square_norms
-from svmkit.losses.base import PIECEWISE, Loss
+from svmkit.losses.base import PIECEWISE
 from svmkit.problems.base import FREE, DecisionFunction
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.many import Answers, Parts, SolvesMany
@@ -23,7 +23,6 @@ from svmkit.solver.base import Solver
 from svmkit.solver.history import History, HistoryPoint
 from svmkit.solver.sampler import Goal
 from svmkit.solver.solution import Solution, Status
-from svmkit.solver.stopping import Gap, Stop
 from svmkit.training.division import REST
 from svmkit.training.subproblems.one import Part, SubproblemTrainer
 from svmkit.training.subproblems.time_budget import TimeBudget
@@ -48,30 +47,32 @@ def train_many(
     C, budget, parts, flag : object
         As for `svmkit.training.subproblems.at_once.at_once`.
     """
-    solvers = {id(solver): solver for solver in map(trainer.solvers.__getitem__, ks)}  # equal ones are the same
-    codes = {solver: solver.batch_code() for solver in solvers.values()}
+    solvers = {id(trainer.solvers[k]): trainer.solvers[k] for k in ks}  # equal ones are the same
+    codes = {key: solver.batch_code() for key, solver in solvers.items()}
     if not any(codes.values()):
         return
-    data, stop = trainer.data, Stop(()) | (trainer.stop or Gap(1e-3))
-    goal, method = stop.goal, trainer.method
-    if goal is None or not 0.0 < goal.gap == stop.least(Gap) or budget.left < math.inf:
+    data, method = trainer.data, trainer.method
+    goal = method.settings.gap_alone
+    if goal is None or budget.left < math.inf:
         return
     if trainer.start is not None or trainer.limited or method.sampler is not None:
         return
     if data.kernel.name != "linear" or not data.task.is_supervised or is_mapped(data.X):
         return
-    if np.prod(data.X.shape, dtype=np.float64) * FLOAT64 > SHARE * parse_bytes(data.memory):
+    if float(data.n_samples) * data.width * FLOAT64 > SHARE * parse_bytes(data.memory):
         return
     if not all(map(len, data.grams.members)):  # other code says which class has no samples
         return
     sq = square_norms(data.X)
     if not (math.isfinite(C) and math.isfinite(sq.max())):  # and which numbers are too large
         return
-    for solver, code in codes.items():
-        if code is None or _loss_of(solver, trainer).family not in PIECEWISE:
+    pairs = data.pairs
+    for key, code in codes.items():
+        solver = solvers[key]
+        if code is None or method.loss.family not in PIECEWISE:
             continue
-        width = data.X.shape[1] + (getattr(solver, "bias", 0.0) != 0.0)
-        own = [k for k in ks if trainer.solvers[k] is solver and data.pairs[k][0] >= 0]
+        width = data.width + (getattr(solver, "bias", 0.0) != 0.0)
+        own = [k for k in ks if trainer.solvers[k] is solver and pairs[k][0] >= 0]
         some = [k for k in own if code.is_small(trainer.tasks[k].m, width)]
         if some and not flag:
             _Many(trainer, some, solver, code, C, goal, sq).run(parts, flag)
@@ -93,7 +94,7 @@ class _Many:
     ) -> None:
         self.trainer, self.ks, self.code, self.goal = trainer, ks, code, goal
         self.sizes = np.array([trainer.tasks[k].m for k in ks], dtype=np.int64)
-        self.d = trainer.data.X.shape[1]
+        self.d = trainer.data.width
         self.parts = self._pose(solver, C, sq)
 
     def _pose(self, solver: Solver, C: float, sq: np.ndarray) -> Parts:
@@ -103,7 +104,7 @@ class _Many:
         data = self.trainer.data
         members, bias = data.grams.members, getattr(solver, "bias", 0.0)
         costs = np.where(data.weights > 0.0, C * data.weights, 1.0)  # samples of weight 0 have no part in any problem
-        loss, origin, of_targets, first = _loss_of(solver, self.trainer), 0.0, np.empty(0), 1.0
+        loss, origin, of_targets, first = self.trainer.method.loss, 0.0, np.empty(0), 1.0
         if data.task.has_targets:
             terms = loss.terms(data.answers.values, costs)
             if bias == FREE:
@@ -124,9 +125,9 @@ class _Many:
             codes=data.codes,
             used=data.grams.rows,
             members=np.concatenate(members),
-            first=np.cumsum([0, *map(len, members)]),
+            first=np.array([0, *accumulate(map(len, members))]),
             where=np.array(where),
-            signs=np.full(len(where), first),
+            signs=np.array([first] * len(where)),
             bias=math.nan if bias == FREE else float(bias),
             gap=self.goal.gap,
         )
@@ -166,13 +167,6 @@ class _Many:
             beta, rows = answers.beta[at], answers.rows[at]
             solution = Solution(beta, Status.CONVERGED, steps[p], took, certificate, history)
             parts[k] = Part(solution, DecisionFunction(beta, bias, answers.w[p]).restrict(rows), 0, took)
-
-
-def _loss_of(solver: Solver, trainer: SubproblemTrainer) -> Loss:
-    settings, data = trainer.method.settings, trainer.data
-    if isinstance(settings.loss, Loss):
-        return settings.loss
-    return solver.loss_for(data.kernel, data.task.name, settings.epsilon if data.task.has_targets else None)
 
 
 def _history(trail: np.ndarray, took: float) -> History:

@@ -23,7 +23,6 @@ from svmkit.solver.loop.solve import solve
 from svmkit.solver.requirements import Reads
 from svmkit.solver.sampler import Cyclic
 from svmkit.solver.solution import Solution, Status
-from svmkit.solver.stopping import is_limited
 from svmkit.training.callbacks import Callbacks
 from svmkit.training.checkpoint import LastProgress, Slot
 from svmkit.training.data import TrainingData, solver_tasks
@@ -75,7 +74,7 @@ class SubproblemTrainer:
     ) -> None:
         self.data, self.method, self.callbacks = data, method, callbacks or Callbacks()
         self.stop = method.settings.stop
-        self.limited = is_limited(self.stop)  # whether they limit the number of support vectors
+        self.limited = method.settings.is_limited  # whether they limit the number of support vectors
         self._in_order = isinstance(method.sampler, Cyclic)
         self._is_linear = method.problem_type(data.kernel).is_linear
         self.tasks = solver_tasks(method, data)  # the facts about each subproblem on which a choice may depend

@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from svmkit.errors import Gone
 from svmkit.runtime import interrupt
 from svmkit.solver.solution import Status
@@ -80,27 +78,26 @@ class Trainer:
         parts: list[Part | None] = [None] * n_problems
         one.parts = parts
         slots = checkpoint.slots(self.method.solver.name, n_problems) if checkpoint else None
-        order = np.arange(n_problems)
+        order = list(range(n_problems))
         if checkpoint is not None:
-            order = np.array(sorted(order.tolist(), key=lambda k: checkpoint.progress(k) is not None))
+            order.sort(key=lambda k: checkpoint.progress(k) is not None)
         with interrupt.catching() as flag:
             try:
                 if checkpoint is None and one.callbacks.passive and one.validation is None:
-                    train_by_engine(one, order.tolist(), C, budget, parts, flag)
-                    order = np.array([k for k in order.tolist() if parts[k] is None], dtype=np.int64)
+                    train_by_engine(one, order, C, budget, parts, flag)
+                    order = [k for k in order if parts[k] is None]
                     if not self.data.division.outputs:  # whose losses may differ
-                        train_many(one, order.tolist(), C, budget, parts, flag)
+                        train_many(one, order, C, budget, parts, flag)
+                    order = [k for k in order if parts[k] is None]
                     # those that begin where a neighbour ended are trained one after the other
-                    alone = [] if self._has_neighbours else [k for k in order.tolist() if parts[k] is None]
-                    small = [k for k in alone if one.is_complete(k)]
-                    if self.data.has_class_pairs:
+                    small = [k for k in order if one.is_complete(k)] if order and not self._has_neighbours else []
+                    if small and self.data.has_class_pairs:
                         at_once(one, small, C, budget, parts, flag)
                     side_by_side(one, [k for k in small if parts[k] is None], C, budget, parts, flag)
-                    order = np.array([k for k in order.tolist() if parts[k] is None], dtype=np.int64)
+                    order = [k for k in order if parts[k] is None]
                     if self.one.interrupted or budget.left <= 0.0:
                         return parts
-                sizes = self.data.sizes[order]
-                for k, share in zip(order.tolist(), (sizes / rests(sizes)).tolist(), strict=True):
+                for k, share in zip(order, self._shares(order), strict=True):
                     try:
                         part = self._time(budget, share, k, C, slots)
                     except Gone as gone:
@@ -123,6 +120,13 @@ class Trainer:
         """Whether the solution of a subproblem is known to be near that of another one."""
         return any(self.data.division.neighbour(k) is not None for k in range(len(self.data.sizes)))
 
+    def _shares(self, ks: list[int]) -> list[float]:
+        """Return the share of each of these subproblems in the time that is left when it begins."""
+        if not ks:
+            return []
+        sizes = self.data.sizes[ks]
+        return (sizes / rests(sizes)).tolist()
+
     def resume(
         self, parts: list[Part | None], C: float, budget: TimeBudget, flag: interrupt.Flag, slots: Slots | None = None
     ) -> None:
@@ -143,8 +147,8 @@ class Trainer:
         """
         waiting = [k for k, part in enumerate(parts) if part and part.progress]
         while waiting and not self.one.interrupted:
-            sizes, before = self.data.sizes[waiting], budget.left
-            for k, share in zip(waiting, (sizes / rests(sizes)).tolist(), strict=True):
+            before = budget.left
+            for k, share in zip(waiting, self._shares(waiting), strict=True):
                 part = parts[k]
                 assert part is not None
                 if budget.left * share <= part.around:
@@ -175,7 +179,7 @@ class Trainer:
         began = time.perf_counter()
         data, method = self.data, self.method
         known = [part for part in parts if part is not None]
-        chosen = choices(method.solver, self.one.tasks, data.division.many)
+        chosen = choices(method.solver, self.one.tasks, data.division.many, self.one.solvers)
         about = {"solver": method.solver.name} | data.task.about(method, C)
         about |= {"choice": in_words(chosen)} if chosen else {}
         if data.task.is_supervised:
