@@ -7,6 +7,7 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,24 @@ TERMS = {"kinks", "kink_up", "kink_down"}  # the two kinks of a loss
 
 ROOT = Path(svmkit.__file__).parent.parent
 FILES = sorted(path for part in ("svmkit", "plugins", "registry") for path in (ROOT / part).rglob("*.py"))
-TREES = {path.relative_to(ROOT): ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-FUNCTIONS = {
-    f"{path}:{node.lineno} {node.name}": node
-    for path, tree in TREES.items()
-    for node in ast.walk(tree)
-    if isinstance(node, Function)
-}
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """The syntax tree of each file; parsed by the first test that asks, since each worker collects this file."""
+    return {path.relative_to(ROOT): ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+
+
+@cache
+def functions() -> dict[str, Function]:
+    """The functions of all files by place and name."""
+    return {
+        f"{path}:{node.lineno} {node.name}": node
+        for path, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, Function)
+    }
 
 
 def decorators(node: Function) -> str:
@@ -64,7 +75,7 @@ def is_silent(node: Function) -> bool:
 
 def described_methods() -> dict[str, set[str]]:
     """The methods of each class, by its name, whose docstrings have a Parameters section; those of its bases too."""
-    classes = [node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    classes = [node for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     methods: dict[str, set[str]] = {node.name: set() for node in classes}
     for node in classes:
         members = [member for member in node.body if isinstance(member, Function)]
@@ -79,13 +90,13 @@ def described_methods() -> dict[str, set[str]]:
 def public_functions() -> set[Function]:
     """The functions of modules and of public classes, without methods that a base class describes already."""
     methods = described_methods()
-    functions = {node for tree in TREES.values() for node in tree.body if isinstance(node, Function)}
-    for tree in TREES.values():
+    public = {node for tree in trees().values() for node in tree.body if isinstance(node, Function)}
+    for tree in trees().values():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 own = [member for member in node.body if isinstance(member, Function)]
-                functions |= {member for member in own if member.name not in methods[node.name]}
-    return functions
+                public |= {member for member in own if member.name not in methods[node.name]}
+    return public
 
 
 def has_stop_word(name: str) -> bool:
@@ -119,18 +130,18 @@ WITH_EXAMPLES = {name: member for name, member in PUBLIC.items() if "Examples\n"
 
 
 def test_functions_are_named_by_verbs_and_nouns():
-    bare = [place for place, node in FUNCTIONS.items() if is_bare(node)]
+    bare = [place for place, node in functions().items() if is_bare(node)]
     assert len(bare) <= MOST_BARE, "\n".join(bare)
 
 
 def test_public_functions_describe_their_parameters():
     public = public_functions()
-    silent = [place for place, node in FUNCTIONS.items() if is_silent(node) and node in public]
+    silent = [place for place, node in functions().items() if is_silent(node) and node in public]
     assert len(silent) <= MOST_SILENT, "\n".join(silent)
 
 
 def test_identifiers_are_the_words_of_the_field():
-    stopped = Counter(name for tree in TREES.values() for name in set(identifiers(tree)) if has_stop_word(name))
+    stopped = Counter(name for tree in trees().values() for name in set(identifiers(tree)) if has_stop_word(name))
     assert stopped.total() <= MOST_STOPPED, stopped
 
 
