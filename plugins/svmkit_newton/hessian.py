@@ -19,6 +19,9 @@ PRODUCT = 0.06  # nanoseconds of one product and sum by BLAS
 PAIR = 1.0  # nanoseconds of a pair of values of a sparse row
 SHARE = 0.01  # of the diagonal in the preconditioner (Hsia, Chiang, Lin 2018)
 LOOSE, TIGHT = 0.1, 1e-8  # relative residuals at which conjugate gradients end: in the first step, and at least
+TALL = 2048  # rows whose products are summed in float32
+LARGEST = 1e30  # square norm of a row up to which its products in float32 do not overflow
+ANEW = 0.9  # part of the rows with a second derivative above which, if so many change, all of them are added anew
 LOWER = 0.5  # factor of that residual from step to step, since loose steps never end where few samples are curved
 MOST = 1000  # steps of conjugate gradients
 
@@ -99,9 +102,56 @@ class Matrix:
             work = PAIR * (d.entries / d.m) ** 2 * idx.size / len(parts)
             spread(_add_pairs, len(parts), work, rows, d.bias, idx, weights, parts)
         else:
-            work = PRODUCT * idx.size * d.width**2 / len(parts)
-            spread(_add_blocks, len(parts), work, rows, d.bias, idx, weights, parts)
+            self._add_products(rows, d.bias, idx, weights, parts)
         self.H += sign * parts.sum(axis=0)
+
+    def _add_products(self, rows: Any, bias: float, idx: np.ndarray, weights: np.ndarray, parts: np.ndarray) -> None:
+        """Add the rows idx (n,) of `rows` to the parts of their sum, as `_add` does."""
+        work = PRODUCT * idx.size * self.design.width**2 / len(parts)
+        spread(_add_blocks, len(parts), work, rows, bias, idx, weights, parts)
+
+
+class Rough(Matrix):
+    """The matrix of rows that are read once for their second derivatives and for it, with products in float32.
+
+    Blocks of products are summed in float64. The errors of a direction are those of about seven digits, relative to the
+    diagonal; a step that they spoil is told by the gradient, and `refine` begins anew with products in float64.
+    """
+
+    def __init__(self, design: Design, penalty: np.ndarray) -> None:
+        super().__init__(design, penalty)
+        self.single = not self.pairs and float(design.sq.max(initial=0.0)) <= LARGEST
+        self.changed = 1.0  # of the rows with a second derivative the part in which it has changed in the last pass
+
+    def begin(self, curvature: np.ndarray) -> bool:
+        """Let second derivatives (m,), each known once its row comes, be those of the matrix after `add_rows`."""
+        is_first = self.fresh is None
+        self.fresh = is_first or self.changed > ANEW
+        if self.fresh:
+            self.H[:] = 0.0
+        self._wanted, self._n_changed, self._n_active = curvature, 0, 0
+        self._is_first = is_first
+        return True
+
+    def add_rows(self, lo: int, hi: int) -> None:
+        before, after = self.curvature[lo:hi], self._wanted[lo:hi]
+        self._n_changed += 0 if self._is_first else np.count_nonzero(before != after)
+        self._n_active += np.count_nonzero(after)
+        self.changed = self._n_changed / max(self._n_active, 1)
+        super().add_rows(lo, hi)
+
+    def refine(self) -> None:
+        """Begin anew in the next pass, with products in float64."""
+        self.single, self.fresh = False, None
+
+    def _add_products(self, rows: Any, bias: float, idx: np.ndarray, weights: np.ndarray, parts: np.ndarray) -> None:
+        if not self.single:
+            super()._add_products(rows, bias, idx, weights, parts)
+            return
+        most = float(weights[idx].max())
+        work = 0.5 * PRODUCT * idx.size * self.design.width**2 / len(parts)
+        spread(_add_single_blocks, len(parts), work, rows, bias, idx, weights / most, parts)
+        parts *= most
 
 
 class Given(Matrix):
@@ -131,6 +181,19 @@ def _add_blocks(
             rows = block[: min(height, idx.size - lo, p * share + share - lo)]
             _gather(X, bias, idx, lo, weights, rows)
             scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=parts[p].T, lower=1, overwrite_c=1)
+
+
+def _add_single_blocks(
+    first: int, last: int, X: Any, bias: float, idx: np.ndarray, weights: np.ndarray, parts: np.ndarray
+) -> None:
+    """Do what `_add_blocks` does with products in float32, which are summed in float64 block by block."""
+    n, share, width = len(parts), -(-idx.size // len(parts)), parts.shape[1]
+    block = np.empty((min(TALL, share), width), np.float32)
+    for p in range(first, min(last, n)):
+        for lo in range(p * share, min(idx.size, p * share + share), TALL):
+            rows = block[: min(TALL, idx.size - lo, p * share + share - lo)]
+            _gather(X, bias, idx, lo, weights, rows)
+            parts[p] += scipy.linalg.blas.ssyrk(1.0, rows.T, lower=1).T
 
 
 @njit(cache=True, nogil=True)

@@ -19,6 +19,7 @@ from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws, Goal
 from svmkit.solver.step_info import StepInfo
+from svmkit_newton.from_disk import FromDisk, is_on_disk
 from svmkit_newton.hessian import Matrix, Products
 from svmkit_newton.narrow import Iterate, descend, examine, is_narrow, read_data
 from svmkit_newton.proximal import LEAST, LEAST_CHANGE, LESS, is_solved, put_centre, shares_of
@@ -263,6 +264,8 @@ class Newton(Solver):
             state = Narrow(problem, start, gap)
         elif is_tall(problem, self.wide):
             state = Tall(problem, start, gap, draws.over)
+        elif is_on_disk(problem, self.wide):
+            state = FromDisk(problem, start, gap, draws.over)
         else:
             state = Wide(problem, start, gap, self.wide)
         state.most = max(most, 1)

@@ -8,7 +8,7 @@ threads.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,6 +79,7 @@ def look(
     beta: np.ndarray = NONE,
     curvature: np.ndarray = NONE,
     is_curved: bool = True,
+    behind: Callable[[int, int], None] = lambda lo, hi: None,
 ) -> Look:
     """Return the sums over all rows at weights (width,).
 
@@ -92,21 +93,33 @@ def look(
         Receive the first and second derivatives of the (bent) losses, the first of which are the dual weights.
     is_curved : bool, default=True
         Whether the Hessian is wanted.
+    behind : callable, optional
+        Called with the ends of each range of rows that has been looked at, while rows on disk are still in memory.
     """
-    m, width = design.m, design.width
-    n = _part_count(m)
+    looks = []
+    for lo, hi in design.windows():
+        here = slice(lo, hi)
+        rows = design.part(lo, hi), design.bias, w, points.rows[here], points.below, *_bent(curve, here)
+        looks.append(_look_at(design, rows, beta[here], curvature[here], is_curved))
+        behind(lo, hi)
+    return join(looks)
+
+
+def _look_at(design: Design, rows: tuple, beta: np.ndarray, curvature: np.ndarray, is_curved: bool) -> Look:
+    """Return the sums over some rows, given as `_look` takes them."""
+    m, width = len(rows[3]), design.width
+    n = _part_count(m, width)
     sums, images = np.zeros((n, 2, 5)), np.zeros((n, 2, width))
     hessians = np.zeros((n, width, width) if is_curved else (n, 0, 0))
-    work = (3.0 * ENTRY * design.entries / m + SAMPLE + PRODUCT * is_curved * width**2) * m / n
-    given = design.rows, design.bias, w, *points, *_bent(curve), beta, curvature
-    spread(_look, n, work, *given, sums, images, hessians)
+    work = (3.0 * ENTRY * design.entries / design.m + SAMPLE + PRODUCT * is_curved * width**2) * m / n
+    spread(_look, n, work, *rows, beta, curvature, sums, images, hessians)
     (*of_up, loss), (*of_down, exact) = sums.sum(axis=0).tolist()
     both = images.sum(axis=0)
     if width > design.d:
         both[:, -1] = design.bias * of_up[1], design.bias * of_down[1]
     up, down = SideSums(*of_up[1:], both[0]), SideSums(*of_down[1:], both[1])
     support = int(of_up[0] + of_down[0])
-    return Look(loss, exact if curve else loss, support, up, down, hessians.sum(axis=0))
+    return Look(loss, exact if rows[5] is not None else loss, support, up, down, hessians.sum(axis=0))
 
 
 def join(looks: Sequence[Look]) -> Look:
@@ -128,26 +141,34 @@ def slopes_along(
     design, points, w, s, steps, curve
         As for `look`, with steps (k,).
     """
-    sums = np.zeros((_part_count(design.m), len(steps)))
-    work = (2.0 * ENTRY * design.entries / design.m + SAMPLE * len(steps)) * design.m / len(sums)
-    spread(_slopes, len(sums), work, design.rows, design.bias, w, s, steps, *points, *_bent(curve), sums)
-    return sums.sum(axis=0)
+    total = np.zeros(len(steps))
+    for lo, hi in design.windows():
+        here, sums = slice(lo, hi), np.zeros((_part_count(hi - lo, design.width), len(steps)))
+        work = (2.0 * ENTRY * design.entries / design.m + SAMPLE * len(steps)) * (hi - lo) / len(sums)
+        given = design.part(lo, hi), design.bias, w, s, steps, points.rows[here], points.below, *_bent(curve, here)
+        spread(_slopes, len(sums), work, *given, sums)
+        total += sums.sum(axis=0)
+    return total
 
 
 def total_loss(design: Design, points: Points, w: np.ndarray) -> float:
     """Return the summed losses at weights (width,)."""
-    sums = np.zeros(_part_count(design.m))
-    work = (ENTRY * design.entries / design.m + SAMPLE) * design.m / len(sums)
-    spread(_losses, len(sums), work, design.rows, design.bias, w, *points, sums)
-    return float(sums.sum())
+    total = []
+    for lo, hi in design.windows():
+        sums = np.zeros(_part_count(hi - lo, design.width))
+        work = (ENTRY * design.entries / design.m + SAMPLE) * (hi - lo) / len(sums)
+        given = design.part(lo, hi), design.bias, w, points.rows[lo:hi], points.below
+        spread(_losses, len(sums), work, *given, sums)
+        total.append(float(sums.sum()))
+    return math.fsum(total)
 
 
-def _part_count(m: int) -> int:
-    return int(np.clip(m // LEAST, 1, PARTS))
+def _part_count(m: int, width: int) -> int:
+    return int(np.clip(m // min(LEAST, LEAST * FEW // width + 1), 1, PARTS))
 
 
-def _bent(curve: Curve | None) -> tuple[Any, float, Any]:
-    return (None, 0.0, None) if curve is None else tuple(curve)
+def _bent(curve: Curve | None, here: slice) -> tuple[Any, float, Any]:
+    return (None, 0.0, None) if curve is None else (curve.shares[here], curve.width, curve.centre[here])
 
 
 def _put_row(X, i, a, block, k):

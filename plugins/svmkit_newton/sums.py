@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,7 @@ class BySums(ABC):
         if not self.penalty[-1] and steep > FAR * self._bending():
             s = np.zeros(len(self.g))
             s[-1] = -np.sign(self.g[-1])
-            self._look(self.w + self._search(s, -steep) * s)
+            self._look(self.w + self._search(-steep, self._along(s)) * s)
 
     def examine(self) -> None:
         """Look at the rows for P, D, gradient and Hessian at the iterate."""
@@ -143,11 +143,11 @@ class BySums(ABC):
         """Make a step; the arguments and the result are those of `svmkit_newton.newton.State.move`."""
         s, passes = self.hessian.direction(self.g)
         begin, steep, before = self.w.copy(), float(self.g @ s), (self.merit, self.dual)
-        t = self._search(s, steep) if self.is_bent else 1.0
+        t, is_sure = self.propose(s, steep)
         self._look(begin + t * s)
-        if not self.is_bent and not (abs(float(self.g @ s)) <= -FLAT * steep and self.merit <= before[0]):
+        if not is_sure and not (abs(float(self.g @ s)) <= -FLAT * steep and self.merit <= before[0]):
             self.put(begin)
-            t = self._search(s, steep)
+            t = self._search(steep, self._along(s))
             self._look(begin + t * s)
             passes += 3.0
         self.is_bent = not abs(t - 1.0) < FLAT
@@ -159,18 +159,29 @@ class BySums(ABC):
                 self.begin()
         return 1, passes + 3.0, None
 
+    def propose(self, s: np.ndarray, steep: float) -> tuple[float, bool]:
+        """Return the step to try first along a direction, and whether it is the one of the least merit for sure.
+
+        Parameters
+        ----------
+        s, steep
+            The direction (width,), and the slope of the merit at its beginning, < 0.
+        """
+        return (self._search(steep, self._along(s)), True) if self.is_bent else (1.0, False)
+
     def _look(self, w: np.ndarray) -> None:
         self.put(w)
         self.examine()
 
-    def _search(self, s: np.ndarray, steep: float) -> float:
+    def _search(self, steep: float, along: Callable[[np.ndarray], np.ndarray]) -> float:
         """Return nearly the step of the least merit along a direction, whose slope at the beginning is `steep` < 0.
 
-        The slope never falls along the way; the step is where the line through the slopes around its zero is 0.
+        The slope, which `along` returns at some steps (k,), never falls along the way; the step is where the line
+        through the slopes around its zero is 0.
         """
         low, high, steps = (0.0, steep), (math.inf, math.inf), FIRST
         for _ in range(LOOKS):
-            slopes = self._merit_along(s, steps)
+            slopes = along(steps)
             k = int(np.count_nonzero(slopes < 0.0))  # they ascend
             low = (float(steps[k - 1]), float(slopes[k - 1])) if k else low
             if k == len(steps):
@@ -184,7 +195,8 @@ class BySums(ABC):
             return low[0]
         return low[0] - low[1] * (high[0] - low[0]) / (high[1] - low[1])
 
-    def _merit_along(self, s: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """Return the derivatives of the merit by the step along a direction, at each of some steps (k,)."""
+    def _along(self, s: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Return what returns the derivatives of the merit by the step along a direction, at each of some steps."""
         size = self.penalty * s
-        return float(self.w @ size) + float(s @ size) * steps + self.slopes_along(s, steps)
+        begin, rate = float(self.w @ size), float(s @ size)
+        return lambda steps: begin + rate * steps + self.slopes_along(s, steps)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 
 from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.runtime.mapping import is_mapped
 from svmkit_newton.hessian import Given
-from svmkit_newton.passes import FEW, NONE, Curve, Look, look, slopes_along, total_loss
+from svmkit_newton.passes import FEW, Curve, Look, look, slopes_along, total_loss
 from svmkit_newton.proximal import LEAST, LEAST_CHANGE, shares_of
 from svmkit_newton.sums import BySums
 
@@ -29,6 +30,8 @@ def is_tall(problem: LinearDual, wide: int) -> bool:
 class Tall(BySums):
     """The iterate on the rows of X in memory, from dual weights (m,), from a sample or from 0."""
 
+    keeps_weights: ClassVar[bool] = False
+
     def __init__(
         self, problem: LinearDual, start: np.ndarray | None, goal: float, over: Callable[[], bool] = lambda: False
     ) -> None:
@@ -36,12 +39,13 @@ class Tall(BySums):
         self.hessian = Given(self.penalty)
         self._w, self._answer = np.zeros(len(self.penalty)), np.zeros(len(self.penalty))
         self._curve: Curve | None = None
-        self._beta = self._best = NONE  # the dual weights at the iterate and the best, where losses are bent
         self._solution: np.ndarray | None = None
         shares = shares_of(problem.terms)
+        # the dual weights at the iterate and the best, where losses are bent or a pass would take long
+        self._beta, self._best = np.empty((2, problem.m if shares.size or self.keeps_weights else 0))
         if start is not None:
             self._w = problem.weights(start)
-        elif not shares.size and (w := _optimum_of_sample(problem, over)) is not None:
+        elif not shares.size and (w := self._first_guess(over)) is not None:
             self._w = w
         if problem.is_free and (start is not None or shares.size):
             h = problem.decision(self._w) if self._w.any() else np.zeros(problem.m)
@@ -49,6 +53,10 @@ class Tall(BySums):
         if shares.size:
             self._bend(shares, 0.0 if start is None else problem.dual(start, problem.weights(start)), start)
         self.begin()
+
+    def _first_guess(self, over: Callable[[], bool]) -> np.ndarray | None:
+        """Return weights (width,) to begin at; None for 0."""
+        return _optimum_of_sample(self.problem, over)
 
     def _bend(self, shares: np.ndarray, known: float, start: np.ndarray | None) -> None:
         """Bend losses with kinks by as much in sum as P is above the known D, or by a part of P if that is more."""
@@ -58,7 +66,6 @@ class Tall(BySums):
         change = max(primal - known, LEAST_CHANGE * primal)
         width = change / float((1.0 / shares[shares > 0.0]).sum()) or 1.0
         self._curve = Curve(shares, width, np.zeros(m) if start is None else start.copy())
-        self._beta, self._best = np.empty(m), np.empty(m)
         self.least = LEAST * width
 
     @property

@@ -71,9 +71,10 @@ def test_the_optimum_is_the_same(name, loss, kind):
 @pytest.mark.parametrize("kind", ["float64", "sparse"])
 @pytest.mark.parametrize("wide", [1000, 0])
 def test_newton_makes_the_steps_that_it_makes_in_memory(kind, wide, monkeypatch):
+    """Where losses have kinks or columns are many; steps of other losses have a test of their own."""
     X, h = rows(kind, n=3000)
     y, data = np.sign(h), on_disk(X, np.sign(h))
-    for other in ("is_narrow", "is_tall"):  # ways that rows on disk do not go
+    for other in ("is_narrow", "is_tall", "is_on_disk"):  # ways that these rows do not go
         monkeypatch.setattr(f"svmkit_newton.newton.{other}", lambda *given: False)
     solver = plugins.build("solver", "newton", {"wide": str(wide)})
     here = svmkit.fit(X, y, solver=solver, kernel=Linear(), stop=Gap(1e-9))

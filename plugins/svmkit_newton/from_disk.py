@@ -1,0 +1,126 @@
+"""The iterate of Newton's method on rows on disk, each of which is read once a step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+
+from svmkit.problems.certificate import relative_gap
+from svmkit.problems.risks.linear_risk import LinearDual
+from svmkit.runtime.mapping import is_mapped, size_of
+from svmkit_newton.hessian import Rough
+from svmkit_newton.passes import Look, look
+from svmkit_newton.proximal import shares_of
+from svmkit_newton.samples import sum_slopes
+from svmkit_newton.sums import FIRST
+from svmkit_newton.tall import Tall
+
+SETTLED = 0.01  # part of the rows in the Hessian whose change explains no more than
+LEFT = 0.01  # this part of the square of the gradient after a step; more is due to the precision of the Hessian
+RUN = 64  # consecutive rows of a sample
+PART = 4  # of the memory that a sample takes
+FEWEST, MOST = 512, 16_384  # rows of a sample
+
+
+def is_on_disk(problem: LinearDual, wide: int) -> bool:
+    """Return whether the rows are mapped to a file, with a matrix of up to `wide` columns, and no loss has a kink.
+
+    Around a centre of losses with kinks, whole steps are often too long.
+    """
+    return problem.design.width <= wide and is_mapped(problem.design.rows) and not shares_of(problem.terms).size
+
+
+class FromDisk(Tall):
+    """The iterate on mapped rows: a pass over them computes P, D, gradient and Hessian at a whole step.
+
+    The Hessian takes up the rows whose second derivative has changed while they are in memory, in float32 as long as
+    that does not spoil a step; whatever it is, P and D and the gradient are those of float64.
+    """
+
+    keeps_weights: ClassVar[bool] = True
+
+    def __init__(
+        self, problem: LinearDual, start: np.ndarray | None, goal: float, over: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._matrix = Rough(problem.design, np.zeros(problem.design.width))
+        self._curvature = np.empty(problem.m)
+        self._sample: LinearDual | None = None
+        self._is_denied = False
+        super().__init__(problem, start, goal, over)
+
+    def _first_guess(self, over: Callable[[], bool]) -> None:
+        """Return nothing: the step from 0 is as good, and takes no pass more."""
+
+    def looks(self) -> tuple[Look]:
+        p, matrix = self.problem, self._matrix
+        matrix.begin(self._curvature)
+        given = {"beta": self._beta, "curvature": self._curvature, "is_curved": False}
+        seen = look(p.design, p.points, self._w, behind=matrix.add_rows, **given)
+        return (seen._replace(curved=matrix.H),)
+
+    def propose(self, s: np.ndarray, steep: float) -> tuple[float, bool]:
+        """Propose the step at which the slopes of a sample vanish.
+
+        Their errors at the beginning, which are known, are subtracted as far as the rows are still curved. So where no
+        second derivative changes, that is the whole step.
+        """
+        if self._sample is None:
+            rows = _spread_runs(self.problem)
+            if len(rows) < FEWEST:
+                return super().propose(s, steep)
+            self._sample = self.problem.sample(rows)
+        sample, size, steps = self._sample, self.penalty * s, np.append(0.0, FIRST)
+        given = *sample.points, sample.decision(self._w), sample.decision(s)
+        slopes, rates, _ = np.transpose([sum_slopes(*given, t, 0, sample.m) for t in steps])
+        along, square = float(self._w @ size), float(s @ size)
+        if not rates[0] > 0.0:
+            return super().propose(s, steep)
+        kept = np.minimum(rates / rates[0], 1.0)
+        off = steep - along - slopes[0] + steps * (-steep - square - rates[0])
+        slopes += along + square * steps + kept * off
+        k = int(np.count_nonzero(slopes < 0.0))
+        if k == len(steps):
+            return float(steps[-1]), False
+        part = slopes[k - 1] / (slopes[k - 1] - slopes[k])
+        return float(steps[k - 1] + part * (steps[k] - steps[k - 1])), False
+
+    def move(self, most: int) -> tuple[int, float, np.ndarray | None]:
+        before, matrix = self.excess, self._matrix
+        moved = super().move(most)
+        if matrix.single and matrix.changed <= SETTLED and self.gap > self.goal and self.excess > LEFT * before:
+            matrix.refine()
+        return moved
+
+    def anew(self) -> None:
+        """Measure the gap of the dual weights from now on: a certificate has denied it."""
+        self._is_denied = True
+
+    def _gap(self) -> float:
+        """Return the gap of w and the best dual weights; once it is small enough, about that of the latter alone.
+
+        Their P is taken from the quadratic model around w, without a pass.
+        """
+        if self._is_denied:
+            self._least = np.inf  # of equal dual weights the next ones may have the smaller gap
+            self._image = self.problem.weights(self._best)  # as the certificate rounds it
+            return super()._gap()
+        gap = relative_gap(max(self.primal - self.dual, self.excess), self.dual)
+        if gap > self.goal:
+            return gap
+        change = self._image - self.w
+        if not self.penalty[-1]:
+            change[-1] = 0.0
+        H = self._curved
+        curved = 2.0 * float(change @ (np.triu(H) @ change)) - float(np.diagonal(H) @ np.square(change))
+        rise = float(self.g @ change) + 0.5 * (curved + float(change @ change))
+        return max(relative_gap(self.primal + rise - self.dual, self.dual), gap)
+
+
+def _spread_runs(problem: LinearDual) -> np.ndarray:
+    """Return the numbers of rows in runs all over X, which take a part of the memory or are all."""
+    budget, m = problem.gram.budget // PART, problem.m
+    n = max(min(m, MOST, budget * m // size_of(problem.gram.engine.X)), 1)
+    starts = np.linspace(0, m - 1, -(-n // RUN), dtype=np.int64)
+    return np.unique(np.minimum(starts[:, None] + np.arange(RUN), m - 1))

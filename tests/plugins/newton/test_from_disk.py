@@ -1,0 +1,108 @@
+"""Newton's steps on rows on disk: the optimum of those in memory, in a pass a step, however precise the Hessian is."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from support.newton import samples
+from support.problems import make
+from svmkit_newton import from_disk
+from svmkit_newton import newton as module
+from svmkit_newton.hessian import Rough
+
+from svmkit.kernels.functions import Linear
+from svmkit.kernels.gram import Gram
+from svmkit.losses import Huber, Logistic, SquaredHinge
+from svmkit.problems.risks.design import Design
+from svmkit.runtime import mapping
+from svmkit.solver.loop.solve import solve
+from svmkit.solver.stopping import Gap
+
+
+@pytest.fixture(autouse=True)
+def _on_disk_alone(monkeypatch):
+    monkeypatch.setattr(module, "is_narrow", lambda m, width: False)
+    monkeypatch.setattr("svmkit.problems.risks.design.WINDOW", 4000)
+
+
+def mapped(X):
+    if sp.issparse(X):
+        arrays = (mapping.write_blocks(values.dtype, [values]) for values in (X.data, X.indices))
+        return mapping.with_arrays(X, *arrays, X.indptr)
+    return mapping.write_blocks(X.dtype, [X]).reshape(X.shape)
+
+
+def solved(X, target, C, loss, gap=1e-8, memory="100KB", **options):
+    solver = make("newton", loss=loss, **options)
+    problem = solver.pose(Gram(Linear(), X, memory=memory), target, C, loss)
+    return solve(problem, solver, stop=Gap(gap))
+
+
+@pytest.mark.parametrize("loss", [SquaredHinge(), Logistic(), Huber(0.4)], ids=str)
+@pytest.mark.parametrize("bias", [1.0, "free"])
+@pytest.mark.parametrize("storage", [np.asarray, np.float32, sp.csr_array])
+def test_the_optimum_is_that_in_memory(loss, bias, storage):
+    X, target, C = samples(loss, 1500, 45)
+    X = storage(np.where(np.abs(X) > 0.8, X, 0.0))
+    known = solved(X, target, C, loss, bias=bias).certificate
+    found = solved(mapped(X), target, C, loss, bias=bias)
+    assert found.status == "converged" and found.certificate.gap <= 1e-8
+    assert found.certificate.dual <= known.primal * (1 + 1e-9) and known.dual <= found.certificate.primal * (1 + 1e-9)
+
+
+def test_a_step_is_a_pass(monkeypatch):
+    """Beside those of the steps there are the first one and two for the certificate."""
+    X, target, C = samples(SquaredHinge(), 3000, 45)
+    target = np.where(X[:, 0] + np.random.default_rng(1).normal(size=3000) > 0.0, 1.0, -1.0)
+    passes, windows = [], Design.windows
+    monkeypatch.setattr(Design, "windows", lambda self: passes.append(self.m) or windows(self))
+    found = solved(mapped(X), target, C, SquaredHinge(), gap=1e-3, bias="free", memory="2MB")
+    assert found.certificate.gap <= 1e-3 and found.n_iter <= 4
+    assert passes.count(3000) == found.n_iter + 3
+
+
+@pytest.mark.parametrize("size", [1e6, 1e-9])
+def test_columns_that_float32_cannot_hold_apart(size, monkeypatch):
+    """Two columns that nearly agree, one of another size, and rows sorted by class that occur twice."""
+    X, target, C = samples(SquaredHinge(), 600, 43)
+    X[:, 1] = X[:, 0] + 1e-7 * X[:, 1]
+    X[:, 2] *= size
+    order = np.argsort(target, kind="stable").repeat(2)
+    X, target, C = X[order], target[order], C[order]
+    refined, refine = [], Rough.refine
+    monkeypatch.setattr(Rough, "refine", lambda self: refined.append(self.changed) or refine(self))
+    known = solved(X, target, C, SquaredHinge(), gap=1e-4).certificate
+    found = solved(mapped(X), target, C, SquaredHinge(), gap=1e-4)
+    assert found.status == "converged" and found.certificate.gap <= 1e-4
+    assert found.certificate.dual <= known.primal * (1 + 1e-9) and known.dual <= found.certificate.primal * (1 + 1e-9)
+    assert len(refined) <= 1
+
+
+def test_a_hessian_that_spoils_steps_is_computed_anew(monkeypatch):
+    """As one of float32 does where columns nearly depend on each other."""
+    X, target, C = samples(SquaredHinge(), 600, 43)
+    refined, refine = [], Rough.refine
+    monkeypatch.setattr(Rough, "refine", lambda self: refined.append(self.single) or refine(self))
+    add = from_disk.Rough._add_products
+
+    def spoilt(self, rows, bias, idx, weights, parts):
+        add(self, rows, bias, idx, weights, parts)
+        parts *= 0.7 if self.single else 1.0
+
+    monkeypatch.setattr(Rough, "_add_products", spoilt)
+    found = solved(mapped(X), target, C, SquaredHinge(), gap=1e-9, bias="free")
+    assert found.certificate.gap <= 1e-9 and refined == [True]
+
+
+def test_products_in_float32_are_those_of_float64_to_seven_digits():
+    X, target, C = samples(SquaredHinge(), 5000, 45)
+    problem = make("newton", loss=SquaredHinge()).pose(Gram(Linear(), X), target, C, SquaredHinge())
+    A, curvature = np.column_stack([X, np.ones(len(X))]), np.where(C > 0.5, C, 0.0)
+    rough = Rough(problem.design, np.ones(46))
+    for given in (curvature, C, curvature):
+        rough.begin(given)
+        for lo in range(0, 5000, 1000):
+            rough.add_rows(lo, lo + 1000)
+        H = A.T @ (given[:, None] * A)
+        off = np.triu(np.abs(rough.H - H)) / np.sqrt(np.outer(H.diagonal(), H.diagonal()))
+        assert off.max() < 1e-6
+    assert 0.0 < rough.changed < 1.0 and off.max() > 1e-12
