@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -139,6 +140,29 @@ def maps_of(X: Any) -> list[mmap.mmap]:
 def is_mapped(X: Any) -> bool:
     """Return whether features, dense or sparse, are mapped to a file."""
     return map_of(X) is not None if isinstance(X, np.ndarray) else bool(maps_of(X))
+
+
+# by the map of the values: where they lie, and the square norms of the rows, which a pass for another purpose has found
+_norms: WeakKeyDictionary[mmap.mmap, tuple[tuple[Any, ...], np.ndarray]] = WeakKeyDictionary()
+
+
+def offer_norms(X: np.ndarray, norms: np.ndarray) -> None:
+    """Keep the square norms (n,) of the rows of a read-only map until they are asked for; of other features nothing."""
+    mapped = map_of(X)
+    if mapped is not None and not X.flags.writeable:
+        _norms[mapped] = _place(X), norms
+
+
+def take_norms(X: np.ndarray) -> np.ndarray | None:
+    """Return the square norms that were offered for these rows, once; None if there are none."""
+    mapped = map_of(X) if _norms else None
+    if mapped is None or mapped not in _norms or _norms[mapped][0] != _place(X):
+        return None
+    return _norms.pop(mapped)[1]
+
+
+def _place(X: np.ndarray) -> tuple[Any, ...]:
+    return X.ctypes.data, X.strides, X.shape
 
 
 def write_blocks(dtype: Any, blocks: Iterable[np.ndarray]) -> np.ndarray:

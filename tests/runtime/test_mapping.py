@@ -8,6 +8,7 @@ from svmkit.data.prepare.features import require_finite
 from svmkit.data.prepare.moments import Moments
 from svmkit.data.prepare.scaling import Scaling, scale_hint
 from svmkit.errors import InputError
+from svmkit.kernels.loops.norms import square_norms
 from svmkit.runtime import mapping
 
 
@@ -112,3 +113,20 @@ def test_a_map_that_can_be_written_to_is_looked_at_again(tmp_path):
     X[7, 1] = np.inf
     with pytest.raises(InputError, match="row 8, column 2"):
         require_finite(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_norms_come_from_the_pass_that_looks_for_holes(dtype, monkeypatch):
+    """They are given away once, and those of a part of the rows, or of rows that can be written to, never."""
+    X = np.random.default_rng(0).normal(size=(700, 7)).astype(dtype)
+    known = np.square(X.astype(np.float64)).sum(axis=1)
+    kept, windows = mapped(X), mapping.windows
+    require_finite(kept)
+    passes = []
+    monkeypatch.setattr(mapping, "windows", lambda X: passes.append(len(X)) or windows(X))
+    np.testing.assert_allclose(square_norms(kept[:100]), known[:100], rtol=1e-12)
+    assert passes == [100]
+    for read in ([100], [100, 700]):
+        np.testing.assert_allclose(square_norms(kept), known, rtol=1e-12)
+        assert passes == read
+    assert mapping.take_norms(X) is None

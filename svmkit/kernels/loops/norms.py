@@ -31,5 +31,7 @@ def square_norms(X, origin: np.ndarray | None = None) -> np.ndarray:
         return norms
     if not mapping.is_mapped(X):
         return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    if (known := mapping.take_norms(X)) is not None:
+        return known
     parts = [np.einsum("ij,ij->i", X[lo:hi], X[lo:hi], dtype=np.float64) for lo, hi in mapping.windows(X)]
     return np.concatenate(parts)
