@@ -1,7 +1,8 @@
 """The compiled code of `svmkit.tune.shared.small`: all subproblems of some folds, for all C, in one call.
 
-It releases the GIL. A subproblem gathers the kernel rows that its steps ask for; for the next C it begins where the
-last one ended, or at that point times C over the last C, whichever is better.
+It releases the GIL. A subproblem of few of the rows gathers the kernel values that its steps ask for; one of most of
+them reads the matrix as it is, and the weights of the other rows stay 0. For the next C it begins where the last one
+ended, or at that point times C over the last C, whichever is better.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from svmkit.tune.shared.loops import add_rows, newton_step, pick_free
 
 SHARE = 0.9  # of the gap that is asked for, down to which a solve goes
 TRIES = 4  # certificates that are asked for a smaller gap each
-BETWEEN = 32  # steps between two looks at the gap, at least
+BETWEEN, LOOKS = 16, 16  # steps between two looks at the gap, at least, and the part of the samples that are as many
+WHOLE = 1.5  # times the samples of a subproblem are more than all rows: it gathers nothing
 NEWTON = 100  # steps before one of Newton, at least
 FUTILE = 4  # times as many follow one that was in vain
 JITTER = 1e-10  # part of the largest value that is added to a diagonal before it is factorised
@@ -54,7 +56,10 @@ def fit_parts(K, diag, parts, Cs, target, most, bounds, fits):
     A solve ends at the relative gap `target` or after `most` steps. A subproblem ends with the first C at which its gap
     is not reached; its values are nan then.
     """
-    width, room = fits.decision.shape[1], np.empty(np.diff(parts.first).max() ** 2)
+    width, m, largest = fits.decision.shape[1], K.shape[0], 0
+    for n in np.diff(parts.first):
+        largest = max(largest, n if WHOLE * n <= m else 0)
+    room = np.empty(largest**2)
     for p in range(parts.first.size - 1):
         at, fold = slice(parts.first[p], parts.first[p + 1]), p // width
         held = slice(parts.ends[fold], parts.ends[fold + 1])
@@ -65,46 +70,67 @@ def fit_parts(K, diag, parts, Cs, target, most, bounds, fits):
 @njit(cache=True)
 def _fit_part(K, diag, room, own, Cs, target, most, bounds, fits, where):
     (rows, y, weights), (p, fold, place, held, of_held) = own, where
-    n = rows.size
-    slab, slots, zeros = room[: n * n].reshape((n, n)), np.full(n, -1, dtype=np.int64), np.zeros(n)
-    times, guessed, clock, uses = np.zeros(n, np.int64), np.zeros(n, np.bool_), np.zeros(1, np.int64), np.zeros(1)
-    table = RowTable(slab, slots, times, guessed, clock, uses, 0.0)
-    peaks, beta, h, before, reached = diag[rows], np.zeros(n), np.zeros(n), 0.0, False
+    span, at, table = _rows_of(K, room, rows)
+    n, before, reached = span.size, 0.0, False
+    signs, zeros, limits, peaks = np.ones(n), np.zeros(n), np.zeros(n), diag[span]
+    signs[at], limits[at] = y, weights
+    beta, h, none = np.zeros(n), np.zeros(n), zeros[: rows.size]
     fits.values[:, p, :], fits.gap[:, p] = np.nan, np.inf
     for c in range(Cs.size):
-        upper = Cs[c] * weights
-        ratio = _best_ratio(y, beta, h, Cs[c] / before) if before > 0.0 else 1.0
+        upper = Cs[c] * limits
+        ratio = _best_ratio(signs, beta, h, Cs[c] / before) if before > 0.0 else 1.0
         before = Cs[c]
         for r in range(n):
             beta[r] = min(ratio * beta[r], upper[r])
-        box = Box(y, zeros, upper, zeros, peaks, beta, ratio * h - y, np.empty(n, np.uint8))
-        goal = target
+        box = Box(signs, zeros, upper, zeros, peaks, beta, ratio * h - signs, np.empty(n, np.uint8))
+        goal, cost = target, upper[at]
+        record = Record(y, y, none, cost, none, none, none, none)
         for _ in range(TRIES):
-            fits.steps[c, p] += _solve(K, rows, box, table, SHARE * goal, most - fits.steps[c, p])
-            _from_scratch(K, rows, box, table, h)
-            minus_h, cost = y - h, upper.copy()
-            bias = select_bias(y, minus_h, cost, 0.0)
-            record = Record(y, y, zeros, upper, zeros, zeros, zeros, zeros)
-            values = values_at(record, h, beta, peaks, 0.0, bias, 0.0, 0.0, True, bounds)
+            fits.steps[c, p] += _solve(K, span, box, table, SHARE * goal, most - fits.steps[c, p])
+            _from_scratch(K, span, box, table, h)
+            own_h = h[at]
+            bias = select_bias(y, y - own_h, cost.copy(), 0.0)
+            values = values_at(record, own_h, beta[at], peaks[at], 0.0, bias, 0.0, 0.0, True, bounds)
             found = _gap_of(values)
             reached = found <= target
             if reached or fits.steps[c, p] >= most:
                 break
             goal *= 0.5
-            box.v[:] = h - y
+            box.v[:] = h - signs
         if not reached:
             return
         fits.gap[c, p] = found
         for k in range(5):
             fits.values[c, p, k] = values[k]
-        idx = np.flatnonzero(beta)
         out = fits.decision[c, place, of_held]
-        out[:] = bias
-        for i in idx:
-            row, coef = K[rows[i]], y[i] * beta[i]
-            fits.is_support[c, fold, rows[i]] = True
-            for j in range(held.size):
-                out[j] += coef * row[held[j]]
+        for i in np.flatnonzero(beta):
+            fits.is_support[c, fold, span[i]] = True
+        if n == K.shape[0]:
+            out[:] = h[held] + bias
+        else:
+            _decide(K, rows, y * beta, bias, held, out)
+
+
+@njit(cache=True)
+def _rows_of(K, room, rows):
+    """Return the rows that a subproblem's arrays stand for, where its own are among them, and its kernel values."""
+    n, m = rows.size, K.shape[0]
+    if WHOLE * n > m:
+        n, span, at, slab, slots = m, np.arange(m), rows, K, np.arange(m)
+    else:
+        span, at, slab, slots = rows, np.arange(n), room[: n * n].reshape((n, n)), np.full(n, -1)
+    times, guessed, clock, uses = np.zeros(n, np.int64), np.zeros(n, np.bool_), np.zeros(1, np.int64), np.zeros(1)
+    return span, at, RowTable(slab, slots, times, guessed, clock, uses, 0.0)
+
+
+@njit(cache=True)
+def _decide(K, rows, coef, bias, held, out):
+    """Set out (n_held,) to the decisions of held-out rows."""
+    out[:] = bias
+    for i in np.flatnonzero(coef):
+        row, value = K[rows[i]], coef[i]
+        for j in range(held.size):
+            out[j] += value * row[held[j]]
 
 
 @njit(inline="always")
@@ -159,7 +185,7 @@ def _solve(K, rows, box, table, target, most):
         objective += 0.5 * box.beta[r] * (box.y[r] * box.v[r] - 1.0)
     take_sides(box, None)
     pairs[0, 0], pairs[0, 1] = extremes(box.v, box.side, None)
-    between, patience = max(BETWEEN, box.v.size // 8), max(NEWTON, box.v.size)
+    between, patience = max(BETWEEN, box.v.size // LOOKS), max(NEWTON, box.v.size)
     next_newton = patience
     while True:
         i, k = pairs[0, 0], pairs[0, 1]
