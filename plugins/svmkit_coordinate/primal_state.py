@@ -16,6 +16,7 @@ from svmkit.problems.risks.linear_risk import LinearRisk
 from svmkit.problems.risks.points import sum_derivatives
 from svmkit.solver.sampler import Draws
 from svmkit_coordinate import columns
+from svmkit_coordinate.by_columns import ByColumns
 from svmkit_coordinate.rows import TIGHTER, Model, Rows, is_narrow, minimise_with_signs
 
 FIRST = 64  # columns of the first working set
@@ -40,6 +41,7 @@ class State:
     weights of it, None where these are beta. `out` (d,) are the columns whose weight is 0 at the optimum, as the gap
     proves. `size` is that of the last working set, `taken` its columns. `loss` is the sum of the losses, `known` is
     v of beta as it is, where that was computed, and `flat` says whether losses are parabolas, so that a model is exact.
+    `products` has `margins` and `pull` of X: the design, or a copy of it by columns.
     """
 
     def __init__(self, problem: LinearRisk, start: np.ndarray | None, draws: Draws) -> None:
@@ -73,6 +75,9 @@ class State:
             and (t.ridge_up == t.ridge_down).all()
         )
         self.loss, self.known = np.inf, None
+        design = problem.design
+        by_columns = isinstance(design.rows, CSR) and is_narrow(design, self.flat) and ByColumns.has_room(design)
+        self.products: Any = ByColumns(design) if by_columns else design
         if start is None and m >= FEW * MANY:
             self._start_from_sample(draws)
         self.anew()
@@ -99,7 +104,7 @@ class State:
 
     def anew(self) -> None:
         """Compute everything from scratch at w."""
-        self.h = self.problem.decision(self.w) if self.w.any() else np.zeros(self.problem.m)
+        self.h = self.products.margins(self.w) if self.w.any() else np.zeros(self.problem.m)
         self.loss, self.known = self.weigh(), None
         self.examine()
 
@@ -114,7 +119,7 @@ class State:
                 self.loss = self.weigh()
         beta = p.balanced(self.beta)
         if self.known is None or p.is_free:
-            self.v = p.weights(beta)
+            self.v = self._pull(beta)
             self.known = None if p.is_free else self.v
         else:
             self.v = self.known
@@ -129,6 +134,13 @@ class State:
         self.gap = max(relative_gap(self.primal - self.dual, self.dual), 0.0)
         self.measure()
         self.passes += 1.0
+
+    def _pull(self, beta: np.ndarray) -> np.ndarray:
+        """Return X'beta (width,), without an entry of a bias that is free."""
+        v = self.products.pull(beta)
+        if self.problem.is_free:
+            v[-1] = 0.0
+        return v
 
     def measure(self) -> None:
         """Set the violations of the optimality conditions."""
@@ -226,13 +238,14 @@ class State:
         if not part.is_whole or self.problem.is_free:
             return part.pulls(self.beta)
         if self.known is None:
-            self.known = self.problem.weights(self.beta)
+            self.known = self._pull(self.beta)
         return self._pulls(self.known)
 
     def _take(self, chosen: np.ndarray) -> Any:
         """Return the columns `chosen` in the form in which a model of them is minimised soonest."""
         design = self.problem.design
-        return Rows.take(design, chosen, self.flat) or Columns(columns.take_columns(design, chosen), design.m)
+        rows = Rows.take(design, chosen, self.flat, self.products)
+        return rows or Columns(columns.take_columns(design, chosen), design.m)
 
     def _step(self, part: Any, w: np.ndarray, model: Model, goal: float) -> bool:
         """Minimise the model at w (k,) and go toward its minimum, in place; return whether that lowers P."""

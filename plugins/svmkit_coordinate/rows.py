@@ -7,7 +7,7 @@ Friedman, Hastie, Tibshirani 2010).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -52,24 +52,27 @@ class Rows:
     """The columns `chosen` (k,) of X by rows, followed by a column of ones where the design has a bias.
 
     A is None where X itself serves, all of whose columns are chosen; `flat` is whether curvatures stay as they are.
+    `products` are those of X.
     """
 
-    def __init__(self, design: Design, chosen: np.ndarray, A: CSR | None, flat: bool) -> None:
+    def __init__(self, design: Design, chosen: np.ndarray, A: CSR | None, flat: bool, products: Any = None) -> None:
         self.design, self.A, self.flat, self.size = design, A, flat, chosen.size + (design.width > design.d)
+        self.products = products or design
         self.curvature: np.ndarray | None = None  # (m,), those of H, whose columns are `free`
         self.H, self.free = np.empty((0, 0)), np.empty(0, dtype=np.int64)
 
     @classmethod
-    def take(cls, design: Design, chosen: np.ndarray, flat: bool) -> Rows | None:
+    def take(cls, design: Design, chosen: np.ndarray, flat: bool, products: Any = None) -> Rows | None:
         """Return the columns `chosen`, ascending, by rows; None where passes over columns cost less.
 
         Parameters
         ----------
-        design, chosen, flat
-            X, the columns, and whether all curvatures stay as they are.
+        design, chosen, flat, products
+            X, the columns, whether all curvatures stay as they are, and what has `margins` and `pull` of X, None for
+            the design.
         """
         if chosen.size == design.d and is_narrow(design, flat):
-            return cls(design, chosen, None, flat)
+            return cls(design, chosen, None, flat, products)
         if not isinstance(design.rows, CSR) or chosen.size > MOST:
             return None
         more = int(design.width > design.d)
@@ -112,7 +115,7 @@ class Rows:
             out = np.zeros(self.size)
             add_change(self.A, beta, out)
             return out
-        out = self.design.pull(beta)
+        out = self.products.pull(beta)
         if self.size > self.design.d:
             out[-1] = beta.sum()
         return out
@@ -120,7 +123,7 @@ class Rows:
     def change(self, step: np.ndarray) -> np.ndarray:
         """Return A step (m,) for a step (k,)."""
         if self.A is None:
-            return self.design.margins(self.design.join(step[: self.design.d], step[-1]))
+            return self.products.margins(self.design.join(step[: self.design.d], step[-1]))
         out = np.empty(self.design.m)
         fill_pulls(self.A, step, out)
         return out
