@@ -19,16 +19,32 @@ ROUNDS = 40  # of a line search, which needs two or three
 FLAT = 0.1  # slope at which it ends, as a part of the one at its begin
 
 
-def take_columns(design: Design, chosen: np.ndarray) -> Any:
+def take_columns(
+    design: Design, chosen: np.ndarray, before: np.ndarray | None = None, A: np.ndarray | None = None
+) -> Any:
     """Return the columns `chosen` (k,) of X, ascending, as rows that compiled loops read: (k, m), or CSR of that shape.
 
     Where the design has a column for the bias, a last row of ones is added.
+
+    Parameters
+    ----------
+    design, chosen
+        X, and the columns.
+    before, A
+        Of dense X, columns that have been taken, and what was returned for them: those of them that are chosen are
+        copied from there, since the values of a column of X lie far apart.
     """
     k, m, more = chosen.size, design.m, int(design.width > design.d)
     if not isinstance(design.rows, CSR):
         out = np.empty((k + more, m), dtype=design.rows.dtype)
-        for lo, hi in design.windows():
-            out[:k, lo:hi] = design.rows[lo:hi][:, chosen].T
+        place = np.full(design.d, -1)
+        if before is not None and A is not None:
+            place[before] = np.arange(before.size)
+            for j in np.flatnonzero(place[chosen] >= 0):
+                out[j] = A[place[chosen[j]]]
+        new = np.flatnonzero(place[chosen] < 0)
+        for lo, hi in design.windows() if new.size else ():
+            out[new, lo:hi] = design.rows[lo:hi][:, chosen[new]].T
         out[k:] = 1.0
         return out
     place = np.full(design.d, -1, dtype=np.int64)

@@ -245,7 +245,10 @@ class State:
         """Return the columns `chosen` in the form in which a model of them is minimised soonest."""
         design = self.problem.design
         rows = Rows.take(design, chosen, self.flat, self.products)
-        return rows or Columns(columns.take_columns(design, chosen), design.m)
+        if rows is not None:
+            return rows
+        before, part = self.taken if self.taken is not None and not isinstance(design.rows, CSR) else (None, None)
+        return Columns(columns.take_columns(design, chosen, before, part and part.A), design.m)
 
     def _step(self, part: Any, w: np.ndarray, model: Model, goal: float) -> bool:
         """Minimise the model at w (k,) and go toward its minimum, in place; return whether that lowers P."""

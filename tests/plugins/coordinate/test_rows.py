@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import Lasso
 from support.liblinear import liblinear, primal
 from svmkit_coordinate import rows as rows_of_columns
+from svmkit_coordinate.columns import take_columns
 from svmkit_coordinate.primal_state import FEW, MANY, State
 from svmkit_coordinate.rows import Model, Rows
 
@@ -111,3 +112,16 @@ def test_many_rows_begin_where_a_sample_ends():
     y[1::FEW] = 1.0  # none of which is in the sample
     problem, _ = pose(X, y, 1.0, SquaredHinge(), bias="free")
     assert not State(problem, None, Draws(Full(), problem.y, 0)).w[:-1].any()
+
+
+@pytest.mark.parametrize("bias", [0.0, 2.0])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_columns_that_were_taken_are_copied(kind, bias):
+    X = np.random.default_rng(0).normal(size=(30, 9)).astype(kind)
+    design = Design(Gram(Linear(), X), bias)
+    before = np.array([1, 4, 5, 8])
+    A = take_columns(design, before)
+    for chosen in ([0, 4, 7, 8], [1, 4, 5, 8], [2, 3], []):
+        taken = take_columns(design, np.array(chosen, dtype=np.int64), before, A)
+        np.testing.assert_array_equal(taken[: len(chosen)], X[:, chosen].T)
+        assert len(taken) == len(chosen) + (bias > 0.0) and (taken[len(chosen) :] == 1.0).all()
