@@ -27,7 +27,7 @@ class Blocks:
 
     def __init__(self, problem: LinearDual) -> None:
         self.problem = problem
-        self.rows, budget = problem.design.rows, problem.gram.budget
+        self.rows, budget = problem.design.rows, problem.design.budget
         self.ends = mapping.window_ends(self.rows, max(budget // (PARTS * TOGETHER), LEAST))
         sizes = self.rows.indptr if isinstance(self.rows, CSR) else np.arange(problem.m + 1)
         self._bytes = np.diff(sizes) * (mapping.size_of(self.rows) / max(int(sizes[-1]), 1))  # of each row

@@ -9,7 +9,6 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.losses.base import PIECEWISE, Family, Loss
-from svmkit.losses.terms import LogisticTerms
 from svmkit.problems.base import FREE, NUMBER_OR_FREE, Problem
 from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.problems.risks.linear_risk import LinearDual, LinearTubeDual
@@ -47,10 +46,11 @@ class State:
         if isinstance(workers, str):
             workers = min(MOST, thread_count()) if draws.every and entries >= PAYS else 1
         worth = workers > 1 and self.blocks is None and entries >= WORTH
-        worth = worth and m >= few_points(problem.design, workers) and not isinstance(problem.terms, LogisticTerms)
+        worth = worth and m >= few_points(problem.design, workers) and not problem.is_logistic
         self.shared = Shared.allocate(problem, workers) if worth else None
         # all points, in a random order; several draws, since a few points may come in the order of the data by accident
         self.shuffled = draws.every and any((np.diff(draws()) < 0).any() for _ in range(8))
+        self.is_given = False  # whether beta belongs to others as well
         self.count, self.goal = 0, draws.goal.gap if draws.goal else 0.0
         self.anew()
 
@@ -134,13 +134,15 @@ class DCD(Solver):
         return ClassDescent(bias=self.bias, shrinking=self.shrinking)
 
     def init(self, problem: LinearDual, start: np.ndarray | None, draws: Draws) -> State:
-        if self.workers not in (1, AUTO) and isinstance(problem.terms, LogisticTerms):
+        if self.workers not in (1, AUTO) and problem.is_logistic:
             raise InputError("workers share passes with piecewise losses, not with the logistic one: set workers=1")
         if self.workers not in (1, AUTO) and not draws.every:
             raise InputError("workers share passes over all points: leave out the sampler, or set workers=1")
         return State(problem, np.zeros(problem.m) if start is None else start.copy(), draws, self.workers)
 
     def step(self, state: State) -> StepInfo:
+        if state.is_given:
+            state.beta, state.is_given = state.beta.copy(), False
         p, d, every = state.problem, state.problem.design, state.draws.every
         points = p.points
         if not every:
@@ -184,7 +186,8 @@ class DCD(Solver):
         )
 
     def solution(self, state: State) -> np.ndarray:
-        return state.beta.copy()
+        state.is_given = True
+        return state.beta
 
     def reactivate(self, state: State) -> None:
         state.all()

@@ -29,7 +29,7 @@ def is_on_disk(problem: LinearDual, wide: int) -> bool:
 
     Around a centre of losses with kinks, whole steps are often too long.
     """
-    return problem.design.width <= wide and is_mapped(problem.design.rows) and not shares_of(problem.terms).size
+    return problem.design.width <= wide and is_mapped(problem.design.rows) and not shares_of(problem.points).size
 
 
 class FromDisk(Tall):

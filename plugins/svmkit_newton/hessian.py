@@ -10,7 +10,7 @@ import scipy.linalg
 from numba import types
 from numba.extending import overload
 
-from svmkit.problems.risks.design import CSR, ENTRY, PARTS, Design, row_add, row_dot
+from svmkit.problems.risks.design import CSR, ENTRY, Design, row_add, row_dot
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
 
@@ -24,6 +24,8 @@ LARGEST = 1e30  # square norm of a row up to which its products in float32 do no
 ANEW = 0.9  # part of the rows with a second derivative above which, if so many change, all of them are added anew
 LOWER = 0.5  # factor of that residual from step to step, since loose steps never end where few samples are curved
 MOST = 1000  # steps of conjugate gradients
+ROOM = 16 << 20  # bytes that sums over parts of the rows may take in any case
+TOGETHER = 1 << 18  # rows whose numbers are kept at a time
 
 
 class Matrix:
@@ -45,8 +47,9 @@ class Matrix:
     def update(self, curvature: np.ndarray) -> None:
         """Let second derivatives (m,) be those of the matrix."""
         if self.begin(curvature):
-            for lo, hi in self.design.windows():
-                self.add_rows(lo, hi)
+            for first, last in self.design.windows():
+                for lo in range(first, last, TOGETHER):
+                    self.add_rows(lo, min(lo + TOGETHER, last))
 
     def begin(self, curvature: np.ndarray) -> bool:
         """Let second derivatives (m,) be those of the matrix once `add_rows` has had all rows; return if it has to."""
@@ -69,9 +72,14 @@ class Matrix:
             self._add(lo, hi, np.flatnonzero(difference > 0.0), difference)
             self._add(lo, hi, np.flatnonzero(difference < 0.0), np.negative(difference, out=difference), -1.0)
         before[:] = after
+        if hi == self.design.m:
+            self._wanted = self.curvature  # so that nobody keeps the others
 
-    def direction(self, g: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return -H^-1 g (width,), and the passes over X that it took."""
+    def forget(self) -> None:
+        """Keep no second derivatives that belong to others."""
+
+    def direction(self, g: np.ndarray, room: np.ndarray | None = None) -> tuple[np.ndarray, float]:
+        """Return -H^-1 g (width,), and the passes over X that it took; `room` (m,) is not needed."""
         if self.factor is None:
             self.factor = self._factorise()
         return scipy.linalg.lapack.dpotrs(self.factor, -g, lower=1)[0], 0.0
@@ -97,7 +105,7 @@ class Matrix:
             return
         d = self.design
         rows = d.part(lo, hi)
-        parts = np.zeros((int(np.clip(idx.size // (8 * d.width), 1, PARTS)), d.width, d.width))
+        parts = np.zeros((d.n_parts(idx.size // (8 * d.width), 8 * d.width**2, ROOM), d.width, d.width))
         if self.pairs:
             work = PAIR * (d.entries / d.m) ** 2 * idx.size / len(parts)
             spread(_add_pairs, len(parts), work, rows, d.bias, idx, weights, parts)
@@ -255,22 +263,27 @@ class Products:
             mixed[-1] = diagonal[-1] or 1.0
         self.inverse = 1.0 / mixed
 
+    def forget(self) -> None:
+        """Keep no second derivatives, which `update` brings again."""
+        self.curvature = np.empty(0)
+
     def diagonal(self) -> np.ndarray:
         """Return the diagonal of X'DX (width,)."""
         d, curvature = self.design, self.curvature
         diagonal = np.zeros(d.width)
         for lo, hi in d.windows():
             entries = d.entries * (hi - lo) // d.m
-            parts = np.zeros((int(np.clip(entries // (2 * d.width), 1, PARTS)), d.width))
+            parts = np.zeros((d.n_parts(entries // (2 * d.width), 8 * d.width), d.width))
             spread(_add_squares, len(parts), ENTRY * entries / len(parts), d.part(lo, hi), curvature[lo:hi], parts)
             diagonal += parts.sum(axis=0)
         if d.width > d.d:
             diagonal[-1] = d.bias**2 * curvature.sum()
         return diagonal
 
-    def times(self, p: np.ndarray) -> np.ndarray:
-        """Return H p (width,) in two passes over the rows with a second derivative."""
-        d, out = self.design, np.zeros(self.design.m)
+    def times(self, p: np.ndarray, room: np.ndarray | None = None) -> np.ndarray:
+        """Return H p (width,) in two passes over the rows with a second derivative, with numbers (m,) in `room`."""
+        d, out = self.design, np.empty(self.design.m) if room is None else room
+        out[:] = 0.0
 
         def weigh(lo: int, hi: int) -> None:
             given = d.part(lo, hi), d.bias, p, self.curvature[lo:hi], out[lo:hi]
@@ -278,8 +291,8 @@ class Products:
 
         return self.penalty * p + d.pull(out, along=weigh)
 
-    def direction(self, g: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return about -H^-1 g (width,), and the passes over X that it took."""
+    def direction(self, g: np.ndarray, room: np.ndarray | None = None) -> tuple[np.ndarray, float]:
+        """Return about -H^-1 g (width,), and the passes over X that it took; numbers (m,) are written to `room`."""
         size = float(np.linalg.norm(g))
         most = max(min(self.loose, (size / self.before) ** 2), TIGHT) * size
         self.before, self.loose = size, LOWER * self.loose
@@ -288,7 +301,7 @@ class Products:
         p, rz = z, float(r @ z)
         passes = 1.0
         for _ in range(MOST):
-            Hp = self.times(p)
+            Hp = self.times(p, room)
             passes += 2.0
             curved = float(p @ Hp)
             if not curved > 0.0:

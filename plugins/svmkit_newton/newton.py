@@ -29,6 +29,7 @@ from svmkit_newton.tall import Tall, is_tall
 NEAR = 1e-3  # gap below which the point is examined where none is asked for
 AT_ONCE = 50  # steps of a call on little data
 WIDE = 1000  # columns up to which the Hessian is a matrix
+NONE = np.empty(0)
 
 
 class State:
@@ -53,7 +54,7 @@ class State:
         self.image = np.zeros(width) if start is None else problem.weights(start)
         self.w, self.h = self.image.copy(), np.zeros(m) if start is None else problem.decision(self.image)
         self.primal, self.dual, self.gap = np.inf, problem.dual(self.beta, self.image), np.inf
-        self.merit, self.excess, self.shares = np.inf, np.inf, shares_of(problem.terms)
+        self.merit, self.excess, self.shares = np.inf, np.inf, shares_of(problem.points)
         self.width = self._first_width() if self.shares.size else 0.0
         self.least = LEAST * self.width
         self.support = int(np.count_nonzero(self.beta))
@@ -110,10 +111,15 @@ class Narrow(State):
 
 
 class Wide(State):
-    """State of a solve on much data, whose steps are made of products with X on all threads."""
+    """State of a solve on much data, whose steps are made of products with X on all threads.
+
+    Few numbers of each row are kept: `slopes` is also the room for other numbers (m,), both derivatives are dropped for
+    a certificate, and beta belongs to others as well once it `is_given` to them.
+    """
 
     def __init__(self, problem: LinearDual, start: np.ndarray | None, goal: float, wide: int) -> None:
         super().__init__(problem, start, goal)
+        self.is_given = False
         exact = problem.design.width <= wide
         self.hessian: Matrix | Products = (Matrix if exact else Products)(problem.design, self.penalty)
         self.is_fused = exact and is_mapped(problem.design.rows)  # rows on disk are read once for gradient and Hessian
@@ -128,8 +134,10 @@ class Wide(State):
 
     def examine(self) -> None:
         p = self.problem
+        self._make_room()
         if p.is_free:
-            self._shift(line_search(self.points, self.h, np.ones(p.m), 0.0, 0.0, 0.0))
+            self.slopes.fill(1.0)
+            self._shift(line_search(self.points, self.h, self.slopes, 0.0, 0.0, 0.0))
         sums = fill_derivatives(self.points, self.h, self.slopes, self.curvature)
         along = self.hessian.add_rows if self.is_fused and self.hessian.begin(self.curvature) else None
         v, size = p.weights(self.slopes, along), self.penalty * self.w
@@ -145,6 +153,18 @@ class Wide(State):
         self._raise(dual, v)
         self.gap = self._gap()
 
+    def _make_room(self) -> None:
+        if not self.slopes.size:
+            self.slopes, self.curvature = np.empty(self.problem.m), np.empty(self.problem.m)
+
+    def solution(self) -> np.ndarray:
+        """Return the feasible dual weights (m,), which do not change from then on."""
+        self.slopes = self.curvature = NONE
+        self.hessian.forget()
+        point = self.problem.clip(self.beta, out=None if self.is_given else self.beta)
+        self.is_given = self.is_given or point is self.beta
+        return self.problem.balanced(point)
+
     def _shift(self, bias: float) -> None:
         self.h += bias
         self.w[-1] += bias / self.problem.bias
@@ -154,22 +174,36 @@ class Wide(State):
         p, change = self.problem, v - self.image
         t = part_toward(self.dual, dual, float(change @ change), self.primal)
         if t == 1.0:
-            self.beta[:], self.image, self.dual = self.slopes, v, dual
+            self._put(self.slopes.copy() if self.shares.size else self.slopes)
+            self.image, self.dual = v, dual
         elif t > 0.0:
-            self.beta += t * (self.slopes - self.beta)
+            way = self.slopes - self.beta if self.shares.size else np.subtract(self.slopes, self.beta, out=self.slopes)
+            way *= t
+            way += self.beta
+            self._put(way)
             self.image = self.image + t * change
             self.dual = p.dual(self.beta, self.image)
         self.support = int(np.count_nonzero(self.beta))
 
+    def _put(self, beta: np.ndarray) -> None:
+        """Let the dual weights be beta (m,); where that is the room, it becomes another one."""
+        if beta is self.slopes:
+            self.slopes = np.empty(self.problem.m) if self.is_given else self.beta
+        self.beta, self.is_given = beta, False
+
     def move(self, most: int) -> tuple[int, float, np.ndarray | None]:
         p = self.problem
+        if not self.slopes.size:
+            self._make_room()
+            fill_derivatives(self.points, self.h, self.slopes, self.curvature)
         if not self.is_fused:
             self.hessian.update(self.curvature)
-        s, passes = self.hessian.direction(self.g)
-        change, size = p.design.margins(s), self.penalty * s
+        s, passes = self.hessian.direction(self.g, self.slopes)
+        change, size = p.design.margins(s, out=self.slopes), self.penalty * s
         t = line_search(self.points, self.h, change, float(self.w @ size), float(s @ size), 1.0)
         self.w += t * s
-        self.h += t * change
+        change *= t
+        self.h += change
         before = self.merit, self.dual
         self.examine()
         is_stuck = not (self.merit < before[0] or self.dual > before[1])
@@ -186,10 +220,14 @@ class Wide(State):
         gap, p = relative_gap(self.primal - self.dual, self.dual), self.problem
         if gap > self.goal:
             return gap
-        h = p.decision(self.image)
         if p.is_free:
-            start = p.bias * self.w[-1]  # the best one for losses around a centre is close to the best one
-            h += start if self.shares.size else line_search(p.points, h, np.ones(p.m), 0.0, 0.0, start)
+            h, start = p.decision(self.image), p.bias * self.w[-1]
+            if not self.shares.size:  # else the best one for losses around a centre is close to the best one
+                self.slopes.fill(1.0)
+                start = line_search(p.points, h, self.slopes, 0.0, 0.0, start)
+            h += start
+        else:
+            h = p.design.margins(self.image, out=None if self.shares.size else self.slopes)
         primal = 0.5 * float(self.image @ self.image) + p.total_loss(h)
         return max(relative_gap(primal - self.dual, self.dual), 0.0)
 
@@ -288,7 +326,7 @@ class Newton(Solver):
         )
 
     def solution(self, state: State) -> np.ndarray:
-        if isinstance(state, Tall):
+        if isinstance(state, Tall | Wide):
             return state.solution()
         return state.problem.balanced(state.problem.clip(state.beta))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmkit.losses.terms import LogisticTerms, Terms
+from svmkit.problems.risks.points import LOGISTIC, Points
 from svmkit.runtime.compiling import njit
 
 LESS = 0.2  # factor of the width from centre to centre
@@ -19,14 +19,15 @@ LEAST = 1e-9  # width, as a part of the first one, that is not passed
 SOLVED, EXACT = 0.1, 1e-2  # gap, as a part of P - D and of P, at which a problem around a centre counts as solved
 
 
-def shares_of(terms: Terms) -> np.ndarray:
+def shares_of(points: Points) -> np.ndarray:
     """Return r_i of a width of 1, float64 (m,): 0 where the loss has no kink; empty if none has one."""
-    if isinstance(terms, LogisticTerms):
+    rows, below = points
+    if below is LOGISTIC or (rows[:, 1].all() and (not below or rows[:, below[0]].all())):
         return np.empty(0)
-    if terms.ridge_up.all() and terms.ridge_down.all():
-        return np.empty(0)
-    bound = np.maximum(terms.upper, -terms.lower)
-    is_kinked = ((terms.upper > 0.0) & (terms.ridge_up == 0.0)) | ((terms.lower < 0.0) & (terms.ridge_down == 0.0))
+    bound, is_kinked = np.abs(rows[:, 3]), (rows[:, 3] != 0.0) & (rows[:, 1] == 0.0)
+    if below:
+        np.maximum(bound, rows[:, below[0] + 2], out=bound)
+        is_kinked |= (rows[:, below[0] + 2] > 0.0) & (rows[:, below[0]] == 0.0)
     if not is_kinked.any():
         return np.empty(0)
     finite = is_kinked & (bound < np.inf)

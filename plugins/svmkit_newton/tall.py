@@ -40,7 +40,7 @@ class Tall(BySums):
         self._w, self._answer = np.zeros(len(self.penalty)), np.zeros(len(self.penalty))
         self._curve: Curve | None = None
         self._solution: np.ndarray | None = None
-        shares = shares_of(problem.terms)
+        shares = shares_of(problem.points)
         # the dual weights at the iterate and the best, where losses are bent or a pass would take long
         self._beta, self._best = np.empty((2, problem.m if shares.size or self.keeps_weights else 0))
         if start is not None:
@@ -117,7 +117,8 @@ def _optimum_of_sample(problem: LinearDual, over: Callable[[], bool]) -> np.ndar
     if problem.m < ONE_IN * SAMPLE:
         return None
     rows = np.arange(0, problem.m, ONE_IN)
-    if not (problem.terms.lower[rows].any() and problem.terms.upper[rows].any()):
+    terms = problem.take_terms(rows)
+    if not (terms.lower.any() and terms.upper.any()):
         return None  # the bias would have no optimum
     state = Tall(problem.sample(rows), None, CLOSE, over)
     for _ in range(STEPS):

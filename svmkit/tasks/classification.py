@@ -42,7 +42,8 @@ class Classification(Task):
 
     def identity(self, answers: Answers, settings: Any) -> np.ndarray:
         scheme = list(SCHEMES).index(self.division(settings.multiclass, len(answers.classes)))
-        codes = np.append(answers.codes, -scheme) if scheme else answers.codes
+        codes = answers.codes.astype(np.int64, copy=False)  # whatever memory they are kept in
+        codes = np.append(codes, -scheme) if scheme else codes
         return self.with_loss(codes, settings)
 
     def problem_type(self, method, kernel):

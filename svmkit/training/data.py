@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from svmkit.kernels.gram.complete import CompleteKernel
     from svmkit.training.checkpoint import Checkpoint
 
+MANY = 1 << 16  # samples of a linear problem of which no number is kept that can be done without
 FEW = 4  # classes whose rows are looked for one class after the other, which is faster than sorting
 CERTAIN = 40.0  # logarithm of the odds of a label that all samples have, or none: one more would change no probability
 
@@ -167,6 +168,8 @@ class TrainingData:
         require_one_device(X, y)
         raw, task, kernel, settings = as_features(X), method.task, method.kernel, method.settings
         answers = task.encode(y, raw.shape[0])
+        if kernel.name == "linear" and len(answers.classes) == 2 and raw.shape[0] > MANY:
+            answers = answers._replace(codes=answers.codes.astype(np.int8))
         if settings.impute and isinstance(kernel, Precomputed):
             raise InputError("a precomputed kernel matrix has no columns to impute: compute it from data without holes")
         scaling = settings.scaling(sparse=is_sparse(raw))
@@ -352,6 +355,8 @@ class TrainingData:
     def _members(self) -> list[np.ndarray]:
         """The rows of each class whose weight is > 0, ascending."""
         (used,) = (self.weights > 0).nonzero()
+        if self.kernel.name == "linear" and len(self.classes) <= 2 and MANY < self.n_samples < 1 << 31:
+            used = used.astype(np.int32)  # no compiled loop gets these numbers
         if len(self.classes) < 2 and not self.codes.any():
             return [used]
         codes = self.codes[used]

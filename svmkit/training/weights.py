@@ -11,12 +11,12 @@ from svmkit.errors import InputError
 
 
 def sample_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
-    """Return the sample weights (n_samples,); a number is the weight of every sample, and None is 1.
+    """Return the sample weights (n_samples,), not to be written to; a number is the weight of all, and None is 1.
 
     Raises InputError unless there is one weight for each sample, finite and >= 0.
     """
     if sample_weight is None:
-        return np.ones(n_samples)
+        return np.broadcast_to(1.0, (n_samples,))  # one number in memory
     given = np.asarray(sample_weight, dtype=np.float64)
     given = np.full(n_samples, float(given)) if given.ndim == 0 else given
     if given.shape != (n_samples,) or not np.isfinite(given).all() or (given < 0).any():

@@ -43,7 +43,8 @@ def on_disk(X, y, block=50):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Windows and blocks of few rows."""
+    """Windows and blocks of few rows, beside whose bytes the numbers of each row do not count."""
+    monkeypatch.setattr("svmkit.problems.risks.design.NUMBERS", 0)
     monkeypatch.setattr("svmkit.problems.risks.design.WINDOW", 4000)
     monkeypatch.setattr("svmkit_coordinate.blocks.LEAST", 100)
 
@@ -120,13 +121,21 @@ def test_several_classes(multiclass, scale):
     assert np.mean(here.model.predict(X) != there.model.predict(X)) < 0.005
 
 
-@pytest.mark.parametrize("name, bias, most", [("newton", "1", 27.5), ("newton", "free", 35.0), ("dcd", "1", 25.5)])
+@pytest.mark.parametrize("name, bias, most", [("newton", "1", 14.0), ("newton", "free", 17.0), ("dcd", "1", 17.0)])
 def test_numbers_a_row(name, bias, most, monkeypatch):
     """What a fit holds of each row beside X, in numbers of 8 bytes, at its peak."""
     import tracemalloc
 
     monkeypatch.setattr("svmkit_newton.newton.is_narrow", lambda m, width: False)
-    monkeypatch.setattr("svmkit.problems.risks.points.TOGETHER", 1000)
+    for name_of in (
+        "points.TOGETHER",
+        "risk.KEPT",
+        "risk.BLOCK",
+        *(f"linear_problem.{n}" for n in ("KEPT", "MANY", "BLOCK")),
+    ):
+        monkeypatch.setattr(f"svmkit.problems.risks.{name_of}", 1000)
+    monkeypatch.setattr("svmkit.training.data.MANY", 1000)
+    monkeypatch.setattr("svmkit_newton.hessian.TOGETHER", 1000)
     X, h = rows("float32", n=50_000, d=4)
     data = on_disk(X, np.sign(h), block=5000)
     given = {"solver": solver_of(name, bias=bias), "kernel": Linear(), "memory": 50_000}

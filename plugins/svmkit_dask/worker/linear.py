@@ -43,7 +43,7 @@ class LinearRows:
         terms = terms._replace(target=terms.target - spec.centre)
         self.sq = rows.qp.gram.diag + BIAS**2
         self.exact = make_points(terms, self.sq)
-        self.shares = shares_of(terms)
+        self.shares = shares_of(self.exact)
         self.points = self.exact
         if self.shares.size and not self.is_few:
             self.points = Points(self.exact.rows.copy(), self.exact.below)

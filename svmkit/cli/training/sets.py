@@ -21,12 +21,11 @@ from svmkit.data.prepare.reading import Reading
 from svmkit.data.splitting import part, split
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
-from svmkit.runtime.mapping import is_mapped, size_of
+from svmkit.runtime.mapping import NUMBERS, is_mapped, size_of
 from svmkit.runtime.terminal import shows_progress
 from svmkit.tasks import task_named
 
 PAUSE = 5.0  # seconds between two lines on the progress of reading
-NUMBERS = 28  # of 8 bytes that a linear fit of two classes with a free bias keeps of each row at its peak
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,8 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
         numbers = NUMBERS * 8 * train.n_samples
         if numbers > parse_bytes(options.memory):
             note(
-                f"{train.name}: the numbers that a fit keeps of each row may take {numbers / 1e6:,.0f} MB, which "
-                "--memory does not include"
+                f"{train.name}: the numbers that a fit keeps of each row may take {numbers / 1e6:,.0f} MB, more than "
+                f"--memory: give --memory {1.25 * numbers / (1 << 20):.0f}MB to keep within it, or fewer rows"
             )
     test: Dataset | None = None
     if options.test:

@@ -10,14 +10,15 @@ from svmkit.kernels.rounding import TINY, U
 from svmkit.problems.bias import find_zero, select_bias
 from svmkit.problems.risks.points import (
     Points,
+    add_loss_errors,
     curvature_of,
     dual_sums,
     jumps_at,
     log_odds,
     side_toward,
     slope_of,
+    sum_loss_errors,
     total_loss,
-    total_loss_error,
     twice_phi,
     weight_beyond,
 )
@@ -67,12 +68,15 @@ def primal_error(rows, below, sq, w, h, of_bias, l2):
         square += (w[k] / largest) ** 2 if largest > 0.0 else 0.0
     norm = largest * np.sqrt(square)  # |w|, also where |w|^2 overflows
     length = (w.size + 2) * U * norm
-    error = np.empty(h.size)
-    for i in range(h.size):
-        off = of_bias[i] if of_bias.size else 0.0
-        error[i] = (length * np.sqrt(sq[i]) + off) * (1.0 + 4.0 * U)
     of_square = sum_error(w.size, l2 * norm * norm) if l2 > 0.0 else 0.0
-    return of_square + total_loss_error(rows, below, h, error, U)
+    error, carried, total = np.empty(min(h.size, TILE)), 0.0, 0.0
+    for lo in range(0, h.size, TILE):
+        n = min(h.size - lo, TILE)
+        for i in range(n):
+            off = of_bias[lo + i] if of_bias.size else 0.0
+            error[i] = (length * np.sqrt(sq[lo + i]) + off) * (1.0 + 4.0 * U)
+        carried, total = add_loss_errors(rows, below, h, error[:n], U, lo, carried, total)
+    return of_square + sum_loss_errors(h.size, U, carried, total)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -121,23 +125,24 @@ def dual_error(rows, below, sq, beta, v, of_image, length):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def certify(rows, below, sq, beta, w, h, of_bias, is_free, gradient):
-    """Return P, D and bounds on their errors for dual weights beta (m,), and fill the gradient (m,) of the dual.
+def certify(rows, below, sq, beta, w, h, of_bias, is_free):
+    """Return P, D and bounds on their errors for dual weights beta (m,); h (m,) becomes the gradient of the dual.
 
     Parameters
     ----------
     rows, below, sq, beta, w, h, of_bias
         As for `primal_error` and `dual_error`, where w = v, without an entry of a free bias, has the decision values h.
-    is_free, gradient : bool, ndarray of float64, shape (m,)
-        Whether the bias is free, and what is filled.
+    is_free : bool
+        Whether the bias is free.
     """
-    fill_gradient(rows, below, beta, h, 0.0, gradient)
-    return prove(rows, below, sq, beta, w, w, h, of_bias, is_free)
+    proven = prove(rows, below, sq, beta, w, w, h, of_bias, is_free)
+    fill_gradient(rows, below, beta, h, 0.0, h)
+    return proven
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_gradient(rows, below, beta, h, bias, gradient):
-    """Fill the gradient (m,) of the dual at beta (m,), whose decision values are h (m,) and a bias."""
+    """Fill the gradient (m,), which may be h, of the dual at beta (m,), whose decision values are h (m,) and a bias."""
     for i in range(h.size):
         side = side_toward(rows, below, i, beta[i])
         gradient[i] = side.sign * slope_of(abs(beta[i]), side) - (rows[i, 0] - (h[i] + bias))

@@ -20,12 +20,13 @@ from numba.extending import intrinsic, overload
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
 from svmkit.runtime.compiling import njit
-from svmkit.runtime.mapping import WINDOW, windows
+from svmkit.runtime.mapping import NUMBERS, WINDOW, size_of, windows
 from svmkit.runtime.threads import spread
 
 FAST = {"contract", "nsz", "reassoc"}
 ENTRY = 0.5  # nanoseconds to read an entry of X and use it
 PARTS = 16  # number of sums of rows at most, each of one thread; it may not depend on the number of threads
+ROOM, SHARE = 4 << 20, 16  # bytes that these sums may take, or such a part of X or of its memory if that is more
 AHEAD = np.uintp(8)  # number of rows of X by which prefetching is ahead
 
 
@@ -152,7 +153,7 @@ class Design:
     """X (m, d) of a Gram with the linear kernel, followed by a column of `bias` unless that is 0.
 
     `rows` is X in the form that compiled loops take, `width` is d or d + 1, `entries` is the number of stored values of
-    X, and `sq` (m,) are the squared norms of the rows, bias included. Raises InputError for another kernel.
+    X, and `budget` the bytes for rows that are read from disk. Raises InputError for another kernel.
     """
 
     def __init__(self, gram: Gram, bias: float) -> None:
@@ -164,12 +165,21 @@ class Design:
         self.bias = float(bias)
         self.width = self.d + (self.bias != 0.0)
         self.entries = X.nnz if sp.issparse(X) else X.size
-        self.sq = gram.diag + self.bias**2
-        self._window = min(WINDOW, gram.budget // 4)
+        self._squares = gram.diag
+        left = max(gram.budget - NUMBERS * 8 * self.m, 0)  # for rows on disk
+        self.budget = max(left, gram.budget // 8)
+        self._window = min(WINDOW, self.budget // 4)
+        self._room = max(ROOM, min(size_of(self.rows), gram.budget) // SHARE)
 
-    def margins(self, w: np.ndarray) -> np.ndarray:
-        """Return h (m,) = X w for w (width,), bias included."""
-        out = np.full(self.m, self.bias * w[-1])
+    @property
+    def sq(self) -> np.ndarray:
+        """The squared norms of the rows (m,), bias included, which are not kept."""
+        return self._squares + self.bias**2
+
+    def margins(self, w: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return h (m,) = X w for w (width,), bias included, in `out` if that is given."""
+        out = np.empty(self.m) if out is None else out
+        out[:] = self.bias * w[-1]
         for lo, hi in self.windows():
             spread(_add_margins, hi - lo, ENTRY * self.entries / self.m, self.part(lo, hi), w, out[lo:hi])
         return out
@@ -187,7 +197,7 @@ class Design:
         out = np.zeros(self.width)
         for lo, hi in self.windows():
             entries = self.entries * (hi - lo) // self.m
-            parts = np.zeros((int(np.clip(entries // (2 * self.width), 1, PARTS)), self.width))
+            parts = np.zeros((self.n_parts(entries // (2 * self.width), 8 * self.width), self.width))
             if along is not None:
                 along(lo, hi)
             spread(_add_pulls, len(parts), ENTRY * entries / len(parts), self.part(lo, hi), v[lo:hi], parts)
@@ -195,6 +205,17 @@ class Design:
         if self.width > self.d:
             out[-1] = self.bias * v.sum()
         return out
+
+    def n_parts(self, most: int, size: int, room: int = 0) -> int:
+        """Return the number of sums over parts of the rows, a power of 2 where there is no room for `most`.
+
+        Parameters
+        ----------
+        most, size, room : int
+            As many as are worth their time, the bytes of one, and bytes that there are in any case.
+        """
+        most, held = min(max(most, 1), PARTS), max(room, self._room) // size
+        return most if most <= held else 1 << max(held.bit_length() - 1, 0)
 
     def windows(self) -> Iterator[tuple[int, int]]:
         """Yield the ranges of rows in which passes over X read it, as `svmkit.runtime.mapping.windows`."""

@@ -24,11 +24,12 @@ from svmkit.problems.risks.coordinate_descent import Pass, coordinate_pass
 from svmkit.problems.risks.design import Design
 from svmkit.problems.risks.penalty import Penalty, make_penalty
 from svmkit.problems.risks.points import dual_sums
-from svmkit.problems.risks.risk import Risk
+from svmkit.problems.risks.risk import KEPT, Risk
 from svmkit.problems.rounding import dot_error, exact_sum
 from svmkit.problems.weights import outside_bounds
 
 MANY = 1 << 16  # samples from which on the best bias is searched by threads
+BLOCK = 1 << 16  # samples whose rounding errors are found together, so that it takes little memory
 COLUMN = 0.5  # value of the column of a free bias in root mean square norms of the samples
 
 
@@ -36,12 +37,16 @@ def centre_targets(terms: Terms, rows: np.ndarray | slice = slice(None)) -> tupl
     """Return terms whose targets count from the median of those of `rows`, that median, and bounds on the rounding
     errors of the targets (m,).
     """
-    values = terms.target[rows]
-    half = len(values) // 2
-    low, high = np.partition(values, (half - 1, half))[[half - 1, half]]  # `np.median` takes as long as all checks
-    origin = float(high if len(values) % 2 else 0.5 * (low + high))
+    origin = median(terms.target[rows])
     centred, of_centred = exact_sum(terms.target, -origin)
     return terms._replace(target=centred), origin, np.abs(of_centred)
+
+
+def median(values: np.ndarray) -> float:
+    """Return the median of numbers (n,): `np.median` takes as long as all checks of a small fit."""
+    half = len(values) // 2
+    low, high = np.partition(values, (half - 1, half))[[half - 1, half]]
+    return float(high if len(values) % 2 else 0.5 * (low + high))
 
 
 class LinearProblem(Risk):
@@ -63,20 +68,27 @@ class LinearProblem(Risk):
         *,
         bias: float | str = 1.0,
     ) -> None:
-        self.is_free, self.origin = bias == FREE, 0.0
-        self._of_targets: np.ndarray | float = 0.0  # errors of the targets once the origin is subtracted
+        self.is_free, self.origin, self._centre = bias == FREE, 0.0, 0.0
         column = COLUMN * float(np.sqrt(gram.diag.mean())) or 1.0 if self.is_free else bias
         super().__init__(gram, target, C, loss, bias=column)  # type: ignore[arg-type]  # which refuses other words
+        self._uncentred = self._target
         if self.is_free and self.has_targets():
-            self.terms, self.origin, self._of_targets = centre_targets(self.terms)
+            terms = super()._make_terms(slice(None))
+            self._uncentred, self.origin = terms.target, median(terms.target)
+            self.terms = self._centred(terms) if self.m <= KEPT else None
         self.design = Design(gram, self.bias)
 
-    @cached_property
+    @property
     def record(self) -> Any:
-        """The terms as a `Record`, for the best bias."""
+        """The terms as a `Record`, for the best bias; that of many samples is not kept either."""
         from svmkit.problems.sums import Record  # here: it needs numba
 
-        return Record.from_terms(self.terms)
+        known = self.__dict__.get("_record")
+        if known is None:
+            known = Record.from_terms(self.terms)
+            if self.m <= KEPT:
+                self._record = known
+        return known
 
     def around(self, centre: float) -> Self:
         """Return the problem whose bias is regularised as its distance from `centre`, in units of the bias column.
@@ -84,22 +96,31 @@ class LinearProblem(Risk):
         Its bias counts from there. With the best bias as the centre it has the optimum of the problem of a free bias.
         """
         other = copy.copy(self)
-        for known in ("points", "record", "ceiling", "_certified"):
+        for known in ("points", "_record", "ceiling", "_certified"):
             other.__dict__.pop(known, None)
-        other.is_free, other.terms = False, self.terms._replace(target=self.terms.target - centre)
+        other.is_free, other._centre, terms = False, centre, self._terms
+        other.terms = None if terms is None else terms._replace(target=terms.target - centre)
         return other
+
+    def _make_terms(self, rows: Any) -> Terms:
+        terms = self._centred(super()._make_terms(rows))
+        return terms._replace(target=terms.target - self._centre) if self._centre else terms
+
+    def _centred(self, terms: Terms) -> Terms:
+        """Return terms whose targets count from the origin."""
+        return terms._replace(target=exact_sum(terms.target, -self.origin)[0]) if self.origin else terms
 
     def sample(self, rows: np.ndarray) -> Self:
         """Return the problem of some rows (n,), whose losses count m / n times: its optimum is near that of all."""
-        other, t, factor = copy.copy(self), self.terms, self.m / len(rows)
-        for known in ("points", "record", "ceiling", "_certified", "most_scale"):
+        other, t, factor = copy.copy(self), self.take_terms(rows), self.m / len(rows)
+        for known in ("points", "_record", "ceiling", "_certified", "most_scale"):
             other.__dict__.pop(known, None)
-        t = type(t)(*(values[rows] for values in t))
         shares = {"lower": factor * t.lower, "upper": factor * t.upper}
         shares |= {"ridge_up": t.ridge_up / factor, "ridge_down": t.ridge_down / factor}
         other.terms = t._replace(**shares)
         other.gram = Gram(self.gram.kernel, self.gram.engine.X[rows], memory=self.gram.budget)
         other.m, other.y, other.C = len(rows), self.y[rows], factor * self.C[rows]
+        other._uncentred = self._uncentred[rows]
         other.design = Design(other.gram, self.bias)
         return other
 
@@ -147,7 +168,11 @@ class LinearProblem(Risk):
         h = self.decision(w)
         own = self.best_bias(h) if given is None else given - self.origin
         bias, of_bias = exact_sum(self.origin, own)
-        errors = np.full(self.m, abs(of_bias)) + self._of_targets
+        errors = np.full(self.m, abs(of_bias))
+        if self.origin:  # and what rounding makes of the targets once that is subtracted
+            for lo in range(0, self.m, BLOCK):
+                here = slice(lo, lo + BLOCK)
+                errors[here] += np.abs(exact_sum(self._uncentred[here], -self.origin)[1])
         add_exactly(h, own, errors)
         return w, h, bias, errors
 

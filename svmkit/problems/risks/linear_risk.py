@@ -14,7 +14,6 @@ from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
-from svmkit.losses.terms import LogisticTerms
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Bound, Certificate
 from svmkit.problems.risks.certify import certify
@@ -63,10 +62,8 @@ class LinearDual(LinearProblem):
     def certificate(self, point: np.ndarray) -> Certificate:
         self._certified = point, self.weights(point)
         w, h, bias, of_bias = self.with_best_bias(self._certified[1])
-        gradient = np.empty(self.m)
-        given = self.design.sq, point, w, h, of_bias, self.is_free, gradient
-        primal, dual, of_primal, of_dual = certify(*self.points, *given)
-        return Certificate.from_values(primal, dual, gradient, bias, errors=(of_primal, of_dual))
+        primal, dual, *errors = certify(*self.points, self.design.sq, point, w, h, of_bias, self.is_free)
+        return Certificate.from_values(primal, dual, h, bias, errors=(errors[0], errors[1]))
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(float("inf"), -objective, None)
@@ -246,7 +243,7 @@ class LinearRisk(LinearProblem):
         D, with logistic losses the best of some; and this D.
         """
         penalty = self.penalty
-        if not isinstance(self.terms, LogisticTerms):
+        if not self.is_logistic:
             linear, ridged = dual_sums(*self.points, beta)
             scale = penalty.best_scale(linear, ridged, v, self.most_scale)
             return scale, self.dual(scale * beta, penalty.image(scale * v))

@@ -39,6 +39,13 @@ class Points(NamedTuple):
     # if they have their own; LOGISTIC, with the rows of one sign, if the losses are logistic
     below: tuple[int, ...] | None
 
+    def bounds(self, here: slice) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lower and the upper bounds of the weights of some samples."""
+        rows = self.rows[here]
+        if self.below is None or self.below is LOGISTIC:
+            return np.minimum(rows[:, 3], 0.0), np.maximum(rows[:, 3], 0.0)
+        return -rows[:, 7 if self.below else 3], rows[:, 3]
+
 
 class Side(NamedTuple):
     """The terms of a sample on one side of beta = 0, where `sign` is 1.0 or -1.0, for the size of its weight."""
@@ -425,17 +432,32 @@ def total_loss_error(rows, below, h, error, roundoff):
 
     A difference that is exact, such as 1 - 0 - 1, has no error: near an optimum of 0 that is what proves it.
     """
-    carried, total = 0.0, 0.0
-    for i in range(h.size):
+    carried, total = add_loss_errors(rows, below, h, error, roundoff, 0, 0.0, 0.0)
+    return sum_loss_errors(h.size, roundoff, carried, total)
+
+
+@njit(cache=True, error_model="numpy")
+def add_loss_errors(rows, below, h, error, roundoff, first, carried, total):
+    """Return two sums once what the samples from `first` on add to them, whose values h have these errors (n,): what
+    the errors carry to the losses, and the losses.
+    """
+    for k in range(error.size):
+        i = first + k
         e, of_e = exact_sum(rows[i, 0], -h[i])
         side = side_toward(rows, below, i, e)
         _, of_slack = exact_sum(side.sign * e, -side.epsilon)
-        off = error[i]
+        off = error[k]
         if off > 0.0 or of_e != 0.0 or of_slack != 0.0:
             off += 2.0 * roundoff * (abs(rows[i, 0]) + abs(h[i]) + side.epsilon)
         total += one_loss(rows, below, i, e)
         carried += off * _steepest(rows, below, i, e, off)
-    return carried + (h.size + 1) * (4.0 * roundoff * total + LEAST_ERROR if total > 0.0 else 0.0)
+    return carried, total
+
+
+@njit(cache=True, error_model="numpy")
+def sum_loss_errors(m, roundoff, carried, total):
+    """Return the bound of `total_loss_error` on m losses from the sums of `add_loss_errors`."""
+    return carried + (m + 1) * (4.0 * roundoff * total + LEAST_ERROR if total > 0.0 else 0.0)
 
 
 @njit(cache=True, error_model="numpy")

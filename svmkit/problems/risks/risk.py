@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
 from svmkit.losses.by_name import make_loss
-from svmkit.losses.terms import LogisticTerms
+from svmkit.losses.terms import Terms
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.penalty import L1_RATIO, make_penalty
 from svmkit.problems.risks.points import (
+    LOGISTIC,
     Points,
     dual_growth,
     dual_sums,
@@ -32,6 +33,8 @@ from svmkit.problems.risks.points import (
 from svmkit.problems.targets import read_samples
 
 POWERS = 60  # of 1/2 that `Risk.best_factor` tries
+KEPT = 1 << 16  # samples up to which the terms of the losses are kept: those of more take much memory and little time
+BLOCK = 1 << 14  # samples of these whose numbers are made together
 
 
 class Risk(Problem):
@@ -54,8 +57,8 @@ class Risk(Problem):
     Attributes
     ----------
     terms : Terms
-        The dual of the losses, from which everything is computed. Dual weights beta (m,) have signs, and
-        h = sum_i beta_i (k(x_i, x) + bias^2).
+        The dual of the losses, from which everything is computed; of many samples made anew each time. Dual weights
+        beta (m,) have signs, and h = sum_i beta_i (k(x_i, x) + bias^2).
 
     Raises
     ------
@@ -77,11 +80,13 @@ class Risk(Problem):
         if isinstance(bias, str):
             raise InputError(f"bias={bias} goes with the linear kernel; here it is a number >= 0 (0: none)")
         self.loss, self.bias = make_loss(loss, self.task), float(bias)
-        y, target, self.C = read_samples(self, target, C, gram.m, self.loss)
-        super().__init__(gram, y)
+        y, self._target, self.C = read_samples(self, target, C, gram.m, self.loss)
+        if gram.m > KEPT and (self.C[0] == self.C).all():
+            self.C = np.broadcast_to(self.C[0], (gram.m,))  # one number in memory
+        super().__init__(gram, y.astype(np.int8) if gram.m > KEPT and y is not self._target else y)
         if not 0.0 <= self.bias < np.inf:
             raise InputError(f"bias must be a finite number >= 0 (0: none), not {bias}")
-        self.terms = self.loss.terms(target, self.C)
+        self._terms: Terms | None = None
 
     @classmethod
     def from_loss(cls, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss, **terms) -> Self:
@@ -106,10 +111,48 @@ class Risk(Problem):
         penalty = make_penalty(terms.get("penalty", "l2"), terms.get("l1_ratio", L1_RATIO), terms.get("groups")).words
         return ", ".join(filter(None, [make_loss(loss, cls.task).words, words, penalty]))
 
+    @property
+    def terms(self) -> Terms:
+        if self._terms is not None:
+            return self._terms
+        terms = self._make_terms(slice(None))
+        if self.m <= KEPT:
+            self._terms = terms
+        return terms
+
+    @terms.setter
+    def terms(self, terms: Terms | None) -> None:
+        self._terms = terms
+
+    def take_terms(self, rows: Any) -> Terms:
+        """Return the terms of some samples, a slice or int (n,)."""
+        if self._terms is None:
+            return self._make_terms(rows)
+        return type(self._terms)(*(values[rows] for values in self._terms))
+
+    def _make_terms(self, rows: Any) -> Terms:
+        """Return the terms of some samples from their targets and costs."""
+        return self.loss.terms(self._target[rows], np.ascontiguousarray(self.C[rows]))
+
+    @property
+    def is_logistic(self) -> bool:
+        """Whether the losses are logistic, whose weights lie inside their bounds."""
+        return self.points.below is LOGISTIC
+
     @cached_property
     def points(self) -> Points:
         """The terms in the form that compiled loops read."""
-        return make_points(self.terms, self.gram.diag + self.bias**2)
+        if self.m <= KEPT:
+            return make_points(self.terms, self.gram.diag + self.bias**2)
+        rows, below = np.empty((0, 0)), None
+        for lo in range(0, self.m, BLOCK):  # so that they take no more memory than the result
+            here = slice(lo, lo + BLOCK)
+            part = make_points(self.take_terms(here), self.gram.diag[here] + self.bias**2)
+            rows, below = (rows, below) if lo else (np.empty((self.m, part.rows.shape[1])), part.below)
+            if part.below != below:
+                return make_points(self.terms, self.gram.diag + self.bias**2)
+            rows[here] = part.rows
+        return Points(rows, below)
 
     @property
     def lam(self) -> float:
@@ -151,9 +194,13 @@ class Risk(Problem):
         """Return a bound on the error of `total_loss` for values h (m,) with errors of at most `error` (m,)."""
         return total_loss_error(*self.points, h, error, U)
 
-    def clip(self, beta: np.ndarray) -> np.ndarray:
-        """Return dual weights (m,), clipped to their bounds."""
-        return np.clip(beta, self.terms.lower, self.terms.upper)
+    def clip(self, beta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return dual weights (m,), clipped to their bounds, in `out` if that is given, which may be beta."""
+        out = np.empty_like(beta) if out is None else out
+        for lo in range(0, len(beta), BLOCK):
+            here = slice(lo, lo + BLOCK)
+            np.clip(beta[here], *self.points.bounds(here), out=out[here])
+        return out
 
     def best_scale(self, total: float, curvature: float) -> float:
         """Return the argmax of s total - s^2 curvature / 2 over s >= 0; with bounds also s <= 1, to stay in them."""
@@ -166,7 +213,7 @@ class Risk(Problem):
         logistic losses the best power of 1/2.
         """
         linear, ridged = dual_sums(*self.points, beta)
-        if not isinstance(self.terms, LogisticTerms):
+        if not self.is_logistic:
             return self.best_scale(linear, norm + ridged)
         return self.best_power(beta, lambda scale: (scale * scale * norm, scale * scale * norm))[0]
 

@@ -63,6 +63,7 @@ class Iterate:
         self.measured: Certificate | None = None  # what `measure` computed at this iterate; the next step discards it
         # where a solve ends that has passed a limit on support vectors, instead of the solver's own point
         self.fallen_back: np.ndarray | None = None
+        self._point: np.ndarray | None = None  # that of the solver, once it has been asked for
         self.is_cut_short = False  # whether a signal has ended a certificate half-way
         if start and start.rng_state:
             try:
@@ -76,15 +77,19 @@ class Iterate:
         return self.solver.init(self.problem, start, self._draws)
 
     def step(self) -> StepInfo:
-        self.measured = None
+        self.measured = self._point = None
         info = self.solver.step(self.state)
         self.n_iter += info.steps
         self.epochs += info.epochs
         return self._estimate.refine(info, self.state, self.n_iter)
 
     def point(self) -> np.ndarray:
-        """The iterate as a point of the problem, an array of its own."""
-        return self.solver.solution(self.state) if self.fallen_back is None else self.fallen_back
+        """The iterate as a point of the problem, an array that no step changes."""
+        if self.fallen_back is not None:
+            return self.fallen_back
+        if self._point is None:
+            self._point = self.solver.solution(self.state)
+        return self._point
 
     def certify(self) -> Certificate:
         """The certificate of the iterate, computed from scratch on all samples."""

@@ -12,6 +12,7 @@ from svmkit_newton.proximal import shares_of
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.losses import EpsilonInsensitive, Hinge, Huber, Logistic, SquaredEpsilonInsensitive, SquaredHinge
+from svmkit.problems.risks.points import make_two_sided
 
 LOSSES = [SquaredHinge(), Hinge(), Logistic(), Huber(0.4), EpsilonInsensitive(0.3), SquaredEpsilonInsensitive(0.3)]
 
@@ -36,7 +37,7 @@ def test_a_pass_has_the_sums_of_numpy(loss, bias, storage):
     problem, X = posed(loss, bias, storage)
     rng, design, terms = np.random.default_rng(1), problem.design, problem.terms
     X = np.column_stack([storage(X) if storage is np.float32 else X, np.full((len(X), 1), problem.bias)])
-    w, shares = rng.normal(size=design.width), shares_of(terms)
+    w, shares = rng.normal(size=design.width), shares_of(make_two_sided(terms))
     A = X[:, : design.width].astype(np.float64)
     centre = rng.uniform(0.0, 0.5, len(A)) * np.where(terms.upper > 0.0, 1.0, -1.0)
     curve = passes.Curve(shares, 0.7, centre) if shares.size else None
