@@ -347,7 +347,7 @@ class _Rounds:
                 if self.ended is not None:
                     break
                 is_last = stage is stages[-1]
-                paths = zoom.later_paths(found, is_last=is_last) if found else zoom.first_paths()
+                paths = zoom.later_paths(found, is_last=is_last) if found else zoom.first_paths(is_last=is_last)
                 try:
                     own = self._stage(zoom, paths, stage, flag)
                 except SvmkitError:

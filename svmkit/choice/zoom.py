@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ MOST_C, LEAST_C = 1e4, 1e-3  # in units of the data: no candidate lies beyond
 ROUNDS = 3
 LATER, LAST = 4, 3  # candidates that go on from few rows to more, and to all
 DOUBT = 2.0  # standard errors by which the best candidate has to be better than the default
+HOPE = 1.0  # standard errors of the first round, from which on candidates around the best one are tried
 LEAST_GAIN = 1e-3  # of the metric that a larger C has to bring
 FINER = math.sqrt(10.0)  # between values of C of the second round
 
@@ -31,6 +33,10 @@ class Point:
     C: float
     gamma: float | None = None
     epsilon: float | None = None
+
+    def differs_in_C(self, other: Point) -> bool:
+        """Return whether the points are the same but for C."""
+        return self.gamma == other.gamma and self.epsilon == other.epsilon
 
 
 class Zoom:
@@ -65,12 +71,21 @@ class Zoom:
 
     def __init__(self, method: Method, names: tuple[str, ...], ranges: Ranges) -> None:
         self.method, self.names, self.ranges = method, names, ranges
+        self._kernels: dict[float | None, Kernel] = {}
         self.default = self._default()
         self.tried: dict[Point, None] = {}
-        self.rounds, self.most, self.is_last = 0, ROUNDS, False
+        self.rounds, self.most, self.is_last, self.decides = 0, ROUNDS, False, False
 
-    def first_paths(self) -> list[Path]:
-        """Return the paths of the first round."""
+    def first_paths(self, *, is_last: bool = True) -> list[Path]:
+        """Return the paths of the first round.
+
+        Parameters
+        ----------
+        is_last : bool, default=True
+            Whether these are all rows: of classes, it is the only round then where the best one is hardly better than
+            the default, which stays in doubt.
+        """
+        self.decides = is_last and self.method.task.has_classes
         gammas: list[float | None] = [*self.ranges.gammas()] if "gamma" in self.names else [None]
         middle = gammas[len(gammas) // 2]
         epsilon = self.ranges.epsilon(self._kernel(self.default.gamma)) if EPSILON in self.names else None
@@ -105,9 +120,13 @@ class Zoom:
         at = point_of(best)
         if self.is_last:
             return [] if at == self.default else self._new(self._neighbours(at))
+        if self.decides and self.rounds == 1:
+            default, gain, error = self._compare(candidates)
+            if default is not None and not gain > HOPE * error:
+                return []
         points: list[Point] = []
         if "C" in self.names:
-            beside = [p.C for p in self.tried if replace(p, C=at.C) == at]
+            beside = [p.C for p in self.tried if p.differs_in_C(at)]
             Cs = self._around(at.C, beside, FINER)
             if max(beside) == at.C and not self._gains(candidates, at):
                 Cs = [at.C / FINER]  # a plateau: a larger C takes longer and is worth no more
@@ -132,7 +151,7 @@ class Zoom:
 
     def _gains(self, candidates: list[Candidate], at: Point) -> bool:
         """Return whether the best candidate is worth more than that of the next smaller C, where there is one."""
-        beside = [c for c in candidates if c.C < at.C and replace(point_of(c), C=at.C) == at]
+        beside = [c for c in candidates if c.C < at.C and point_of(c).differs_in_C(at)]
         return not beside or candidates[0].mean_score - max(beside, key=lambda c: c.C).mean_score > LEAST_GAIN
 
     def choose(self, candidates: list[Candidate]) -> list[Candidate]:
@@ -140,13 +159,20 @@ class Zoom:
 
         The mean of the differences of both over the folds has to be more than `DOUBT` of its standard errors.
         """
-        best = candidates[0]
-        default = next((c for c in candidates if point_of(c) == self.default and not c.failed and c.determined), best)
-        gains = np.array(best.scores) - np.array(default.scores)
-        error = float(gains.std(ddof=1)) / math.sqrt(len(gains)) if len(gains) > 1 else 0.0
-        if default is best or gains.mean() > DOUBT * error:
+        default, gain, error = self._compare(candidates)
+        if default is None or default is candidates[0] or gain > DOUBT * error:
             return candidates
         return [default, *(c for c in candidates if c is not default)]
+
+    def _compare(self, candidates: list[Candidate]) -> tuple[Candidate | None, float, float]:
+        """Return the default, if it was tried, the mean of the differences of the best candidate to it over the folds,
+        and the standard error of that.
+        """
+        default = next((c for c in candidates if point_of(c) == self.default and not c.failed and c.determined), None)
+        if default is None:
+            return None, math.inf, 0.0
+        gains = np.array(candidates[0].scores) - np.array(default.scores)
+        return default, float(gains.mean()), float(gains.std(ddof=1)) / math.sqrt(len(gains)) if len(gains) > 1 else 0.0
 
     def _around(self, value: float, tried: Iterable[float], step: float) -> list[float]:
         """Return the values beside one; those further on if it is at an end; none of others after the second round."""
@@ -179,7 +205,10 @@ class Zoom:
 
     def _kernel(self, gamma: float | None) -> Kernel:
         """Return the kernel with this gamma, or as it was resolved on all samples."""
-        return self.ranges.data.kernel if gamma is None else replace(self.method.kernel, gamma=gamma)  # type: ignore[call-arg]
+        if gamma not in self._kernels:
+            given: dict[str, Any] = {"gamma": gamma}
+            self._kernels[gamma] = self.ranges.data.kernel if gamma is None else replace(self.method.kernel, **given)
+        return self._kernels[gamma]
 
     def _default(self) -> Point:
         """Return what would be trained without a search."""
@@ -191,20 +220,20 @@ class Zoom:
         self.rounds += 1
         new = [point for point in dict.fromkeys(points) if point not in self.tried]
         self.tried |= dict.fromkeys(new)
-        paths: dict[Point, list[float]] = {}
+        paths: dict[tuple[float | None, float | None], list[float]] = {}
         for point in new:
-            paths.setdefault(replace(point, C=0.0), []).append(point.C)
+            paths.setdefault((point.gamma, point.epsilon), []).append(point.C)
         solver, has_C = self.method.solver, "C" in self.names
         return [
             Path(
                 k,
                 solver,
-                self.method.kernel if point.gamma is None else self._kernel(point.gamma),
+                self.method.kernel if gamma is None else self._kernel(gamma),
                 tuple(sorted(Cs)),
-                {name: value for name in ("gamma", EPSILON) if (value := getattr(point, name)) is not None},
+                {name: value for name, value in (("gamma", gamma), (EPSILON, epsilon)) if value is not None},
                 has_C,
             )
-            for k, (point, Cs) in enumerate(paths.items())
+            for k, ((gamma, epsilon), Cs) in enumerate(paths.items())
         ]
 
 

@@ -43,7 +43,7 @@ def test_scores_and_the_winner_are_those_of_a_plain_grid_search(storage):
     model = SVMClassifier(C="cv", gamma="cv", tol=1e-6, cv=3).fit(X, y)
     plain = plain_search(model, X, y, StratifiedKFold(3, shuffle=True, random_state=0))
     ours, theirs = model.cv_results_, plain.cv_results_
-    assert theirs["params"] == ours["params"] and len(theirs["params"]) > 12
+    assert theirs["params"] == ours["params"] and len(theirs["params"]) > 9
     for key in ("mean_test_score", *(f"split{k}_test_score" for k in range(3))):
         np.testing.assert_allclose(ours[key], theirs[key], atol=0.016)  # one row of a fold
     taken = theirs["params"].index(model.best_params_)
@@ -357,6 +357,22 @@ def test_a_larger_C_is_followed_as_long_as_it_brings_something():
         ranked = sorted(zip([*scores, scores[-1] + gain], Cs, strict=True), reverse=True)
         found = zoom.next_paths([candidate(method, C, score) for score, C in ranked])
         assert any(max(Cs) < C for path in found for C in path.Cs) == up
+
+
+@pytest.mark.parametrize(
+    ("task", "is_last", "ends"), [("classify", True, True), ("classify", False, False), ("regress", True, False)]
+)
+def test_a_first_round_hardly_better_than_the_default_ends_a_search_for_classes_on_all_rows(task, is_last, ends):
+    from svmkit.choice.zoom import Zoom
+
+    method = resolve(Settings(solver="smo", kernel=RBF(0.5)), task)
+    for scores, is_hopeful in (((0.92, 0.90, 0.96), False), ((0.94, 0.93, 0.97), True)):
+        zoom = Zoom(method, ("C",), Ranges(TrainingData.of(*IRIS, method), 0))
+        Cs = sorted({C for path in zoom.first_paths(is_last=is_last) for C in path.Cs})
+        best = Cs[2] if Cs[2] != 1.0 else Cs[1]
+        others = [candidate(method, C, 0.5, 0.5, 0.5) for C in Cs if C not in (1.0, best)]
+        found = zoom.next_paths([candidate(method, best, *scores), candidate(method, 1.0, 0.90, 0.92, 0.94), *others])
+        assert bool(found) == (is_hopeful or not ends)
 
 
 def test_fit_is_the_same_function_with_more_parameters():
