@@ -18,7 +18,7 @@ from svmkit.kernels.functions import RBF, Precomputed
 from svmkit.solver.smo.box import Box, take_sides
 from svmkit.solver.stopping import Gap
 from svmkit.training.settings import Settings, resolve
-from svmkit.tune.shared import active, leaps, loops, sharing, small
+from svmkit.tune.shared import active, bordered, engine, leaps, loops, sharing, small
 from svmkit.tune.shared.active import ActiveSets, Square
 from svmkit.tune.shared.matrix import SharedMatrix
 
@@ -415,19 +415,40 @@ def box_at(K, y, C, weights):
     return box
 
 
+def ahead_of(box):
+    """What is expected where nothing is known: that all stays as it is."""
+    is_free = (box.beta > box.lower) & (box.beta < box.upper)
+    return box.y * box.beta, box.v - float(np.median(box.v[is_free]))
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_leaps_along_a_path_end_at_the_optima_of_libsvm(seed, monkeypatch):
     """Each from the last optimum times C over the last C, with the factor that the leaps before have left."""
     K, y, Cs, plain = path_of(seed)
-    ids, weights, before, n_new, factor = np.arange(len(y)), None, 1.0, 0, leaps.empty_factor(len(y), K.dtype)
+    far, weights, before, n_new = (K, np.arange(len(y))), None, 1.0, 0
+    factor, image, limits = (
+        bordered.empty_factor(len(y), K.dtype),
+        np.empty(len(y)),
+        leaps.Limits(1e-10, 1.0, 1e-9, 30, 60),
+    )
     for C, truth in zip(Cs, plain, strict=True):
         best = np.zeros(len(y))
         best[truth.support_] = np.abs(truth.dual_coef_[0])
         if weights is not None:
             box, last = box_at(K, y, C, np.minimum(weights * (C / before), C)), factor
             value = 0.5 * (y * box.beta) @ (box.v - y)
-            fall, factor = leaps.leap(box, K, ids, (K, ids), factor, 1e-10, 1e-9, 30)
-            n_new += not np.array_equal(factor.ids, last.ids)
+            fall, length, factor = leaps.leap(box, far, factor, ahead_of(box), limits, image)
+            n_new += factor is not last and factor.L is not last.L
+            assert length == 1.0
+            is_free = (box.beta > 0.0) & (box.beta < C)
+            bordered.absorb(factor, far, is_free, 1e-10)
+            f, used = factor.counts
+            among, L = factor.ids[:f], np.tril(factor.L[:f, :f])
+            assert set(np.flatnonzero(is_free)) <= set(among) and (factor.place[among] == np.arange(f)).all()
+            np.testing.assert_allclose(L @ L.T, K[np.ix_(among, among)] + 1e-10 * np.eye(f), atol=1e-9)
+            ones = np.concatenate([np.ones((f, 1)), np.eye(f)[:, factor.place[factor.owner[1:used]]]], axis=1)
+            np.testing.assert_allclose(L @ factor.W[:used, :f].T, ones, atol=1e-7)
+            np.testing.assert_allclose(factor.W[:used, :f] @ factor.W[:used, :f].T, factor.G[:used, :used], rtol=1e-7)
             own = 0.5 * (y * box.beta) @ K @ (y * box.beta) - box.beta.sum()
             assert own == pytest.approx(0.5 * (y * best) @ K @ (y * best) - best.sum(), rel=1e-6)
             assert fall == pytest.approx(value - own, rel=1e-6, abs=1e-9)
@@ -442,14 +463,57 @@ def test_leaps_along_a_path_end_at_the_optima_of_libsvm(seed, monkeypatch):
 def test_a_leap_from_anywhere_keeps_the_bounds_and_the_sum_and_never_leads_up(seed):
     K, y, *_ = path_of(seed, 40)
     weights = np.random.default_rng(seed).choice([0.0, 1.0, 2.5, 5.0], len(y))
-    box, ids = box_at(K, y, 5.0, weights), np.arange(len(y))
-    value, total = 0.5 * (y * weights) @ (box.v - y), y @ weights
-    fall, _ = leaps.leap(box, K, ids, (K, ids), leaps.empty_factor(len(y), K.dtype), 1e-10, 1e-9, 4)
+    box, far, image = box_at(K, y, 5.0, weights), (K, np.arange(len(y))), np.empty(len(y))
+    value, total, v = 0.5 * (y * weights) @ (box.v - y), y @ weights, box.v.copy()
+    factor, limits = bordered.empty_factor(len(y), K.dtype), leaps.Limits(1e-10, 0.3, 1e-9, 4, 40)
+    fall, length, _ = leaps.leap(box, far, factor, ahead_of(box), limits, image)
     assert fall >= 0.0 and (box.beta >= 0.0).all() and (box.beta <= 5.0).all()
     assert y @ box.beta == pytest.approx(total, abs=1e-8)
     own = 0.5 * (y * box.beta) @ K @ (y * box.beta) - box.beta.sum()
     assert fall == pytest.approx(value - own, abs=1e-7)
     assert fall > 0.0 or (box.beta == weights).all()
+    np.testing.assert_allclose(box.v, K @ (y * box.beta) - y, atol=1e-9)
+    np.testing.assert_allclose(box.v, v + length * image, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("come", [3, 40])
+def test_a_factor_with_a_border_solves_for_other_sets(come, kind):
+    """Against the equations of the set itself, with samples that have come, left, and are held elsewhere."""
+    rng, n = np.random.default_rng(come), 400
+    X = rng.normal(size=(n, 6))
+    K, v = pairwise.rbf_kernel(X, gamma=0.5), rng.normal(size=n)
+    far, order = (K, np.arange(n)), rng.permutation(n)
+    factor = bordered.factorise(far, order[:250], 0.01, bordered.empty_factor(n, np.dtype(kind)))
+    is_free, moved = np.zeros(n, np.bool_), np.zeros(n)
+    is_free[order[come : 250 + come]] = True
+    moved[order[:2]], moved[order[-3:]] = 0.7, -0.2
+    border = bordered.border_of(factor, is_free, moved)
+    assert set(border) == {*order[:come], *order[250 : 250 + come], *order[-3:]}
+    assert bordered.complete(factor, border, far)
+    z = -v[factor.ids[:250]].astype(kind)[None]
+    bordered.solve_forward(factor.L, z)
+    b = bordered.solve_between(factor, border, far, z[0], v, is_free, moved, 0.01)
+    values, tolerance = v + K @ moved + 0.01 * moved, 1e-3 if kind is np.float32 else 1e-8
+    np.testing.assert_allclose(values[is_free], -b, atol=tolerance)
+    assert abs(moved.sum()) < tolerance and moved[order[0]] == 0.7 and moved[order[-1]] == -0.2
+
+
+def test_the_rounding_errors_of_changed_decisions_are_within_their_bound():
+    """Along a path whose decisions are changed rather than computed anew, against sums of higher precision."""
+    X, y = overlapping(200)
+    shared = SharedMatrix(RBF(0.5), X, 10**9)
+    sets, signs = ActiveSets(shared, np.arange(200), 200, lambda: False), np.where(y == y.max(), 1.0, -1.0)
+    depths, exact = [], shared.K.astype(np.longdouble)
+    method = resolve(Settings(solver="smo", kernel=RBF(0.5)))
+    for C in np.geomspace(1e-3, 1e3, 60).tolist():
+        problem = method.pose(method.solver, sets.gram, signs, np.full(200, C))
+        solved = sets.solve(problem, C, 1e-3, 1e9)
+        off = np.abs(solved.h - (exact @ (signs * solved.point).astype(np.longdouble)).astype(float)).max()
+        depths.append(sets._base[0].depth + 2.0)
+        assert off <= depths[-1] * 2.0**-53 * np.abs(solved.point).sum() and depths[-1] <= 200
+        assert solved.certificate.gap <= 1e-3
+    assert max(depths) > 60.0  # some are changed: sums from scratch have no more than 58
 
 
 def test_searches_with_leaps_have_the_scores_of_refits_and_forget_what_has_no_room(shared, monkeypatch):
@@ -458,13 +522,13 @@ def test_searches_with_leaps_have_the_scores_of_refits_and_forget_what_has_no_ro
     expected = tune.search(X, y, **how)
     monkeypatch.setattr(active, "LEAP", 10)
     taken, leap = [], leaps.leap
-    monkeypatch.setattr(leaps, "leap", lambda *given: (taken.append(given[4]), leap(*given))[1])
+    monkeypatch.setattr(leaps, "leap", lambda *given: (taken.append(len(given[2].ids)), leap(*given))[1])
     found = tune.search(X, y, **how)
     kept = len(taken)
-    assert any(len(factor.ids) for factor in taken[1:])
-    monkeypatch.setattr(sharing, "KEPT", 10**9)
+    monkeypatch.setattr(engine, "most_kept", lambda *given: 0)
     tight = tune.search(X, y, **how)
-    assert len(taken) > kept and all(c.converged for c in (*found.candidates, *tight.candidates))
+    assert taken[kept:].count(0) > 2 * taken[:kept].count(0) > 0
+    assert all(c.converged for c in (*found.candidates, *tight.candidates))
     assert sum(c.n_iter for c in found.candidates) < 0.5 * sum(c.n_iter for c in expected.candidates)
     for own, forgetful, one in zip(found.candidates, tight.candidates, expected.candidates, strict=True):
         assert own.mean_accuracy == pytest.approx(one.mean_accuracy, abs=0.007)

@@ -20,6 +20,7 @@ from svmkit.problems.certificate import Certificate
 from svmkit.problems.dual import DualQP
 from svmkit.solver.smo.box import Box, extremes, gap, l1_among, l1_part, slopes, take_sides
 from svmkit.tune.shared import leaps, loops
+from svmkit.tune.shared.bordered import absorb, empty_factor
 from svmkit.tune.shared.matrix import PartGram, SharedMatrix
 
 MARGIN = 0.3  # half the largest violation, by which the slope of a sample may be off that takes part without violating
@@ -29,9 +30,10 @@ MOST_NEWTON = 20  # steps of Newton in a round
 ROUNDS, TRIES = 1000, 4  # of a solve, and certificates that are asked for a smaller gap each
 LEAST = 1e-10  # part of the least k(x, x), below which a value is none of float32's digits beside it
 JITTER = 3e-6  # part of the largest value that is added to a diagonal before it is factorised in float32
-LEAPS = 12  # steps of a leap, at most
+LEAPS, LEAP_STEPS = 6, 12  # of a solve, and steps of a leap, at most
 LEAP = 300  # weights between their bounds, from which on leaps are taken
 OFF = 0.5  # of the gap that is asked for: what violations of the samples at their bounds may add up to after a leap
+NEAR = 0.3  # of a margin of 1: how far from leaving its bound a sample is at which a leap looks
 AGAIN = 0.5  # of the weights that are not 0 have moved: decision values are computed anew instead of changed
 IDLE, SPARE = 1.5, 5  # samples of a square for each that may move, at most, and one in so many for which there is room
 SLICE = 20_000_000  # samples times steps between two looks at whether the search goes on
@@ -47,11 +49,15 @@ class Solved(NamedTuple):
 
 
 class _Iterate(NamedTuple):
-    """A point (n,), h (m,) without the bias there, and whether h was computed from scratch."""
+    """A point (n,), h (m,) without the bias there, and how far its rounding errors may have come.
+
+    An entry of h is off by at most `depth` times the unit roundoff times the sum of the weights and of the values of
+    the kernel, as a sum is whose terms take part in `depth` additions each.
+    """
 
     point: np.ndarray
     h: np.ndarray
-    is_fresh: bool
+    depth: float
 
 
 class Stopped(Exception):
@@ -101,14 +107,14 @@ class ActiveSets:
         The samples of a round, at most.
     stopped : callable
         Says whether the search has ended; `Stopped` is raised then.
-    keeps : bool, default True
-        Whether there is room to keep kernel values and a factor between solves.
+    kept : float, default inf
+        The bytes of kernel values and of a factor that may be kept between solves.
     """
 
     def __init__(
-        self, shared: SharedMatrix, at: np.ndarray, most: int, stopped: Callable[[], bool], keeps: bool = True
+        self, shared: SharedMatrix, at: np.ndarray, most: int, stopped: Callable[[], bool], kept: float = np.inf
     ) -> None:
-        self.keeps = keeps
+        self.kept = kept
         self.shared, self.at, self.most, self.stopped = shared, at, min(most, len(at)), stopped
         self.gram: PartGram = shared.gram(at)
         n = len(at)
@@ -116,10 +122,11 @@ class ActiveSets:
         self._unused = np.zeros(n, np.int64), np.zeros(n, np.bool_), np.zeros(1, np.int64), np.zeros(1)
         self._forget()
         self._base: tuple[_Iterate, float] | None = None  # the last one that steps have led to, and its C
+        self._solutions: list[tuple[np.ndarray, np.ndarray, float]] = []  # the last two: weights, slopes, C
 
     def _forget(self) -> None:
         self._square = Square(self.shared, self.at, self.most)
-        self._factor = leaps.empty_factor(len(self.at), self._square.values.dtype)
+        self._factor = empty_factor(len(self.at), self._square.values.dtype)
 
     def begin(self, problem: DualQP, point: np.ndarray, C: float) -> None:
         """Let the next solve begin at a point, unless it lies outside the bounds.
@@ -129,6 +136,7 @@ class ActiveSets:
         problem, point, C : DualQP, ndarray of shape (n,), float
             The problem, the point, and the C that the problem is posed for.
         """
+        self._solutions = []
         is_feasible = not ((point > problem.upper).any() or (point < problem.lower).any())
         self._base = (self._from_scratch(problem, point), C) if is_feasible else None
 
@@ -147,9 +155,9 @@ class ActiveSets:
             self._base = now, C
         goal, steps, began = target, 0, now
         for _ in range(TRIES):
-            now, taken = self._descend(problem, now, goal, patience - steps)
+            now, taken = self._descend(problem, C, now, goal, patience - steps)
             steps += taken
-            if not now.is_fresh:
+            if now.depth > len(self.at):  # which is what a certificate allows for
                 now = self._from_scratch(problem, now.point)
             certificate = problem.certify(now.point, now.h[self.at])
             if certificate.gap is None or certificate.gap <= target or certificate.is_exhausted or steps >= patience:
@@ -157,22 +165,37 @@ class ActiveSets:
             goal *= 0.5
         if now is not began:  # what is scaled from a solution is off by one rounding, however often
             self._base = now, C
-        if not self.keeps:
+        if self._square.values.nbytes + sum(array.nbytes for array in self._factor) > self.kept:
             self._forget()
+        self._remember(problem, now, C, (certificate.bias or 0.0) - problem.centre)
         return Solved(now.point, now.h, certificate, steps)
+
+    def _remember(self, problem: DualQP, now: _Iterate, C: float, bias: float) -> None:
+        """Keep a solution for `_ahead`, beside the last one of another C."""
+        slopes = now.h[self.at] + problem.signs * problem.origin + bias
+        earlier = [one for one in self._solutions if one[2] < C]
+        self._solutions = [*earlier[-1:], (problem.signs * now.point, slopes, C)]
 
     def _from_scratch(self, problem: DualQP, point: np.ndarray) -> _Iterate:
         """Return a point with its h (m,) from scratch, in float64."""
         idx, h = np.flatnonzero(point), np.zeros(self.shared.m)
         loops.add_rows(self.shared.K, self.at[idx], point[idx] * problem.signs[idx], h)
-        return _Iterate(point, h, True)
+        return _Iterate(point, h, _depth(len(idx)))
+
+    def _changed(self, now: _Iterate, change: np.ndarray, problem: DualQP) -> _Iterate:
+        """Return where a change (n,) of a point leads to, within the bounds."""
+        point = np.clip(now.point + change, problem.lower, problem.upper)
+        idx, h = np.flatnonzero(change), now.h.copy()
+        loops.add_rows(self.shared.K, self.at[idx], change[idx] * problem.signs[idx], h)
+        return _Iterate(point, h, _deeper(now, point, change, len(idx)))
 
     def _start(self, problem: DualQP, C: float) -> _Iterate:
         """Return the best of some points."""
         if self._base is None:
-            return self._vertex(problem) or _Iterate(problem.first_point(), np.zeros(self.shared.m), True)
-        (point, h, _), before = self._base
-        points = [_Iterate(_scale_within(point, ratio, problem), h * ratio, True) for ratio in (C / before, 1.0)]
+            return self._vertex(problem) or _Iterate(problem.first_point(), np.zeros(self.shared.m), 0.0)
+        (point, h, depth), before = self._base
+        ratios = C / before, 1.0
+        points = [_Iterate(_scale_within(point, ratio, problem), h * ratio, depth + 2.0) for ratio in ratios]
         is_free = (points[0].point > problem.lower) & (points[0].point < problem.upper)
         if np.count_nonzero(is_free) >= LEAP and (points[0].point == problem.upper).any():
             return points[0]  # the same weights are between their bounds
@@ -198,9 +221,10 @@ class ActiveSets:
         point[order] = np.clip(min(sums) - (filled - upper[order]), 0.0, upper[order])
         return self._from_scratch(problem, point)
 
-    def _descend(self, problem: DualQP, now: _Iterate, target: float, most: float) -> tuple[_Iterate, int]:
+    def _descend(self, problem: DualQP, C: float, now: _Iterate, target: float, most: float) -> tuple[_Iterate, int]:
         """Lower the objective until the relative gap is at most `target`, and return where that is, and the steps."""
         kinks, steps = l1_part(problem), 0
+        leaps_left = LEAPS if kinks is None and not problem.is_ridged and np.isfinite(problem.upper).all() else 0
         for _ in range(ROUNDS):
             point, h, _ = now
             gradient = problem.gradient_from(h[self.at], point)
@@ -216,34 +240,60 @@ class ActiveSets:
             size = max(abs(value), abs(difference - value))
             if not high > low or difference <= target * size or steps >= most:
                 break
+            if self.stopped():
+                raise Stopped
+            n_free = np.count_nonzero((box.beta > box.lower) & (box.beta < box.upper)) if leaps_left else 0
+            if LEAP <= n_free <= self.most:
+                leaps_left -= 1
+                after = self._leap(C, now, box, target * size, leaps_left == LEAPS - 1)
+                if after is not None:
+                    now = after
+                    continue
+                leaps_left = 0
             picked = self._pick(box, bias, MARGIN * 0.5 * (high - low), kinks)
             taken, moved = self._round(box, picked, problem.is_ridged, SHARE * target * size, most - steps, kinks)
             steps += taken
             idx = np.flatnonzero(moved)
             if not len(idx):
                 break
-            point = point.copy()
-            point[picked[idx]] += moved[idx]
-            point = np.clip(point, problem.lower, problem.upper)
-            if len(idx) > AGAIN * np.count_nonzero(point):
-                now = self._from_scratch(problem, point)
-            else:
-                h = h.copy()
-                loops.add_rows(self.shared.K, self.at[picked[idx]], moved[idx] * problem.signs[picked[idx]], h)
-                now = _Iterate(point, h, False)
+            change = np.zeros(len(point))
+            change[picked[idx]] = moved[idx]
+            now = self._changed(now, change, problem)
+            if len(idx) > AGAIN * np.count_nonzero(now.point):
+                now = self._from_scratch(problem, now.point)
         return now, steps
 
-    def _leap(self, box: Box, picked: np.ndarray, goal: float) -> None:
-        """Take Newton's steps that change many bounds at a time, where enough weights are between theirs."""
-        n, total = np.count_nonzero((box.beta > box.lower) & (box.beta < box.upper)), float(box.upper.sum())
-        if n < LEAP or not np.isfinite(total):
-            return
-        K, far = self._square.values, (self.shared.K, self.at)
-        jitter, tolerance = JITTER * self.shared.largest, OFF * goal / total
+    def _leap(self, C: float, now: _Iterate, box: Box, goal: float, is_first: bool) -> _Iterate | None:
+        """Take Newton's steps that change many bounds at a time; return where they lead to, None if that is not down.
+
+        Parameters
+        ----------
+        C, now, box, goal, is_first : float, _Iterate, Box, float, bool
+            The C, where the steps begin, twice, the gap that is asked for, and whether no steps were taken before.
+        """
+        is_free = (box.beta > box.lower) & (box.beta < box.upper)
+        weights, slopes = box.y * box.beta, box.v - float(np.median(box.v[is_free]))
+        if is_first and len(self._solutions) == 2:
+            weights, slopes = self._ahead(C)
+        jitter, tolerance = JITTER * self.shared.largest, OFF * goal / float(box.upper.sum())
+        limits = leaps.Limits(jitter, NEAR, tolerance, LEAP_STEPS, self.most)
+        own = box._replace(beta=box.beta.copy(), v=box.v.copy())
+        far, image = (self.shared.K, self.at), np.empty(self.shared.m)
         try:
-            _, self._factor = leaps.leap(box, K, picked, far, self._factor, K.dtype.type(jitter), tolerance, LEAPS)
+            fall, length, self._factor = leaps.leap(own, far, self._factor, (weights, slopes), limits, image)
+            absorb(self._factor, far, (own.beta > own.lower) & (own.beta < own.upper), jitter)
         except np.linalg.LinAlgError:
-            self._factor = leaps.empty_factor(len(self.at), K.dtype)
+            self._factor, fall = empty_factor(len(self.at), self._factor.L.dtype), 0.0
+        if not fall > 0.0:
+            return None
+        change = own.beta - box.beta
+        return _Iterate(own.beta, now.h + length * image, _deeper(now, own.beta, change, int(np.count_nonzero(change))))
+
+    def _ahead(self, C: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights times their signs, and the slopes, that the last two solutions tend to."""
+        (w, s, before), (weights, slopes, last) = self._solutions
+        t = (C - last) / (last - before)
+        return weights + t * (weights - w), slopes + t * (slopes - s)
 
     def _pick(self, box: Box, bias: float, margin: float, kinks) -> np.ndarray:
         """Return the samples of a round: those that may move, and those that are in the square anyway."""
@@ -262,8 +312,6 @@ class ActiveSets:
         rows = RowTable(K, np.arange(n), *self._unused, quantum=0.0)
         steps, newton, long = 0, 0, max(2 * n, n * n // NEWTON)
         patience = long
-        if kinks is None and not is_ridged:
-            self._leap(part, picked, goal)
         while steps < most:
             if self.stopped():
                 raise Stopped
@@ -294,3 +342,14 @@ def _scale_within(point: np.ndarray, ratio: float, problem: DualQP) -> np.ndarra
     """Return a point times a ratio within its bounds; what was at an upper bound is there again, for all rounding."""
     scaled = np.clip(point * ratio, problem.lower, problem.upper)
     return np.where(scaled >= problem.upper * (1.0 - 2.0**-50), problem.upper, scaled)
+
+
+def _depth(n: int) -> float:
+    """Return the additions that each of n terms takes part in by `loops.add_rows`, and a few more."""
+    return n / 4.0 + 8.0
+
+
+def _deeper(before: _Iterate, point: np.ndarray, change: np.ndarray, n: int) -> float:
+    """Return the `depth` of a point from that of the one before, by a change (n,) of so many weights that are not 0."""
+    size, old, off = (float(np.abs(array).sum()) for array in (point, before.point, change))
+    return (before.depth * old + _depth(n) * (old + off)) / size if size > 0.0 else np.inf

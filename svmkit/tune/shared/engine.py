@@ -30,7 +30,7 @@ from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS
 from svmkit.tune.shared.active import ActiveSets, Solved, Stopped
 from svmkit.tune.shared.matrix import SharedMatrix
-from svmkit.tune.shared.sharing import engine_solves, gap_of, groups_of, keeps_state, method_of, most_of_a_round
+from svmkit.tune.shared.sharing import engine_solves, gap_of, groups_of, method_of, most_kept, most_of_a_round
 from svmkit.tune.shared.small import FoldPart, FoldParts, SmallFits, fit_small, is_small
 from svmkit.tune.space import Path
 
@@ -266,9 +266,8 @@ class _Group:
     def _active_sets(self, rows: np.ndarray, parts: list[FoldPart]) -> ActiveSets:
         assert self.shared is not None
         search = self.search
-        sizes = [len(part.rows) for part in parts] * len(search.folds)
-        keeps = keeps_state(search.m, self.method.settings, search.jobs, sizes)
-        return ActiveSets(self.shared, rows, self.most, lambda: search.records.stopped, keeps)
+        kept = most_kept(search.m, self.method.settings, search.jobs, len(parts) * len(search.folds))
+        return ActiveSets(self.shared, rows, self.most, lambda: search.records.stopped, kept)
 
     def _solve(self, part: FoldPart, sets: ActiveSets, C: float) -> Solved:
         problem = self.method.pose(self.method.solver, sets.gram, part.y, C * part.weights)

@@ -19,8 +19,7 @@ from svmkit.tasks import Task
 from svmkit.training.settings import Method, Settings, resolve
 from svmkit.tune.space import Path
 
-COPIES = 4 * 4 + 2  # bytes a kernel value of a round's samples: square, Newton's equations, two factors, their borders
-KEPT = 2 * 4 + 1  # of these, what is kept for the next C: the square, and a factor with its border
+COPIES = 36  # bytes a pair of samples of a round: square, two factors with room to grow, what they are made of
 FEWEST = 1000  # samples of a round for which there has to be room, unless there are fewer
 VALUE = 8  # bytes of a kernel value of all rows
 
@@ -104,24 +103,24 @@ def method_of(path: Path, settings: Settings, task: Task) -> Method:
 
 def most_of_a_round(m: int, settings: Settings, jobs: int) -> int:
     """Return how many samples a round of a fit may have beside the kernel values of m rows; 0 if there is no room."""
-    left = parse_bytes(settings.memory) - VALUE * m * m
-    most = math.isqrt(left // (COPIES * jobs)) if left > 0 else 0
-    return min(most, m) if most >= min(m, FEWEST) else 0
+    left = max(0, parse_bytes(settings.memory) - VALUE * m * m)
+    for part in (2, 1):  # half of the room is for what is kept from one C to the next, if the other half is enough
+        most = math.isqrt(left // (part * COPIES * jobs))
+        if most >= min(m, FEWEST):
+            return min(most, m)
+    return 0
 
 
-def keeps_state(m: int, settings: Settings, jobs: int, sizes: Sequence[int]) -> bool:
-    """Return whether there is room for the squares and factors of all subproblems, beside those that are being solved.
+def most_kept(m: int, settings: Settings, jobs: int, n_parts: int) -> int:
+    """Return the bytes that each of so many subproblems may keep from one C to the next.
 
     Parameters
     ----------
-    m, settings, jobs : int, Settings, int
-        As for `most_of_a_round`.
-    sizes : sequence of int
-        The samples of the subproblems of all folds.
+    m, settings, jobs, n_parts : int, Settings, int, int
+        As for `most_of_a_round`, and the subproblems of all folds.
     """
-    most = most_of_a_round(m, settings, jobs)
-    needed = COPIES * jobs * most**2 + KEPT * sum(min(most, n) ** 2 for n in sizes)
-    return needed <= parse_bytes(settings.memory) - VALUE * m * m
+    around = VALUE * m * m + COPIES * jobs * most_of_a_round(m, settings, jobs) ** 2
+    return max(0, parse_bytes(settings.memory) - around) // n_parts
 
 
 def groups_of(paths: Sequence[Path]) -> list[list[Path]]:

@@ -1,0 +1,335 @@
+"""A factor of the kernel matrix of some samples that serves other sets of samples, too, compiled.
+
+A set differs from that of the factor by samples A that have come and R that have left: its equations are bordered by
+K_FA and by unit vectors of R, and solved by the Schur complement of the border, whose columns W = L^-1 [1, K_FA, e_R]
+and whose products with each other are kept. As W_A are the rows that A would have in the factor, samples that have come
+to stay join it without another factorisation.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from svmkit.runtime.compiling import njit
+
+BORDER = 6  # samples of a factor for each column of its border where a leap begins, at least
+ROOM = 4  # samples of a factor for each column for which there is room, and for each further sample
+SPARE = 32  # more of both
+PANEL = 64  # rows of a factor that are applied to columns at a time by a product of matrices
+MANY = 6  # columns, from which on that pays
+
+
+class Factor(NamedTuple):
+    """L L' = K + jitter for f of n samples, with columns of a border, in arrays that have room for more."""
+
+    L: np.ndarray  # (room, room), whose rows are contiguous
+    ids: np.ndarray  # int64 (room,): the samples
+    place: np.ndarray  # int64 (n,): where a sample is among them, or -1
+    W: np.ndarray  # (columns, room): the columns of the border, by rows; the first is L^-1 1
+    G: np.ndarray  # float64 (columns, columns): W W'
+    owner: np.ndarray  # int64 (columns,): the sample of a row of W
+    slot: np.ndarray  # int64 (n,): the row of W of a sample, or -1
+    counts: np.ndarray  # int64 (2,): f, and the rows of W that are in use
+
+
+def empty_factor(n: int, dtype: np.dtype) -> Factor:
+    """Return a factor of no samples.
+
+    Parameters
+    ----------
+    n, dtype : int, dtype
+        The samples that there are, and the type of its values.
+    """
+    L, W, nothing = np.zeros((0, 0), dtype), np.zeros((0, 0), dtype), np.empty(0, np.int64)
+    return Factor(L, nothing, np.full(n, -1), W, np.zeros((0, 0)), nothing, np.full(n, -1), np.zeros(2, np.int64))
+
+
+@njit(nogil=True, cache=True)
+def factorise(far, free, jitter, factor):
+    """Return the factor of the samples `free` (f,), given the matrix of all values and the row in it of each sample."""
+    K, rows = far
+    n, own = free.size, rows[free]
+    room, columns, kind = n + n // ROOM + SPARE, n // ROOM + SPARE, factor.L.dtype
+    H = np.empty((n, n), kind)
+    for a in range(n):
+        row, line = K[own[a]], H[a]
+        for c in range(a + 1):
+            line[c] = row[own[c]]
+        line[a] += jitter
+    low = np.linalg.cholesky(H)
+    L, W = np.empty((room, room), kind), np.empty((columns, room), kind)
+    for a in range(n):
+        L[a, : a + 1] = low[a, : a + 1]
+    ids, place = np.empty(room, np.int64), np.full(rows.size, -1)
+    ids[:n] = free
+    place[free] = np.arange(n)
+    G, counts = np.zeros((columns, columns)), np.array([n, 1])
+    W[0, :n] = 1.0
+    solve_forward(L, W[:1, :n])
+    G[0, 0] = _dot(W[0, :n], W[0, :n])
+    return Factor(L, ids, place, W, G, np.full(columns, -1), np.full(rows.size, -1), counts)
+
+
+@njit(nogil=True, cache=True)
+def border_of(factor, is_free, moved):
+    """Return the samples of the border of a set: those outside the factor that are free or `moved`, then those of the
+    factor that are not free.
+    """
+    come, left = 0, 0
+    out = np.empty(is_free.size, np.int64)
+    for r in range(is_free.size):
+        if factor.place[r] < 0 and (is_free[r] or moved[r] != 0.0):
+            out[come] = r
+            come += 1
+    for a in range(factor.counts[0]):
+        if not is_free[factor.ids[a]]:
+            out[come + left] = factor.ids[a]
+            left += 1
+    return out[: come + left]
+
+
+@njit(nogil=True, cache=True)
+def complete(factor, border, far):
+    """Compute the columns of a border that are not there; return whether there is room."""
+    new, f, used, W = border[factor.slot[border] < 0], factor.counts[0], factor.counts[1], factor.W
+    if used + new.size > W.shape[0]:
+        return False
+    K, rows = far
+    own = rows[factor.ids[:f]]
+    for a in range(new.size):
+        line, at = W[used + a, :f], factor.place[new[a]]
+        if at >= 0:
+            line[:] = 0.0
+            line[at] = 1.0
+        else:
+            values = K[rows[new[a]]]
+            for c in range(f):
+                line[c] = values[own[c]]
+        factor.slot[new[a]], factor.owner[used + a] = used + a, new[a]
+    end = used + new.size
+    _solve_many(factor.L, W, used, end, f)
+    if new.size:
+        products = np.dot(np.ascontiguousarray(W[:end, :f]), np.ascontiguousarray(W[used:end, :f]).T)
+        for a in range(end):
+            for c in range(new.size):
+                factor.G[a, used + c] = factor.G[used + c, a] = products[a, c]
+    factor.counts[1] = end
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _solve_many(L, W, lo, hi, f):
+    """Replace the rows lo to hi of W, of which f entries count, by the solutions of L x."""
+    if hi - lo < MANY:
+        if hi > lo:
+            solve_forward(L, W[lo:hi, :f])
+        return
+    X = np.empty((f, hi - lo), L.dtype)
+    for a in range(lo, hi):
+        for k in range(f):
+            X[k, a - lo] = W[a, k]
+    for k in range(0, f, PANEL):
+        end = min(k + PANEL, f)
+        if k:
+            X[k:end] -= np.dot(np.ascontiguousarray(L[k:end, :k]), X[:k])
+        _solve_corner(L[k:end, k:end], X[k:end])
+    for a in range(lo, hi):
+        for k in range(f):
+            W[a, k] = X[k, a - lo]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+def _solve_corner(L, X):
+    """Replace each column of X by the solution of L x."""
+    for k in range(X.shape[0]):
+        line = X[k]
+        for j in range(k):
+            row, value = X[j], L[k, j]
+            for a in range(line.size):
+                line[a] -= value * row[a]
+        for a in range(line.size):
+            line[a] /= L[k, k]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"}, error_model="numpy")
+def solve_forward(L, X):
+    """Replace each row x (f,) of X by the solution of L x, where the rows of L are contiguous."""
+    zero = L[0, 0] * 0
+    for k in range(X.shape[1]):
+        row, a = L[k, :k], 0
+        while a + 4 <= X.shape[0]:
+            x0, x1, x2, x3 = X[a, :k], X[a + 1, :k], X[a + 2, :k], X[a + 3, :k]
+            s0, s1, s2, s3 = zero, zero, zero, zero
+            for j in range(row.size):
+                s0 += x0[j] * row[j]
+                s1 += x1[j] * row[j]
+                s2 += x2[j] * row[j]
+                s3 += x3[j] * row[j]
+            X[a, k] = (X[a, k] - s0) / L[k, k]
+            X[a + 1, k] = (X[a + 1, k] - s1) / L[k, k]
+            X[a + 2, k] = (X[a + 2, k] - s2) / L[k, k]
+            X[a + 3, k] = (X[a + 3, k] - s3) / L[k, k]
+            a += 4
+        while a < X.shape[0]:
+            x0, s0 = X[a, :k], zero
+            for j in range(row.size):
+                s0 += x0[j] * row[j]
+            X[a, k] = (X[a, k] - s0) / L[k, k]
+            a += 1
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"}, error_model="numpy")
+def _solve_backward(L, x):
+    """Replace x (f,) by the solution of L' x."""
+    for k in range(x.size - 1, -1, -1):
+        x[k] /= L[k, k]
+        part, row, value = x[:k], L[k, :k], x[k]
+        for j in range(k):
+            part[j] -= value * row[j]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+def _dot(x, y):
+    total = x[0] * 0
+    for j in range(x.size):
+        total += x[j] * y[j]
+    return total
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+def _subtract(x, factor, y):
+    for j in range(x.size):
+        x[j] -= factor * y[j]
+
+
+@njit(nogil=True, cache=True)
+def _split(factor, border, is_free):
+    """Return the samples of a border whose weights are unknown or have left the factor, and the others."""
+    own, fixed, q, p = np.empty(border.size, np.int64), np.empty(border.size, np.int64), 0, 0
+    for r in border:
+        if factor.place[r] >= 0 or is_free[r]:
+            own[q] = r
+            q += 1
+        else:
+            fixed[p] = r
+            p += 1
+    return own[:q], fixed[:p]
+
+
+@njit(nogil=True, cache=True)
+def solve_between(factor, border, far, z, v, is_free, moved, jitter):
+    """Set `moved` (n,) of the free samples such that v + K moved is the same for all of them; return minus that value.
+
+    The sum of `moved` is 0, and that of samples that are not free is given. The border is complete, and z (f,) is the
+    solution of L z = -v for the samples of the factor.
+    """
+    f, kind = factor.counts[0], factor.L.dtype
+    own, fixed = _split(factor, border, is_free)
+    z, few = z.copy(), moved[fixed].astype(kind)
+    for a in range(fixed.size):
+        _subtract(z, few[a], factor.W[factor.slot[fixed[a]], :f])
+    S, right = _equations(factor, (own, fixed), far, z, v, moved, jitter)
+    sums = np.linalg.solve(S, right)
+    few = sums.astype(kind)
+    for a in range(own.size):
+        _subtract(z, few[a], factor.W[factor.slot[own[a]], :f])
+    _subtract(z, few[own.size], factor.W[0, :f])
+    _solve_backward(factor.L, z)
+    for a in range(f):
+        if is_free[factor.ids[a]]:
+            moved[factor.ids[a]] = z[a]
+    for a in range(own.size):
+        if factor.place[own[a]] < 0:
+            moved[own[a]] = sums[a]
+    return sums[own.size]
+
+
+@njit(nogil=True, cache=True)
+def _equations(factor, border, far, z, v, moved, jitter):
+    """Return the matrix and the right-hand side of the Schur complement of a border, whose last unknown is the bias."""
+    (K, rows), (own, fixed), G, f = far, border, factor.G, factor.counts[0]
+    q = own.size
+    S, right = np.empty((q + 1, q + 1)), np.empty(q + 1)
+    for a in range(q):
+        r, at = own[a], factor.slot[own[a]]
+        for c in range(q):
+            S[a, c] = -G[at, factor.slot[own[c]]]
+        right[a], one = -_dot(factor.W[at, :f], z), 0.0
+        if factor.place[r] < 0:
+            row, one = K[rows[r]], 1.0
+            right[a] -= v[r]
+            for c in range(q):
+                if factor.place[own[c]] < 0:
+                    S[a, c] += row[rows[own[c]]]
+            for o in fixed:
+                right[a] -= row[rows[o]] * moved[o]
+            S[a, a] += jitter
+        else:
+            right[a] += moved[r]
+        S[a, q] = S[q, a] = one - G[at, 0]
+    S[q, q], right[q] = -G[0, 0], -moved[fixed].sum() - _dot(factor.W[0, :f], z)
+    return S, right
+
+
+@njit(nogil=True, cache=True)
+def absorb(factor, far, is_free, jitter):
+    """Let the free samples of a border join the factor, where there is room, and drop the columns of what has gone."""
+    (K, rows), L, W, G, slot, counts = far, factor.L, factor.W, factor.G, factor.slot, factor.counts
+    f, used = counts[0], counts[1]
+    come, stay, a, c = np.empty(used, np.int64), np.empty(used, np.int64), 0, 1
+    stay[0] = 0
+    for k in range(1, used):
+        r = factor.owner[k]
+        if is_free[r] and factor.place[r] < 0:
+            come[a] = k
+            a += 1
+        elif factor.place[r] >= 0 and not is_free[r]:
+            stay[c] = k
+            c += 1
+        else:
+            slot[r] = -1
+    come, stay = come[:a], stay[:c]
+    if a and f + a <= L.shape[0]:
+        new = factor.owner[come]
+        S = np.empty((a, a))
+        for i in range(a):
+            row = K[rows[new[i]]]
+            for j in range(a):
+                S[i, j] = row[rows[new[j]]] - G[come[i], come[j]]
+            S[i, i] += jitter
+        low, further = np.linalg.cholesky(S), np.empty((c, a))
+        for j in range(c):
+            for i in range(a):
+                further[j, i] = (1.0 if j == 0 else 0.0) - G[stay[j], come[i]]
+        solve_forward(low, further)
+        for i in range(a):
+            L[f + i, :f] = W[come[i], :f]
+            L[f + i, f : f + i + 1] = low[i, : i + 1]
+            factor.ids[f + i], factor.place[new[i]], slot[new[i]] = new[i], f + i, -1
+        counts[0] = f + a
+        _keep_columns(factor, stay, further)
+    else:
+        for i in range(a):
+            slot[factor.owner[come[i]]] = -1
+        _keep_columns(factor, stay, np.zeros((c, 0)))
+
+
+@njit(nogil=True, cache=True)
+def _keep_columns(factor, stay, further):
+    """Keep some rows of W, ascending, and append further entries to them."""
+    W, G, f = factor.W, factor.G, factor.counts[0]
+    first = f - further.shape[1]
+    for j in range(stay.size):
+        W[j, :first] = W[stay[j], :first]
+        W[j, first:f] = further[j]
+        factor.owner[j] = factor.owner[stay[j]]
+        if j:
+            factor.slot[factor.owner[j]] = j
+        for i in range(j + 1):
+            G[j, i] = G[stay[j], stay[i]] + _dot(further[j], further[i])
+    for j in range(stay.size):
+        for i in range(j):
+            G[i, j] = G[j, i]
+    factor.counts[1] = stay.size
