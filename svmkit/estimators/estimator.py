@@ -285,8 +285,9 @@ class SVMEstimator(BaseEstimator):
         """Return the method of the parameters and of the device of X, for the task of the estimator unless another one
         is given, and the parameters that cross-validation chooses. The next fit with the same values gets it again.
         """
-        values = _values_of(type(self))(vars(self))
-        key, known = (type(self), values, *map(type, values)), plugins.registered("solver")  # 1 is not True
+        kind: Any = type(self)
+        values = _values_of(kind)(vars(self))
+        key, known = (kind, values, *map(type, values)), plugins.registered("solver")  # 1 is not True
         is_plain = task is None and self.random_state is not None and _PLAIN.issuperset(key[2:])
         registered, method = _methods.get(key, (None, None)) if is_plain else (None, None)
         if method is not None and registered is known and device_for(method.settings.device, X) is None:
@@ -296,7 +297,7 @@ class SVMEstimator(BaseEstimator):
         if (device := device_for(settings.device, X)) != settings.device:
             settings = replace(settings, device=device)
         method = resolve(settings, task or self.task)
-        if is_plain and not names and device is None and not isinstance(method.kernel, Precomputed):
+        if is_plain and not names and device is None:
             if len(_methods) >= KEPT:
                 _methods.clear()
             _methods[key] = known, method  # until another plugin is registered
@@ -381,7 +382,7 @@ class SVMEstimator(BaseEstimator):
 
     def _is_budgeted(self) -> bool:
         """Return whether the caller chose a budget of iterations."""
-        return any(getattr(self, name, None) is not None for name in ("max_iter", "max_epochs"))
+        return getattr(self, "max_iter", None) is not None or getattr(self, "max_epochs", None) is not None
 
     def _learn(self, stream: Callable[..., Online], X: Any, y: Any, sample_weight: Any) -> None:
         """Learn from one more block of samples; `stream` makes what learns from the first one."""

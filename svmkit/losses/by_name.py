@@ -143,7 +143,7 @@ def is_likelihood(given: str | Loss | None) -> bool:
     """
     if isinstance(given, Loss):
         return given.is_likelihood
-    return given in plugins.names("loss") and bool(plugins.load("loss", str(given)).is_likelihood)
+    return given in plugins.registered("loss") and bool(plugins.load("loss", str(given)).is_likelihood)
 
 
 def canonical_name(name: str, task: str) -> str:

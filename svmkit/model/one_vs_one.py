@@ -107,7 +107,7 @@ def union_support(at: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.nda
     """Return the rows that occur, sorted by class and then by row, and the place of each row among them, else -1."""
     place = np.full(len(codes), -1, dtype=np.int64)
     place[at] = 0
-    support = np.flatnonzero(place == 0)
+    (support,) = (place == 0).nonzero()
     support = support[order_by_class(codes[support])]
     place[support] = np.arange(len(support))
     return support, place

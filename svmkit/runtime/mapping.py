@@ -140,7 +140,9 @@ def maps_of(X: Any) -> list[mmap.mmap]:
 
 def is_mapped(X: Any) -> bool:
     """Return whether features, dense or sparse, are mapped to a file."""
-    return map_of(X) is not None if isinstance(X, np.ndarray) else bool(maps_of(X))
+    if isinstance(X, np.ndarray):
+        return map_of(X) is not None
+    return map_of(getattr(X, "data", None)) is not None or map_of(getattr(X, "indices", None)) is not None
 
 
 # by the map of the values: where they lie, and the square norms of the rows, which a pass for another purpose has found

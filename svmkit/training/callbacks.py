@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, ClassVar
 
 from svmkit.errors import InputError
@@ -98,14 +98,15 @@ def line(point: HistoryPoint, n_samples: int) -> str:
     return f"{text}  {rate:,.0f} rows/s" if n_samples else text
 
 
-@contextmanager
-def displayed(verbose: Any) -> Iterator[Display | None]:
+def displayed(verbose: Any) -> AbstractContextManager[Display | None]:
     """Yield a display on stderr or in a notebook, None for `verbose=0`; raise InputError for no whole number >= 0."""
     if isinstance(verbose, float | str) or not (hasattr(verbose, "__index__") and verbose >= 0):
         raise InputError(f"verbose must be 0 (silent) or 1 (progress on stderr), not {verbose!r}")
-    if not verbose:
-        yield None
-        return
+    return _displayed() if verbose else nullcontext()
+
+
+@contextmanager
+def _displayed() -> Iterator[Display]:
     with progress.live("preparing (the first run compiles)", delay=DELAY, lines=True) as show:
         assert show is not None
         yield Display(lambda text: show(f"svmkit: {text}"))

@@ -177,7 +177,9 @@ class TrainingData:
         if not is_read_once:
             require_finite(raw, holes=bool(settings.impute))
         own = sample_weights(to_host(sample_weight, "sample_weight"), raw.shape[0])
-        weights = training_weights(answers.codes, answers.classes, settings.class_weight, own)
+        weights = own
+        if settings.class_weight is not None:
+            weights = training_weights(answers.codes, answers.classes, settings.class_weight, own)
         preparation = Preparation(kernel, settings.impute, scaling, flags)
         preprocessing, features, kernel = preparation.learn(raw)
         if is_read_once and not _is_known_finite(kernel, features):

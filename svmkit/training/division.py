@@ -119,7 +119,7 @@ class Division(ABC):
 
     def sizes(self, counts: np.ndarray) -> np.ndarray:
         """Return the number of samples of each subproblem from those of the classes: int64, shape (n_problems,)."""
-        return np.full(len(self.parts), counts.sum())
+        return np.array([counts.sum()] * len(self.parts))
 
     def join(self, decisions: Sequence[DecisionFunction], codes: np.ndarray, width: int) -> Joined:
         """Join decision functions, each over rows of the data.

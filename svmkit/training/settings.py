@@ -240,7 +240,13 @@ class Method:
 
     def problem_type(self, kernel: Kernel | None = None) -> type[Problem]:
         """Return the type of the subproblems; raise InputError if the solver has none for this task and kernel."""
-        return self.task.problem_type(self, self.kernel if kernel is None else kernel)
+        if kernel is None or kernel is self.kernel:
+            return self._own_problem_type
+        return self.task.problem_type(self, kernel)
+
+    @cached_property
+    def _own_problem_type(self) -> type[Problem]:
+        return self.task.problem_type(self, self.kernel)
 
     def pose(self, solver: Solver, gram: Gram, target: np.ndarray, C: np.ndarray, loss: Loss | None = None) -> Problem:
         """Return the problem that `solver`, or one that it chooses, minimises over the samples of a Gram.

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from support.problems import blobs
 from support.refusals import refused
 
-from svmkit import SVMClassifier, SVMOneClass, SVMRegressor
+from svmkit import SVMClassifier, SVMOneClass, SVMRegressor, plugins
 from svmkit.errors import InputError
 from svmkit.estimators import expected_failures
 from svmkit.losses import Quantile
@@ -139,3 +139,17 @@ def test_options_that_a_constructor_lacks(estimator, values, options, message):
     with pytest.raises(TypeError) as caught:
         estimator(*values, **options)
     assert str(caught.value) == message
+
+
+def test_what_parameters_resolve_to_is_kept_for_the_same_values_of_the_same_types():
+    def resolve(**options):
+        return SVMClassifier(**options)._resolve(X, None)[0]
+
+    kept = resolve(C=2, l1_ratio=1)
+    assert resolve(C=2, l1_ratio=1) is kept and resolve(C=2.0, l1_ratio=1) is not kept
+    assert resolve(C=2, l1_ratio=1, random_state=1).settings.seed == 1
+    assert resolve(random_state=None).settings.seed != resolve(random_state=None).settings.seed
+    with pytest.raises(InputError, match="l1_ratio"):
+        resolve(C=2, l1_ratio=True)
+    plugins.registered.cache_clear()  # as a file that brings another plugin of that name does
+    assert resolve(C=2, l1_ratio=1) is not kept

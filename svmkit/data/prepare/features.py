@@ -65,6 +65,8 @@ def as_features(X: Any, *, what: str = "X") -> Features:
 
 def is_sparse(X: Any) -> bool:
     """Return whether X is a scipy sparse container."""
+    if isinstance(X, np.ndarray):
+        return False
     # scipy.sparse costs import time: nothing of scipy's can be here unless its module is loaded
     if not type(X).__module__.startswith("scipy.sparse") and not hasattr(X, "tocsr"):
         return False
@@ -75,6 +77,8 @@ def is_sparse(X: Any) -> bool:
 
 def dense_array(X: Any, what: str) -> np.ndarray:
     """Return X as an ndarray, or raise InputError if it has masked entries or rows of different lengths."""
+    if type(X) is np.ndarray:  # a small fit feels the rest
+        return X
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise InputError(f"{what} is a masked array with masked entries: fill them first, e.g. {what}.filled(0)")
     X = to_host(X, what)

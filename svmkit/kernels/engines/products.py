@@ -209,15 +209,15 @@ class DenseEngine(_Products):
         """The rows of X less the origin, in float64."""
         return self.X - self.origin if self.origin.size else np.asarray(self.X, dtype=np.float64)
 
-    def _values(self, part, sel) -> np.ndarray:
-        """Return the values of these rows with a panel of float64 by numpy, shape (q, n_rows)."""
+    def _values(self, part, norms, sel) -> np.ndarray:
+        """Return the values of these rows with a panel of float64 and its squared norms by numpy, shape (q, n_rows)."""
         rows, sq = (self._moved[sel], self.sq[sel]) if sel.size else (self._moved, self.sq)
-        return few.values(rows, sq, part, square_norms(part), self.form, self.scalars)
+        return few.values(rows, sq, part, norms, self.form, self.scalars)
 
     def block(self, Z, out, sel=ALL, rough=False):
         if self._short(Z, sel):
-            for here, (part, _) in self._panels(Z, np.dtype(np.float64)):
-                out[here] = self._values(part, sel)
+            for here, (part, norms) in self._panels(Z, np.dtype(np.float64)):
+                out[here] = self._values(part, norms, sel)
             return out
         from svmkit.kernels.loops import differences, tiles
 
@@ -237,8 +237,8 @@ class DenseEngine(_Products):
             return super().product(Z, coef, sel, dtype)
         out = np.zeros((self._count(sel), coef.shape[1]))
         with np.errstate(all="ignore"):  # decisions that are not finite are refused by who asked for them
-            for here, (part, _) in self._panels(Z, np.dtype(np.float64)):
-                out += self._values(part, sel).T @ coef[here]
+            for here, (part, norms) in self._panels(Z, np.dtype(np.float64)):
+                out += self._values(part, norms, sel).T @ coef[here]
         return out
 
     def _add(self, panel, weights, sel, out, own, back):

@@ -77,11 +77,11 @@ class CompleteKernel:
         two = len(members) <= 2  # of one pair, and in regression, the samples stay in the order of the data
         order = np.sort(np.concatenate(members)) if two else np.concatenate(members)
         self.order, self.m = order, len(order)
-        if not (two and self.m == X.shape[0]):
-            X = kernel.take_rows(X, order) if isinstance(kernel, Precomputed) else X[order]
         size = X.shape[0] * X.shape[1]
         if sp.issparse(X) and not isinstance(kernel, Precomputed) and BETWEEN * size < X.nnz and size <= COPY:
-            X = X.toarray()
+            X = X.toarray()  # whose rows are taken much faster
+        if not (two and self.m == X.shape[0]):
+            X = kernel.take_rows(X, order) if isinstance(kernel, Precomputed) else X[order]
         self.engine: Any = engine_for(kernel, X)
         self.entries = X.nnz / max(self.m, 1) if sp.issparse(X) else X.shape[1]
         fits = 8 * self.m * self.m <= memory // OF_ALL

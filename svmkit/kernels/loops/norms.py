@@ -22,7 +22,7 @@ def square_norms(X, origin: np.ndarray | None = None) -> np.ndarray:
                 moved = X[lo : lo + step] - origin
                 np.einsum("ij,ij->i", moved, moved, out=norms[lo : lo + step])
         return norms
-    if sp.issparse(X):
+    if not isinstance(X, np.ndarray) and sp.issparse(X):
         from svmkit.kernels.loops.tile_dots import csr_square_norms
 
         norms = np.empty(X.shape[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import partial
 from itertools import accumulate, repeat
 
 import numpy as np
@@ -174,4 +175,5 @@ def _history(trail: np.ndarray, took: float) -> History:
     n = len(trail)
     _, objective, gap, support, _ = trail.T.tolist()
     columns = range(1, n + 1), [took * k / n for k in range(1, n + 1)], objective, gap, map(int, support)
-    return History(map(HistoryPoint, *columns, repeat(0)))
+    points = zip(*columns, repeat(0), repeat(None), repeat(None), strict=False)
+    return History(map(partial(tuple.__new__, HistoryPoint), points))

@@ -17,8 +17,8 @@ class TimeBudget:
     """
 
     def __init__(self, stop: Criterion | Stop | None) -> None:
-        self._rules = (Stop(()) | stop).criteria if stop is not None else None
-        self.left = Stop(self._rules or ()).least(Seconds)
+        rules = Stop(()) if stop is None else stop if isinstance(stop, Stop) else Stop((stop,))
+        self._rules, self.left = None if stop is None else rules.criteria, rules.least(Seconds)
 
     def take(self, seconds: float) -> None:
         """Subtract seconds that were spent."""

@@ -185,12 +185,14 @@ class Trainer:
         if data.task.is_supervised:
             about |= {"minimised": method.objective(data.kernel)}
             about |= _settled([part and part.decision.settled for part in parts])
-        lost = no_decision(known[0].decision)
-        flaw = None if self.gone is None else str(self.gone)
-        empty = untrained(Status.INTERRUPTED if self.one.interrupted else Status.TIME_LIMIT, flaw)
-        model, support = data.model([part.decision if part else lost for part in parts], about)
+        decisions, solutions = [part.decision for part in known], [part.solution for part in known]
+        if len(known) < len(parts):
+            lost, flaw = no_decision(known[0].decision), None if self.gone is None else str(self.gone)
+            empty = untrained(Status.INTERRUPTED if self.one.interrupted else Status.TIME_LIMIT, flaw)
+            decisions = [part.decision if part else lost for part in parts]
+            solutions = [part.solution if part else empty for part in parts]
+        model, support = data.model(decisions, about)
         seconds = sum(part.seconds for part in known) + time.perf_counter() - began
-        solutions = [part.solution if part else empty for part in parts]
         return Fit(model, solutions, support, seconds, sum(part.kernel_values for part in known), chosen)
 
 
