@@ -89,15 +89,19 @@ def spread_point(problem: SimplexQP) -> np.ndarray | None:
     if not problem.is_gap_squared or problem.m > MOST:
         return None
     at = pick_evenly(problem.m, min(max(LEAST, problem.m // SHARE), LARGEST))
-    alpha = _solve_some(problem, at)
-    h = problem.image(alpha, at, dtype=np.float32)
-    h[at] -= problem.ridge[at] * alpha
-    point = _weights(h if problem.linear_term is None else h + problem.linear_term, problem.ridge)
+    alpha, h = _solve_some(problem, at)
+    if len(at) < problem.m:
+        h = problem.image(alpha, at, dtype=np.float32)
+        h[at] -= problem.ridge[at] * alpha
+        h = h if problem.linear_term is None else h + problem.linear_term
+    point = _weights(h, problem.ridge)
     return point if problem.m <= FEW or 2 * np.count_nonzero(point) > problem.m else None
 
 
-def _solve_some(problem: SimplexQP, at: np.ndarray) -> np.ndarray:
-    """Return weights of the points `at` that solve the problem for them, roughly; they stand for all points."""
+def _solve_some(problem: SimplexQP, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return weights of the points `at` that solve the problem for them, roughly, as they stand for all points, and
+    half the gradient there without the ridge.
+    """
     ridge, sign = problem.ridge[at] * (len(at) / problem.m), problem.y[at]
     A = (problem.gram.block(at, at) + problem.bias) * sign * sign[:, None]
     c = np.zeros(len(at)) if problem.linear_term is None else problem.linear_term[at]
@@ -111,7 +115,7 @@ def _solve_some(problem: SimplexQP, at: np.ndarray) -> np.ndarray:
         if not -part * slope > ENOUGH * abs(float(alpha @ (h + ridge * alpha))):
             break
         alpha, h = alpha + part * change, h + part * image
-    return alpha
+    return alpha, h
 
 
 def _simplex_gap(box: smo_box.Box) -> float:

@@ -229,7 +229,7 @@ class Problem(ABC):
 
         A kernel matrix that is positive semidefinite up to rounding only counts as the nearest one that is.
         """
-        idx = np.flatnonzero(weights)
+        (idx,) = weights.nonzero()
         shift = self.gram.definiteness.shift
         return self.gram.product_error(weights[idx]) + shift * float(np.abs(weights[idx]).max(initial=0.0))
 

@@ -101,6 +101,8 @@ class OneClassQP(DualQP):
 
 def pick_evenly(m: int, most: int) -> np.ndarray:
     """Return up to `most` of the numbers 0, ..., m - 1, evenly spread."""
+    if m <= most:
+        return np.arange(m)
     return np.unique(np.linspace(0, m - 1, min(most, m)).astype(np.int64))
 
 

@@ -67,7 +67,8 @@ class SimplexQP(Problem):
     ) -> None:
         super().__init__(gram, np.ones(gram.m) if y is None else np.ascontiguousarray(y, dtype=np.float64))
         self.bias = float(bias)
-        self.ridge = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (self.m,))
+        self.ridge = np.empty(self.m)
+        self.ridge[:] = ridge
         self.linear_term = None if linear_term is None else np.ascontiguousarray(linear_term, dtype=np.float64)
         c = self.linear_term
         if c is not None and (c.shape != (self.m,) or not np.isfinite(c).all()):
@@ -101,7 +102,7 @@ class SimplexQP(Problem):
         -------
         ndarray of float64, shape (m,) or (len(at),)
         """
-        idx = np.flatnonzero(alpha)
+        (idx,) = alpha.nonzero()
         weights = alpha[idx] * self.y[idx]
         here = at if at.size else slice(None)
         product = self.gram.matvec(weights, idx, at) + self.bias * weights.sum()
@@ -285,14 +286,9 @@ def level_of(h: np.ndarray, ridge: np.ndarray) -> float:
     h, ridge : ndarray of float64, shape (m,)
         Numbers, and ridges > 0.
     """
-    inverse = 1.0 / ridge
-    level, n = (1.0 + float(inverse @ h)) / float(inverse.sum()), len(h)
-    while True:  # Newton's method from above: points leave, and none comes back
-        inside = np.flatnonzero(h < level)
-        if not 0 < len(inside) < n:
-            return level
-        n, shares = len(inside), inverse[inside]
-        level = (1.0 + float(shares @ h[inside])) / float(shares.sum())
+    from svmkit.problems.sums import find_level  # here: it needs numba
+
+    return find_level(h, ridge)
 
 
 def squared_loss_error(slack: np.ndarray, C: np.ndarray, error: np.ndarray) -> float:

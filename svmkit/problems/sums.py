@@ -298,3 +298,20 @@ def logistic_values(record: LogisticRecord, h, beta, diag, bias, of_bias, is_fre
     )
     values = values_of(totals, sums, bias, of_h, bounds.unit, is_free=is_free)
     return values._replace(of_dual=values.of_dual + 2.0 * phi_error(terms, signed))  # of terms that are below 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def find_level(h, ridge):
+    """Return what `svmkit.problems.simplex.level_of` does."""
+    n, level = h.size + 1, 0.0
+    while True:  # Newton's method from above: points leave, and none comes back
+        inside, total, weighted = 0, 0.0, 1.0
+        for i in range(h.size):
+            if n > h.size or h[i] < level:
+                inverse = 1.0 / ridge[i]
+                total += inverse
+                weighted += inverse * h[i]
+                inside += 1
+        if not 0 < inside < n:
+            return level
+        n, level = inside, weighted / total

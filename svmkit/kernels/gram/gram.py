@@ -231,7 +231,7 @@ class Gram:
         if len(I) == 0 or len(J) == 0:
             return values
         self.engine.block(self.engine.take(I), values, J, rough)
-        shared = np.flatnonzero(np.isin(J, I))
+        shared = np.arange(len(J)) if I is J else np.flatnonzero(np.isin(J, I))
         for lo in range(0, len(I) if len(shared) else 0, PANEL):
             a, b = np.nonzero(I[lo : lo + PANEL, None] == J[shared])
             values[lo + a, shared[b]] = self.diag[I[lo + a]]
