@@ -59,7 +59,9 @@ class DNewton(Newton):
         return state.best.copy() if isinstance(state, LinearState) else super().solution(state)
 
     def resync(self, state, certificate):
-        if not isinstance(state, LinearState):  # whose sums are always those of its weights
+        if isinstance(state, LinearState):
+            state.is_modelled = False
+        else:
             super().resync(state, certificate)
 
 

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from svmkit.problems.certificate import relative_gap
 from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.runtime.mapping import is_mapped, size_of
 from svmkit_newton.hessian import Rough
@@ -47,11 +46,14 @@ class FromDisk(Tall):
         self._matrix = Rough(problem.design, np.zeros(problem.design.width))
         self._curvature = np.empty(problem.m)
         self._sample: LinearDual | None = None
-        self._is_denied = False
         super().__init__(problem, start, goal, over)
 
     def _first_guess(self, over: Callable[[], bool]) -> None:
         """Return nothing: the step from 0 is as good, and takes no pass more."""
+
+    def begin(self) -> None:
+        self.is_modelled = True
+        super().begin()
 
     def looks(self) -> tuple[Look]:
         p, matrix = self.problem, self._matrix
@@ -94,28 +96,14 @@ class FromDisk(Tall):
         return moved
 
     def anew(self) -> None:
-        """Measure the gap of the dual weights from now on: a certificate has denied it."""
-        self._is_denied = True
+        """Measure the gap of the dual weights from now on: a certificate has denied what was guessed."""
+        self.is_modelled = False
 
     def _gap(self) -> float:
-        """Return the gap of w and the best dual weights; once it is small enough, about that of the latter alone.
-
-        Their P is taken from the quadratic model around w, without a pass.
-        """
-        if self._is_denied:
+        if not self.is_modelled:
             self._least = np.inf  # of equal dual weights the next ones may have the smaller gap
             self._image = self.problem.weights(self._best)  # as the certificate rounds it
-            return super()._gap()
-        gap = relative_gap(max(self.primal - self.dual, self.excess), self.dual)
-        if gap > self.goal:
-            return gap
-        change = self._image - self.w
-        if not self.penalty[-1]:
-            change[-1] = 0.0
-        H = self._curved
-        curved = 2.0 * float(change @ (np.triu(H) @ change)) - float(np.diagonal(H) @ np.square(change))
-        rise = float(self.g @ change) + 0.5 * (curved + float(change @ change))
-        return max(relative_gap(self.primal + rise - self.dual, self.dual), gap)
+        return super()._gap()
 
 
 def _spread_runs(problem: LinearDual) -> np.ndarray:

@@ -48,6 +48,7 @@ class BySums(ABC):
 
     def __init__(self, problem: Any, width: int, is_free: bool, goal: float) -> None:
         self.problem, self.goal, self.most = problem, goal, 1
+        self.is_modelled = False  # whether the P of the best dual weights is guessed, which saves a pass
         self.is_bent = False  # whether a whole step was too long or too short the last time
         self.penalty = np.ones(width)
         if is_free:
@@ -136,8 +137,16 @@ class BySums(ABC):
         own = self._image.copy()
         if not self.penalty[-1]:
             own[-1] = self.w[-1]
+        if self.is_modelled:
+            return max(relative_gap(self._modelled(own - self.w) - self.dual, self.dual), gap)
         primal = 0.5 * float(self._image @ self._image) + self.loss_of(own)
         return max(relative_gap(primal - self.dual, self.dual), 0.0)
+
+    def _modelled(self, change: np.ndarray) -> float:
+        """Return about P at a change (width,) of the iterate, from the quadratic model there."""
+        H, far = self._curved, self.penalty * change
+        curved = 2.0 * float(change @ (np.triu(H) @ change)) - float(np.diagonal(H) @ np.square(change))
+        return self.primal + float(self.g @ change) + 0.5 * (curved + float(far @ far))
 
     def move(self, most: int) -> tuple[int, float, np.ndarray | None]:
         """Make a step; the arguments and the result are those of `svmkit_newton.newton.State.move`."""

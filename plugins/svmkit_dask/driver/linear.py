@@ -10,7 +10,7 @@ import numpy as np
 from svmkit_newton import passes
 from svmkit_newton.hessian import Given, Products
 from svmkit_newton.passes import Look
-from svmkit_newton.proximal import LEAST
+from svmkit_newton.proximal import LEAST, shares_of
 from svmkit_newton.sums import BySums, add_sides, balance_sides
 
 from svmkit.kernels.rounding import U
@@ -74,12 +74,16 @@ class ScatteredLinear(ScatteredQP):
         w[-1] = 0.0
         self._known, self._last_bias = (point.copy(), w[:-1]), float(point[-1, -2])
 
-        def begin(parts: list[int]) -> list[Totals]:
-            return session.ask(Message("gauge", options=given | {"w": w, "mark": mark}), parts=parts)
+        gauge = Message("gauge", options=given | {"w": w, "mark": mark})
 
-        totals, norm = join_totals(begin(session.parts)), float(w @ w)
-        length = math.sqrt(norm)
-        bias, best, sums = self.add_up(begin, mark, (len(w) + 2) * U * length * math.sqrt(totals.widest))
+        def begin(parts: list[int]) -> list[Totals]:
+            return session.ask(gauge, parts=parts)
+
+        both = session.ask(Message("together", options={"messages": (gauge, self.first_losses(mark))}))
+        begun, losses = zip(*both, strict=True)
+        totals, norm = join_totals(begun), float(w @ w)
+        length, first = math.sqrt(norm), np.sum(losses, axis=0)
+        bias, best, sums = self.add_up(begin, mark, (len(w) + 2) * U * length * math.sqrt(totals.widest), first)
         # an error of X'beta is one of |X'beta|^2 in D; P is that of w as it is
         off = sum_error(session.m + len(looks) + ROUNDINGS, math.fsum(pulls))
         of_norm = (2.0 * length + off) * off / totals.total if totals.total else 0.0
@@ -135,14 +139,17 @@ class LinearState(BySums):
         self.hessian = Given(self.penalty) if problem.width <= wide else _OverParts(self)
         self.path = self._first_path() if start is None else start.copy()
         self.least = LEAST * float(self.path[0, -1])
+        self.is_modelled = problem.width <= wide and not self.width
         self.best = self.path
         self.begin()
 
     def _first_path(self) -> np.ndarray:
         """Return the path of no weights, where losses change by as much as P if they have kinks."""
+        path = np.zeros((1, self.problem.width + 1))
+        if not shares_of(self.problem.session.spec.loss.terms(np.array([-1.0, 1.0]), np.ones(2))).size:
+            return path
         asked = Message("spread", options={"width": self.problem.width})
         spread, loss = np.sum(self.problem.session.ask(asked), axis=0)
-        path = np.zeros((1, self.problem.width + 1))
         path[0, -1] = loss / spread or 1.0 if spread else 0.0
         return path
 

@@ -29,6 +29,11 @@ PASSES = 64  # the most of them
 WIDER = 16.0
 
 
+def bias_grid(centre: float, width: float, grid: int) -> np.ndarray:
+    """Return the biases (grid,) that a pass of `least_loss` tries, or fewer where float64 does not hold them apart."""
+    return np.unique(centre + width * np.linspace(-1.0, 1.0, grid))
+
+
 def least_loss(
     losses: Callable[[np.ndarray], np.ndarray], around: float, width: float, tol: float = 1e-11, grid: int = GRID
 ) -> tuple[float, float]:
@@ -50,7 +55,7 @@ def least_loss(
     """
     centre, best = around, (around, np.inf)
     for _ in range(PASSES):
-        biases = np.unique(centre + width * np.linspace(-1.0, 1.0, grid))
+        biases = bias_grid(centre, width, grid)
         totals = losses(biases)
         least = totals.min()
         ties = np.flatnonzero(totals == least)  # a flat minimum: its middle
@@ -178,17 +183,30 @@ class ScatteredQP(Problem):
         errors = values.of_primal, values.of_dual
         return Certificate.from_values(values.primal, values.dual, None, bias, errors=errors, flaw=flaw)
 
-    def add_up(self, begin: Callable[[list[int]], Any], mark: int, of_h: float) -> tuple[float, float, Sums]:
+    def first_losses(self, mark: int) -> Message:
+        """Return the message that asks for the losses of the first pass of `add_up`."""
+        biases = bias_grid(self._last_bias, self.bias_width, self.bias_grid)
+        return Message("losses", mark=mark, options={"biases": biases, "mark": mark})
+
+    def add_up(
+        self, begin: Callable[[list[int]], Any], mark: int, of_h: float, first: np.ndarray | None = None
+    ) -> tuple[float, float, Sums]:
         """Return the bias of a certificate that has begun, that bias for targets less their centre, and the sums.
 
         Parameters
         ----------
         begin, mark, of_h : callable, int, float
             Begins the certificate of some parts anew, its number, and a bound on the error of a decision value.
+        first : ndarray, default=None
+            The sum of the answers to `first_losses`, where they are known.
         """
         session, centre = self.session, self.session.spec.centre
 
         def losses(biases: np.ndarray) -> np.ndarray:
+            nonlocal first
+            known, first = first, None
+            if known is not None:
+                return known
             asked = Message("losses", mark=mark, options={"biases": biases, "mark": mark})
             return np.sum(session.ask(asked, restore=begin), axis=0)
 

@@ -257,6 +257,16 @@ def _bring(rows: Rows, own: Own, stamp: int, change: Change) -> int:
     return stamp
 
 
+def _together(rows: Rows, own: Own, messages: tuple[Message, ...]) -> tuple[Any, ...] | None:
+    """Return the answers to several messages, one after the other; None if the rows are not in the state of one."""
+    answers = []
+    for message in messages:
+        answers.append(answer(rows, message, own, None))
+        if answers[-1] is None:
+            return None
+    return tuple(answers)
+
+
 class Message(NamedTuple):
     """What parts are asked to do."""
 
@@ -270,7 +280,7 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
     answer.__name__.removeprefix("_"): answer
     for answer in (
         *(_propose, _settle, _block, _survey, _draw, _take, _find, _count, _losses, _measure, _sums, _adopt, _bring),
-        *(_tally, _hits),
+        *(_tally, _hits, _together),
         *(linear.slopes, linear.curve, linear.search, linear.spread, linear.total, linear.reach, linear.gauge),
     )
 }

@@ -1,5 +1,7 @@
 """dnewton over parts: the optimum of other programs, a certificate that holds, and messages that do not grow."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,8 +12,10 @@ from support.refusals import refused
 from svmkit_dask.dnewton import DNewton
 from svmkit_dask.driver.data import ScatteredData
 from svmkit_dask.driver.linear import ScatteredLinear
+from svmkit_dask.driver.session import Session
 from svmkit_dask.parts.part import MemoryPart
 from svmkit_newton.newton import Newton
+from svmkit_newton.sums import BySums
 
 from svmkit import fit, losses
 from svmkit.kernels.functions import RBF, Linear
@@ -174,3 +178,26 @@ def test_what_is_no_path_of_these_parts_is_infeasible_and_what_a_cluster_lacks_i
 def test_rows_in_this_process_are_trained_by_newton():
     one, same = (fit(X, Y, solver=solver, kernel=Linear(), stop=FINE) for solver in (Newton(bias="free"), DNewton()))
     assert one.objective == pytest.approx(same.objective, rel=1e-6)
+
+
+def test_messages_of_steps_and_a_certificate(monkeypatch):
+    """A step is one, or three where it is too long or too short, and a certificate three and some for the best bias."""
+    asked, ask = Counter(), Session.ask
+    monkeypatch.setattr(
+        Session, "ask", lambda self, message, **k: asked.update([message.do]) or ask(self, message, **k)
+    )
+    (solution,) = trained(stop=Gap(1e-3)).solutions
+    assert solution.certificate.gap <= 1e-3
+    assert asked.pop("slopes") <= solution.n_iter + 1 + asked.pop("search", 0)
+    assert set(asked) == {"count", "tally", "reach", "together", "losses", "sums"}
+    assert asked["reach"] == asked["together"] == asked["sums"] == 1
+
+
+def test_a_gap_that_was_guessed_too_small_is_measured(monkeypatch):
+    known, gap = trained(stop=Gap(1e-8)).solutions[0].certificate, BySums._gap
+    monkeypatch.setattr(BySums, "_gap", lambda self: 0.0 if self.is_modelled else gap(self))
+    asked, ask = [], Session.ask
+    monkeypatch.setattr(Session, "ask", lambda self, message, **k: asked.append(message.do) or ask(self, message, **k))
+    found = trained(stop=Gap(1e-8)).solutions[0].certificate
+    assert found.gap <= 1e-8 and found.dual <= known.primal and known.dual <= found.primal
+    assert asked.count("reach") > 1 and "total" in asked

@@ -106,3 +106,13 @@ def test_products_in_float32_are_those_of_float64_to_seven_digits():
         off = np.triu(np.abs(rough.H - H)) / np.sqrt(np.outer(H.diagonal(), H.diagonal()))
         assert off.max() < 1e-6
     assert 0.0 < rough.changed < 1.0 and off.max() > 1e-12
+
+
+def test_a_gap_that_was_guessed_too_small_is_measured(monkeypatch):
+    X, target, C = samples(SquaredHinge(), 1500, 45)
+    FromDisk, denied = from_disk.FromDisk, []
+    gap, anew = FromDisk._gap, FromDisk.anew
+    monkeypatch.setattr(FromDisk, "_gap", lambda self: 0.0 if self.is_modelled else gap(self))
+    monkeypatch.setattr(FromDisk, "anew", lambda self: denied.append(self.gap) or anew(self))
+    found = solved(mapped(X), target, C, SquaredHinge(), bias="free")
+    assert found.status == "converged" and found.certificate.gap <= 1e-8 and denied[0] == 0.0
