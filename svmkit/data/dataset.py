@@ -11,6 +11,7 @@ import numpy as np
 
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.ranks import Ranks
+from svmkit.runtime.mapping import windows
 
 CLASSIFY, REGRESS, RANK, MULTILABEL = "classify", "regress", "rank", "multilabel"
 
@@ -104,8 +105,9 @@ class Dataset:
             for part, kind in ((self.X.indptr, "<i8"), (self.X.indices, "<i8"), (self.X.data, "<f8")):
                 _update(digest, part, kind)
         else:
-            for row in range(0, self.n_samples, 1024):
-                digest.update(np.ascontiguousarray(self.X[row : row + 1024], dtype="<f8").data)
+            for first, last in windows(self.X):
+                for row in range(first, last, 1024):
+                    digest.update(np.ascontiguousarray(self.X[row : min(last, row + 1024)], dtype="<f8").data)
         if self.y is not None:
             digest.update(b"labels")
             if self.y.dtype.kind in "biuf":
@@ -128,7 +130,8 @@ class Dataset:
             name, n_samples, n_features, density (share of entries that are not zero), sparse, dtype, and
             classes (label as text -> count, sorted by label; None without labels).
         """
-        nonzero = int(np.count_nonzero(self.X.data if self.is_sparse else self.X))
+        parts = [self.X.data] if self.is_sparse else (self.X[first:last] for first, last in windows(self.X))
+        nonzero = sum(int(np.count_nonzero(part)) for part in parts)
         classes: dict[str, int] | None = None
         if self.y is not None:
             labels, counts = np.unique(self.y, return_counts=True)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from svmkit.data.dataset import Dataset
 from svmkit.data.prepare.features import require_finite
 from svmkit.data.prepare.moments import Moments
 from svmkit.data.prepare.scaling import Scaling, scale_hint
@@ -130,3 +131,14 @@ def test_norms_come_from_the_pass_that_looks_for_holes(dtype, monkeypatch):
         np.testing.assert_allclose(square_norms(kept), known, rtol=1e-12)
         assert passes == read
     assert mapping.take_norms(X) is None
+
+
+def test_a_fingerprint_is_made_by_windows(monkeypatch):
+    """So that the pages of the file do not fill the memory; it is that of the rows in memory."""
+    X = np.random.default_rng(0).normal(size=(700, 7)).round().astype(np.float32)
+    monkeypatch.setattr(mapping, "WINDOW", 1000)
+    released, release = [], mapping.release
+    monkeypatch.setattr(mapping, "release", lambda X, lo, hi: released.append((lo, hi)) or release(X, lo, hi))
+    here, there = Dataset(X, None, "toy"), Dataset(mapped(X), None, "toy")
+    assert here.fingerprint() == there.fingerprint() and released[-1] == (700 // 35 * 35 - 35, 700)
+    assert here.describe() == there.describe() and len(released) == 40
