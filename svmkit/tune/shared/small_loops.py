@@ -21,7 +21,7 @@ from svmkit.tune.shared.loops import add_rows, newton_step, pick_free
 
 SHARE = 0.9  # of the gap that is asked for, down to which a solve goes
 TRIES = 4  # certificates that are asked for a smaller gap each
-BETWEEN, LOOKS = 16, 16  # steps between two looks at the gap, at least, and the part of the samples that are as many
+BETWEEN, LOOKS = 32, 8  # steps between two looks at the gap, at least, and the part of the samples that are as many
 WHOLE = 1.5  # times the samples of a subproblem are more than all rows: it gathers nothing
 NEWTON = 100  # steps before one of Newton, at least
 FUTILE = 4  # times as many follow one that was in vain
@@ -185,7 +185,8 @@ def _solve(K, rows, box, table, target, most):
         objective += 0.5 * box.beta[r] * (box.y[r] * box.v[r] - 1.0)
     take_sides(box, None)
     pairs[0, 0], pairs[0, 1] = extremes(box.v, box.side, None)
-    between, patience = max(BETWEEN, box.v.size // LOOKS), max(NEWTON, box.v.size)
+    n = np.count_nonzero(box.upper)  # the others are held out
+    between, patience = max(BETWEEN, n // LOOKS), max(NEWTON, n)
     next_newton = patience
     while True:
         i, k = pairs[0, 0], pairs[0, 1]
