@@ -185,7 +185,7 @@ def _solve(K, rows, box, table, target, most):
         objective += 0.5 * box.beta[r] * (box.y[r] * box.v[r] - 1.0)
     take_sides(box, None)
     pairs[0, 0], pairs[0, 1] = extremes(box.v, box.side, None)
-    n = np.count_nonzero(box.upper)  # the others are held out
+    n = int(np.count_nonzero(box.upper))  # the others are held out
     between, patience = max(BETWEEN, n // LOOKS), max(NEWTON, n)
     next_newton = patience
     while True:
