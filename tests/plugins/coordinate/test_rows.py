@@ -78,6 +78,16 @@ def test_squares_on_few_dense_columns_take_one_step():
     np.testing.assert_allclose(solution.point, peer.coef_, atol=1e-7)
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("bias", [0.0, 2.0])
+def test_equal_curvatures_of_dense_rows(bias, kind):
+    X = np.random.default_rng(0).normal(size=(rows_of_columns.CHUNK + 7, 5)).astype(kind)
+    rows = Rows.take(Design(Gram(Linear(), X), bias), np.arange(5), True)
+    A = np.hstack([X, np.ones((len(X), int(bias > 0.0)))]).astype(np.float64)
+    H = rows._matrix(np.full(len(X), 0.3), np.arange(A.shape[1]))
+    np.testing.assert_allclose(H, 0.3 * A.T @ A, rtol=1e-12, atol=1e-9)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", [SquaredHinge(), Logistic()], ids=["squared hinge", "logistic"])
 @pytest.mark.parametrize("bias", [0.0, 1.0, "free"])
