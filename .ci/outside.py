@@ -79,6 +79,16 @@ def require_lines(of: list[str]) -> None:
             assert "pip install" in line and package in line, (args, err)
 
 
+def require_precompiled() -> None:
+    """The wheel brings code for the versions that are installed here, and a first linear fit compiles nothing."""
+    from svmkit_newton.many import _solve_parts
+
+    from svmkit.runtime.lowered.precompiled import find_file
+
+    assert find_file() is not None, "no file of lowered code is for these versions and this source"
+    assert _solve_parts.overloads and not _solve_parts.stats.cache_misses, _solve_parts.stats
+
+
 def main() -> None:
     """List all plugins, train on each built-in set, log, predict and check, without a file of the project."""
     require_one_owner()
@@ -104,6 +114,7 @@ def main() -> None:
     checks = json.loads(svmkit("check", "swap", "--json"))
     assert checks["passed"], checks
     train_by_estimator()
+    require_precompiled()
     if IS_CORE:
         require_lines(list(NEEDING))
     assert not opened, sorted(map(str, opened))
@@ -118,6 +129,7 @@ def train_by_estimator() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
     y = np.where(X[:, 0] * X[:, 1] > 0.0, "yes", "no")
+    SVMClassifier(kernel="linear").fit(X, y)
     fitted = SVMClassifier(C=10.0).fit(X, y)
     assert fitted.gap_ <= 1e-3 and fitted.score(X, y) > 0.95
     fitted.model_.save("e")

@@ -9,7 +9,8 @@ from functools import partial, wraps
 from typing import Any
 
 from svmkit.runtime.garbage import collecting_seldom
-from svmkit.runtime.inner_code import link_inner_code
+from svmkit.runtime.lowered.inner_code import link_inner_code
+from svmkit.runtime.lowered.precompiled import use_precompiled
 
 INLINED: dict[str, Any] = {"forceinline": True}  # options of `njit`
 
@@ -37,6 +38,7 @@ def njit(function: Callable | None = None, **options: Any) -> Any:
         index._load_index = partial(_overloads, index._load_index)
     if hasattr(compiled, "_compiler"):
         link_inner_code(compiled)
+        use_precompiled(compiled)
     return compiled
 
 

@@ -14,8 +14,8 @@ from numba.core import event
 from numba.core.codegen import CPUCodeLibrary
 from numba.extending import overload
 
-from svmkit.runtime import inner_code
 from svmkit.runtime.compiling import njit
+from svmkit.runtime.lowered import inner_code
 
 CACHED = """
 from svmkit.runtime.compiling import njit

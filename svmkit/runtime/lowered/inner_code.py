@@ -41,7 +41,7 @@ class _Cached:
 
     @classmethod
     def _unserialize(cls, codegen: Any, state: Any) -> Any:
-        with _set_library(codegen, None):
+        with using_library(codegen, None):
             return codegen._library_class._unserialize(codegen, state)
 
 
@@ -64,16 +64,14 @@ class _Inner(_Cached):
     def own_module(self: Any) -> Any:
         """Return the code of this function alone, in which another module may define the same functions."""
         self._ensure_finalized()
-        for function in self._final_module.functions:
-            if not function.is_declaration and function.linkage.name == "external":
-                function.linkage = "linkonce_odr"
+        share_functions(self._final_module)
         return self._final_module
 
     def _get_module_for_linking(self: Any) -> Any:
         """Return the code with all that it calls, for functions that are compiled as numba does."""
         if self._shared_module is None:
             whole = self.own_module().clone()
-            inner, others = _collect(self._linking_libraries)
+            inner, others = collect_code(self._linking_libraries)
             for module in [one.own_module() for one in inner] + [one._get_module_for_linking() for one in others]:
                 whole.link_in(module, preserve=True)
             self._shared_module = whole
@@ -96,11 +94,18 @@ class _Whole(_Cached):
             _current[-1].note_library(name)
 
     def finalize(self) -> None:
-        inner, self._linking_libraries = _collect(self._linking_libraries)
+        inner, self._linking_libraries = collect_code(self._linking_libraries)
         _inherit(self, inner)
         for library in inner:
             self._final_module.link_in(library.own_module(), preserve=True)
         super().finalize()  # type: ignore[misc]
+
+
+def share_functions(module: Any) -> None:
+    """Let other modules define the functions of this one, too, with which it is linked."""
+    for function in module.functions:
+        if not function.is_declaration and function.linkage.name == "external":
+            function.linkage = "linkonce_odr"
 
 
 def _inherit(library: Any, callees: list[Any]) -> None:
@@ -110,7 +115,7 @@ def _inherit(library: Any, callees: list[Any]) -> None:
             library._reload_init.update(callee._reload_init)
 
 
-def _collect(libraries: list[Any]) -> tuple[list[Any], list[Any]]:
+def collect_code(libraries: list[Any]) -> tuple[list[Any], list[Any]]:
     """Return the inner code that these libraries are or call, callers first, and all other code, each once."""
     seen, waiting = dict.fromkeys(libraries), list(libraries)
     for library in waiting:
@@ -122,7 +127,7 @@ def _collect(libraries: list[Any]) -> tuple[list[Any], list[Any]]:
 
 
 @contextmanager
-def _set_library(codegen: Any, kind: type | None) -> Iterator[None]:
+def using_library(codegen: Any, kind: type | None) -> Iterator[None]:
     """Let numba's code generator make libraries of this class in the block, of its own one where it is None."""
     before = vars(codegen).get("_library_class")
     _put_library(codegen, kind)
@@ -190,6 +195,11 @@ def _make_nothing(*args: Any) -> None:
 _current: list[_Levels] = []  # one or none: numba compiles in one thread at a time
 
 
+def is_compiling() -> bool:
+    """Return whether an outermost function is being compiled."""
+    return bool(_current)
+
+
 def is_ours(dispatcher: Any) -> bool:
     """Return whether functions of this dispatcher may be inner code."""
     return "add_overload" in vars(dispatcher)
@@ -237,7 +247,7 @@ def link_inner_code(dispatcher: Any) -> None:
     def compile_level(*args: Any) -> Any:
         if _current:
             return compile_types(*args)
-        with _listening(dispatcher, kinds):
+        with _listening(dispatcher, find_library() or kinds):
             return compile_types(*args)
 
     def drop_wrapper(flags: Any) -> Any:

@@ -1,0 +1,161 @@
+"""Code that a wheel brings, lowered but not optimised: a first call optimises it, and compiles nothing.
+
+Three quarters of the time of a compilation are numba's, in Python, and end with LLVM's intermediate code, which is the
+same for all processors of a kind. A file of `FOLDER` holds that of many functions, for one version of Python, numba,
+llvmlite and numpy and one state of our source; where anything differs, functions are compiled as without it. The files
+are installed with the package, and hold pickles as numba's own cache does: whoever can write there can as well
+change the package. `svmkit.runtime.lowered.recording` makes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import sys
+import sysconfig
+import zipfile
+import zlib
+from collections.abc import Iterable
+from functools import cache, wraps
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from svmkit.runtime.lowered.inner_code import find_library, is_compiling, using_library
+
+FOLDER = Path(__file__).parents[2] / "precompiled"  # of an installed package: a source tree has none
+MANIFEST = "manifest"  # the member that says which packages the code is of, and the state of their source
+OPTIONS = ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS")  # of numba, that change what is lowered
+FAILURES: tuple[type[Exception], ...] = (
+    *(AttributeError, EOFError, ImportError, LookupError, OSError, RuntimeError, TypeError, ValueError),
+    *(pickle.UnpicklingError, zipfile.BadZipFile, zlib.error),
+)  # of reading a file that is damaged, or that another version wrote
+
+
+class Lowered(NamedTuple):
+    """The code of a function as digests of modules: its own, which LLVM optimises one by one, and what it calls."""
+
+    name: str
+    own: list[str]
+    linked: list[str]
+
+
+def file_name() -> str:
+    """Return the name of the file for these versions of Python and of what lowered code depends on."""
+    import llvmlite
+    import numba
+    import numpy as np
+    from numba.core import config
+
+    numpy = ".".join(np.__version__.split(".")[:2])  # whose functions numba looks up by these two numbers
+    versions = f"numba{numba.__version__}-llvmlite{llvmlite.__version__}-numpy{numpy}"
+    options = [getattr(config, name, None) for name in OPTIONS]
+    digest = hashlib.sha256(repr(options).encode()).hexdigest()[:8]
+    return f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}-{versions}-{digest}.zip"
+
+
+def digest_source(packages: Iterable[str]) -> str:
+    """Return a digest of all Python files of these packages, which need not be imported."""
+    digest = hashlib.sha256()
+    for package in packages:
+        spec = find_spec(package)
+        for folder in map(Path, spec.submodule_search_locations or () if spec else ()):
+            for path in sorted(folder.rglob("*.py")):
+                content = path.read_bytes()
+                digest.update(f"{package} {path.relative_to(folder)} {len(content)}\n".encode())
+                digest.update(content)
+    return digest.hexdigest()
+
+
+@cache
+def find_file() -> Path | None:
+    """Return the file for these versions and this source, or None."""
+    path = FOLDER / file_name()
+    if find_library() is None or not path.is_file():
+        return None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            packages, digest = pickle.loads(archive.read(MANIFEST))
+    except FAILURES:
+        return None
+    return path if digest_source(packages) == digest else None
+
+
+def function_key(dispatcher: Any, args: tuple) -> tuple:
+    """Return what tells the code of a function for types of arguments from all other code of its name."""
+    _, _, code = dispatcher._cache._index_key(args, dispatcher.targetctx.codegen())
+    return args, code
+
+
+def function_name(dispatcher: Any) -> str:
+    """Return the name of the member that holds the code of a function."""
+    return f"functions/{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}"
+
+
+def load_precompiled(dispatcher: Any, args: tuple) -> Any:
+    """Return what numba's compiler would, optimised now; None where there is no such code."""
+    path = find_file()
+    if path is None:
+        return None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            stored = pickle.loads(archive.read(function_name(dispatcher)))[function_key(dispatcher, args)]
+            lowered = Lowered(*stored[0])
+            modules = {digest: archive.read(f"modules/{digest}") for digest in {*lowered.own, *lowered.linked}}
+            return _rebuild(dispatcher.targetctx, (lowered, modules), stored[1:])
+    except FAILURES:
+        return None
+
+
+def _rebuild(context: Any, code: tuple, described: tuple) -> Any:
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import CompileResult
+
+    kind = type("Precompiled", (_Precompiled, JITCodeLibrary), {})
+    with using_library(context.codegen(), kind):
+        return CompileResult._rebuild(context, code, *described)
+
+
+class _Precompiled:
+    """Reads code that was lowered, and leaves the rest to a library of numba's own class."""
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: Any) -> Any:
+        from llvmlite.binding import parse_bitcode
+        from numba.core.runtime import rtsys
+
+        lowered, modules = state
+        with using_library(codegen, None):
+            library = codegen.create_library(lowered.name)
+        library.enable_object_caching()
+        for digest in lowered.own:
+            library.add_llvm_module(parse_bitcode(modules[digest]))
+        for digest in lowered.linked:
+            library._final_module.link_in(parse_bitcode(modules[digest]), preserve=True)
+        library.add_linking_library(rtsys.library)
+        library.finalize()
+        return library
+
+
+def use_precompiled(dispatcher: Any) -> None:
+    """Let numba's dispatcher look for code that a wheel brings where its cache has none, and cache what it becomes."""
+    cached = dispatcher._cache
+    if find_library() is None or not hasattr(cached, "_index_key"):  # nothing is cached
+        return
+    load, save = cached.load_overload, cached.save_overload
+
+    @wraps(load)
+    def load_overload(signature: Any, context: Any) -> Any:
+        found = load(signature, context)
+        if found is not None or is_compiling() or not isinstance(signature, tuple) or find_file() is None:
+            return found
+        from numba.core import event
+
+        details = {"dispatcher": dispatcher, "args": signature, "return_type": None}
+        with event.trigger_event("numba:compile", data=details):  # its seconds are those of a compilation
+            found = load_precompiled(dispatcher, signature)
+        if found is not None:
+            save(signature, found)
+        return found
+
+    cached.load_overload = load_overload
