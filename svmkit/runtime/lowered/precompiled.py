@@ -92,8 +92,8 @@ def function_name(dispatcher: Any) -> str:
     return f"functions/{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}"
 
 
-def load_precompiled(dispatcher: Any, args: tuple) -> Any:
-    """Return what numba's compiler would, optimised now; None where there is no such code."""
+def read_code(dispatcher: Any, args: tuple) -> tuple | None:
+    """Return the code of a function as lowered, with its modules, and what numba says of it; None if there is none."""
     path = find_file()
     if path is None:
         return None
@@ -102,12 +102,13 @@ def load_precompiled(dispatcher: Any, args: tuple) -> Any:
             stored = pickle.loads(archive.read(function_name(dispatcher)))[function_key(dispatcher, args)]
             lowered = Lowered(*stored[0])
             modules = {digest: archive.read(f"modules/{digest}") for digest in {*lowered.own, *lowered.linked}}
-            return _rebuild(dispatcher.targetctx, (lowered, modules), stored[1:])
     except FAILURES:
         return None
+    return (lowered, modules), stored[1:]
 
 
-def _rebuild(context: Any, code: tuple, described: tuple) -> Any:
+def optimise(context: Any, code: tuple, described: tuple) -> Any:
+    """Return what numba's compiler would."""
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import CompileResult
 
@@ -147,15 +148,17 @@ def use_precompiled(dispatcher: Any) -> None:
     @wraps(load)
     def load_overload(signature: Any, context: Any) -> Any:
         found = load(signature, context)
-        if found is not None or is_compiling() or not isinstance(signature, tuple) or find_file() is None:
+        if found is not None or is_compiling() or not isinstance(signature, tuple):
             return found
+        read = read_code(dispatcher, signature)
+        if read is None:
+            return None
         from numba.core import event
 
         details = {"dispatcher": dispatcher, "args": signature, "return_type": None}
         with event.trigger_event("numba:compile", data=details):  # its seconds are those of a compilation
-            found = load_precompiled(dispatcher, signature)
-        if found is not None:
-            save(signature, found)
+            found = optimise(context, *read)
+        save(signature, found)
         return found
 
     cached.load_overload = load_overload
