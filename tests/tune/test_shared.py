@@ -15,6 +15,7 @@ import svmkit
 from svmkit import tune
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Precomputed
+from svmkit.kernels.gram import parse_bytes
 from svmkit.solver.smo.box import Box, take_sides
 from svmkit.solver.stopping import Gap
 from svmkit.training.settings import Settings, resolve
@@ -185,6 +186,18 @@ def test_memory_is_kept_to(shared, monkeypatch):
         assert one.converged and one.C == other.C and one.mean_accuracy == pytest.approx(other.mean_accuracy, abs=0.02)
     tune.search(X, y, **how, memory=8 * 150**2)
     assert len(shared) == 18
+
+
+@pytest.mark.parametrize(
+    "memory, jobs, least, free", [("1GB", 1, 1000, 0), ("4GB", 2, 4000, 4000), ("20GB", 2, 10_000, 10_000)]
+)
+def test_what_is_kept_between_two_values_of_C_has_room_beside_what_is_in_work(memory, jobs, least, free):
+    """Where memory is short all of it is for the work; where there is more, factors of `free` weights are kept."""
+    m, parts, settings = 10_000, 10, Settings(memory=memory)
+    most, share = sharing.most_of_a_round(m, settings, jobs), sharing.most_kept(m, settings, jobs, parts)
+    assert least <= most <= m and share >= 8 * free**2
+    assert free or share * parts < 0.01 * 8 * m * m
+    assert 8 * m * m + sharing.COPIES * jobs * most**2 + parts * share <= parse_bytes(memory)
 
 
 def fold_of(X, y, Cs, target=1e-6, gamma=0.5):

@@ -20,6 +20,7 @@ from svmkit.training.settings import Method, Settings, resolve
 from svmkit.tune.space import Path
 
 COPIES = 36  # bytes a pair of samples of a round: square, two factors with room to grow, what they are made of
+AMPLE = 0.4  # of all rows: more samples are hardly ever between their bounds
 FEWEST = 1000  # samples of a round for which there has to be room, unless there are fewer
 VALUE = 8  # bytes of a kernel value of all rows
 
@@ -104,9 +105,10 @@ def method_of(path: Path, settings: Settings, task: Task) -> Method:
 def most_of_a_round(m: int, settings: Settings, jobs: int) -> int:
     """Return how many samples a round of a fit may have beside the kernel values of m rows; 0 if there is no room."""
     left = max(0, parse_bytes(settings.memory) - VALUE * m * m)
-    for part in (2, 1):  # half of the room is for what is kept from one C to the next, if the other half is enough
+    # half of the room is for what is kept from one C to the next, if the other half is enough
+    for part, least in ((2, max(FEWEST, AMPLE * m)), (1, FEWEST)):
         most = math.isqrt(left // (part * COPIES * jobs))
-        if most >= min(m, FEWEST):
+        if most >= min(m, least):
             return min(most, m)
     return 0
 
