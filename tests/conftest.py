@@ -50,6 +50,8 @@ def pytest_sessionstart(session):
         return
     limit = SESSION_LIMIT["full" if config.everything or config.getoption("rest") else "sample"]
     faulthandler.dump_traceback_later(limit, exit=True, file=STDERR)
+    # workers and processes of tests share bytecode, beside the caches of the loops: commands take half of the time
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     from support import warming
 
     if not warming.is_warm():

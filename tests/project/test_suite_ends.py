@@ -45,3 +45,9 @@ def test_a_run_ends_when_its_workers_do(ends, tmp_path):
     assert "2 failed, 8 passed" in told, told
     for name in ends:
         assert f"crashed while running 'tests/test_{name}.py::test_it'" in told
+
+
+@pytest.mark.skipif("PYTEST_XDIST_WORKER" not in os.environ, reason="is about the workers of pytest-xdist")
+def test_workers_and_their_processes_share_bytecode():
+    """Whoever forbids it: several hundred processes would compile all sources anew."""
+    assert not sys.dont_write_bytecode and "PYTHONDONTWRITEBYTECODE" not in os.environ
