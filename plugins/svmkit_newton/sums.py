@@ -138,11 +138,11 @@ class BySums(ABC):
         if not self.penalty[-1]:
             own[-1] = self.w[-1]
         if self.is_modelled:
-            return max(relative_gap(self._modelled(own - self.w) - self.dual, self.dual), gap)
+            return max(relative_gap(self._model_primal(own - self.w) - self.dual, self.dual), gap)
         primal = 0.5 * float(self._image @ self._image) + self.loss_of(own)
         return max(relative_gap(primal - self.dual, self.dual), 0.0)
 
-    def _modelled(self, change: np.ndarray) -> float:
+    def _model_primal(self, change: np.ndarray) -> float:
         """Return about P at a change (width,) of the iterate, from the quadratic model there."""
         H, far = self._curved, self.penalty * change
         curved = 2.0 * float(change @ (np.triu(H) @ change)) - float(np.diagonal(H) @ np.square(change))

@@ -203,11 +203,11 @@ def test_an_inner_function_is_linked_once_however_many_call_it(monkeypatch):
 def test_what_numba_overloads_is_compiled_once_for_callers_with_and_without_the_lock():
     @njit(nogil=True)
     def without(n):
-        return np.zeros(n).size
+        return np.ones(n).size
 
     @njit
     def with_it(n):
-        return np.zeros(n).size
+        return np.ones(n).size
 
     @njit
     def outermost(n):
