@@ -102,11 +102,11 @@ def displayed(verbose: Any) -> AbstractContextManager[Display | None]:
     """Yield a display on stderr or in a notebook, None for `verbose=0`; raise InputError for no whole number >= 0."""
     if isinstance(verbose, float | str) or not (hasattr(verbose, "__index__") and verbose >= 0):
         raise InputError(f"verbose must be 0 (silent) or 1 (progress on stderr), not {verbose!r}")
-    return _displayed() if verbose else nullcontext()
+    return _open_display() if verbose else nullcontext()
 
 
 @contextmanager
-def _displayed() -> Iterator[Display]:
+def _open_display() -> Iterator[Display]:
     with progress.live("preparing (the first run compiles)", delay=DELAY, lines=True) as show:
         assert show is not None
         yield Display(lambda text: show(f"svmkit: {text}"))

@@ -75,7 +75,7 @@ class LinearProblem(Risk):
         if self.is_free and self.has_targets():
             terms = super()._make_terms(slice(None))
             self._uncentred, self.origin = terms.target, median(terms.target)
-            self.terms = self._centred(terms) if self.m <= KEPT else None
+            self.terms = self._centre_targets(terms) if self.m <= KEPT else None
         self.design = Design(gram, self.bias)
 
     @property
@@ -103,10 +103,10 @@ class LinearProblem(Risk):
         return other
 
     def _make_terms(self, rows: Any) -> Terms:
-        terms = self._centred(super()._make_terms(rows))
+        terms = self._centre_targets(super()._make_terms(rows))
         return terms._replace(target=terms.target - self._centre) if self._centre else terms
 
-    def _centred(self, terms: Terms) -> Terms:
+    def _centre_targets(self, terms: Terms) -> Terms:
         """Return terms whose targets count from the origin."""
         return terms._replace(target=exact_sum(terms.target, -self.origin)[0]) if self.origin else terms
 

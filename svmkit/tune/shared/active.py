@@ -182,7 +182,7 @@ class ActiveSets:
         loops.add_rows(self.shared.K, self.at[idx], point[idx] * problem.signs[idx], h)
         return _Iterate(point, h, _depth(len(idx)))
 
-    def _changed(self, now: _Iterate, change: np.ndarray, problem: DualQP) -> _Iterate:
+    def _apply(self, now: _Iterate, change: np.ndarray, problem: DualQP) -> _Iterate:
         """Return where a change (n,) of a point leads to, within the bounds."""
         point = np.clip(now.point + change, problem.lower, problem.upper)
         idx, h = np.flatnonzero(change), now.h.copy()
@@ -258,7 +258,7 @@ class ActiveSets:
                 break
             change = np.zeros(len(point))
             change[picked[idx]] = moved[idx]
-            now = self._changed(now, change, problem)
+            now = self._apply(now, change, problem)
             if len(idx) > AGAIN * np.count_nonzero(now.point):
                 now = self._from_scratch(problem, now.point)
         return now, steps
