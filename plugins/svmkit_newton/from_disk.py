@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
 
 import numpy as np
 
 from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.runtime.mapping import is_mapped, size_of
 from svmkit_newton.hessian import Rough
-from svmkit_newton.passes import Look, look
+from svmkit_newton.passes import NONE, Look, look
 from svmkit_newton.proximal import shares_of
 from svmkit_newton.samples import sum_slopes
 from svmkit_newton.sums import FIRST
@@ -38,13 +37,10 @@ class FromDisk(Tall):
     that does not spoil a step; whatever it is, P and D and the gradient are those of float64.
     """
 
-    keeps_weights: ClassVar[bool] = True
-
     def __init__(
         self, problem: LinearDual, start: np.ndarray | None, goal: float, over: Callable[[], bool] = lambda: False
     ) -> None:
         self._matrix = Rough(problem.design, np.zeros(problem.design.width))
-        self._curvature = np.empty(problem.m)
         self._sample: LinearDual | None = None
         super().__init__(problem, start, goal, over)
 
@@ -57,10 +53,23 @@ class FromDisk(Tall):
 
     def looks(self) -> tuple[Look]:
         p, matrix = self.problem, self._matrix
-        matrix.begin(self._curvature)
-        given = {"beta": self._beta, "curvature": self._curvature, "is_curved": False}
+        curvature = np.empty(p.m)  # which nobody keeps: a certificate takes as much memory as a pass
+        if not self._beta.size:
+            self._beta = np.empty(p.m)
+        matrix.begin(curvature)
+        given = {"beta": self._beta, "curvature": curvature, "is_curved": False}
         seen = look(p.design, p.points, self._w, behind=matrix.add_rows, **given)
         return (seen._replace(curved=matrix.H),)
+
+    def keep(self) -> None:
+        self._answer, self._solution = self._w, None
+        self._best, self._beta = self._beta, NONE  # the best ones so far may belong to others
+
+    def solution(self) -> np.ndarray:
+        self._beta = NONE
+        if self._solution is None:
+            self._solution = self.problem.balanced(self._best, self._best)
+        return self._solution
 
     def propose(self, s: np.ndarray, steep: float) -> tuple[float, bool]:
         """Propose the step at which the slopes of a sample vanish.

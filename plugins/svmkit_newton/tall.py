@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
 
 import numpy as np
 
@@ -30,8 +29,6 @@ def is_tall(problem: LinearDual, wide: int) -> bool:
 class Tall(BySums):
     """The iterate on the rows of X in memory, from dual weights (m,), from a sample or from 0."""
 
-    keeps_weights: ClassVar[bool] = False
-
     def __init__(
         self, problem: LinearDual, start: np.ndarray | None, goal: float, over: Callable[[], bool] = lambda: False
     ) -> None:
@@ -41,8 +38,8 @@ class Tall(BySums):
         self._curve: Curve | None = None
         self._solution: np.ndarray | None = None
         shares = shares_of(problem.points)
-        # the dual weights at the iterate and the best, where losses are bent or a pass would take long
-        self._beta, self._best = np.empty((2, problem.m if shares.size or self.keeps_weights else 0))
+        # the dual weights at the iterate and the best, where losses are bent
+        self._beta, self._best = np.empty((2, problem.m if shares.size else 0))
         if start is not None:
             self._w = problem.weights(start)
         elif not shares.size and (w := self._first_guess(over)) is not None:

@@ -149,9 +149,11 @@ class LinearProblem(Risk):
     def take_over(self, other: LinearProblem) -> None:
         """Let later certificates start from what a problem `around` a centre has been offered."""
 
-    def balanced(self, beta: np.ndarray) -> np.ndarray:
-        """Return beta (m,); with a free bias, the weights of the sign with the larger sum shrink until all sum to 0."""
-        return balance(beta, np.empty_like(beta)) if self.is_free else beta
+    def balanced(self, beta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return beta (m,); with a free bias, the weights of the sign with the larger sum shrink until all sum to 0, in
+        `out` if that is given, which may be beta.
+        """
+        return balance(beta, np.empty_like(beta) if out is None else out) if self.is_free else beta
 
     def with_best_bias(
         self, w: np.ndarray, given: float | None = None
