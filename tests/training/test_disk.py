@@ -148,6 +148,47 @@ def test_numbers_a_row(name, bias, most, monkeypatch):
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("kind", ["float32", "sparse"])
+@pytest.mark.parametrize("name", ["newton", "dcd"])
+def test_windows_get_what_the_numbers_of_rows_leave(name, kind, monkeypatch):
+    """Of budgets in which there is room beside the numbers, all that is left; else an eighth."""
+    monkeypatch.setattr("svmkit.problems.risks.design.NUMBERS", mapping.NUMBERS)
+    monkeypatch.setattr("svmkit.problems.risks.design.WINDOW", 1 << 20)
+    monkeypatch.setattr("svmkit_newton.newton.is_narrow", lambda m, width: False)
+    X, h = rows(kind, n=1000, d=300)
+    data, numbers = on_disk(X, np.sign(h)), 8 * mapping.NUMBERS * 1000
+    sizes, read = [], mapping.windows
+
+    def watch(rows, size=None):
+        if size is not None:  # a pass of the design
+            sizes.append(size)
+        return read(rows, size)
+
+    monkeypatch.setattr("svmkit.problems.risks.design.windows", watch)
+    for memory, left in ((numbers + 80_000, 80_000), (numbers // 2, numbers // 16)):
+        sizes.clear()
+        solver = solver_of(name, loss="squared_hinge")
+        given = {"solver": solver, "kernel": Linear(), "C": 0.001, "memory": memory}
+        assert svmkit.fit(data.X, data.y, **given).solutions[0].certificate.gap <= 1e-3
+        assert sizes and set(sizes) == {left // 4}
+
+
+def test_numbers_that_exceed_memory_are_named_with_a_budget(svmkit, tmp_path, monkeypatch):
+    """At which they do not any more."""
+    monkeypatch.chdir(tmp_path)
+    X, h = rows("float32", n=30_000, d=40)
+    np.savez("rows.npz", X=X, y=np.where(h > 0.0, 1, 2))
+    given = ("train", "rows.npz", "--kernel", "linear", "--solver", "newton", "-C", "0.01", "--no-track", "--json")
+    short = svmkit(*given, "--memory", "1MB")
+    line = f"may take {8 * mapping.NUMBERS * 30_000 / 1e6:,.0f} MB, more than --memory: give --memory "
+    assert line in short.err
+    budget = short.err.split(line)[1].split()[0]
+    enough = svmkit(*given, "--memory", budget)
+    assert "more than --memory: give" not in enough.err and "stay on local disk" in enough.err
+    for done in (short, enough):
+        assert done.json["status"] == "converged" and done.json["gap"] <= 1e-3
+
+
 def test_regression():
     X, h = rows("float64")
     data = on_disk(X, h)
