@@ -111,6 +111,8 @@ class TrainingData:
         What the outputs of a model of several are to learn.
     non_crossing : bool, default=False
         Whether a model sorts its predictions in each row.
+    is_linear : bool, default=False
+        Whether the problems are those of a linear model, of whose samples no number is kept that can be done without.
 
     Examples
     --------
@@ -135,6 +137,7 @@ class TrainingData:
     preparation: Preparation | None = field(default=None, repr=False)
     outputs: tuple[Output, ...] = ()
     non_crossing: bool = False
+    is_linear: bool = False
 
     @classmethod
     def of(
@@ -167,8 +170,8 @@ class TrainingData:
         """
         require_one_device(X, y)
         raw, task, kernel, settings = as_features(X), method.task, method.kernel, method.settings
-        answers = task.encode(y, raw.shape[0])
-        if kernel.name == "linear" and len(answers.classes) == 2 and raw.shape[0] > MANY:
+        answers, is_linear = task.encode(y, raw.shape[0]), method.problem_type().is_linear
+        if is_linear and len(answers.classes) == 2 and raw.shape[0] > MANY:
             answers = answers._replace(codes=answers.codes.astype(np.int8))
         if settings.impute and isinstance(kernel, Precomputed):
             raise InputError("a precomputed kernel matrix has no columns to impute: compute it from data without holes")
@@ -190,8 +193,8 @@ class TrainingData:
         if settings.non_crossing and not any(output.loss for output in outputs):
             raise InputError("non_crossing sorts the predictions of several levels: give loss=quantile and several tau")
         given = raw, X, answers, weights, kernel, preprocessing, settings.memory, task, multiclass
-        sorts = settings.non_crossing
-        data = cls(*given, own_weights=own, preparation=preparation, outputs=outputs, non_crossing=sorts)
+        rest = own, preparation, outputs, settings.non_crossing, is_linear
+        data = cls(*given, None, *rest)
         for output in data.division.outputs:
             if output.constant is not None:
                 what = "all samples have label" if output.constant > 0.0 else "no sample has label"
@@ -357,7 +360,7 @@ class TrainingData:
     def _members(self) -> list[np.ndarray]:
         """The rows of each class whose weight is > 0, ascending."""
         (used,) = (self.weights > 0).nonzero()
-        if self.kernel.name == "linear" and len(self.classes) <= 2 and MANY < self.n_samples < 1 << 31:
+        if self.is_linear and len(self.classes) <= 2 and MANY < self.n_samples < 1 << 31:
             used = used.astype(np.int32)  # no compiled loop gets these numbers
         if len(self.classes) < 2 and not self.codes.any():
             return [used]
