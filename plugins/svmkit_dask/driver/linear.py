@@ -18,6 +18,7 @@ from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.certify import sum_error
 from svmkit.problems.risks.linear_risk import LinearDual, LinearTubeDual
+from svmkit.problems.risks.points import make_points
 from svmkit.problems.sums import Totals, values_of
 from svmkit_dask.driver.problem import ScatteredQP, join_totals
 from svmkit_dask.worker.answers import Message
@@ -125,7 +126,7 @@ class _OverParts(Products):
     def diagonal(self) -> np.ndarray:
         return self._diagonal
 
-    def times(self, p: np.ndarray) -> np.ndarray:
+    def times(self, p: np.ndarray, room: np.ndarray | None = None) -> np.ndarray:
         asked = Message("curve", options={"path": self._state.path, "along": p})
         return self.penalty * p + np.sum(self._state.problem.session.ask(asked), axis=0)
 
@@ -146,11 +147,12 @@ class LinearState(BySums):
     def _first_path(self) -> np.ndarray:
         """Return the path of no weights, where losses change by as much as P if they have kinks."""
         path = np.zeros((1, self.problem.width + 1))
-        if not shares_of(self.problem.session.spec.loss.terms(np.array([-1.0, 1.0]), np.ones(2))).size:
+        loss = self.problem.session.spec.loss
+        if not shares_of(make_points(loss.terms(np.array([-1.0, 1.0]), np.ones(2)), np.ones(2))).size:
             return path
         asked = Message("spread", options={"width": self.problem.width})
-        spread, loss = np.sum(self.problem.session.ask(asked), axis=0)
-        path[0, -1] = loss / spread or 1.0 if spread else 0.0
+        spread, total = np.sum(self.problem.session.ask(asked), axis=0)
+        path[0, -1] = total / spread or 1.0 if spread else 0.0
         return path
 
     @property
