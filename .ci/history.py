@@ -101,7 +101,7 @@ CELLS = {
     "dcd": fit_cell("wide", "dcd", kernel=Linear(), gap=1e-4),
     "newton": fit_cell("wide", "newton", kernel=Linear(), gap=1e-6, C=100.0),
     "cd": fit_cell("wide", "cd", kernel=Linear(), penalty="l1", gap=1e-4),
-    "ocas": fit_cell("wide", "ocas", kernel=Linear(), gap=1e-2, C=0.1),
+    "ocas": fit_cell("wide", "ocas", kernel=Linear(), C=0.003),
     "klr": fit_cell("two", "klr", C=10.0, gap=1e-4),
     "auto": fit_cell("many", "auto"),
     "search": search_cell,

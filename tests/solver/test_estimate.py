@@ -47,7 +47,7 @@ def test_a_solve_ends_where_the_certified_gap_is_the_tolerance(name, tol, sample
 def test_so_it_does_where_steps_are_long_or_see_a_working_set(name):
     solution = solve(cancer(), make(name), stop=Gap(2e-2))
     assert solution.status is Status.CONVERGED
-    assert 4e-4 <= solution.certificate.gap <= 2e-2
+    assert 2e-4 <= solution.certificate.gap <= 2e-2  # cvm at 3e-4 or 5e-4, as its processor rounds
 
 
 @pytest.mark.parametrize("name", [name for name in EARLIER if name in [*CLASSIC, "cvm"]])
