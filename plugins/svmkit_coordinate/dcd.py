@@ -144,7 +144,6 @@ class DCD(Solver):
         if state.is_given:
             state.beta, state.is_given = state.beta.copy(), False
         p, d, every = state.problem, state.problem.design, state.draws.every
-        points = p.points
         if not every:
             state.order = state.draws().copy()
             state.n = state.order.size
@@ -160,6 +159,7 @@ class DCD(Solver):
             made = shared_passes(d, state.order, n, *given, (room, most), shared)
         else:
             seed = np.uint64(rng.integers(1, 2**63) if state.shuffled else 0)
+            points = p.points  # which several workers have in a form of their own
             made = passes(d.rows, d.bias, points.rows, state.order, n, *given, seed, room, most, points.below)
         last, count, looks, gain, born = made
         state.n, state.count = last.n, state.count + count

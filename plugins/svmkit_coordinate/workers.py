@@ -20,7 +20,7 @@ import numpy as np
 from svmkit.problems.risks.coordinate_descent import Pass, coordinate_pass
 from svmkit.problems.risks.design import Design
 from svmkit.problems.risks.linear_risk import LinearDual
-from svmkit.problems.risks.points import find_side, make_points
+from svmkit.problems.risks.points import find_side
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import LEAST, spread
 from svmkit_coordinate import atomic
@@ -59,7 +59,7 @@ class Shared(NamedTuple):
         return cls(
             few_points(d, K),
             sigma,
-            *make_points(problem.terms, d.sq, sigma),
+            *problem.make_points(sigma),
             np.zeros((K, d.width + 16 - d.width % 8)),  # no cache line belongs to two workers
             np.zeros((K, 6)),
             np.zeros(K, dtype=np.uint64),

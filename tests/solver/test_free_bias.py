@@ -134,6 +134,9 @@ class Shifted:
     def take_over(self, near):
         pass
 
+    def drop_points(self):
+        pass
+
 
 @pytest.mark.parametrize(
     ("shift_of", "centres"),

@@ -102,6 +102,11 @@ class LinearProblem(Risk):
         other.terms = None if terms is None else terms._replace(target=terms.target - centre)
         return other
 
+    def drop_points(self) -> None:
+        """Let go of `points` where samples are many; they are made again when they are asked for."""
+        if self.m > KEPT:
+            self.__dict__.pop("points", None)
+
     def _make_terms(self, rows: Any) -> Terms:
         terms = self._centre_targets(super()._make_terms(rows))
         return terms._replace(target=terms.target - self._centre) if self._centre else terms

@@ -142,15 +142,19 @@ class Risk(Problem):
     @cached_property
     def points(self) -> Points:
         """The terms in the form that compiled loops read."""
+        return self.make_points(1.0)
+
+    def make_points(self, sigma: float) -> Points:
+        """Return the terms in the form that compiled loops read, for squared norms times `sigma`."""
         if self.m <= KEPT:
-            return make_points(self.terms, self.gram.diag + self.bias**2)
+            return make_points(self.terms, self.gram.diag + self.bias**2, sigma)
         rows, below = np.empty((0, 0)), None
         for lo in range(0, self.m, BLOCK):  # so that they take no more memory than the result
             here = slice(lo, lo + BLOCK)
-            part = make_points(self.take_terms(here), self.gram.diag[here] + self.bias**2)
+            part = make_points(self.take_terms(here), self.gram.diag[here] + self.bias**2, sigma)
             rows, below = (rows, below) if lo else (np.empty((self.m, part.rows.shape[1])), part.below)
             if part.below != below:
-                return make_points(self.terms, self.gram.diag + self.bias**2)
+                return make_points(self.terms, self.gram.diag + self.bias**2, sigma)
             rows[here] = part.rows
         return Points(rows, below)
 

@@ -56,6 +56,7 @@ class FreeBias(Solver):
         return _Search(self.inner, problem, start, draws)
 
     def step(self, state: _Search) -> StepInfo:
+        state.problem.drop_points()  # of a certificate: not held beside those of the neighbour
         info = self.inner.step(state.state)
         state.steps += info.steps
         if state.steps >= state.due:
@@ -86,6 +87,7 @@ class FreeBias(Solver):
 
     def solution(self, state: _Search) -> np.ndarray:
         point = self.inner.solution(state.state)
+        state.near.drop_points()
         state.problem.take_over(state.near)
         return state.problem.free(point, state.centre)
 
@@ -119,6 +121,7 @@ class _Search:
 
     def begin(self, centre: float, point: np.ndarray | None) -> None:
         """Let the solver continue around another centre."""
+        self.problem.drop_points()
         self.centre, self.near = centre, self.problem.around(centre)
         self.state = self.solver.init(self.near, point, self.draws)
         self.shift = 0.0 if point is None else self.near.bias_of(point)
@@ -148,5 +151,7 @@ class _Search:
             target = 0.5 * (self.low + self.high) if self.high - self.low < math.inf else centre + shift
         self.last = centre, shift
         point, before_move = self.solver.solution(self.state), self.near
+        before_move.drop_points()
+        self.state = None  # else two of them would be the most that a fit holds
         self.begin(target, self.near.move(point, target - centre))
         self.near.take_over(before_move)
