@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from svmkit.problems.risks.points import sum_derivatives
 from svmkit.solver.sampler import Draws
 from svmkit_coordinate import columns
 from svmkit_coordinate.by_columns import ByColumns
-from svmkit_coordinate.rows import TIGHTER, Model, Rows, is_narrow, minimise_with_signs
+from svmkit_coordinate.rows import TIGHTER, Model, Rows, Separate, is_narrow, minimise_with_signs
 
 FIRST = 64  # columns of the first working set
 FEW = 8  # one row in so many makes a sample, whose optimum is the start,
@@ -34,6 +34,98 @@ EASIER = 0.1  # the share of the curvature of lines falls by this factor after a
 LEAST = 1e-4  # of that share
 
 
+@dataclass
+class Normal:
+    """The matrix of the weights that were solved for last, kept for others of the same curvatures (m,)."""
+
+    used: np.ndarray | None = None
+    curvature: np.ndarray | None = None
+    H: np.ndarray | None = None
+
+    def take(self, A: Any, used: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+        """Return the `columns.normal_matrix` of the rows `used` of A, ascending.
+
+        Parameters
+        ----------
+        A, used, curvature
+            Always the same rows; the numbers of those that are wanted, and the curvatures.
+        """
+        if self.used is not None and self.H is not None and np.array_equal(curvature, self.curvature):
+            at = np.searchsorted(self.used, used)
+            if np.array_equal(self.used[np.minimum(at, self.used.size - 1)], used):
+                return self.H[np.ix_(at, at)]
+        self.used, self.curvature = used, curvature.copy()
+        self.H = columns.normal_matrix(A, used, curvature, curvature.size)
+        return self.H.copy()
+
+
+class Columns:
+    """Columns of X in the form of `columns.take_columns`, A (k, m), over which coordinate descent makes its passes."""
+
+    is_whole = False
+
+    def __init__(self, A: Any, m: int) -> None:
+        self.A, self.m, self.normal = A, m, Normal()
+
+    @property
+    def size(self) -> int:
+        """The number of columns."""
+        return len(self.A.indptr) - 1 if isinstance(self.A, CSR) else len(self.A)
+
+    def tighten(self, left: float) -> float:
+        """Return the violation at which a working set ends, as `Rows.tighten`: passes over many columns take long."""
+        return TIGHTER
+
+    def pulls(self, beta: np.ndarray) -> np.ndarray:
+        """Return A beta (k,) for beta (m,)."""
+        out = np.empty(self.size)
+        columns.fill_pulls(self.A, beta, out)
+        return out
+
+    def change(self, step: np.ndarray) -> np.ndarray:
+        """Return A'step (m,) for a step (k,)."""
+        out = np.zeros(self.m)
+        columns.add_change(self.A, step, out)
+        return out
+
+    def minimise(self, model: Model, goal: float, over: Callable[[], bool]) -> float:
+        """Minimise a model up to a violation of `goal`; return the passes over A that it took.
+
+        Parameters
+        ----------
+        model, goal, over : Model, float, callable
+            The model, whose z moves, the largest violation that may be left, and what says that time is over.
+        """
+        squares, r, (l1, l2) = np.empty(self.size), -model.beta, model.penalty
+        columns.fill_squares(self.A, model.curvature, l2, squares)
+        given = self.A, model.curvature, squares, l1, l2, model.z, r
+        passes, rounds, most = 0.0, 0, float(PASSES)
+        while not over():
+            worth, worst = columns.model_passes(*given, most, goal)
+            passes, rounds = passes + worth, rounds + 1
+            if worst <= goal or rounds >= STEPS:
+                break
+            used = np.flatnonzero(model.z)
+            if used.size > AT_ONCE:
+                continue
+            most = max(PASSES, min(columns.passes_at_once(self.A, used.size, self.m), MOST))
+            if passes >= most:
+                self._solve_at_once(model, used, r)
+        return passes
+
+    def _solve_at_once(self, model: Model, used: np.ndarray, r: np.ndarray) -> None:
+        """Solve for the non-zero weights; where that changes a sign, go until a weight is 0 and solve for the rest."""
+        H, (l1, l2) = self.normal.take(self.A, used, model.curvature), model.penalty
+        H[np.diag_indices(used.size)] += l2[used]
+        old = model.z[used]
+        slope = self.pulls(r)[used] + l2[used] * old
+        z = minimise_with_signs(H, slope, old, l1[used])
+        whole = np.zeros(self.size)
+        whole[used] = z - old
+        model.z[used] = z
+        r += model.curvature * self.change(whole)
+
+
 class State:
     """State of a solve: w (width,), its decision values h (m,), and the dual point that its losses suggest.
 
@@ -43,6 +135,8 @@ class State:
     v of beta as it is, where that was computed, and `flat` says whether losses are parabolas, so that a model is exact.
     `products` has `margins` and `pull` of X: the design, or a copy of it by columns.
     """
+
+    form: ClassVar[type[Columns]] = Columns  # of working sets that are no `Rows`
 
     def __init__(self, problem: LinearRisk, start: np.ndarray | None, draws: Draws) -> None:
         self.problem, self.penalty, self.over = problem, problem.penalty, draws.over
@@ -207,31 +301,33 @@ class State:
         else:
             self.taken = chosen, self._take(chosen)
             self.passes += 1.0
-        part = self.taken[1]
+        part, penalty = self.taken[1], self._penalty_of(chosen)
         tighter = part.tighten(self.goal / self.gap if self.gap > 0.0 else 1.0)
-        goal = tighter * self.worst
-        at = np.append(chosen, self.w.size - 1) if self.w.size > self.problem.design.d else chosen
-        l1, l2, lacking = self.l1[at], self.l2[at], np.empty(at.size)
-        share, steps, idle, value = at.size / self.w.size, 0, 0, np.inf
+        goal, steps, idle, value = tighter * self.worst, 0, 0, np.inf
         w = self._weights(chosen)
         while steps < STEPS and not self.over():
-            before, value = value, self.loss + float(l1 @ np.abs(w)) + 0.5 * float((l2 * w) @ w)
+            before, value = value, self.loss + penalty.value(w)
             idle = 0 if before - value > NOTHING * value else idle + 1
             pulls = self._find_pulls(part)
-            worst = columns.violations(pulls, w, l1, l2, lacking)
+            worst = penalty.violation(pulls, w)
             least = NOTHING * float(np.abs(pulls).max(initial=0.0))
             if worst <= max(goal, least) or idle > IDLE:
                 break
-            model = Model(self.curvature, self.beta, pulls, w.copy(), l1, l2)
+            model = Model(self.curvature, self.beta, pulls, w.copy(), penalty)
             moved = self._step(part, w, model, max(tighter * worst, 0.3 * goal, least))
             steps += 1
-            self.passes += 4.0 * share
+            self.passes += 4.0 * w.size / self.w.size
             if not moved:
                 break
         self.w[chosen] = w[: chosen.size]
-        if at.size > chosen.size:
+        if w.size > chosen.size:
             self.w[-1] = w[-1] / self.problem.design.bias
         return max(steps, 1)
+
+    def _penalty_of(self, chosen: np.ndarray) -> Any:
+        """Return the penalty of the chosen columns, and of the intercept where there is one."""
+        at = np.append(chosen, self.w.size - 1) if self.w.size > self.problem.design.d else chosen
+        return Separate(self.l1[at], self.l2[at])
 
     def _find_pulls(self, part: Any) -> np.ndarray:
         """Return the slopes X'beta (k,) of a working set; of all columns they are v, too."""
@@ -248,15 +344,17 @@ class State:
         if rows is not None:
             return rows
         before, part = self.taken if self.taken is not None and not isinstance(design.rows, CSR) else (None, None)
-        return Columns(columns.take_columns(design, chosen, before, part and part.A), design.m)
+        return self.form(columns.take_columns(design, chosen, before, part and part.A), design.m)
 
     def _step(self, part: Any, w: np.ndarray, model: Model, goal: float) -> bool:
         """Minimise the model at w (k,) and go toward its minimum, in place; return whether that lowers P."""
-        l1, l2, old, before = model.l1, model.l2, self.h, self.share
         self.passes += part.minimise(model, goal, self.over) * w.size / self.w.size
         self.known = None
-        step = model.z - w
-        change = part.change(step)
+        return self._go(w, model, part.change(model.z - w))
+
+    def _go(self, w: np.ndarray, model: Model, change: np.ndarray) -> bool:
+        """Go from w (k,), in place, toward the model's z, where h changes by `change`; return whether P falls."""
+        step, (l1, l2), old, before = model.z - w, model.penalty, self.h, self.share
         if self._go_whole(model, w, step, change):
             w[:] = model.z
             return True
@@ -274,7 +372,7 @@ class State:
         """Go from w (k,) to the model's z = w + step, with the decision values by `change`; return whether P falls
         enough. If not, h, beta and the curvatures are to be set again.
         """
-        l1, l2, before = model.l1, model.l2, self.loss
+        (l1, l2), before = model.penalty, self.loss
         with np.errstate(over="ignore", invalid="ignore"):  # a step along columns without a curvature may be huge
             at_zero = np.where(w == 0.0, np.abs(step), np.sign(w) * step)
             first = float(l1 @ at_zero + (l2 * w) @ step - self.beta @ change)
@@ -285,96 +383,3 @@ class State:
             at_one = float(l1 @ (np.sign(model.z) * step) + (l2 * model.z) @ step - self.beta @ change)
             fall = float(l1 @ (np.abs(model.z) - np.abs(w))) + 0.5 * float((l2 * step) @ (model.z + w))
             return at_one <= columns.FLAT * -first or self.loss - before + fall <= columns.FLAT * first
-
-
-@dataclass
-class Normal:
-    """The matrix of the weights that were solved for last, kept for others of the same curvatures (m,)."""
-
-    used: np.ndarray | None = None
-    curvature: np.ndarray | None = None
-    H: np.ndarray | None = None
-
-    def take(self, A: Any, used: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-        """Return the `columns.normal_matrix` of the rows `used` of A, ascending.
-
-        Parameters
-        ----------
-        A, used, curvature
-            Always the same rows; the numbers of those that are wanted, and the curvatures.
-        """
-        if self.used is not None and self.H is not None and np.array_equal(curvature, self.curvature):
-            at = np.searchsorted(self.used, used)
-            if np.array_equal(self.used[np.minimum(at, self.used.size - 1)], used):
-                return self.H[np.ix_(at, at)]
-        self.used, self.curvature = used, curvature.copy()
-        self.H = columns.normal_matrix(A, used, curvature, curvature.size)
-        return self.H.copy()
-
-
-class Columns:
-    """Columns of X in the form of `columns.take_columns`, A (k, m), over which coordinate descent makes its passes."""
-
-    is_whole = False
-
-    def __init__(self, A: Any, m: int) -> None:
-        self.A, self.m, self.normal = A, m, Normal()
-
-    @property
-    def size(self) -> int:
-        """The number of columns."""
-        return len(self.A.indptr) - 1 if isinstance(self.A, CSR) else len(self.A)
-
-    def tighten(self, left: float) -> float:
-        """Return the violation at which a working set ends, as `Rows.tighten`: passes over many columns take long."""
-        return TIGHTER
-
-    def pulls(self, beta: np.ndarray) -> np.ndarray:
-        """Return A beta (k,) for beta (m,)."""
-        out = np.empty(self.size)
-        columns.fill_pulls(self.A, beta, out)
-        return out
-
-    def change(self, step: np.ndarray) -> np.ndarray:
-        """Return A'step (m,) for a step (k,)."""
-        out = np.zeros(self.m)
-        columns.add_change(self.A, step, out)
-        return out
-
-    def minimise(self, model: Model, goal: float, over: Callable[[], bool]) -> float:
-        """Minimise a model up to a violation of `goal`; return the passes over A that it took.
-
-        Parameters
-        ----------
-        model, goal, over : Model, float, callable
-            The model, whose z moves, the largest violation that may be left, and what says that time is over.
-        """
-        squares, r = np.empty(self.size), -model.beta
-        columns.fill_squares(self.A, model.curvature, model.l2, squares)
-        given = self.A, model.curvature, squares, model.l1, model.l2, model.z, r
-        passes, rounds, most = 0.0, 0, float(PASSES)
-        while not over():
-            worth, worst = columns.model_passes(*given, most, goal)
-            passes, rounds = passes + worth, rounds + 1
-            if worst <= goal or rounds >= STEPS:
-                break
-            used = np.flatnonzero(model.z)
-            if used.size > AT_ONCE:
-                continue
-            most = max(PASSES, min(columns.passes_at_once(self.A, used.size, self.m), MOST))
-            if passes >= most:
-                self._solve_at_once(model, used, r)
-        return passes
-
-    def _solve_at_once(self, model: Model, used: np.ndarray, r: np.ndarray) -> None:
-        """Solve for the non-zero weights; where that changes a sign, go until a weight is 0 and solve for the rest."""
-        H = self.normal.take(self.A, used, model.curvature)
-        diagonal = np.arange(used.size)
-        H[diagonal, diagonal] += model.l2[used]
-        old = model.z[used]
-        slope = self.pulls(r)[used] + model.l2[used] * old
-        z = minimise_with_signs(H, slope, old, model.l1[used])
-        whole = np.zeros(self.size)
-        whole[used] = z - old
-        model.z[used] = z
-        r += model.curvature * self.change(whole)

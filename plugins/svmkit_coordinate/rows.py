@@ -14,7 +14,7 @@ import scipy.linalg
 
 from svmkit.problems.risks.design import CSR, Design
 from svmkit.runtime.compiling import njit
-from svmkit_coordinate.columns import SETTLED, TINIEST, add_change, fill_pulls, violation_of
+from svmkit_coordinate.columns import SETTLED, TINIEST, add_change, fill_pulls, violation_of, violations
 
 MOST = 512  # columns of a matrix; larger ones leave the cache
 THIN = 16.0  # products that a stored value may take part in: as many as passes over columns take in the same time
@@ -37,15 +37,57 @@ class Model(NamedTuple):
     """The quadratic model of the losses at a point, and the penalty, on k columns.
 
     `curvature` and `beta` (m,) are the derivatives of the losses, `pulls` (k,) the slopes -A'beta with the other sign,
-    z (k,) is the point, which moves to the minimum, and l1, l2 (k,) are the factors of |z| and of 1/2 z^2.
+    z (k,) is the point, which moves to the minimum, and `penalty` has the methods of `Separate`.
     """
 
     curvature: np.ndarray
     beta: np.ndarray
     pulls: np.ndarray
     z: np.ndarray
+    penalty: Any
+
+
+class Separate(NamedTuple):
+    """The penalty l1 |z| + 1/2 l2 z^2 of k weights, with factors l1, l2 (k,)."""
+
     l1: np.ndarray
     l2: np.ndarray
+
+    def value(self, w: np.ndarray) -> float:
+        """Return the penalty of weights w (k,)."""
+        return float(self.l1 @ np.abs(w)) + 0.5 * float((self.l2 * w) @ w)
+
+    def violation(self, pulls: np.ndarray, w: np.ndarray) -> float:
+        """Return the largest violation of the optimality conditions at w (k,), where X'beta = pulls."""
+        return float(violations(pulls, w, self.l1, self.l2, np.empty(w.size)))
+
+    def find_free(self, pulls: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Return the numbers of the weights that are not 0 or would become so, ascending."""
+        return np.flatnonzero((w != 0.0) | (np.abs(self.l2 * w - pulls) > self.l1))
+
+    def take(self, free: np.ndarray) -> Separate:
+        """Return the penalty of the weights `free` alone."""
+        return Separate(self.l1[free], self.l2[free])
+
+    def minimise(self, H: np.ndarray, slope: np.ndarray, z: np.ndarray, goal: float, over: Callable[[], bool]) -> None:
+        """Minimise slope'(z - z0) + 1/2 (z - z0)'H (z - z0) and the penalty over z (k,) in place, from z0 on.
+
+        Parameters
+        ----------
+        H, slope, z
+            The matrix (k, k), which is overwritten, the derivatives (k,) at z0, and z0.
+        goal, over : float, callable
+            The largest violation that may be left, and what says that time is over.
+        """
+        slope = slope + self.l2 * z
+        H[np.diag_indices(z.size)] += self.l2
+        for _ in range(ROUNDS):
+            if matrix_passes(H, slope, z, self.l1, PASSES, goal) <= goal or over():
+                break
+            used = np.flatnonzero(z)
+            new = minimise_with_signs(H[np.ix_(used, used)], slope[used], z[used], self.l1[used])
+            slope += H[:, used] @ (new - z[used])
+            z[used] = new
 
 
 class Rows:
@@ -137,18 +179,11 @@ class Rows:
         model, goal, over : Model, float, callable
             The model, whose z moves, the largest violation that may be left, and what says that time is over.
         """
-        slope = model.l2 * model.z - model.pulls
-        free = np.arange(self.size) if self.flat else np.flatnonzero((model.z != 0.0) | (np.abs(slope) > model.l1))
-        H, slope, z, l1 = self._matrix(model.curvature, free), slope[free], model.z[free], model.l1[free]
-        H[np.diag_indices(z.size)] += model.l2[free]
-        for _ in range(ROUNDS):
-            if matrix_passes(H, slope, z, l1, PASSES, goal) <= goal or over():
-                break
-            used = np.flatnonzero(z)
-            new = minimise_with_signs(H[np.ix_(used, used)], slope[used], z[used], l1[used])
-            slope += H[:, used] @ (new - z[used])
-            z[used] = new
-        model.z[free] = z
+        penalty, z = model.penalty, model.z
+        free = np.arange(self.size) if self.flat else penalty.find_free(model.pulls, z)
+        own = z[free]
+        penalty.take(free).minimise(self._matrix(model.curvature, free), -model.pulls[free], own, goal, over)
+        z[free] = own
         return 2.0
 
     def _matrix(self, curvature: np.ndarray, free: np.ndarray) -> np.ndarray:

@@ -5,12 +5,14 @@ from functools import cache
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from svmkit_coordinate.group_penalty import Grouped
 from svmkit_coordinate.primal import CD
 
 from svmkit import SVMClassifier, SVMModel, fit, load
 from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
+from svmkit.losses import SquaredError
 from svmkit.problems import LinearRisk, make_penalty
 from svmkit.problems.risks.penalty import penalty_in, read_penalty
 from svmkit.solver import Gap, Status, solve
@@ -104,6 +106,34 @@ def test_any_dual_weights_prove_a_lower_bound(seed, bias):
     best = solve(problem, CD(bias=bias, penalty="group", groups="3+5+2*1+6+4"), stop=Gap(1e-9)).certificate.primal
     beta = y * np.random.default_rng(seed).uniform(0.0, 10.0 ** np.random.default_rng(seed).uniform(-3, 3), len(y))
     assert problem.offer(problem.balanced(beta)) <= best * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("rank", [5, 40])
+@pytest.mark.parametrize("scale", [1.5, 4.0])
+def test_steps_on_the_matrix_end_at_the_optimality_conditions(rank, scale):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(rank, ENDS[-1]))
+    H, z, factors = A.T @ A, rng.normal(size=ENDS[-1]), np.sqrt(SIZES)
+    target = A.T @ rng.normal(size=rank)
+    target *= scale / (norms(target) / factors).max()  # at 1.0 no group has a weight
+    Grouped(np.append(0, ENDS), factors).minimise(H.copy(), H @ z - target, z, 1e-9, lambda: False)
+    slopes = np.split(H @ z - target, ENDS[:-1])
+    used = norms(z) > 0.0
+    assert used.any() and not used.all()
+    for slope, part, factor in zip(slopes, np.split(z, ENDS[:-1]), factors, strict=True):
+        if part.any():
+            np.testing.assert_allclose(slope, -factor * part / np.linalg.norm(part), atol=1e-8)
+        else:
+            assert np.linalg.norm(slope) <= factor + 1e-8
+
+
+def test_squares_of_groups_on_few_dense_columns_take_one_step():
+    X, y, _ = data()
+    solver = CD(loss="squared_error", bias=0.0, penalty="group", groups="3+5+2*1+6+4")
+    found = solve(solver.pose(Gram(Linear(), X), y, 0.05, SquaredError()), solver, stop=Gap(1e-9))
+    assert found.n_iter == 1 and found.certificate.gap <= 1e-9
+    sizes = norms(found.point)
+    assert (sizes == 0.0).any() and sizes.any()
 
 
 def test_words_and_numbers_of_groups():

@@ -8,7 +8,7 @@ from support.liblinear import liblinear, primal
 from svmkit_coordinate import rows as rows_of_columns
 from svmkit_coordinate.columns import take_columns
 from svmkit_coordinate.primal_state import FEW, MANY, State
-from svmkit_coordinate.rows import Model, Rows
+from svmkit_coordinate.rows import Model, Rows, Separate
 
 from svmkit import plugins
 from svmkit.kernels.functions import Linear
@@ -57,7 +57,7 @@ def test_products_are_those_of_the_columns(room, chosen, bias, kind, monkeypatch
     np.testing.assert_allclose(rows.change(step), A @ step, **near)
 
     z, l1, l2 = np.zeros(A.shape[1]), np.full(A.shape[1], 0.5), np.full(A.shape[1], 0.1)
-    rows.minimise(Model(curvature, beta, A.T @ beta, z, l1, l2), 1e-10, lambda: False)
+    rows.minimise(Model(curvature, beta, A.T @ beta, z, Separate(l1, l2)), 1e-10, lambda: False)
     slope = A.T @ (curvature * (A @ z)) + l2 * z - A.T @ beta
     assert np.all(np.where(z != 0.0, np.abs(slope + l1 * np.sign(z)), np.abs(slope) - l1) <= 1e-4)
 
