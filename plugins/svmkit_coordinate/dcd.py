@@ -50,7 +50,6 @@ class State:
         self.shared = Shared.allocate(problem, workers) if worth else None
         # all points, in a random order; several draws, since a few points may come in the order of the data by accident
         self.shuffled = draws.every and any((np.diff(draws()) < 0).any() for _ in range(8))
-        self.is_given = False  # whether beta belongs to others as well
         self.count, self.goal = 0, draws.goal.gap if draws.goal else 0.0
         self.anew()
 
@@ -141,8 +140,6 @@ class DCD(Solver):
         return State(problem, np.zeros(problem.m) if start is None else start.copy(), draws, self.workers)
 
     def step(self, state: State) -> StepInfo:
-        if state.is_given:
-            state.beta, state.is_given = state.beta.copy(), False
         p, d, every = state.problem, state.problem.design, state.draws.every
         if not every:
             state.order = state.draws().copy()
@@ -186,8 +183,7 @@ class DCD(Solver):
         )
 
     def solution(self, state: State) -> np.ndarray:
-        state.is_given = True
-        return state.beta
+        return state.beta.copy()
 
     def reactivate(self, state: State) -> None:
         state.all()
