@@ -91,6 +91,7 @@ def pytest_collection():
         return (yield)
     finally:
         gc.freeze()  # nor does a later look go through them
+        gc.set_threshold(20_000, 20, 20)  # compiled code makes a look at everything take most of a second
         gc.enable()
 
 

@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -62,6 +63,7 @@ def room_of(path: Path) -> str:
     return parts[1]
 
 
+@cache
 def imports_of(path: Path) -> set[str]:
     """The dotted names that a file imports, at any depth: `a.b` and `c` of `from a.b import c` as `a.b.c`."""
     names = set()

@@ -60,9 +60,9 @@ def is_bare(node: Function) -> bool:
     first, *rest = node.name.strip("_").split("_")
     if first in PREPOSITIONS:
         return not (rest and first in CONVERTERS)
-    if rest or "property" in decorators(node) or (node.returns and ast.unparse(node.returns) == "bool"):
+    if rest or not (first in IRREGULAR.split() or (first.endswith("ed") and len(first) > 4)):
         return False
-    return first in IRREGULAR.split() or (first.endswith("ed") and len(first) > 4)
+    return "property" not in decorators(node) and not (node.returns and ast.unparse(node.returns) == "bool")
 
 
 def is_silent(node: Function) -> bool:
