@@ -68,6 +68,14 @@ def plugin_files_end_with_their_test():
         sys.modules["svmkit.plugins"].registered.cache_clear()
 
 
+@pytest.fixture(autouse=True)
+def new_stores_share_their_tables():
+    """Let MLflow's migrations run once a process."""
+    from support.first_stores import share_tables
+
+    share_tables()
+
+
 def pytest_collection_modifyitems(config, items):
     if os.name != "posix":
         for item in items:
