@@ -88,8 +88,8 @@ def test_a_calibration_takes_the_folds_of_the_search():
     [
         {"kernel": "linear", "gamma": "scale"},
         {"solver": "dcd", "gamma": "scale"},
-        {"kernel": "poly", "degree": 2},
-        {"kernel": "laplacian", "scale": "standard"},
+        pytest.param({"kernel": "poly", "degree": 2}, marks=pytest.mark.slow),  # compiled for each kernel
+        pytest.param({"kernel": "laplacian", "scale": "standard"}, marks=pytest.mark.slow),
         {"multiclass": "ovr"},
         {"class_weight": "balanced", "metric": "f1_macro"},
         {"kernel": "linear", "gamma": "scale", "multiclass": "crammer_singer"},

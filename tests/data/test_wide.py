@@ -126,7 +126,7 @@ def test_what_is_read_keeps_narrow_column_numbers(few, indices):
 
 @pytest.mark.parametrize("indices", [np.int32, pytest.param(np.int64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("scale", [None, "standard", "maxabs"])
-@pytest.mark.parametrize("solver", ["auto", "dcd", *SLOW])
+@pytest.mark.parametrize("solver", ["dcd", pytest.param("auto", marks=pytest.mark.slow), *SLOW])
 def test_a_fit_is_that_of_int32(few, solver, scale, indices):
     A = plain()
     X, y, kernel = rows_of(A, indices), labels(A), RBF(0.3) if solver in ("smo", "fcsmo") else Linear()
@@ -158,6 +158,7 @@ def test_statistics_are_those_of_int32(few):
     np.testing.assert_array_equal(Scaling.fit("maxabs", X).scale, abs(A).max(axis=0).toarray())
 
 
+@pytest.mark.slow
 def test_several_classes_held_out_rows_and_estimators(few):
     A = plain(m=90)
     X, y = rows_of(A), np.arange(90) % 3

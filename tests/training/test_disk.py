@@ -121,7 +121,10 @@ def test_several_classes(multiclass, scale):
     assert np.mean(here.model.predict(X) != there.model.predict(X)) < 0.005
 
 
-@pytest.mark.parametrize("name, bias, most", [("newton", "1", 13.0), ("newton", "free", 14.0), ("dcd", "1", 13.5)])
+@pytest.mark.parametrize(
+    "name, bias, most",
+    [("newton", "1", 13.0), ("newton", "free", 14.0), pytest.param("dcd", "1", 13.5, marks=pytest.mark.slow)],
+)
 def test_numbers_a_row(name, bias, most, monkeypatch):
     """What a fit holds of each row beside X, in numbers of 8 bytes, at its peak."""
     import tracemalloc
@@ -173,6 +176,7 @@ def test_windows_get_what_the_numbers_of_rows_leave(name, kind, monkeypatch):
         assert sizes and set(sizes) == {left // 4}
 
 
+@pytest.mark.slow
 def test_numbers_that_exceed_memory_are_named_with_a_budget(svmkit, tmp_path, monkeypatch):
     """At which they do not any more."""
     monkeypatch.chdir(tmp_path)
