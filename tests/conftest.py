@@ -68,6 +68,14 @@ def plugin_files_end_with_their_test():
         sys.modules["svmkit.plugins"].registered.cache_clear()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def what_a_file_leaves_is_kept():
+    """Let no later look for garbage go through what outlives a file's tests, compiled code above all."""
+    yield
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def new_stores_share_their_tables():
     """Let MLflow's migrations run once a process."""
