@@ -258,14 +258,14 @@ def values_of(totals: Totals, sums: Sums, bias: float, of_h: float, unit: float,
 def losses_at(record, h, centre, biases):
     """Return the sum of the losses for each bias of `biases` (k,), as an array (k,); the others as for `values_at`."""
     out = np.zeros(biases.size)
-    for k in range(biases.size):
-        total, b = 0.0, biases[k]
-        for i in range(h.size):
-            residual = record.signs[i] * (record.target[i] - centre - h[i] - b)
-            total += _one_side(residual, 0.0, record.kink_up[i], record.ridge_up[i], record.upper[i])[0]
-            if record.lower[i] < 0.0:
-                total += _one_side(-residual, 0.0, record.kink_down[i], record.ridge_down[i], -record.lower[i])[0]
-        out[k] = total
+    for i in range(h.size):  # each sample is read once, since reading takes longer than its losses
+        sign, distance = record.signs[i], record.target[i] - centre - h[i]
+        offset, ridge, limit, below = record.kink_up[i], record.ridge_up[i], record.upper[i], -record.lower[i]
+        for k in range(biases.size):
+            residual = sign * (distance - biases[k])
+            out[k] += _one_side(residual, 0.0, offset, ridge, limit)[0]
+            if below > 0.0:
+                out[k] += _one_side(-residual, 0.0, record.kink_down[i], record.ridge_down[i], below)[0]
     return out
 
 
