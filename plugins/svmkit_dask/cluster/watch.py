@@ -62,6 +62,7 @@ class Packed(NamedTuple):
     numbers: list[int]
     shared: Sequence[Any] = ()
     silence: float | None = None  # seconds without a heartbeat after which the worker is slow; None waits for it
+    held: str | None = None  # the key of the one shared object, if it is at the worker, which is called without a task
 
 
 class Watch:
@@ -202,11 +203,14 @@ class Watch:
 
     async def run(self, worker: str, call: Packed) -> bytes:
         """Return what a worker answers to a call; raise Lost if it goes, Slow if it is slow while others are not."""
-        key, body, numbers, shared, silence = call
+        key, body, numbers, shared, silence, held = call
         given = (key, self.name), files(), (body, numbers)
-        task = self.client.submit(wire.run, *given, *shared, key=key, workers=worker)
+        if held is None:
+            task = self.client.submit(wire.run, *given, *shared, key=key, workers=worker)
+            answer = asyncio.ensure_future(task)  # `gather` would wait in a task that complains where it is cancelled
+        else:
+            task, answer = None, asyncio.ensure_future(self._run_aside(worker, *given, held))
         self.clear()
-        answer = asyncio.ensure_future(task)  # `gather` would wait in a task that complains where it is cancelled
         # asyncio prints an exception that nobody reads, as when this call is cancelled in the step that brings it
         answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
@@ -221,10 +225,20 @@ class Watch:
             except LOST:
                 raise Lost from None
         finally:
-            self.spent.append(task)
+            if task is not None:
+                self.spent.append(task)
             if not answer.done():
                 answer.cancel()
                 self.clear()
+
+    async def _run_aside(self, worker: str, *given: Any) -> bytes:
+        call = self.client.run(wire.run_aside, *given, workers=[worker], on_error="return", asynchronous=True)
+        answer = (await call)[worker]
+        if answer is None:
+            raise Lost
+        if isinstance(answer, BaseException):
+            raise answer
+        return bytes(answer)
 
     def clear(self) -> None:
         """Tell Dask that nobody waits for the tasks that are spent."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import pickle
 import sys
@@ -72,7 +73,29 @@ def run(task: tuple[str, str], files: tuple[PluginFile, ...], call: tuple[bytes,
     shared objects are as `pack` returns them. The caller's plugin files are loaded first. All bytes come from the
     scheduler's own network alone.
     """
-    with cluster.enter_surroundings(DaskHere(get_worker(), *task)):
+    return _run(get_worker(), task, files, call, shared)
+
+
+async def run_aside(
+    task: tuple[str, str], files: tuple[PluginFile, ...], call: tuple[bytes, list[int]], held: str, dask_worker: Worker
+) -> bytes | None:
+    """Do what `run` does, on a thread of Dask's tasks but without a task; None if the worker has lost what it held.
+
+    A task waits in queues of the client, the scheduler and the worker, for longer than a small message takes.
+
+    Parameters
+    ----------
+    task, files, call, held, dask_worker
+        As for `run`, and the key of the one shared object; Dask adds the worker.
+    """
+    if held not in dask_worker.data:
+        return None
+    given = dask_worker, task, files, call, (dask_worker.data[held],)
+    return await asyncio.get_running_loop().run_in_executor(dask_worker.executors["default"], _run, *given)
+
+
+def _run(worker: Worker, task: tuple[str, str], files: tuple[PluginFile, ...], call: tuple, shared: tuple) -> bytes:
+    with cluster.enter_surroundings(DaskHere(worker, *task)):
         try:
             load_files(files)
             body, numbers = call
@@ -97,15 +120,15 @@ class DaskHere(cluster.Here):
 
     def __init__(self, worker: Worker, key: str, topic: str) -> None:
         self.worker, self.threads = worker.address, worker.state.nthreads
-        self._worker, self._key, self._topic = worker, key, topic
+        self.of_dask, self._key, self._topic = worker, key, topic
 
     @property
     def wanted(self) -> bool:
-        task = self._worker.state.tasks.get(self._key)  # Dask cancels the tasks of a client that has gone, too
-        return task is not None and task.state in _RUNNING and self._worker.status.name == "running"
+        task = self.of_dask.state.tasks.get(self._key)  # Dask cancels the tasks of a client that has gone, too
+        return task is not None and task.state in _RUNNING and self.of_dask.status.name == "running"
 
     def send(self, value: Any) -> None:
-        self._worker.log_event(self._topic, {"key": self._key, "value": value})
+        self.of_dask.log_event(self._topic, {"key": self._key, "value": value})
 
 
 class Origin(NamedTuple):
@@ -210,7 +233,9 @@ def visit(function: Callable[..., Any], source: Source, args: tuple[Any, ...]) -
 @contextmanager
 def _all_threads() -> Iterator[Worker]:
     """Use all threads of this worker in the block."""
-    worker = get_worker()
+    here = cluster.here()
+    assert isinstance(here, DaskHere)
+    worker = here.of_dask
     with threads.using(min(worker.state.nthreads, threads.most())):
         yield worker
 

@@ -378,7 +378,9 @@ class _Asking(Delivery):
             body, numbers = wire.pack(wire.work, (call, held, change), shared)
             self.sent += len(body)
             key = watch.key(f"svmkit-{self.message.do}")
-            calls.append(Packed(key, body, numbers, [shared[k] for k in numbers]))
+            # Dask's tasks are for what is large, and for loading parts, which may wait for other tasks
+            aside = held.key if held.status == "finished" and not (origins or carried) else None
+            calls.append(Packed(key, body, numbers, [shared[k] for k in numbers], held=aside))
         return calls
 
     def _forget(self, worker: str) -> None:

@@ -48,6 +48,25 @@ def until(true, seconds=60.0):
     assert true()
 
 
+def test_workers_that_hold_their_parts_are_asked_without_a_task_and_make_anew_what_they_have_lost(
+    client, tmp_path, monkeypatch
+):
+    X, y = rows()
+    calls, run = [], Watch.run
+    monkeypatch.setattr(Watch, "run", lambda self, worker, call: calls.append(call.held) or run(self, worker, call))
+    with dask_crew(client, tmp_path, X, y, CUTS) as crew:
+        problem = posed(crew)
+        asked = Message("count")
+        first = problem.session.ask(asked)
+        until(lambda: all(task.status == "finished" for task in crew.held.values()))
+        calls.clear()
+        assert problem.session.ask(asked) == first and all(calls) and len(calls) == 2
+        keys = [task.key for task in crew.held.values()]
+        client.run(lambda dask_worker: [dask_worker.data.__delitem__(key) for key in keys if key in dask_worker.data])
+        assert problem.session.ask(asked) == first
+        assert None in calls and crew.counters.details()["reloads"] == len(crew.names)
+
+
 def test_a_solve_on_a_cluster_is_that_of_one_process(client, tmp_path):
     X, y = rows()
     alone = solve(posed(local_crew(X, y, CUTS)), SOLVER, stop=Gap(1e-4))
