@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from svmkit.problems.certificate import relative_gap
 from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.runtime.mapping import is_mapped, size_of
 from svmkit_newton.hessian import Rough
@@ -20,6 +21,11 @@ LEFT = 0.01  # this part of the square of the gradient after a step; more is due
 RUN = 64  # consecutive rows of a sample
 PART = 4  # of the memory that a sample takes
 FEWEST, MOST = 512, 16_384  # rows of a sample
+HALF = 2  # of the memory that the sample takes at whose optimum a solve begins
+EACH = 50  # rows for each column that it has at least: of fewer the optimum is no better than 0 to begin at
+ONE_IN = 4  # rows of which it has one at the most
+CLOSE = 0.1  # gap at which it is solved: its own error is many times as large
+STEPS = 20  # on it at the most
 
 
 def is_on_disk(problem: LinearDual, wide: int) -> bool:
@@ -34,7 +40,8 @@ class FromDisk(Tall):
     """The iterate on mapped rows: a pass over them computes P, D, gradient and Hessian at a whole step.
 
     The Hessian takes up the rows whose second derivative has changed while they are in memory, in float32 as long as
-    that does not spoil a step; whatever it is, P and D and the gradient are those of float64.
+    that does not spoil a step; whatever it is, P and D and the gradient are those of float64. The answer has the best
+    dual weights and the best w, which need not be their image.
     """
 
     def __init__(
@@ -42,14 +49,11 @@ class FromDisk(Tall):
     ) -> None:
         self._matrix = Rough(problem.design, np.zeros(problem.design.width))
         self._sample: LinearDual | None = None
+        self._lowest, self._kept = np.inf, NONE  # the P of the answer, and w where the dual weights are from
         super().__init__(problem, start, goal, over)
 
-    def _first_guess(self, over: Callable[[], bool]) -> None:
-        """Return nothing: the step from 0 is as good, and takes no pass more."""
-
-    def begin(self) -> None:
-        self.is_modelled = True
-        super().begin()
+    def _first_guess(self, over: Callable[[], bool]) -> np.ndarray | None:
+        return _optimum_of_runs(self.problem, over)
 
     def looks(self) -> tuple[Look]:
         p, matrix = self.problem, self._matrix
@@ -62,13 +66,14 @@ class FromDisk(Tall):
         return (seen._replace(curved=matrix.H),)
 
     def keep(self) -> None:
-        self._answer, self._solution = self._w, None
+        self._kept, self._solution = self._w, None
         self._best, self._beta = self._beta, NONE  # the best ones so far may belong to others
 
     def solution(self) -> np.ndarray:
         self._beta = NONE
         if self._solution is None:
             self._solution = self.problem.balanced(self._best, self._best)
+        self.problem.pair(self._solution, self._answer)
         return self._solution
 
     def propose(self, s: np.ndarray, steep: float) -> tuple[float, bool]:
@@ -104,20 +109,32 @@ class FromDisk(Tall):
             matrix.refine()
         return moved
 
-    def anew(self) -> None:
-        """Measure the gap of the dual weights from now on: a certificate has denied what was guessed."""
-        self.is_modelled = False
-
     def _gap(self) -> float:
-        if not self.is_modelled:
-            self._least = np.inf  # of equal dual weights the next ones may have the smaller gap
-            self._image = self.problem.weights(self._best)  # as the certificate rounds it
-        return super()._gap()
+        if self.primal < self._lowest:
+            self._lowest, self._answer = self.primal, self._w
+        least = self.excess if self._answer is self._kept is self._w else 0.0  # which has no rounding errors of P and D
+        return relative_gap(max(self._lowest - self.dual, least), self.dual)
 
 
-def _spread_runs(problem: LinearDual) -> np.ndarray:
-    """Return the numbers of rows in runs all over X, which take a part of the memory or are all."""
-    budget, m = problem.gram.budget // PART, problem.m
-    n = max(min(m, MOST, budget * m // size_of(problem.gram.engine.X)), 1)
+def _optimum_of_runs(problem: LinearDual, over: Callable[[], bool]) -> np.ndarray | None:
+    """Return about the weights (width,) at the optimum of rows all over X that fit the memory; None if they are few."""
+    rows = _spread_runs(problem, HALF, problem.m // ONE_IN)
+    if len(rows) < EACH * problem.design.width:
+        return None
+    terms = problem.take_terms(rows)
+    if not (terms.lower.any() and terms.upper.any()):
+        return None  # the bias would have no optimum
+    state = FromDisk(problem.sample(rows), None, CLOSE, over)
+    for _ in range(STEPS):
+        if state.gap <= CLOSE or over():
+            break
+        state.move(1)
+    return state.w
+
+
+def _spread_runs(problem: LinearDual, part: int = PART, most: int = MOST) -> np.ndarray:
+    """Return the numbers of up to `most` rows in runs all over X, which take a part of the memory or are all."""
+    budget, m = problem.gram.budget // part, problem.m
+    n = max(min(m, most, budget * m // size_of(problem.gram.engine.X)), 1)
     starts = np.linspace(0, m - 1, -(-n // RUN), dtype=np.int64)
     return np.unique(np.minimum(starts[:, None] + np.arange(RUN), m - 1))

@@ -192,6 +192,23 @@ def take(X: Any, rows: np.ndarray) -> Any:
     return with_arrays(X, data, indices, pointers.astype(X.indptr.dtype))
 
 
+def copy_rows(X: Any, rows: np.ndarray) -> Any:
+    """Return some rows of features (n, d), dense or CSR, in memory, by ascending number; no page of a map stays."""
+    if not is_mapped(X):
+        return X[rows]
+    if not isinstance(X, np.ndarray):
+        copied = X[rows]
+        release(X, 0, X.shape[0])
+        return copied
+    out = np.empty((len(rows), X.shape[1]), X.dtype)
+    step = max(1, CHUNK // max(1, X.shape[1] * X.itemsize))
+    for lo in range(0, len(rows), step):
+        here = rows[lo : lo + step]
+        out[lo : lo + step] = X[here]
+        release(X, int(here[0]), int(here[-1]) + 1)
+    return out
+
+
 def with_arrays(X: Any, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Any:
     """Return a CSR array of these arrays, with as many columns as X and as canonical as X, without a look at them.
 

@@ -206,6 +206,15 @@ class Design:
             out[-1] = self.bias * v.sum()
         return out
 
+    def pull_and_margins(self, v: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return X'v (width,) and X w (m,), as `pull` and `margins` do, in one pass over X."""
+        h = np.full(self.m, self.bias * w[-1])
+
+        def add_margins(lo: int, hi: int) -> None:
+            spread(_add_margins, hi - lo, ENTRY * self.entries / self.m, self.part(lo, hi), w, h[lo:hi])
+
+        return self.pull(v, add_margins), h
+
     def n_parts(self, most: int, size: int, room: int = 0) -> int:
         """Return the number of sums over parts of the rows, a power of 2 where there is no room for `most`.
 

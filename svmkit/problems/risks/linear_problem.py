@@ -27,6 +27,7 @@ from svmkit.problems.risks.points import dual_sums
 from svmkit.problems.risks.risk import KEPT, Risk
 from svmkit.problems.rounding import dot_error, exact_sum
 from svmkit.problems.weights import outside_bounds
+from svmkit.runtime.mapping import copy_rows
 
 MANY = 1 << 16  # samples from which on the best bias is searched by threads
 BLOCK = 1 << 16  # samples whose rounding errors are found together, so that it takes little memory
@@ -96,7 +97,7 @@ class LinearProblem(Risk):
         Its bias counts from there. With the best bias as the centre it has the optimum of the problem of a free bias.
         """
         other = copy.copy(self)
-        for known in ("points", "_record", "ceiling", "_certified"):
+        for known in ("points", "_record", "ceiling", "_certified", "_paired"):
             other.__dict__.pop(known, None)
         other.is_free, other._centre, terms = False, centre, self._terms
         other.terms = None if terms is None else terms._replace(target=terms.target - centre)
@@ -118,12 +119,12 @@ class LinearProblem(Risk):
     def sample(self, rows: np.ndarray) -> Self:
         """Return the problem of some rows (n,), whose losses count m / n times: its optimum is near that of all."""
         other, t, factor = copy.copy(self), self.take_terms(rows), self.m / len(rows)
-        for known in ("points", "_record", "ceiling", "_certified", "most_scale"):
+        for known in ("points", "_record", "ceiling", "_certified", "_paired", "most_scale"):
             other.__dict__.pop(known, None)
         shares = {"lower": factor * t.lower, "upper": factor * t.upper}
         shares |= {"ridge_up": t.ridge_up / factor, "ridge_down": t.ridge_down / factor}
         other.terms = t._replace(**shares)
-        other.gram = Gram(self.gram.kernel, self.gram.engine.X[rows], memory=self.gram.budget)
+        other.gram = Gram(self.gram.kernel, copy_rows(self.gram.engine.X, rows), memory=self.gram.budget)
         other.m, other.y, other.C = len(rows), self.y[rows], factor * self.C[rows]
         other._uncentred = self._uncentred[rows]
         other.design = Design(other.gram, self.bias)
@@ -161,18 +162,23 @@ class LinearProblem(Risk):
         return balance(beta, np.empty_like(beta) if out is None else out) if self.is_free else beta
 
     def with_best_bias(
-        self, w: np.ndarray, given: float | None = None
+        self, w: np.ndarray, given: float | None = None, h: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, float | None, np.ndarray]:
         """Return w (width,), its decision values (m,), the bias if that is free, and bounds on the rounding errors that
         it brings to the residuals, (m,), or (0,) where it is not free.
 
         The entry of a free bias in w becomes 0 in favour of the best bias, or of the one that is given, which is
         for the targets as they were given.
+
+        Parameters
+        ----------
+        w, given, h : ndarray of shape (width,), float, ndarray of shape (m,)
+            The weights, a bias, and the decision values without one, where they are known; they are changed in place.
         """
         if not self.is_free:
-            return w, self.decision(w), None, np.empty(0)
+            return w, self.decision(w) if h is None else h, None, np.empty(0)
         w = np.append(w[:-1], 0.0)
-        h = self.decision(w)
+        h = self.decision(w) if h is None else h
         own = self.best_bias(h) if given is None else given - self.origin
         bias, of_bias = exact_sum(self.origin, own)
         errors = np.full(self.m, abs(of_bias))

@@ -12,6 +12,7 @@ from svmkit_newton.hessian import Rough
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.losses import Huber, Logistic, SquaredHinge
+from svmkit.losses.terms import conjugates, loss_values
 from svmkit.problems.risks.design import Design
 from svmkit.runtime import mapping
 from svmkit.solver.loop.solve import solve
@@ -49,15 +50,38 @@ def test_the_optimum_is_that_in_memory(loss, bias, storage):
     assert found.certificate.dual <= known.primal * (1 + 1e-9) and known.dual <= found.certificate.primal * (1 + 1e-9)
 
 
-def test_a_step_is_a_pass(monkeypatch):
-    """Beside those of the steps there are the first one and two for the certificate."""
-    X, target, C = samples(SquaredHinge(), 3000, 45)
-    target = np.where(X[:, 0] + np.random.default_rng(1).normal(size=3000) > 0.0, 1.0, -1.0)
+@pytest.mark.parametrize("memory, most", [("1MB", 4), ("2MB", 3)], ids=["from 0", "from a sample"])
+@pytest.mark.parametrize("bias", [1.0, "free"])
+def test_a_step_is_a_pass(memory, most, bias, monkeypatch):
+    """Beside those of the steps there are the first one and one for the certificate, wherever a solve begins."""
+    X, _, C = samples(SquaredHinge(), 12_000, 45)
+    target = np.where(X[:, 0] + np.random.default_rng(1).normal(size=12_000) > 0.0, 1.0, -1.0)
     passes, windows = [], Design.windows
     monkeypatch.setattr(Design, "windows", lambda self: passes.append(self.m) or windows(self))
-    found = solved(mapped(X), target, C, SquaredHinge(), gap=1e-3, bias="free", memory="2MB")
-    assert found.certificate.gap <= 1e-3 and found.n_iter <= 4
-    assert passes.count(3000) == found.n_iter + 3
+    found = solved(mapped(X), target, C, SquaredHinge(), gap=1e-3, bias=bias, memory=memory)
+    assert found.certificate.gap <= 1e-3 and found.n_iter <= most
+    assert passes.count(12_000) == found.n_iter + 2
+
+
+@pytest.mark.parametrize("loss", [SquaredHinge(), Logistic(), Huber(0.4)], ids=str)
+@pytest.mark.parametrize("bias", [0.0, 1.0, "free"])
+def test_the_model_is_the_iterate_and_its_certificate_is_true(loss, bias):
+    """P is that of the weights of the model, and D that of the dual weights, whose image is another vector."""
+    X, target, C = samples(loss, 1500, 45)
+    solver = make("newton", loss=loss, bias=bias)
+    problem = solver.pose(Gram(Linear(), mapped(X), memory="100KB"), target, C, loss)
+    found = solve(problem, solver, stop=Gap(1e-2))
+    decision, terms = problem.decision_function(found.point, found.certificate), loss.terms(target, C)
+    own = 0.0 if bias == "free" else bias
+    norm = decision.w @ decision.w + (decision.intercept**2 / own**2 if own else 0.0)
+    residuals = terms.target - X @ decision.w - decision.intercept
+    primal = 0.5 * norm + loss_values(terms, residuals).sum()
+    image = np.append(X.T @ found.point, own * found.point.sum())
+    dual = terms.target @ found.point - 0.5 * image @ image - conjugates(terms, found.point).sum()
+    assert found.certificate.primal == pytest.approx(primal, rel=1e-9)
+    assert found.certificate.dual == pytest.approx(dual, rel=1e-6)
+    assert found.certificate.gap <= 1e-2 and np.linalg.norm(image[:45] - decision.w) > 1e-6
+    assert bias != "free" or abs(found.point.sum()) < 1e-9 * np.abs(found.point).sum()
 
 
 @pytest.mark.parametrize("size", [1e6, 1e-9])
@@ -106,13 +130,3 @@ def test_products_in_float32_are_those_of_float64_to_seven_digits():
         off = np.triu(np.abs(rough.H - H)) / np.sqrt(np.outer(H.diagonal(), H.diagonal()))
         assert off.max() < 1e-6
     assert 0.0 < rough.changed < 1.0 and off.max() > 1e-12
-
-
-def test_a_gap_that_was_guessed_too_small_is_measured(monkeypatch):
-    X, target, C = samples(SquaredHinge(), 1500, 45)
-    FromDisk, denied = from_disk.FromDisk, []
-    gap, anew = FromDisk._gap, FromDisk.anew
-    monkeypatch.setattr(FromDisk, "_gap", lambda self: 0.0 if self.is_modelled else gap(self))
-    monkeypatch.setattr(FromDisk, "anew", lambda self: denied.append(self.gap) or anew(self))
-    found = solved(mapped(X), target, C, SquaredHinge(), bias="free")
-    assert found.status == "converged" and found.certificate.gap <= 1e-8 and denied[0] == 0.0
