@@ -20,6 +20,7 @@ SETTLED = 0.01  # part of the rows in the Hessian whose change explains no more 
 LEFT = 0.01  # this part of the square of the gradient after a step; more is due to the precision of the Hessian
 RUN = 64  # consecutive rows of a sample
 PART = 4  # of the memory that a sample takes
+NEARLY = 0.05  # how far a step is from 1 that is made a whole one: what the sample says of it has errors of its own
 FEWEST, MOST = 512, 16_384  # rows of a sample
 HALF = 2  # of the memory that the sample takes at whose optimum a solve begins
 EACH = 50  # rows for each column that it has at least: of fewer the optimum is no better than 0 to begin at
@@ -100,7 +101,8 @@ class FromDisk(Tall):
         if k == len(steps):
             return float(steps[-1]), False
         part = slopes[k - 1] / (slopes[k - 1] - slopes[k])
-        return float(steps[k - 1] + part * (steps[k] - steps[k - 1])), False
+        t = float(steps[k - 1] + part * (steps[k] - steps[k - 1]))
+        return t if abs(t - 1.0) > NEARLY else 1.0, False
 
     def move(self, most: int) -> tuple[int, float, np.ndarray | None]:
         before, matrix = self.excess, self._matrix
