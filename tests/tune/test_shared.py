@@ -75,7 +75,8 @@ def refits(make, X, y, folds):
 @pytest.mark.parametrize("name", SETS)
 def test_the_winner_and_the_scores_are_those_of_refits(name, seed, shared, monkeypatch):
     X, y = SETS[name](seed)
-    how = {"grid": {"C": CS, "gamma": GAMMAS}, "cv": FOLDS, "seed": seed, "stop": Gap(1e-7), "metric": "accuracy"}
+    stop = Gap(2e-7)  # rounding leaves 1.1e-7 on digits
+    how = {"grid": {"C": CS, "gamma": GAMMAS}, "cv": FOLDS, "seed": seed, "stop": stop, "metric": "accuracy"}
     found = tune.search(X, y, **how)
     n_solves = len(shared)
     monkeypatch.setattr(small, "MOST", (1500,) * 3)

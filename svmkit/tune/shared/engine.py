@@ -67,6 +67,7 @@ class SharedSearch:
     def __init__(self, X: Any, answers: Answers, folds: Folds, training: Training, records: Records, jobs: int) -> None:
         settings = training.settings
         training = replace(training, settings=replace(settings, memory=jobs * parse_bytes(settings.memory)))
+        X, answers, folds = _in_blocks(X, answers, folds)
         self.X, self.answers, self.training, self.records, self.jobs = X, answers, training, records, jobs
         self.folds, self.m = folds, X.shape[0]
         self.truth = training.metric.codes(answers.values)
@@ -98,10 +99,10 @@ class SharedSearch:
                     self._fail(group, error)
                 continue
             if shared is None or repr(shared.kernel) != repr(kernel):
-                shared = None  # its memory is free before that of the next one is taken
+                last, shared = shared, None
                 try:
                     with threads.using(min(threads.most(), self.jobs * (self.training.settings.n_threads or 1))):
-                        shared = SharedMatrix(kernel, self.X, self._memory)
+                        shared = SharedMatrix(kernel, self.X, self._memory, last)
                 except Exception as error:
                     self._fail(group, error)
                     continue
@@ -332,6 +333,24 @@ class _Group:
             "determined": True,
             "tol": math.inf,
         }
+
+
+def _in_blocks(X: Any, answers: Answers, folds: Folds) -> tuple[Any, Answers, Folds]:
+    """Return the same with the rows that a fold holds out together, and those of each class among them.
+
+    A class pair reads pieces of kernel rows then, in place of single values all over them.
+    """
+    if len(answers.classes) <= 2 or X.shape[0] == X.shape[1]:  # the latter may be kernel values
+        return X, answers, folds
+    fold = np.zeros(X.shape[0], np.int64)
+    for k, (_, held) in enumerate(folds):
+        fold[held] = k
+    order = np.lexsort((answers.codes, fold))
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    targets = None if answers.targets is None else answers.targets[order]
+    moved = [(np.sort(place[train]), np.sort(place[held])) for train, held in folds]
+    return X[order], answers._replace(codes=answers.codes[order], targets=targets), moved
 
 
 def _solution_of(answer: BoxAnswer) -> Solved:

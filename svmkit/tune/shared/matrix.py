@@ -24,20 +24,21 @@ class SharedMatrix:
     Rounded to float32 they would take half the memory, but certificates of a large C would not hold: errors of h are
     bounded by that of a value times the sum of the weights. The kernel is resolved; of a precomputed one X is (m, m).
     `computed` is the number of kernel values that this took, and `memory`, in bytes, bounds the examination of a kernel
-    that need not be positive semidefinite. InputError is raised if a value is beyond float64.
+    that need not be positive semidefinite. InputError is raised if a value is beyond float64. The values take the place
+    of those of `last`, a matrix of as many rows, which is of no use from then on: new memory costs time, too.
     """
 
-    def __init__(self, kernel: Kernel, X: Any, memory: int) -> None:
+    def __init__(self, kernel: Kernel, X: Any, memory: int, last: SharedMatrix | None = None) -> None:
         self.kernel, self.memory = kernel, memory
         self.engine = engine_for(kernel, X)
         self.m, self.diag, self.largest = self.engine.n, self.engine.diag(), self.engine.largest
         require_finite_values(kernel, self.largest)
         self.error = self.engine.error
         self.computed = 0
-        self.K = self._compute()
+        self.K: np.ndarray = self._compute(np.empty((self.m, self.m)) if last is None else last.K)
 
-    def _compute(self) -> np.ndarray:
-        K, every = np.empty((self.m, self.m)), np.arange(self.m)
+    def _compute(self, K: np.ndarray) -> np.ndarray:
+        every = np.arange(self.m)
         for lo in range(0, self.m, PANEL):
             hi = min(self.m, lo + PANEL)
             self.engine.block(self.engine.take(every[lo:hi]), K[lo:hi, lo:], every[lo:])
