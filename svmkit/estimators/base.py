@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from svmkit.data.formats.csvtext import require_different
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import Features, as_features, is_sparse, pad_or_refuse_columns
 from svmkit.errors import InputError, meant
@@ -68,12 +69,16 @@ def seed_of(random_state: Any) -> int:
 
 
 def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
-    """Set `feature_names_in_` from the columns of X (reset), or raise ValueError unless they are the columns of X."""
+    """Set `feature_names_in_` from the columns of X (reset), or raise ValueError unless they are the columns of X, and
+    InputError if two columns of a table have one name.
+    """
     # scikit-learn asks every library of tables whether X is one of its own, which takes longer than a prediction
     if (isinstance(X, np.ndarray) or is_sparse(X)) and not hasattr(estimator, "feature_names_in_"):
         return
     from sklearn.utils.validation import _check_feature_names
 
+    if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:
+        require_different(list(X.columns), "X")
     _check_feature_names(estimator, X, reset=reset)
 
 

@@ -137,3 +137,12 @@ def test_a_model_of_another_task_is_refused(table):
     model = SVMClassifier(impute="median").fit(frame, y).model_
     with pytest.raises(InputError, match="one of task classify: take SVMClassifier"):
         SVMRegressor.from_model(model)
+
+
+@pytest.mark.parametrize("names", [["a", "a"], [1, 1]])
+def test_two_columns_of_one_name_are_refused_in_one_line(names):
+    X, y = pd.DataFrame(np.eye(4)[:, :2], columns=names), [0, 1, 0, 1]
+    fitted = SVMClassifier().fit(X.set_axis(["a", "b"], axis=1), y)
+    for use in (lambda: SVMClassifier().fit(X, y), lambda: fitted.predict(X), lambda: SVMOneClass().fit(X)):
+        with pytest.raises(InputError, match=f"^X: two columns are called {names[0]!r}: rename one of them$"):
+            use()
