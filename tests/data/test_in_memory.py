@@ -143,7 +143,7 @@ def test_a_type_of_categories_makes_a_feature_of_each_value():
     codes = pd.Series(np.arange(ROWS) % 30).astype("category")
     data = learn_frame(pd.DataFrame({"code": codes, "text": [f"t{i}" for i in range(ROWS)]}).astype("category"))
     assert data.n_features == 30 + ROWS and data.encoding.categories[0][:3] == ("0", "1", "10")
-    with pytest.warns(SvmkitWarning, match="1 cells hold categories that training never saw"):
+    with pytest.warns(SvmkitWarning, match="1 cell holds a category that training never saw"):
         row = pd.DataFrame({"code": pd.Categorical([99], [99, 3]), "text": ["t0"]})
         assert encode_frame(row, data.encoding).sum() == 1.0
 

@@ -111,8 +111,8 @@ def _read(
         read.append(column)
     if unseen:
         warnings.warn(
-            f"{table.path}: {unseen} cells hold categories that training never saw (first in {first}); "
-            "they count as zeros",
+            f"{table.path}: {'1 cell holds a category' if unseen == 1 else f'{unseen:,} cells hold categories'} "
+            f"that training never saw (first in {first}): counted as zeros",
             SvmkitWarning,
             stacklevel=stacklevel,
         )
