@@ -160,6 +160,7 @@ def test_what_a_model_remembers(svmkit, train):
         (("--json", "--keep", "id"), "--json has no columns of DATA"),
         (("--on-error", "some"), "--on-error 'some' is not known; there are: stop, skip, impute"),
         (("--decision", "--proba"), "--decision or --proba, not both"),
+        (("--out", "july.XLSX"), "--out july.XLSX: workbooks are not written; write a .csv"),
     ],
 )
 def test_options_that_cannot_be(refused, model, args, words):

@@ -27,6 +27,7 @@ from svmkit.scoring.operating import Cost
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 STDOUT = "-"
+WORKBOOKS = (".xlsx", ".xls", ".ods")
 
 
 def run(options: Options) -> None:
@@ -56,8 +57,10 @@ def run(options: Options) -> None:
         note(f"{rows.n_samples:,} predictions in {options.out}")
 
 
-def require_one_stdout(options: Options) -> None:
-    """Raise InputError if both the JSON and the predictions are to go to standard output."""
+def require_output(options: Options) -> None:
+    """Raise InputError if --out names a workbook, or if the JSON and the predictions are to go to standard output."""
+    if Path(options.out or STDOUT).suffix.lower() in WORKBOOKS:
+        raise InputError(f"--out {options.out}: workbooks are not written; write a .csv, which spreadsheets open")
     if options.json and options.out == STDOUT:
         raise InputError("--json and --out - both write to standard output: leave one out")
 
@@ -68,7 +71,7 @@ def _require_possible(options: Options) -> None:
         raise InputError("give --decision or --proba, not both")
     if options.keep and options.append:
         raise InputError("give --keep or --append, not both: --append writes all columns")
-    require_one_stdout(options)
+    require_output(options)
     if options.json and (options.keep or options.append) and options.out is None:
         raise InputError("--json has no columns of DATA: give --out FILE, or leave --keep and --append out")
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.cli.common import emit, load_for, load_model, note
-from svmkit.cli.evaluating.predictions import STDOUT, require_one_stdout
+from svmkit.cli.evaluating.predictions import STDOUT, require_output
 from svmkit.errors import InputError
 from svmkit.runtime import files
 
@@ -23,7 +23,7 @@ def _require_possible(options: Any) -> None:
         raise InputError("--sets has a line for each row: take --on-error impute, or leave --on-error out")
     if options.out is not None and options.out.lower().endswith(".parquet"):
         raise InputError(f"--sets writes CSV without a header: {options.out} should end in .csv or .txt")
-    require_one_stdout(options)
+    require_output(options)
 
 
 def predict_sets(options: Any) -> None:
