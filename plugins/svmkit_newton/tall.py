@@ -117,7 +117,12 @@ def _optimum_of_sample(problem: LinearDual, over: Callable[[], bool]) -> np.ndar
     terms = problem.take_terms(rows)
     if not (terms.lower.any() and terms.upper.any()):
         return None  # the bias would have no optimum
-    state = Tall(problem.sample(rows), None, CLOSE, over)
+    return solve_sample(problem.sample(rows), over)
+
+
+def solve_sample(problem: LinearDual, over: Callable[[], bool] = lambda: False) -> np.ndarray:
+    """Return about the weights (width,) at the optimum of a problem that is a sample of another one."""
+    state = Tall(problem, None, CLOSE, over)
     for _ in range(STEPS):
         if state.gap <= CLOSE or over():
             break

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from svmkit_newton import passes
 from svmkit_newton.hessian import Given, Products
-from svmkit_newton.passes import Look
+from svmkit_newton.passes import FEW, Look
 from svmkit_newton.proximal import LEAST, shares_of
 from svmkit_newton.sums import BySums, add_sides, balance_sides
+from svmkit_newton.tall import ONE_IN, SAMPLE
 
 from svmkit.kernels.rounding import U
 from svmkit.problems.base import DecisionFunction
@@ -142,7 +143,30 @@ class LinearState(BySums):
         self.least = LEAST * float(self.path[0, -1])
         self.is_modelled = problem.width <= wide and not self.width
         self.best = self.path
+        known = math.inf if start is not None else self._put_guess(wide)
         self.begin()
+        if self.merit > known:  # the parts are not alike
+            self.put(np.zeros(problem.width))
+            self.begin()
+
+    def _put_guess(self, wide: int) -> float:
+        """Begin at the mean of the optima of samples of the parts, if all have one, and return the losses at 0 by those
+        samples; infinity if the iterate stays where it is.
+        """
+        session, width = self.problem.session, self.problem.width
+        if (
+            self.width
+            or width > min(FEW, wide)
+            or session.counts.sum(axis=1)[session.parts].min() < ONE_IN * SAMPLE // 4
+        ):
+            return math.inf
+        guesses, losses, sizes = zip(
+            *session.ask(Message("guess", options={"width": width, "m": session.m})), strict=True
+        )
+        if not all(sizes):
+            return math.inf
+        self.put(np.average(guesses, axis=0, weights=sizes))
+        return float(np.average(losses, weights=sizes))
 
     def _first_path(self) -> np.ndarray:
         """Return the path of no weights, where losses change by as much as P if they have kinks."""

@@ -281,7 +281,8 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
     for answer in (
         *(_propose, _settle, _block, _survey, _draw, _take, _find, _count, _losses, _measure, _sums, _adopt, _bring),
         *(_tally, _hits, _together),
-        *(linear.slopes, linear.curve, linear.search, linear.spread, linear.total, linear.reach, linear.gauge),
+        *(linear.slopes, linear.curve, linear.search, linear.spread, linear.total, linear.reach),
+        *(linear.gauge, linear.guess),
     )
 }
 

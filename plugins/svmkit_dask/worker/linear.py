@@ -19,9 +19,13 @@ from svmkit_newton.hessian import Matrix, Products
 from svmkit_newton.passes import FEW, NONE, Curve, Look, SideSums
 from svmkit_newton.proximal import put_centre, shares_of
 from svmkit_newton.samples import fill_derivatives, sum_slopes
+from svmkit_newton.tall import ONE_IN, solve_sample
 
 from svmkit.kernels.functions import Linear
+from svmkit.kernels.gram import Gram
+from svmkit.problems.base import FREE
 from svmkit.problems.risks.design import Design
+from svmkit.problems.risks.linear_risk import LinearDual, LinearTubeDual
 from svmkit.problems.risks.points import Points, dual_sums, make_points, total_loss
 from svmkit.problems.sums import Totals, totals_of
 from svmkit_dask.worker.rows import Rows
@@ -270,6 +274,26 @@ def spread(rows: Rows, own: object, width: int) -> tuple[float, float]:
     if not shares.size:
         return 0.0, 0.0
     return float((1.0 / shares[shares > 0.0]).sum()), total(rows, own, np.zeros(width))
+
+
+def guess(rows: Rows, own: object, width: int, m: int) -> tuple[np.ndarray, float, int]:
+    """Return about the weights (width,) at the optimum of a sample of the rows, the losses of all rows at 0 by that
+    sample, and the number of its rows; of no rows where the optimum would be of no use.
+
+    Parameters
+    ----------
+    rows, own, width, m
+        The rows, nothing, the number of columns, that of the bias included, and the number of the rows of all parts.
+    """
+    at, spec = np.arange(0, len(rows.at), ONE_IN), rows.spec
+    targets, none = spec.targets(rows.answers[at]), (np.zeros(width), 0.0, 0)
+    if not rows.features.part.is_in_memory or (targets == targets[0]).all():
+        return none  # the bias would have no optimum
+    gram, kind = Gram(Linear(), rows.features.take(rows.at[at])), LinearTubeDual if spec.has_targets else LinearDual
+    problem = kind(gram, targets, m / len(at) * rows.qp.C[at], spec.loss, bias=FREE)
+    w = solve_sample(problem)
+    w[-1] = problem.bias * w[-1] + problem.origin - spec.centre
+    return w, problem.total_loss(np.full(len(at), spec.centre - problem.origin)), len(at)
 
 
 def total(rows: Rows, own: object, w: np.ndarray) -> float:

@@ -201,3 +201,45 @@ def test_a_gap_that_was_guessed_too_small_is_measured(monkeypatch):
     found = trained(stop=Gap(1e-8)).solutions[0].certificate
     assert found.gap <= 1e-8 and found.dual <= known.primal and known.dual <= found.primal
     assert asked.count("reach") > 1 and "total" in asked
+
+
+@pytest.fixture
+def paths(monkeypatch):
+    """The paths at which the parts were looked at, where samples of a few rows make a guess."""
+    monkeypatch.setattr("svmkit_dask.driver.linear.SAMPLE", 16)
+    seen, ask = [], Session.ask
+
+    def noted(self, message, **k):
+        seen.extend([message.options["path"].copy()] if message.do == "slopes" else [])
+        return ask(self, message, **k)
+
+    monkeypatch.setattr(Session, "ask", noted)
+    return seen
+
+
+@pytest.mark.parametrize(("task", "loss"), [("classify", losses.SquaredHinge()), ("regress", losses.SquaredError())])
+def test_a_solve_begins_close_to_the_optimum_at_the_mean_of_those_of_samples(paths, task, loss):
+    Z, labels = rows(20_000)
+    y = labels if task == "classify" else Z @ np.arange(1.0, 7.0) + 50.0 + labels
+    how = {"kernel": Linear(), "loss": loss, "stop": Gap(1e-8)}
+    method = resolve(Settings(solver=DNewton(loss=loss), **how), task)
+    found = fit_prepared(ScatteredData(LocalExecutor(), chunks(Z, y, (6_000, 14_000)), method), method)
+    last = found.solutions[0].point[-1]
+    assert np.linalg.norm(paths[0][-1, :-1] - last[:-1]) < 0.15 * np.linalg.norm(last[:-1]) and paths[0].any()
+    known = fit(Z, y, solver=Newton(loss=loss, bias="free"), task=task, **how)
+    assert found.objective == pytest.approx(known.objective, rel=1e-7)
+
+
+def test_a_solve_begins_at_0_where_the_optima_of_samples_say_nothing(paths):
+    Z, y = rows(8_000)
+    rng = np.random.default_rng(1)
+    unlike = np.where(np.arange(8_000) < 4_000, 0.01, 100.0)[:, None] * Z
+    noise = np.where(np.arange(8_000) < 4_000, y, rng.choice([-1, 1], 8_000))
+    order = np.argsort(y, kind="stable")
+    for data, labels, end, tried in ((unlike, noise, 4_000, 1), (Z[order], y[order], int((y < 0).sum()), 0)):
+        paths.clear()
+        found = trained(stop=Gap(1e-6), X=data, y=labels, ends=(end,))
+        assert found.status is Status.CONVERGED
+        assert not paths[tried].any() and all(path.any() for path in paths[:tried])
+        known = fit(data, labels, kernel=Linear(), solver=Newton(bias="free"), stop=Gap(1e-6))
+        assert found.objective == pytest.approx(known.objective, rel=1e-5)
