@@ -16,7 +16,7 @@ import numpy as np
 
 ROOT = Path(sys.argv[1]).resolve()
 IS_CORE = sys.argv[2] == "svmkit_core"
-LEFT_OUT = ("mlflow", "matplotlib", "plotly", "jinja2", "statsmodels", "scikit_posthocs", "pooch", "pyarrow")
+LEFT_OUT = ("mlflow", "matplotlib", "plotly", "jinja2", "scikit_posthocs", "pooch", "pyarrow")
 NEEDING = {
     "mlflow": (["train", "iris", "--register", "mine"], ["predict", "models:/mine@best", "iris"], ["models", "list"]),
     "matplotlib": (

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scikit_posthocs
 from scipy import stats as scipy_stats
+from statsmodels.stats.multitest import multipletests
 from support.report import failure, made
 
 from svmkit.compare.report import stats
@@ -55,6 +56,12 @@ def test_pairwise_without_ties_is_that_of_scikit_posthocs(n_sets):
     values = np.random.default_rng(2).normal(size=(n_sets, 4)) + np.arange(4)
     expected = scikit_posthocs.posthoc_wilcoxon(values.T, zero_method="pratt", p_adjust="holm")
     np.testing.assert_allclose(stats.pairwise(values), expected)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_holm_is_that_of_statsmodels(seed):
+    p = np.random.default_rng(seed).uniform(size=12).round(1) * 0.2
+    assert stats.correct_by_holm(p) == pytest.approx(multipletests(p, method="holm")[1], rel=1e-12)
 
 
 def test_holm_by_hand():

@@ -8,7 +8,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from svmkit import plugins
@@ -20,7 +19,7 @@ TEXT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 MADE = runpy.run_path(str(ROOT / ".ci" / "distributions.py"))
 OUTSIDE = (ROOT / ".ci" / "outside.py").read_text(encoding="utf-8")
 PROJECT = tomllib.loads(TEXT)["project"]
-LEFT_OUT = ("mlflow", "matplotlib", "plotly", "jinja2", "statsmodels", "scikit_posthocs", "pooch", "pyarrow")
+LEFT_OUT = ("mlflow", "matplotlib", "plotly", "jinja2", "scikit_posthocs", "pooch", "pyarrow")
 
 pytestmark = pytest.mark.skipif(PROJECT["name"] != "svmkit", reason="these are the files of svmkit-core's sdist")
 
@@ -84,7 +83,7 @@ def test_what_is_left_out_is_imported_where_it_is_used(work):
     assert done.returncode == 0, done.stderr
     modules = set(done.stderr.splitlines()[-1].split())
     assert "svmkit" in modules
-    assert not modules & {"mlflow", "matplotlib", "plotly", "statsmodels", "scikit_posthocs", "pooch", "requests"}
+    assert not modules & {"mlflow", "matplotlib", "plotly", "scikit_posthocs", "pooch", "requests"}
 
 
 def test_the_line_installs_what_is_missing(without):
@@ -109,12 +108,6 @@ def render_report():
     from svmkit.compare.report.html import render
 
     render(None)
-
-
-def compare_pairs():
-    from svmkit.compare.report.stats import pairwise
-
-    return pairwise(np.arange(12.0).reshape(4, 3))
 
 
 def read_parquet():
@@ -148,7 +141,6 @@ def learning_curve():
         ("matplotlib", draw_profile),
         ("matplotlib", learning_curve),
         ("plotly", render_report),
-        ("statsmodels", compare_pairs),
         ("pyarrow", read_parquet),
         ("pyarrow", read_arrow),
     ],

@@ -46,7 +46,7 @@ def write(results: Results, path: str | Path, *, command: str = "", threads: int
 
 def require_drawable() -> None:
     """Raise Unavailable unless all is installed that a page, and the pictures logged beside it, are made with."""
-    require_installed("reports", "jinja2", "plotly", "matplotlib", "statsmodels", "scikit_posthocs")
+    require_installed("reports", "jinja2", "plotly", "matplotlib", "scikit_posthocs")
 
 
 def render(results: Results, *, command: str = "", threads: int | None = None) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 
 from svmkit.compare.metrics import HIGHER, TITLES, as_shown
 from svmkit.compare.results import Results, Row
-from svmkit.runtime.packages import require_installed
 from svmkit.solver.solution import Status
 
 METRICS = (
@@ -99,15 +98,20 @@ def wilcoxon(first: np.ndarray, second: np.ndarray, alternative: Literal["less",
 
 def pairwise(values: np.ndarray) -> np.ndarray:
     """Return the two-sided Wilcoxon p of each two columns of (n_sets, k) values, with Holm's correction, (k, k)."""
-    require_installed("tests of pairs of solvers", "statsmodels")
-    from statsmodels.stats.multitest import multipletests
-
     k = values.shape[1]
     above = np.triu_indices(k, 1)
     raw = [wilcoxon(values[:, i], values[:, j], "two-sided") for i, j in zip(*above, strict=True)]
     p = np.eye(k)
-    p[above] = multipletests(raw, method="holm")[1]
+    p[above] = correct_by_holm(np.array(raw))
     return np.maximum(p, p.T)
+
+
+def correct_by_holm(p: np.ndarray) -> np.ndarray:
+    """Return p-values (n,) with Holm's correction for n tests (Holm 1979): the k-th smallest counts n - k + 1 times."""
+    order = np.argsort(p)
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
+    return corrected
 
 
 def critical_difference(n_sets: int, k: int, alpha: float = ALPHA) -> float:
