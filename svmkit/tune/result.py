@@ -255,7 +255,7 @@ def sort_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 def _candidate(path: Path, i: int, gamma: float | None, tried: Tried, reason: str | None) -> Candidate:
     of = {fact: tried.scores[f"{fact}_{i}"] for fact in FACTS}
-    means = {fact: float(of[fact].mean()) for fact in FACTS}
+    means = dict(zip(FACTS, np.array([of[fact] for fact in FACTS], float).mean(axis=1).tolist(), strict=True))
     if math.isnan(means["fit_s"]):
         reason = reason or "a fit failed in a worker that could not say why"
     elif math.isnan(means["metric"]):

@@ -315,7 +315,7 @@ def test_progress_tells_the_best_so_far(monkeypatch, capsys):
 
     seen = []
     monkeypatch.setattr(crossval, "REPORT", 0.005)
-    chosen = choose(*CANCER, resolve(Settings()), Choice(names=("C", "gamma"), cv=5, report=seen.append))
+    chosen = choose(*CANCER, resolve(Settings()), Choice(names=("C", "gamma"), cv=20, report=seen.append))
     fits, best = [at.fits for at in seen], [at.best for at in seen if not np.isnan(at.best)]
     assert fits == sorted(fits) and best == sorted(best) and 0 < max(fits) <= chosen.result.n_fits
     assert max(best) <= max(c.mean_score for c in chosen.result.candidates) + 1e-12

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from svmkit import tune
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Precomputed
 from svmkit.kernels.gram import parse_bytes
+from svmkit.runtime import threads
 from svmkit.solver.smo.box import Box, take_sides
 from svmkit.solver.stopping import Gap
 from svmkit.training.settings import Settings, resolve
@@ -547,3 +549,22 @@ def test_searches_with_leaps_have_the_scores_of_refits_and_forget_what_has_no_ro
     for own, forgetful, one in zip(found.candidates, tight.candidates, expected.candidates, strict=True):
         assert own.mean_accuracy == pytest.approx(one.mean_accuracy, abs=0.007)
         assert forgetful.mean_accuracy == pytest.approx(one.mean_accuracy, abs=0.007)
+
+
+@pytest.mark.skipif(threads.most() < 2, reason="one thread")
+def test_small_folds_side_by_side_are_those_of_one_thread(monkeypatch):
+    X, y = SETS["iris"](0)
+    monkeypatch.setattr(engine, "ROWS", 300)  # 2 calls for 3 folds
+    how = {"grid": {"C": CS, "gamma": GAMMAS}, "cv": 3, "seed": 0}
+    alone = tune.search(X, y, **how, n_threads=1)
+    both, fit_small = threading.Barrier(2, timeout=60), engine.fit_small
+
+    def together(*args):
+        both.wait()  # passes when a call is under way in each of two threads
+        return fit_small(*args)
+
+    monkeypatch.setattr(engine, "fit_small", together)
+    found = tune.search(X, y, **how, n_threads=2)
+    assert [(c.params, c.scores, c.n_iter) for c in found.candidates] == [
+        (c.params, c.scores, c.n_iter) for c in alone.candidates
+    ]

@@ -6,7 +6,7 @@ import itertools
 import math
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -73,15 +73,24 @@ class SharedSearch:
         self.truth = training.metric.codes(answers.values)
         scheme = training.task.division("ovo", len(answers.classes))
         self.division: Division = DIVISIONS[scheme](answers.classes, training.task.noun)
-        self._subproblems: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
+        self._parts: dict[tuple[int, str], list[FoldPart]] = {}
 
-    def subproblems(self, fold: int, train: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the rows of each subproblem of a fold with these training rows, and what is learnt of them."""
-        if fold not in self._subproblems:
-            codes, division = self.answers.codes[train], self.division
+    @property
+    def n_threads(self) -> int:
+        """The threads of all fits together."""
+        return min(threads.most(), self.jobs * (self.training.settings.n_threads or 1))
+
+    def parts(self, fold: Fold, class_weight: Any) -> list[FoldPart]:
+        """Return the subproblems of a fold, with the weights that its training rows give to the classes."""
+        key = fold.number, repr(class_weight)
+        if key not in self._parts:
+            answers, train, weights = self.answers, np.sort(fold.train), np.zeros(self.m)
+            codes, division = answers.codes[train], self.division
+            weights[train] = training_weights(codes, answers.classes, class_weight, None)
             rows = [train[division.takes_part(codes, k)] for k in range(len(division.parts))]
-            self._subproblems[fold] = [(at, division.target(self.answers, at, k)) for k, at in enumerate(rows)]
-        return self._subproblems[fold]
+            targets = [division.target(answers, at, k) for k, at in enumerate(rows)]
+            self._parts[key] = [FoldPart(at, y, weights[at]) for at, y in zip(rows, targets, strict=True)]
+        return self._parts[key]
 
     @QUIET
     def run(self, paths: Sequence[Path]) -> None:
@@ -101,7 +110,7 @@ class SharedSearch:
             if shared is None or repr(shared.kernel) != repr(kernel):
                 last, shared = shared, None
                 try:
-                    with threads.using(min(threads.most(), self.jobs * (self.training.settings.n_threads or 1))):
+                    with threads.using(self.n_threads):
                         shared = SharedMatrix(kernel, self.X, self._memory, last)
                 except Exception as error:
                     self._fail(group, error)
@@ -157,12 +166,17 @@ class _Group:
         calls = min(n_folds, max(jobs, math.ceil(n_folds * self.search.m / ROWS)))
         starts = [k * n_folds // calls for k in range(calls + 1)]
         self.beginning.extend(self.folds[lo:hi] for lo, hi in itertools.pairwise(starts))
-        if jobs == 1:
-            self._work()
-        else:
-            with ThreadPoolExecutor(jobs, "svmkit-fold") as pool:
-                for _ in range(jobs):
-                    pool.submit(self._work)
+        self._side_by_side(min(calls, self.search.n_threads), self._next_beginning)
+        self._side_by_side(min(jobs, len(self.waiting)), self._next_fit)
+
+    def _side_by_side(self, n: int, step: Callable[[], bool]) -> None:
+        """Take steps in n threads, each until nothing is left, the search has ended or a step has failed."""
+        if n == 1:
+            self._work(step)
+        elif n > 1:
+            with ThreadPoolExecutor(n, "svmkit-fold") as pool:
+                for _ in range(n):
+                    pool.submit(self._work, step)
         if self.failed is not None:
             raise self.failed
 
@@ -188,25 +202,32 @@ class _Group:
                 self.search.keep(path, fold.number, facts)
 
     @QUIET
-    def _work(self) -> None:
-        """Begin with folds that nobody has, then take the fold that is farthest behind and fit its next C, until none
-        is left.
-        """
+    def _work(self, step: Callable[[], bool]) -> None:
         try:
             with threads.using(1):
-                while not (self.search.records.stopped or self.failed):
-                    if (folds := _take(self.beginning)) is not None:
-                        self._begin(folds)
-                        continue
-                    if (fold := _take(self.waiting)) is None:
-                        return
-                    self._fit(fold)
-                    if fold.next < len(self.group):
-                        self.waiting.append(fold)
+                while not (self.search.records.stopped or self.failed) and step():
+                    pass
         except Stopped:
             return
         except BaseException as error:
             self.failed = error
+
+    def _next_beginning(self) -> bool:
+        """Begin with folds that nobody has begun with; return whether there were any."""
+        folds = _take(self.beginning)
+        if folds is not None:
+            self._begin(folds)
+        return folds is not None
+
+    def _next_fit(self) -> bool:
+        """Fit the next C of the fold that is farthest behind; return whether there was one."""
+        fold = _take(self.waiting)
+        if fold is None:
+            return False
+        self._fit(fold)
+        if fold.next < len(self.group):
+            self.waiting.append(fold)
+        return True
 
     def _begin(self, folds: list[Fold]) -> None:
         """Fit the first C of some folds, as many as compiled code can certify at once, and keep their records."""
@@ -216,8 +237,8 @@ class _Group:
             own = [FoldParts(self._parts(fold), fold.held) for fold in folds]
             sizes = [len(part.rows) for fold in own for part in fold.parts]
             n_decisions = sum(len(fold.held) * len(fold.parts) for fold in own)
-            memory = search.training.settings.memory
-            if is_small(shared, self.method, sizes, len(self.group), n_decisions, memory, search.jobs):
+            memory, workers = search.training.settings.memory, min(search.n_threads, len(search.folds))
+            if is_small(shared, self.method, sizes, len(self.group), n_decisions, memory, workers):
                 fits = fit_small(shared, own, [path.Cs[0] for path in self.group], self.target)
                 if fits is not None:
                     self._keep_small(folds, fits, began)
@@ -276,11 +297,7 @@ class _Group:
         return sets.solve(problem, C, self.target, libsvm_patience(len(part.rows)))
 
     def _parts(self, fold: Fold) -> list[FoldPart]:
-        """Return the subproblems of a fold, with the weights that its training rows give to the classes."""
-        search, weights = self.search, np.zeros(self.search.m)
-        answers, train, given = search.answers, np.sort(fold.train), self.method.settings.class_weight
-        weights[train] = training_weights(answers.codes[train], answers.classes, given, None)
-        return [FoldPart(rows, y, weights[rows]) for rows, y in search.subproblems(fold.number, train)]
+        return self.search.parts(fold, self.method.settings.class_weight)
 
     def _facts(self, fold: Fold, solved: list[Solved]) -> dict[str, Any]:
         """Return the `FACTS` of a fit but its seconds."""

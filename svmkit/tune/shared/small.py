@@ -74,7 +74,7 @@ def is_small(
     sizes, n_C, n_decisions : sequence of int, int, int
         The samples of the subproblems, the values of C, and the decisions of held-out rows for each C.
     memory, jobs : str or int, int
-        The memory of all fits at a time, with that of the matrix, and their number.
+        The memory of all fits at a time, with that of the matrix, and the number of calls at a time.
     """
     most = MOST[0] if n_C > MANY else MOST[1] if n_C > FEW_C else MOST[2]
     if method.loss.name != "hinge" or shared.kernel.semidefinite is not True or not 1 < max(sizes) <= most:
