@@ -13,7 +13,7 @@ from svmkit.problems.tube import BiasedTubeQP, TubeQP
 from svmkit.solver.smo import box as smo_box
 from svmkit_corrective.corrective_state import CorrectiveState, StandardForm
 from svmkit_corrective.driver import Corrective
-from svmkit_corrective.faces import FaceState, SpreadState, spread_point
+from svmkit_corrective.faces import FaceState, SpreadState, spread_start
 from svmkit_corrective.rounds import Rounds
 
 
@@ -52,7 +52,8 @@ class FCFW(Corrective):
         if isinstance(problem, BiasedTubeQP):
             return SpanState(problem, np.zeros(problem.m) if start is None else start.copy(), draws.rng)
         kind = ConeState if isinstance(problem, SquaredHinge) else FaceState
-        spread = spread_point(problem) if start is None and kind is FaceState else None
+        goal = draws.goal.gap if draws.goal else 0.0
+        spread = spread_start(problem, goal) if start is None and kind is FaceState else None
         if spread is not None:
             return SpreadState(problem, spread, draws.rng)
         if start is None:

@@ -141,13 +141,18 @@ class _Products(Engine):
             self._add(panel, weights, sel, out, weights, NEITHER)
         return out
 
+    def _short(self, Z, sel) -> bool:
+        """Whether the values of these rows with Z are computed without compiled loops."""
+        return False
+
     def self_product(self, idx, coef, dtype=np.float64):
-        if self.cancels or self.n <= few.ROWS:
+        Z = self.take(idx)
+        if self.cancels or self._short(Z, idx):
             return super().self_product(idx, coef, dtype)
         from svmkit.kernels.loops import tiles
 
         out, computed = np.zeros(coef.shape), 0
-        for here, panel in self._panels(self.take(idx), self._precision(dtype, rough=True)):
+        for here, panel in self._panels(Z, self._precision(dtype, rough=True)):
             rest, n = idx[here.start :], here.stop - here.start
             own = coef[here.start :].astype(panel[0].dtype)
             weights, own[:n] = own[:n].copy(), 0.0  # the panel's own points: all of their values are computed
@@ -190,7 +195,6 @@ class DenseEngine(_Products):
             yield here, (part, square_norms(part).astype(dtype))
 
     def _short(self, Z, sel) -> bool:
-        """Whether numpy computes the values of these rows with Z."""
         return self.few and self._count(sel) * Z.shape[0] * max(self.X.shape[1], few.EXP) <= few.PRODUCTS
 
     def _is_plain(self, Z, sel) -> bool:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from support.problems import blobs, make
-from svmkit_corrective import faces
+from svmkit_corrective import faces, landmarks
 
 from svmkit import Gram, SimplexQP, Status, solve
-from svmkit.kernels import RBF
+from svmkit.kernels import RBF, Sigmoid
 from svmkit.problems.simplex import level_of
 from svmkit.solver import Gap, Iterations
 
@@ -78,13 +78,41 @@ def test_few_rounds_on_all_points_suffice(m, nu, rounds):
 
 def test_working_sets_follow_where_rounds_on_all_points_help_no_longer():
     tight = solve(problem(300, 0.003), make("fcfw"), stop=Gap(1e-8))
-    assert tight.status is Status.CONVERGED and tight.n_iter > faces.ROUNDS
+    assert tight.status is Status.CONVERGED and tight.n_iter > landmarks.ROUNDS
 
 
 @pytest.mark.parametrize("nu", [0.0002, 0.3])
 def test_large_sets_begin_on_all_points_only_if_most_keep_weights(nu, monkeypatch):
     monkeypatch.setattr(faces, "FEW", 500)
-    point = faces.spread_point(problem(600, nu))
-    assert (point is None) == (nu < 0.01)
+    start = faces.spread_start(problem(600, nu), 1e-3)
+    assert (start is None) == (nu < 0.01)
     monkeypatch.setattr(faces, "MOST", 599)
-    assert faces.spread_point(problem(600, nu)) is None
+    assert faces.spread_start(problem(600, nu), 1e-3) is None
+
+
+@pytest.mark.parametrize("terms", SHAPES)
+@pytest.mark.parametrize("m", [200, 700])
+@pytest.mark.parametrize("goal", [1e-3, 1e-5])
+def test_a_start_has_the_gap_that_is_expected_of_it(m, goal, terms):
+    """Of few points all are landmarks; of more they miss a part of the matrix, which the expected gap counts."""
+    given = problem(m, 0.2, **terms)
+    start = landmarks.find_start(given, goal)
+    assert given.infeasible(start.point) is None
+    assert given.certificate(start.point).gap <= 2.0 * start.gap + 1e-12
+    assert start.gap <= goal or m > landmarks.ALL
+
+
+def test_a_start_leaves_no_weight_where_none_belongs():
+    given = problem(250, 0.01)
+    point = landmarks.find_start(given, 1e-3).point
+    h = given.gradient(point) - given.ridge * point
+    level = level_of(h, given.ridge)
+    assert 0 < np.count_nonzero(point) < 250 and (h[point > 0.0] < level + 1e-9).all()
+
+
+def test_a_kernel_that_is_not_positive_semidefinite_begins_with_equal_weights(monkeypatch):
+    monkeypatch.setattr(landmarks, "ALL", 10)
+    rng = np.random.default_rng(0)
+    given = SimplexQP(Gram(Sigmoid(gamma=1.0, coef0=-1.0), rng.normal(size=(60, 3))), ridge=3.0)
+    start = landmarks.find_start(given, 1e-3)
+    assert start.gap == np.inf and start.point == pytest.approx(np.full(60, 1.0 / 60))

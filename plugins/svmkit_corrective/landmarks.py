@@ -1,0 +1,151 @@
+"""Where rounds on all points of a SimplexQP begin: the solution for a kernel matrix that a few points stand for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from svmkit.kernels.extent import fits_float32_rows
+from svmkit.problems.one_class import pick_evenly
+from svmkit.problems.simplex import SimplexQP, level_of
+
+ALL, LEAST, SHARE, LARGEST = 300, 200, 10, 400  # points all of which are landmarks; else one in so many of the others
+CHECKED = 32  # further points that tell what the landmarks miss
+JITTER = 1e-4  # of the largest k(x, x), added to the landmarks' own matrix, whose values are those of float32
+ROUNDS, COARSE = 30, 1e-4  # most steps, and the relative gap beyond which values of float32 need none
+PART = 1 / 8  # of the gap that is asked for, which the solution for the landmarks' matrix has
+
+Image = Callable[[np.ndarray], np.ndarray]
+
+
+class Start(NamedTuple):
+    """A point of the simplex, and the relative gap that is to be expected there."""
+
+    point: np.ndarray
+    gap: float
+
+
+class _Matrix(NamedTuple):
+    """A matrix that is multiplied by weights (m,) at once, and what its diagonal lacks of the kernel matrix's."""
+
+    image: Image
+    missing: float
+
+
+def find_start(problem: SimplexQP, goal: float) -> Start:
+    """Return the solution of a problem with a ridge on each point, if landmarks stand for its kernel matrix.
+
+    The matrix is K_mn K_nn^-1 K_nm for n landmarks (Williams, Seeger 2001), and the mean of what it misses of the
+    diagonal joins the ridge. What it misses beyond is small beside the ridge, mostly.
+
+    Parameters
+    ----------
+    problem : SimplexQP
+        The problem, whose ridge is above 0 everywhere.
+    goal : float
+        The relative gap that is asked for; 0.0 if that is not known.
+    """
+    m, ridge = problem.m, problem.ridge
+    c = np.zeros(m) if problem.linear_term is None else problem.linear_term
+    if m <= ALL:
+        everything = np.arange(m)
+        A = problem.gram.block(everything, everything)
+        return _descend(_take_signs(problem, A.__matmul__), ridge, c, PART * goal)
+    n = min(max(LEAST, m // SHARE), LARGEST)
+    at = pick_evenly(m, n)
+    others = np.delete(np.arange(m), at)
+    checked = others[pick_evenly(len(others), min(CHECKED, len(others)))]
+    matrix = _low_rank(problem, at, checked)
+    if matrix is None:  # the kernel is not positive semidefinite
+        return Start(weights_at(c, ridge), math.inf)
+    full = ridge + matrix.missing
+    image = _take_signs(problem, matrix.image)
+    point, gap = _descend(image, full, c, max(PART * goal, COARSE))
+    h = image(point) + c + matrix.missing * point
+    return Start(point, gap + _missed_gap(problem, point, h, checked))
+
+
+def weights_at(h: np.ndarray, ridge: np.ndarray) -> np.ndarray:
+    """Return the weights (m,) of the simplex that minimise sum 2 h_i a_i + ridge_i a_i^2."""
+    weights = np.maximum(level_of(h, ridge) - h, 0.0) / ridge
+    return weights / weights.sum()
+
+
+def _take_signs(problem: SimplexQP, image: Image) -> Image:
+    """Return the products with A without its ridge from those with the kernel matrix."""
+    y, bias = problem.y, problem.bias
+    if not bias and (y == 1.0).all():
+        return image
+
+    def multiply(weights: np.ndarray) -> np.ndarray:
+        weights = y * weights
+        return y * (image(weights) + bias * weights.sum())
+
+    return multiply
+
+
+def _low_rank(problem: SimplexQP, at: np.ndarray, checked: np.ndarray) -> _Matrix | None:
+    """Return the matrix that the landmarks `at` make, or None if their own is not positive definite."""
+    from scipy.linalg.lapack import dpotrf, dpotrs
+
+    gram, n = problem.gram, len(at)
+    dtype = np.float32 if fits_float32_rows(gram.engine.largest) else np.float64
+    values = gram.block(at, np.arange(gram.m), np.empty((n, gram.m), dtype))
+    own = values[:, at].astype(np.float64)
+    own.flat[:: n + 1] += JITTER * float(np.abs(gram.diag).max())
+    factor, failed = dpotrf(own, lower=1, overwrite_a=1)
+    if failed:
+        return None
+
+    def image(weights: np.ndarray) -> np.ndarray:
+        inside = dpotrs(factor, values @ weights.astype(dtype), lower=1)[0]
+        return (inside.astype(dtype) @ values).astype(np.float64)
+
+    part = values[:, checked].astype(np.float64)
+    known = np.einsum("ij,ij->j", part, dpotrs(factor, part, lower=1)[0])
+    return _Matrix(image, max(float((gram.diag[checked] - known).mean()), 0.0))
+
+
+def _descend(image: Image, ridge: np.ndarray, c: np.ndarray, goal: float) -> Start:
+    """Return the weights (m,) that proximal steps lead to, and a bound on their relative gap, which is to be `goal`.
+
+    Parameters
+    ----------
+    image, ridge, c
+        Products with A without the ridge, the ridge, and the linear term, of min a'A a + 2 c'a.
+    goal
+        As said.
+    """
+    alpha = weights_at(c, ridge)
+    h = image(alpha) + c
+    gap = math.inf
+    for _ in range(ROUNDS):
+        g, target = h + ridge * alpha, weights_at(h, ridge)
+        change = target - alpha
+        slope = float(change @ g)  # the gap is between -slope and -2 slope
+        gap = -2.0 * slope / abs(float(alpha @ g))
+        if gap <= goal:
+            stay = (target > 0.0) | (alpha == 0.0)
+            if stay.all():
+                break
+            alpha = np.where(stay, alpha, 0.0)  # parts of the way leave weights where none should stay
+            alpha /= alpha.sum()
+            h = image(alpha) + c
+            continue
+        moved = image(change)
+        curvature = float(change @ (moved + ridge * change))
+        part = min(1.0, -slope / curvature) if curvature > 0.0 else 1.0
+        alpha, h = alpha + part * change, h + part * moved
+    return Start(alpha, gap)
+
+
+def _missed_gap(problem: SimplexQP, alpha: np.ndarray, known: np.ndarray, checked: np.ndarray) -> float:
+    """Return the relative gap to be expected of the `known` h (m,), from its errors at the points checked."""
+    ridge = problem.ridge
+    exact = problem.gradient(alpha, checked) - ridge[checked] * alpha[checked]
+    inside = alpha > 0.0
+    error = float(np.var(exact - known[checked])) * float((1.0 / ridge[inside]).sum())
+    return 2.0 * error / abs(float(alpha @ (known + ridge * alpha)))
