@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -120,7 +120,21 @@ def _remark(learnt: Learnt, column: Column) -> str | None:
         return str(column.slip).partition(f"{name!r} ")[2] or str(column.slip)
     if column.is_empty:
         return "left out: no row has a value"
-    return f"looks like an ID: --drop {option}" if refusals.looks_like_id(name, column) else None
+    return "; ".join(_hints(column, name, option)) or None
+
+
+def _hints(column: Column, name: str, option: str) -> Iterator[str]:
+    """Return what training says of a column that it takes: what is done with it, and the option that changes it."""
+    if refusals.looks_like_id(name, column):
+        yield f"looks like an ID: --drop {option}"
+    if column.amount is not None:
+        yield f"read without its unit ({column.example}): --categorical {option} keeps the texts"
+    if column.zeros:
+        yield f"leading zeros ({column.zeros}), codes perhaps: --categorical {option} keeps them"
+    if alike := refusals.cite_alike(column):
+        yield f"differ by case or blanks only ({alike}): --tidy {option} joins them"
+    if slips := refusals.cite_slip(column):
+        yield f"misspelt perhaps ({slips})"
 
 
 def _labels(learnt: Learnt) -> tuple[np.ndarray | None, InputError | None]:

@@ -102,6 +102,18 @@ def test_a_survey_never_fails_on_what_training_refuses(churn_csv):
     assert "--decimal" in remarks["income"] and remarks["age"] is None
 
 
+def test_remarks_say_what_is_done_with_a_column_and_the_option_that_changes_it(tmp_path):
+    rows = [f"{k}%,{k + 1000:05d},{'Bonn' if k else 'bonn'},{'Kiel' if k else 'Kile'},{k % 2}" for k in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["rate,zip,city,town,y", *rows]) + "\n")
+    remarks = {column["column"]: column["remark"] for column in survey(tmp_path / "t.csv", Reading())["columns"]}
+    assert remarks == {
+        "rate": "read without its unit (0%): --categorical rate keeps the texts",
+        "zip": "looks like an ID: --drop zip; leading zeros (01000), codes perhaps: --categorical zip keeps them",
+        "city": "differ by case or blanks only ('Bonn' 59, 'bonn' 1): --tidy city joins them",
+        "town": "misspelt perhaps ('Kile' 1, beside 'Kiel' 59)",
+    }
+
+
 def test_a_remark_about_a_slip_leaves_out_the_file_and_the_column(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,label\n" + "".join(f"{k},{k % 2}\n" for k in range(40)) + "oops,1\n")

@@ -101,17 +101,17 @@ def _notes_of_texts(table: Table, columns: Sequence[Column]) -> list[str]:
         )
     for column in texts:
         name = table.names[column.position]
-        if alike := _alike(column):
+        if alike := cite_alike(column):
             lines.append(
                 f"column {name!r} has texts that differ by case or blanks only ({alike}), each a category of its own: "
                 f"{table.tidy([name])} joins them"
             )
-        if slips := _slips(column):
+        if slips := cite_slip(column):
             lines.append(f"column {name!r} has rare texts that may be misspelt ({slips}), categories of their own")
     return lines
 
 
-def _alike(column: Column) -> str:
+def cite_alike(column: Column) -> str:
     """Return the first texts of a column that differ by case or blanks only, with their rows; "" for none."""
     groups: dict[str, list[int]] = {}
     for k, text in enumerate(column.categories or ()):
@@ -120,7 +120,7 @@ def _alike(column: Column) -> str:
     return "" if several is None else ", ".join(_count(column, k) for k in several[:3])
 
 
-def _slips(column: Column) -> str:
+def cite_slip(column: Column) -> str:
     """Return the first text of a column in few rows that differs from one in many by a letter; "" for none."""
     texts = column.categories or ()
     if len(texts) > _COMPARED or not column.rows:
