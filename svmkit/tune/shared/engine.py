@@ -67,7 +67,7 @@ class SharedSearch:
     def __init__(self, X: Any, answers: Answers, folds: Folds, training: Training, records: Records, jobs: int) -> None:
         settings = training.settings
         training = replace(training, settings=replace(settings, memory=jobs * parse_bytes(settings.memory)))
-        X, answers, folds = _in_blocks(X, answers, folds)
+        X, answers, folds = _group_rows(X, answers, folds)
         self.X, self.answers, self.training, self.records, self.jobs = X, answers, training, records, jobs
         self.folds, self.m = folds, X.shape[0]
         self.truth = training.metric.codes(answers.values)
@@ -352,7 +352,7 @@ class _Group:
         }
 
 
-def _in_blocks(X: Any, answers: Answers, folds: Folds) -> tuple[Any, Answers, Folds]:
+def _group_rows(X: Any, answers: Answers, folds: Folds) -> tuple[Any, Answers, Folds]:
     """Return the same with the rows that a fold holds out together, and those of each class among them.
 
     A class pair reads pieces of kernel rows then, in place of single values all over them.
