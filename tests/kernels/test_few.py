@@ -96,3 +96,16 @@ def test_weights_of_a_linear_model_are_multiplied_by_numpy_however_many_rows_the
     assert not calls
     engine.product(rows(few.WEIGHTS + 1), np.ones((few.WEIGHTS + 1, 1)))
     assert calls == ["dense_product"]
+
+
+@by_numpy
+def test_values_beyond_one_pass_are_those_of_each_row_alone(loops, calls):
+    X = rows(400)
+    engine, picked = engine_for(RBF(0.05), X), np.arange(0, 400, 3)
+    assert 2 * few.CHUNK < 400 * 200
+    for sel in (np.empty(0, dtype=np.int64), picked):
+        n = len(sel) or len(X)
+        values = engine.block(X[:200], np.empty((200, n)), sel)
+        alone = [engine.block(X[i : i + 1], np.empty((1, n)), sel)[0] for i in range(200)]
+        np.testing.assert_allclose(values, alone, rtol=1e-13)
+    assert not calls

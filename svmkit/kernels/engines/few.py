@@ -13,6 +13,7 @@ ROWS = 1024  # most rows of an engine that does so: all of its values take 10 ms
 ENTRIES = 1 << 20  # most numbers in these rows
 PRODUCTS = 1 << 23  # most multiplications of a call, half a millisecond; compiled loops are faster beyond
 WEIGHTS = 64  # most vectors of weights that are multiplied by any number of rows, as long as their ENTRIES are few
+CHUNK = 12_000  # values of a pass, within 100 kB: larger arrays come from the system, page by page, and miss the cache
 EXP = 64  # multiplications that take as long as the rest of a value
 
 

@@ -220,8 +220,11 @@ class DenseEngine(_Products):
 
     def block(self, Z, out, sel=ALL, rough=False):
         if self._short(Z, sel):
+            step = max(1, few.CHUNK // out.shape[1])
             for here, (part, norms) in self._panels(Z, np.dtype(np.float64)):
-                out[here] = self._values(part, norms, sel)
+                values = out[here]
+                for lo in range(0, len(part), step):
+                    values[lo : lo + step] = self._values(part[lo : lo + step], norms[lo : lo + step], sel)
             return out
         from svmkit.kernels.loops import differences, tiles
 
