@@ -7,13 +7,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from support.cli import people, process, svmlight, wait_until_computing
 from support.problems import write
 
+from svmkit.cli.tuning.search import describe_doubt
 from svmkit.model.model import SVMModel
+from svmkit.scoring.metric import Metric
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -313,3 +316,23 @@ def test_the_best_model_is_registered(svmkit):
     assert found["model"] == "models:/best/1"
     shown = svmkit("models", "show", "best", *store).out
     assert found["run_id"] in shown
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"),
+    [
+        ("converged", "give a smaller --tol"),
+        ("time_limit", "the time limit ended its fit: give more time"),
+        ("interrupted", "its fit was interrupted"),
+        ("max_iter", "it did not converge: give it more steps"),
+    ],
+)
+def test_a_refit_worse_than_its_folds_is_told_with_what_helps(status, remedy):
+    best, metric = SimpleNamespace(mean_score=0.84, std_score=0.005), Metric("accuracy", np.array([0, 1]))
+    line = describe_doubt(best, metric, {"status": status, "metric": {"train": 0.75}})
+    assert line == (
+        "the model has accuracy 75.00% on the rows that it was trained on, and 84.00% in the folds: "
+        f"the search says nothing about it; {remedy}"
+    )
+    assert describe_doubt(best, metric, {"status": status, "metric": {"train": 0.83}}) is None
+    assert describe_doubt(best, metric, {"status": status, "metric": {"train": None}}) is None

@@ -53,6 +53,11 @@ SCORES = ("mean_accuracy", "std_accuracy", "mean_score", "std_score")
 SHOWN = 10  # candidates in the table
 ZOOM = "zoom"  # the search whose values come from the data
 FAR = 0.02  # by which a refit may have less on its own rows than the folds had
+REMEDIES = {  # what helps a refit that is worse, by how it ended
+    str(Status.CONVERGED): "give a smaller --tol",
+    str(Status.TIME_LIMIT): "the time limit ended its fit: give more time",
+    str(Status.INTERRUPTED): "its fit was interrupted",
+}
 
 
 class TuneJob:
@@ -169,7 +174,9 @@ class TuneJob:
             if self.result is None:  # the time limit came first
                 self.plot = None
                 return outcome
-            self._doubt(outcome.result["metric"]["train"])
+            said = describe_doubt(self.result.best, self.metric, outcome.result)
+            if said is not None:
+                note(said)
             self.nested = untouched._search_in_folds(() if self.result.interrupted else pairs)
             if self.plot:
                 try:
@@ -308,16 +315,6 @@ class TuneJob:
             )
         if best.tol is not None:
             note(f"the refit goes to a gap of {best.tol:.1e}, as its folds did, for the order of its decisions")
-
-    def _doubt(self, on_train: float | None) -> None:
-        """Say so if the model is worse on its own rows than the folds were on rows that they never saw."""
-        best, show = self.result.best, self.metric.format
-        least = FAR if self.metric.is_share else 0.0
-        if on_train is not None and on_train < best.mean_score - max(least, 3.0 * best.std_score):
-            note(
-                f"the model has {self.metric.title} {show(on_train)} on the rows that it was trained on, and "
-                f"{show(best.mean_score)} in the folds: the search says nothing about it; give a smaller --tol"
-            )
 
     def _folds(self) -> str:
         return "leave-one-out" if self.cv == LOO else f"{self.cv} folds"
@@ -467,3 +464,18 @@ def _numbers(c: tune.Candidate, metric: Metric) -> dict[str, float]:
     if metric.name != "accuracy":
         values |= {f"cv/mean_{metric.name}": c.mean_score, f"cv/std_{metric.name}": c.std_score}
     return values
+
+
+def describe_doubt(best: Any, metric: Metric, result: dict[str, Any]) -> str | None:
+    """Return a line if a refit is worse on its own rows than the folds were on rows that they never saw, else None.
+
+    `best` is the candidate that was refitted, and `result` what `svmkit train --json` says of the refit.
+    """
+    on_train, least = result["metric"]["train"], FAR if metric.is_share else 0.0
+    if on_train is None or on_train >= best.mean_score - max(least, 3.0 * best.std_score):
+        return None
+    remedy = REMEDIES.get(result["status"], "it did not converge: give it more steps")
+    return (
+        f"the model has {metric.title} {metric.format(on_train)} on the rows that it was trained on, and "
+        f"{metric.format(best.mean_score)} in the folds: the search says nothing about it; {remedy}"
+    )
