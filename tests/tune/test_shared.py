@@ -102,6 +102,7 @@ def test_the_winner_and_the_scores_are_those_of_refits(name, seed, shared, monke
 def test_every_fit_is_certified(loss, least, shared, monkeypatch):
     """P and D of each fit, from a kernel matrix of scikit-learn's, with and without leaps."""
     monkeypatch.setattr(active, "LEAP", least)
+    monkeypatch.setattr(active, "LONG", 0 if least == 2 else active.LONG)
     X, y = overlapping(120)
     solver = svmkit.plugins.build("solver", "smo", {"loss": loss})
     tune.search(X, y, solver=solver, kernel=RBF(0.5), grid={"C": [1e-3, 0.1, 10.0, 1e4]}, cv=3)
@@ -530,6 +531,22 @@ def test_the_rounding_errors_of_changed_decisions_are_within_their_bound():
         assert off <= depths[-1] * 2.0**-53 * np.abs(solved.point).sum() and depths[-1] <= 200
         assert solved.certificate.gap <= 1e-3
     assert max(depths) > 60.0  # some are changed: sums from scratch have no more than 58
+
+
+def test_leaps_wait_for_a_fit_of_many_steps_and_go_on_from_there(shared, monkeypatch):
+    X, y = overlapping(150)
+    monkeypatch.setattr(active, "LEAP", 10)
+    taken, leap = [], leaps.leap
+    monkeypatch.setattr(leaps, "leap", lambda *given: (taken.append(len(shared)), leap(*given))[1])
+    fits = {}
+    for steps in (0, 10, 10**9):
+        monkeypatch.setattr(active, "LONG", steps)
+        taken.clear()
+        shared.clear()
+        tune.search(X, y, kernel=RBF(0.5), grid={"C": np.geomspace(0.3, 300.0, 8).tolist()}, cv=2, stop=Gap(1e-6))
+        fits[steps] = set(taken)
+    assert not fits[10**9] and 0 < len(fits[10]) < len(fits[0])
+    assert max(fits[10]) == max(fits[0])  # the number of the last fit that leaps
 
 
 def test_searches_with_leaps_have_the_scores_of_refits_and_forget_what_has_no_room(shared, monkeypatch):

@@ -32,6 +32,7 @@ LEAST = 1e-10  # part of the least k(x, x), below which a value is none of float
 JITTER = 3e-6  # part of the largest value that is added to a diagonal before it is factorised in float32
 LEAPS, LEAP_STEPS = 6, 12  # of a solve, and steps of a leap, at most
 LEAP = 300  # weights between their bounds, from which on leaps are taken
+LONG = 5  # steps of SMO for each of these, which take as long as a leap: after a fit of more, leaps are taken
 OFF = 0.5  # of the gap that is asked for: what violations of the samples at their bounds may add up to after a leap
 NEAR = 0.3  # of a margin of 1: how far from leaving its bound a sample is at which a leap looks
 AGAIN = 0.5  # of the weights that are not 0 have moved: decision values are computed anew instead of changed
@@ -123,6 +124,7 @@ class ActiveSets:
         self._forget()
         self._base: tuple[_Iterate, float] | None = None  # the last one that steps have led to, and its C
         self._solutions: list[tuple[np.ndarray, np.ndarray, float]] = []  # the last two: weights, slopes, C
+        self._leaps = False  # whether a leap is likely to take less time than steps of SMO
 
     def _forget(self) -> None:
         self._square = Square(self.shared, self.at, self.most)
@@ -136,7 +138,7 @@ class ActiveSets:
         problem, point, C : DualQP, ndarray of shape (n,), float
             The problem, the point, and the C that the problem is posed for.
         """
-        self._solutions = []
+        self._solutions, self._leaps = [], True
         is_feasible = not ((point > problem.upper).any() or (point < problem.lower).any())
         self._base = (self._from_scratch(problem, point), C) if is_feasible else None
 
@@ -167,6 +169,8 @@ class ActiveSets:
             self._base = now, C
         if self._square.values.nbytes + sum(array.nbytes for array in self._factor) > self.kept:
             self._forget()
+        n_free = np.count_nonzero((now.point > problem.lower) & (now.point < problem.upper))
+        self._leaps = self._leaps or bool(n_free >= LEAP and steps > LONG * n_free)
         self._remember(problem, now, C, (certificate.bias or 0.0) - problem.centre)
         return Solved(now.point, now.h, certificate, steps)
 
@@ -224,7 +228,8 @@ class ActiveSets:
     def _descend(self, problem: DualQP, C: float, now: _Iterate, target: float, most: float) -> tuple[_Iterate, int]:
         """Lower the objective until the relative gap is at most `target`, and return where that is, and the steps."""
         kinks, steps = l1_part(problem), 0
-        leaps_left = LEAPS if kinks is None and not problem.is_ridged and np.isfinite(problem.upper).all() else 0
+        can_leap = self._leaps and kinks is None and not problem.is_ridged and np.isfinite(problem.upper).all()
+        leaps_left = LEAPS if can_leap else 0
         for _ in range(ROUNDS):
             point, h, _ = now
             gradient = problem.gradient_from(h[self.at], point)
