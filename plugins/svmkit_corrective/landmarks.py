@@ -12,7 +12,7 @@ from svmkit.kernels.extent import fits_float32_rows
 from svmkit.problems.one_class import pick_evenly
 from svmkit.problems.simplex import SimplexQP, level_of
 
-ALL, LEAST, SHARE, LARGEST = 300, 200, 10, 400  # points all of which are landmarks; else one in so many of the others
+ALL, LEAST, SHARE, LARGEST = 600, 200, 10, 400  # points all of which are landmarks; else one in so many of the others
 CHECKED = 32  # further points that tell what the landmarks miss
 JITTER = 1e-4  # of the largest k(x, x), added to the landmarks' own matrix, whose values are those of float32
 ROUNDS, COARSE = 30, 1e-4  # most steps, and the relative gap beyond which values of float32 need none

@@ -84,10 +84,10 @@ def test_working_sets_follow_where_rounds_on_all_points_help_no_longer():
 @pytest.mark.parametrize("nu", [0.0002, 0.3])
 def test_large_sets_begin_on_all_points_only_if_most_keep_weights(nu, monkeypatch):
     monkeypatch.setattr(faces, "FEW", 500)
-    start = faces.spread_start(problem(600, nu), 1e-3)
+    start = faces.spread_start(problem(700, nu), 1e-3)
     assert (start is None) == (nu < 0.01)
-    monkeypatch.setattr(faces, "MOST", 599)
-    assert faces.spread_start(problem(600, nu), 1e-3) is None
+    monkeypatch.setattr(faces, "MOST", 699)
+    assert faces.spread_start(problem(700, nu), 1e-3) is None
 
 
 @pytest.mark.parametrize("terms", SHAPES)
