@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.data import Encoding
+from svmkit.data import Dataset, Encoding, Ranks
 from svmkit.data.prepare.features import Features, as_features, is_sparse, pad_or_refuse_columns, require_finite
 from svmkit.data.prepare.imputing import Imputing
 from svmkit.data.prepare.preprocessing import Preprocessing
@@ -516,6 +516,48 @@ class SVMModel:
             task = task_named(self.task)
             without = f"{task.machine} has no probabilities: ask for predictions"
             raise InputError(without if task.has_targets else WITHOUT)
+
+    def evaluate(self, X, y, *, n_threads: int | None = None) -> dict[str, Any]:
+        """Measure what the predictions for rows are worth, as `svmkit evaluate --json` does.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_samples, n_features)
+            The rows, as for `decision_function`.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Their labels or targets; of a ranker `svmkit.data.Ranks`, too.
+        n_threads : int or None, default=None
+            The number of threads; None uses all.
+
+        Returns
+        -------
+        dict
+            The scores by name, such as test_accuracy, balanced_accuracy, roc_auc and confusion of classes, test_r2,
+            test_rmse and test_mae of quantities; with predict_s, the seconds that predicting took. Of a model with
+            prediction sets "sets", how often they hold the truth.
+
+        Raises
+        ------
+        InputError
+            The rows do not fit the model, or y has not an answer for each of them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from svmkit import fit
+        >>> X, y = np.array([[1.0], [-1.0]]), np.array(["a", "b"])
+        >>> fit(X, y).model.evaluate(X, y)["test_accuracy"]
+        1.0
+        """
+        task, rows = task_named(self.task), self.as_rows(X)
+        given = y if isinstance(y, Ranks) else Ranks(np.asarray(y))
+        if len(given.values) != rows.shape[0]:
+            raise InputError(f"y must hold an answer for each of the {rows.shape[0]} rows, not {len(given.values)}")
+        data = Dataset(rows, given.values, "X", task=self.task, groups=given.groups, observed=given.observed)
+        evaluated, cover = task.evaluate(self, data, n_threads), task.cover(self, data, n_threads)
+        result = {name: value for name, value in evaluated.result().items() if name != "data"}
+        result["predict_s"] = evaluated.seconds
+        return result if cover is None else {**result, "sets": cover.result()}
 
     def certify(
         self,
