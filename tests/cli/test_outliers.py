@@ -117,12 +117,13 @@ def test_a_checkpoint_is_resumed(svmkit, files, refused, more):
         given = ("--tol", "1e-9", "--checkpoint", "c.ckpt", "--no-track", "--json")
         return ("train", "normal.csv", "--task", "outliers", *more, *given, *limits)
 
-    first = svmkit(*args("--max-iter", "2", "--nu", "0.3")).json
-    resumed = svmkit(*args("--nu", "0.3", "--resume")).json
-    straight = svmkit(*args("--nu", "0.3")).json
+    nu = "0.003" if more else "0.3"  # fcfw begins at the solution where nu is large
+    first = svmkit(*args("--max-iter", "2", "--nu", nu)).json
+    resumed = svmkit(*args("--nu", nu, "--resume")).json
+    straight = svmkit(*args("--nu", nu)).json
     assert first["status"] == "max_iter" and resumed["status"] == straight["status"] and first["gap"] > resumed["gap"]
     assert resumed["objective"] == pytest.approx(straight["objective"], rel=1e-6)
-    refused(["c.ckpt", "--resume"], *args("--nu", "0.2", "--resume"))
+    refused(["c.ckpt", "--resume"], *args("--nu", "0.002", "--resume"))
 
 
 def test_a_training_starts_at_its_model(svmkit, files):
