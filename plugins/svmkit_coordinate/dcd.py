@@ -19,7 +19,7 @@ from svmkit.solver.sampler import Draws, Sampler, Shuffled
 from svmkit.solver.step_info import StepInfo
 from svmkit_coordinate.blocks import Blocks
 from svmkit_coordinate.passes import passes
-from svmkit_coordinate.workers import Shared, few_points, shared_passes
+from svmkit_coordinate.workers import Shared, few_points, number_type, shared_passes
 
 ROOM = 4  # one call makes several small passes, until they have looked at a quarter of the points
 LEAST = 8192  # or at this number, for which a call takes longer than its overhead,
@@ -63,7 +63,9 @@ class State:
     def all(self) -> None:
         """Let every point take part."""
         m = self.problem.m
-        self.order, self.n = self.draws.rng.permutation(m) if self.shared and self.shuffled else np.arange(m), m
+        self.order, self.n = np.arange(m, dtype=number_type(m) if self.shared else np.int64), m
+        if self.shared and self.shuffled:
+            self.draws.rng.shuffle(self.order)
         self.thresholds = np.array([np.inf, -np.inf])
 
 
@@ -157,7 +159,9 @@ class DCD(Solver):
         else:
             seed = np.uint64(rng.integers(1, 2**63) if state.shuffled else 0)
             points = p.points  # which several workers have in a form of their own
-            made = passes(d.rows, d.bias, points.rows, state.order, n, *given, seed, room, most, points.below)
+            order = state.order[:n].astype(np.int64, copy=False)  # as several workers do not have it
+            made = passes(d.rows, d.bias, points.rows, order, n, *given, seed, room, most, points.below)
+            state.order[:n] = order
         last, count, looks, gain, born = made
         state.n, state.count = last.n, state.count + count
         state.objective -= gain

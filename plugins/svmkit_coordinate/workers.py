@@ -46,7 +46,7 @@ class Shared(NamedTuple):
     seen: np.ndarray  # (K, 6): the `Pass` of each worker
     seeds: np.ndarray  # (K,): seeds of the workers' orders, 0 to keep the order
     ends: np.ndarray  # (K + 1,): ends of the parts
-    met: np.ndarray  # (m,): points in the order of the pass
+    met: np.ndarray  # (m,) of `number_type`: points in the order of the pass
     before: np.ndarray  # (m,): their weights before it
     whole: np.ndarray  # (6,): the `Pass` of all workers
     sums: np.ndarray  # (4,): passes, points looked at, gain and born of a call
@@ -64,12 +64,17 @@ class Shared(NamedTuple):
             np.zeros((K, 6)),
             np.zeros(K, dtype=np.uint64),
             np.zeros(K + 1, dtype=np.int64),
-            np.zeros(d.m, dtype=np.int64),
+            np.zeros(d.m, dtype=number_type(d.m)),
             np.zeros(d.m),
             np.zeros(6),
             np.zeros(4),
             np.zeros(24, dtype=np.int64),
         )
+
+
+def number_type(m: int) -> type[np.signedinteger]:
+    """Return the type of the numbers of m points: half the memory where that suffices."""
+    return np.int32 if m < 1 << 31 else np.int64
 
 
 def few_points(design: Design, workers: int) -> int:

@@ -26,7 +26,7 @@ from svmkit.runtime.threads import spread
 FAST = {"contract", "nsz", "reassoc"}
 ENTRY = 0.5  # nanoseconds to read an entry of X and use it
 PARTS = 16  # number of sums of rows at most, each of one thread; it may not depend on the number of threads
-ROOM, SHARE = 4 << 20, 16  # bytes that these sums may take, or such a part of X or of its memory if that is more
+ROOM, SHARE = 4 << 20, 32  # bytes that these sums may take, or such a part of X or of its memory if that is more
 AHEAD = np.uintp(8)  # number of rows of X by which prefetching is ahead
 
 
