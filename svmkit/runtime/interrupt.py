@@ -8,6 +8,7 @@ import threading
 from _signal import signal as set_handler  # `signal.signal` makes enumerations of it, which takes as long again
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from types import FrameType
 from typing import Any
 
 
@@ -28,11 +29,24 @@ class Interrupted(KeyboardInterrupt):
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SOON = 0.01  # seconds, in which a destructor has ended
 _flag: Flag | None = None  # of the outermost `catching` block, which owns the handlers
 _before: dict[signal.Signals, Any] = {}  # the handlers outside that block
 _outside: dict[signal.Signals, Any] = {}  # the handlers outside a `command`
 _raised = False  # whether KeyboardInterrupt has been raised in the command; a library may have swallowed it
 _left = False  # whether this process leaves signals to its parent
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    """Raise Interrupted, or send the signal once more soon: Python prints and forgets what a destructor raises."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            again = threading.Timer(SOON, os.kill, (os.getpid(), signum))
+            again.daemon = True
+            again.start()
+            return
+        frame = frame.f_back
+    raise Interrupted
 
 
 def leave_to_parent() -> None:
@@ -68,7 +82,7 @@ def command(*, is_process: bool = False) -> Iterator[None]:
     def handler(signum, frame):
         global _raised
         _raised = True
-        raise Interrupted
+        _interrupt(signum, frame)
 
     try:
         for signum in SIGNALS:
@@ -109,7 +123,7 @@ class _Block:
 
         def handler(signum, frame):
             if flag.raised:
-                raise Interrupted
+                _interrupt(signum, frame)
             flag.raised = True
 
         try:

@@ -96,8 +96,11 @@ def test_what_the_constraints_say(kernel):
 
 @pytest.mark.parametrize(
     ("solver", "most", "nu"),
-    [("swap", 25, 0.003), ("swap2o", 60, 0.003), ("sfw", 300, 0.003)]
-    + [("swap", 25, 0.1), ("swap2o", 60, 0.1), ("sfw", 300, 0.1), ("fcfw", 1, 0.003), ("fcfw", 1, 0.001)],
+    [
+        *((solver, most, nu) for solver, most in (("swap", 25), ("swap2o", 60), ("sfw", 300)) for nu in (0.003, 0.1)),
+        ("fcfw", 1, 0.003),
+        ("fcfw", 1, 0.001),
+    ],
 )
 def test_the_gap_is_that_of_the_primal_at_the_best_rho(solver, most, nu):
     X = points(80)
