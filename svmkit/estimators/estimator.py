@@ -342,6 +342,7 @@ class SVMEstimator(BaseEstimator):
             )
             self._online = None
             self._take(trained, method)
+            self.n_iter_ = max(trained.n_iter, 1)  # scikit-learn counts a start that was the solution
             self.shape_fit_ = (X if hasattr(X, "shape") else np.asarray(X)).shape[0], self.n_features_in_
 
         weights, with_models = options.get("sample_weight"), settings.calibration is None and self.task.is_supervised
@@ -426,7 +427,7 @@ class SVMEstimator(BaseEstimator):
         self.n_features_in_ = self._n_columns or model.n_features
         self.support_ = trained.support
         self.intercept_ = model.intercept
-        self.n_iter_ = max(trained.n_iter, 1)  # 0 where the start was the solution, which scikit-learn counts
+        self.n_iter_ = trained.n_iter
         self.n_iter_by_problem_: Any = np.array([s.n_iter for s in trained.solutions])
         self.seconds_ = trained.seconds
         self.status_ = trained.status
