@@ -26,6 +26,10 @@ class Source(ABC):
         """Return the kernel row (q,) of the point at[b] of each problem b, (B, q)."""
 
     @abstractmethod
+    def block(self, at: torch.Tensor) -> torch.Tensor:
+        """Return the kernel rows (n, q) of the points `at` (n,) of the one problem that there is."""
+
+    @abstractmethod
     def bytes_of_image(self) -> int:
         """Return how many bytes `image` reads, or would read in the time that its arithmetic takes."""
 
@@ -58,6 +62,10 @@ class Shared(Source):
     def rows(self, at: torch.Tensor) -> torch.Tensor:
         return self.K[self.idx.gather(1, at[:, None])[:, 0]].gather(1, self.idx)
 
+    def block(self, at: torch.Tensor) -> torch.Tensor:
+        rows = self.K.index_select(0, self.idx[0, at])
+        return rows if self.whole else rows.index_select(1, self.idx[0])
+
     def bytes_of_image(self) -> int:
         # a number of the matrix is worth some 30 operations of a card for each problem
         return self.K.numel() * max(4, len(self.idx) // 8)
@@ -88,6 +96,9 @@ class Squares(Source):
 
     def rows(self, at: torch.Tensor) -> torch.Tensor:
         return self.K[self.numbers, at]
+
+    def block(self, at: torch.Tensor) -> torch.Tensor:
+        return self.K[int(self.numbers[0])].index_select(0, at)
 
     def bytes_of_image(self) -> int:
         return 4 * self.K.numel()

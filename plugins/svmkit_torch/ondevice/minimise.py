@@ -10,6 +10,7 @@ import torch
 from svmkit_torch.ondevice import pairs
 from svmkit_torch.ondevice.answer import Profile
 from svmkit_torch.ondevice.batch import Batch
+from svmkit_torch.ondevice.blocks import Blocks
 from svmkit_torch.ondevice.code import Code, code_for
 from svmkit_torch.ondevice.spectral import Spectral
 
@@ -18,10 +19,12 @@ FIRST, MOST = 512, 8192  # SMO steps of the first launch, and of later ones at m
 EPS, FINER = 4.0, 0.3  # violation at which SMO ends, as a multiple of the gap wanted a unit of weight; its next part
 STALLED = 0.95, 12  # a problem is left whose gap does not fall by this factor so many times in a row
 PATIENCE = 4000  # points for each further look at the gaps before spectral steps are judged
+LOOKS = 4  # at most, where blocks are the other kind of steps
 HOPE = 1.1  # by what the worth of what was not chosen grows
 GOOD = 2.0  # factor by which the first spectral steps lower the gap, or SMO steps are tried
 # seconds on a card of 2023: a spectral step and each byte of the matrices, an SMO step and each point; programs at once
 SPECTRAL_STEP, A_BYTE, SMO_STEP, A_POINT, PROGRAMS = 3e-4, 2.8e-13, 5e-6, 1e-9, 132.0
+A_BLOCK, PASSES = 2e-3, 3  # seconds of a block without its steps and rows, and how often its rows are read or written
 
 
 class _Left:
@@ -38,6 +41,11 @@ class _Left:
         self.factor = torch.full_like(whole.y[:, 0], EPS)
         self.least, self.waits = torch.full_like(self.factor, torch.inf), torch.zeros_like(self.factor)
         self.spectral, self.most = Spectral(whole, code.project, profile), FIRST
+        self.blocks = Blocks(whole, self._steps_for(whole), profile) if Blocks.suit(whole) else None
+
+    def _steps_for(self, batch: Batch) -> Callable[..., torch.Tensor]:
+        """Return the SMO steps for a batch; those of `Code` know neither ridges nor two constraints."""
+        return self.code.take_steps if batch.ridge is None and batch.groups == 1 else pairs.take_steps
 
     def keep(self, kept: torch.Tensor) -> None:
         """Leave all problems but those marked in `kept` (B,)."""
@@ -65,11 +73,11 @@ class _Left:
     def take_smo_steps(self, goal: torch.Tensor, late: Callable[[], bool]) -> float:
         """Make SMO steps; return what they cost, in seconds of a typical card."""
         batch = self.batch
+        eps = self.factor * goal / batch.beta.sum(1).clamp(min=1e-300)
+        if self.blocks is not None:
+            return self._take_blocks(float(eps[0]), late)
         with self.profile.timing("smo"):
-            eps = self.factor * goal / batch.beta.sum(1).clamp(min=1e-300)
-            # those of `Code` know neither ridges nor two constraints
-            known = batch.ridge is None and batch.groups == 1
-            take_steps = self.code.take_steps if known else pairs.take_steps
+            take_steps = self._steps_for(batch)
             more = (late,) if take_steps is pairs.take_steps else ()  # many of them in one kernel take milliseconds
             done = take_steps(batch, self.most, eps, *more)
             self.taken[self.numbers, 0] += done
@@ -80,8 +88,34 @@ class _Left:
         self.most = min(MOST, 2 * self.most)
         return max(1, longest) * (SMO_STEP + A_POINT * batch.y.shape[1]) * max(1.0, len(batch.y) / PROGRAMS)
 
+    def _take_blocks(self, eps: float, late: Callable[[], bool]) -> float:
+        """Make SMO steps in blocks of the one problem; return what they cost, in seconds of a typical card."""
+        assert self.blocks is not None
+        with self.profile.timing("blocks"):
+            blocks, steps = self.blocks.take(eps, late)
+        self.taken[:, 0] += steps
+        if not blocks:
+            self.factor *= FINER
+        self.profile.count("blocks", blocks)
+        read = PASSES * A_BYTE * 4 * self.blocks.points * self.batch.y.shape[1]
+        return max(1, blocks) * (A_BLOCK + read) + steps * (SMO_STEP + A_POINT * self.blocks.points)
 
-def minimise(batch: Batch, target: float | torch.Tensor, late: Callable[[], bool], profile: Profile) -> torch.Tensor:
+
+class Worth(dict[str, float]):
+    """By how much each kind of steps lowers the logarithm of the gap in a second of a typical card; inf before it is
+    known."""
+
+    def __init__(self) -> None:
+        super().__init__(spectral=math.inf, smo=math.inf, blocks=math.inf)
+
+
+def minimise(
+    batch: Batch,
+    target: float | torch.Tensor,
+    late: Callable[[], bool],
+    profile: Profile,
+    worth: Worth | None = None,
+) -> torch.Tensor:
     """Lower the gap of each problem to its target, and return the SMO steps and the spectral steps of each, (B, 2).
 
     Parameters
@@ -94,6 +128,8 @@ def minimise(batch: Batch, target: float | torch.Tensor, late: Callable[[], bool
         Says whether to end.
     profile : Profile
         Where seconds and counts go.
+    worth : Worth, optional
+        What is known of the kinds of steps from problems of the same kind, and will be known from this one.
     """
     left = _Left(batch, code_for(batch.y.device), profile)
 
@@ -102,18 +138,19 @@ def minimise(batch: Batch, target: float | torch.Tensor, late: Callable[[], bool
             return target[left.numbers]
         return target * left.batch.values().abs()
 
-    _iterate(left, goals, late)
+    _iterate(left, goals, late, Worth() if worth is None else worth)
     left.save()
     return left.taken
 
 
-def _iterate(left: _Left, goals: Callable[[], torch.Tensor], late: Callable[[], bool]) -> None:
+def _iterate(left: _Left, goals: Callable[[], torch.Tensor], late: Callable[[], bool], worth: Worth) -> None:
     """Make steps of the better kind until no problem is left."""
-    worth = {"spectral": math.inf, "smo": math.inf}
+    pairwise = "smo" if left.blocks is None else "blocks"
     before: torch.Tensor | None = None  # the gaps when the kind of steps was chosen
     looks, spent = 0, 0.0  # since then
     while True:
-        spectral = worth["spectral"] >= worth["smo"]
+        chosen, other = ("spectral", pairwise) if worth["spectral"] >= worth[pairwise] else (pairwise, "spectral")
+        spectral = chosen == "spectral"
         cost = left.take_spectral_steps() if spectral else left.take_smo_steps(goals(), late)
         spent, looks = spent + cost, looks + 1
         with left.profile.timing("gaps"):
@@ -127,11 +164,14 @@ def _iterate(left: _Left, goals: Callable[[], torch.Tensor], late: Callable[[], 
         first = before is None
         before, gaps = gaps[kept] if before is None else before[kept], gaps[kept]
         left.keep(kept)
-        if spectral and looks <= left.batch.y.shape[1] // PATIENCE:  # gaps do not fall evenly
+        patience, good = left.batch.y.shape[1] // PATIENCE, GOOD
+        if left.blocks is not None:  # they are so much the better for some problems that they are tried for all
+            patience, good = min(patience, LOOKS), math.inf
+        if spectral and looks <= patience:  # gaps do not fall evenly
             continue
         fell = GOOD if first else float((before / gaps).median())
-        if not (spectral and worth["smo"] == math.inf and fell >= GOOD):
-            chosen, other = ("spectral", "smo") if spectral else ("smo", "spectral")
+        is_news = not first or worth[chosen] == math.inf
+        if is_news and not (spectral and worth[pairwise] == math.inf and fell >= good):
             worth[chosen] = math.log(max(fell, 1.0 + 1e-9)) / spent
             worth[other] *= HOPE
         before, looks, spent = gaps, 0, 0.0

@@ -15,17 +15,16 @@ import torch
 from svmkit_torch.ondevice.answer import Answer, Profile
 from svmkit_torch.ondevice.batch import Squares
 from svmkit_torch.ondevice.forms import BIAS
-from svmkit_torch.ondevice.minimise import minimise
+from svmkit_torch.ondevice.minimise import Worth, minimise
 from svmkit_torch.ondevice.posed import Posed, batch_of, certify_all
 from svmkit_torch.ondevice.products import Products
+from svmkit_torch.ondevice.working_set import draw
 from svmkit_torch.values import DeviceRows
 
 SQUARE = 0.75  # part of the memory for the square of the working set
 FIRST, PART = 4096, 64  # points of the first working set: one of so many if these are more
 INNER = 0.1  # gap of the set at which all points are looked at again, as a part of its own or of that of all points
 NEAR = 0.7  # estimated gap, as a part of what is asked for, at which the certificate is computed
-TINY = 1e-100  # a violation that counts as one
-VIOLATING = 0.75  # part of the set for points that violate their condition, where others are free
 ROUNDS = 1000
 
 
@@ -72,7 +71,7 @@ class _Rounds:
         self.stored = max(256, min(math.isqrt(int(SQUARE * memory) // 4), len(at)))
         self.generator = torch.Generator(device).manual_seed(0)
         self.set = torch.empty(0, dtype=torch.int64, device=device)
-        self.taken = np.zeros(2, dtype=np.int64)
+        self.taken, self.worth = np.zeros(2, dtype=np.int64), Worth()
         begun = self.batch.beta[0].nonzero()[:, 0]
         if len(begun):
             self._move(begun, self.batch.beta[0, begun])
@@ -125,7 +124,7 @@ class _Rounds:
             square.diagonal().copy_(batch.diag[0, at])
         before, inner = batch.beta[0, at], batch.among(at, Squares(square[None]))
         goal = INNER * torch.minimum(inner.gaps(), torch.full_like(inner.gaps(), gap))
-        self.taken += minimise(inner, goal, late, self.profile)[0].cpu().numpy()
+        self.taken += minimise(inner, goal, late, self.profile, self.worth)[0].cpu().numpy()
         solution = inner.beta[0]
         del inner, square  # before the products need room
         change = solution - before
@@ -138,42 +137,8 @@ class _Rounds:
                 batch.v[0, at] += batch.y[0, at] * batch.ridge[0, at] * change
 
     def _choose(self) -> torch.Tensor:
-        """Return the points of the next working set: of those that violate their condition, and of the free ones.
-
-        Violating points are drawn with probabilities that grow with the violation. Those that violate most are of one
-        kind, such as wrong labels: rounds that take them alone disturb all others, and need twice as many.
-        """
-        batch = self.batch
-        y, upper, beta, v = batch.y[0], batch.upper[0], batch.beta[0], batch.v[0]
-        below, above = beta < upper, beta > 0.0
-        up, low = torch.where(y > 0.0, below, above), torch.where(y > 0.0, above, below)
-        level = self._level(v, up, low)
-        free = below & above
-        sides = (up & (v < level), level - v), (low & (v > level), v - level)
-        luck = (1.0 - torch.rand(len(v), generator=self.generator, dtype=v.dtype, device=v.device)).log()
-        luck = torch.where(self.real, luck, 0.0)  # the bias is chosen whenever it may move
-        counts = [int(side.sum()) for side, _ in sides]
-        first = min(self.stored, max(FIRST, len(v) // PART))
-        most = min(self.stored, max(first, 2 * int(above.sum()), len(self.set)))
-        # weight moves between the two sides, so that a side gets more points only if the other has too few
-        room = int(VIOLATING * most) if int(free.sum()) else most
-        n = max(min(counts[0], room // 2), min(counts[0], room - counts[1]))
-        chosen = []
-        taken = torch.zeros_like(free)
-        for (side, depth), count in zip(sides, (n, min(counts[1], room - n)), strict=True):
-            if count:
-                drawn = luck / depth.clamp(TINY, 1.0)
-                chosen.append(torch.where(side, drawn, -torch.inf).topk(count, sorted=False).indices)
-                taken[chosen[-1]] = True
-        rest = free & ~taken
-        kept = min(int(rest.sum()), most - sum(map(len, chosen)))
-        if kept:
-            chosen.append(torch.where(rest, luck, -torch.inf).topk(kept, sorted=False).indices)
-        return torch.cat(chosen).sort().values
-
-    def _level(self, v: torch.Tensor, up: torch.Tensor, low: torch.Tensor) -> torch.Tensor:
-        """Return the level that makes the gap smallest, within the range of v that violates its conditions."""
-        least, largest = torch.where(up, v, torch.inf).min(), torch.where(low, v, -torch.inf).max()
-        level = self.batch.levels()[0, 0]
-        inside = (level > least) & (level < largest)
-        return torch.where(inside, level, 0.5 * (least + largest))
+        """Return the points of the next working set."""
+        n = len(self.idx)
+        first = min(self.stored, max(FIRST, n // PART))
+        most = min(self.stored, max(first, 2 * int((self.batch.beta > 0.0).sum()), len(self.set)))
+        return draw(self.batch, most, self.generator)[0]

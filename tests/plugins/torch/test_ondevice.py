@@ -14,7 +14,7 @@ from svmkit.problems import BoxQP
 from svmkit.solver.smo.boxes import Box
 
 torch = pytest.importorskip("torch", reason="needs pip install 'svmkit[torch]'")
-from svmkit_torch.ondevice import many, minimise, products  # noqa: E402
+from svmkit_torch.ondevice import blocks, many, minimise, products  # noqa: E402
 from svmkit_torch.ondevice.answer import Profile  # noqa: E402
 from svmkit_torch.ondevice.batch import Squares  # noqa: E402
 from svmkit_torch.ondevice.code import PLAIN, Code, code_for  # noqa: E402
@@ -154,6 +154,46 @@ def test_wrong_labels_do_not_fill_the_sets_of_all_rounds(where):
     [answer] = solve_many(DeviceRows(kernel, X, where), [problem], GAP, memory=80_000, profile=profile)
     assert_proven(kernel, X, [problem], [answer])
     assert profile.counts["rounds"] <= 30  # 17; the points that violate most take 45
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of 64 points for problems of 128 and more, and no spectral steps."""
+    monkeypatch.setattr(blocks, "POINTS", 64)
+    monkeypatch.setattr(blocks, "LEAST", 128)
+    monkeypatch.setattr(minimise, "Worth", lambda: {"spectral": 0.0, "smo": math.inf, "blocks": math.inf})
+    monkeypatch.setattr(minimise, "HOPE", 0.0)
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 100.0])
+def test_blocks_of_a_large_problem_reach_the_optimum(where, small_blocks, C):
+    X, y = noisy(500, 6)
+    kernel, problem, profile = RBF(0.2), posed(y, C * np.where(y > 0.0, 3.0, 1.0)), Profile(torch.device(where))
+    [answer] = solve_many(DeviceRows(kernel, X, where), [problem], GAP, profile=profile)
+    assert profile.counts["blocks"] > 1
+    assert answer.spectral == 0
+    assert_proven(kernel, X, [problem], [answer])
+    assert answer.certificate.primal <= libsvm(kernel, X, problem, GAP) * (1.0 + GAP)
+
+
+def test_blocks_within_rounds(where, small_blocks):
+    X, y = noisy(1200, 6)
+    kernel, problem, profile = RBF(0.2), posed(y, 3.0), Profile(torch.device(where))
+    [answer] = solve_many(DeviceRows(kernel, X, where), [problem], GAP, memory=400_000, profile=profile)
+    assert profile.counts["rounds"] > 1
+    assert profile.counts["blocks"] > 1
+    assert_proven(kernel, X, [problem], [answer])
+
+
+def test_duplicates_of_both_classes_and_rows_of_zeros_in_blocks(where, small_blocks):
+    X, y = noisy(150)
+    X = np.vstack([X, X[:50], X[:50], np.zeros((30, 3))])
+    y = np.concatenate([y, y[:50], -y[:50], np.where(np.arange(30) % 2, 1.0, -1.0)])
+    for kernel in (RBF(1.0), Linear()):
+        problem = posed(y, 10.0)
+        [answer] = solve_many(DeviceRows(kernel, X, where), [problem], GAP)
+        assert_proven(kernel, X, [problem], [answer])
+        assert answer.certificate.primal <= libsvm(kernel, X, problem, GAP) * (1.0 + GAP)
 
 
 @pytest.mark.slow
