@@ -811,9 +811,9 @@ class SVMModel:
         n = X.shape[0]
         entries = 2 * X.nnz // n if sp.issparse(X) and not self.preprocessing.moves_zeros else X.shape[1]
         step = max(min(PART_BYTES // (8 * max(entries, n_columns, 1)), ROWS[0]), ROWS[1])
-        for lo in range(0, n, step):
-            yield slice(lo, min(lo + step, n))
-            mapping.release(X, lo, min(lo + step, n))
+        for first, last in mapping.windows(X):
+            for lo in range(first, last, step):
+                yield slice(lo, min(lo + step, last))
 
     def _decide(self, X, rows: slice) -> np.ndarray:
         """Return the known decisions (`Machine`) of some rows of X; all of them are finite."""

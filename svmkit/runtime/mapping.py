@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from threading import Thread
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,6 +21,8 @@ from svmkit.errors import InputError
 
 WINDOW = 32 << 20  # bytes of the rows that are read together
 CHUNK = 8 << 20  # bytes that are copied together
+RUNS = 8  # of consecutive rows that are copied together, each of which may have 2 MB of the file mapped
+TOUCHED = 1 << 20  # bytes whose pages are brought to memory together
 NUMBERS = 14  # of 8 bytes that a linear fit of two classes keeps of each row beside X and y at its peak
 
 
@@ -204,8 +207,13 @@ def copy_rows(X: Any, rows: np.ndarray) -> Any:
     step = max(1, CHUNK // max(1, X.shape[1] * X.itemsize))
     for lo in range(0, len(rows), step):
         here = rows[lo : lo + step]
-        out[lo : lo + step] = X[here]
-        release(X, int(here[0]), int(here[-1]) + 1)
+        runs = np.split(np.arange(lo, lo + len(here)), np.flatnonzero(np.diff(here) > 1) + 1)
+        for run in runs:  # all at once, and nothing around them
+            fetch(X, int(rows[run[0]]), int(rows[run[-1]]) + 1)
+        for k in range(0, len(runs), RUNS):
+            at = slice(int(runs[k][0]), int(runs[min(k + RUNS, len(runs)) - 1][-1]) + 1)
+            out[at] = X[rows[at]]
+            release(X, int(rows[at.start]), int(rows[at.stop - 1]) + 1)
     return out
 
 
@@ -230,8 +238,8 @@ def size_of(X: Any) -> int:
 def windows(X: Any, size: int | None = None) -> Iterator[tuple[int, int]]:
     """Yield the ranges of rows, first and behind the last, in which features are to be read: all rows if in memory.
 
-    Of features that are mapped to a file, the next window is fetched while the caller works on one, and the pages of
-    one that has been read are released, so that they do not count as memory of the process.
+    Of features that are mapped to a file, a thread reads the next window while the caller works on one, and the pages
+    of one that has been read are released, so that they do not count as memory of the process.
 
     Parameters
     ----------
@@ -246,9 +254,14 @@ def windows(X: Any, size: int | None = None) -> Iterator[tuple[int, int]]:
         return
     ends = window_ends(X, size or WINDOW)
     for k in range(len(ends) - 1):
+        reader = Thread(target=_read, args=(X, *ends[k + 1 : k + 3].tolist()), daemon=True)
         if k + 2 < len(ends):
-            fetch(X, int(ends[k + 1]), int(ends[k + 2]))
-        yield int(ends[k]), int(ends[k + 1])
+            reader.start()
+        try:
+            yield int(ends[k]), int(ends[k + 1])
+        finally:
+            if reader.ident is not None:
+                reader.join()
         release(X, int(ends[k]), int(ends[k + 1]))
 
 
@@ -259,6 +272,20 @@ def window_ends(X: Any, size: int) -> np.ndarray:
         starts = np.searchsorted(ends, np.arange(0, int(ends[-1]), max(1, size // each)))
         return np.unique(np.append(starts, len(ends) - 1))
     return np.append(np.arange(0, len(X), max(1, size // max(1, X.shape[1] * X.itemsize))), len(X))
+
+
+def _read(X: Any, first: int, last: int) -> None:
+    """Bring rows `first` to `last` - 1 of mapped features from disk to the memory of the system, not of the process.
+
+    What is touched in order is read ahead by the system in large pieces, each a few entries of its tables. Advice that
+    a range will be needed has it read by single pages, which takes several times as much of the processor.
+    """
+    for mapped, lo, size in _ranges(X, first, last):
+        pages = np.frombuffer(mapped, np.uint8)
+        for at in range(lo, lo + size, TOUCHED):
+            end = min(at + TOUCHED, lo + size)
+            pages[at : end : mmap.PAGESIZE].max()
+            _advise_on(mapped, "MADV_DONTNEED", at, end - at)
 
 
 def fetch(X: Any, first: int, last: int) -> None:
@@ -273,9 +300,19 @@ def release(X: Any, first: int, last: int) -> None:
 
 def _advise(X: Any, first: int, last: int, advice: str) -> None:
     """Give the system advice on the pages of rows `first` to `last` - 1 of features, dense or sparse arrays."""
+    for mapped, lo, size in _ranges(X, first, last):
+        _advise_on(mapped, advice, lo, size)
+
+
+def _advise_on(mapped: mmap.mmap, advice: str, lo: int, size: int) -> None:
     kind = getattr(mmap, advice, None)
-    if kind is None:
-        return
+    if kind is not None:
+        with suppress(ValueError, OSError):
+            mapped.madvise(kind, lo, size)
+
+
+def _ranges(X: Any, first: int, last: int) -> Iterator[tuple[mmap.mmap, int, int]]:
+    """Yield the maps behind rows `first` to `last` - 1 of features, with the first byte of whole pages and the size."""
     if isinstance(X, np.ndarray):
         arrays, ends = [X], (first * X.strides[0], last * X.strides[0])
     else:
@@ -287,5 +324,4 @@ def _advise(X: Any, first: int, last: int, advice: str) -> None:
         scale = 1 if isinstance(X, np.ndarray) else array.itemsize
         begin = array.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
         lo = (begin + ends[0] * scale) // mmap.PAGESIZE * mmap.PAGESIZE
-        with suppress(ValueError, OSError):
-            mapped.madvise(kind, lo, min(begin + ends[1] * scale - lo, len(mapped) - lo))
+        yield mapped, lo, min(begin + ends[1] * scale - lo, len(mapped) - lo)

@@ -1,5 +1,7 @@
 """Arrays on local disk: what they hold, how they are recognised, and the windows in which they are read."""
 
+import threading
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -62,6 +64,22 @@ def test_windows_are_all_rows_once(X, size):
         assert np.array_equal(as_dense(there[lo:hi]), as_dense(X[lo:hi]))
     assert seen == list(range(500)) and list(mapping.windows(X, size)) == [(0, 500)]
     assert np.array_equal(as_dense(there), as_dense(X)), "released pages are read again"
+
+
+def test_windows_that_are_left_leave_no_thread(X):
+    before = threading.active_count()
+    for _ in mapping.windows(mapped(X), 1000):
+        break
+    assert threading.active_count() == before
+
+
+def test_rows_in_runs_are_copied(X, monkeypatch):
+    monkeypatch.setattr(mapping, "CHUNK", 1 << 11)
+    starts = np.arange(0, 500, 9)[:, None]
+    for rows in (np.arange(500), np.arange(3, 500, 7), (starts + np.arange(4)).ravel()[:200], np.array([499])):
+        copied = mapping.copy_rows(mapped(X), rows)
+        np.testing.assert_array_equal(as_dense(copied), as_dense(X)[rows])
+        assert not mapping.is_mapped(copied)
 
 
 def test_some_rows(X):
