@@ -11,9 +11,11 @@ from numba.extending import overload
 from svmkit.kernels.forms import LINEAR, POLY, RBF, SIGMOID
 from svmkit.kernels.loops.arithmetic import _exp64
 from svmkit.runtime.compiling import njit
+from svmkit.runtime.threads import spread
 
 exp64 = njit(inline="always")(_exp64)
 SQUARE = 32  # rows and columns that are copied together
+COPY = 2.0  # nanoseconds that it takes to copy a value
 
 
 class FromMatrix(NamedTuple):
@@ -134,14 +136,21 @@ def kernel_row(source, slab, i):
     return slab.rows[slot]
 
 
-@njit(nogil=True, cache=True)
 def mirror(K, lo, hi):
-    """Set the values below the rows lo to hi of a symmetric matrix from those to the right of them."""
-    for top in range(hi, K.shape[0], SQUARE):
-        last = min(K.shape[0], top + SQUARE)
+    """Set the values below the rows lo to hi of a symmetric matrix from those to the right of them, on all threads.
+
+    Threads matter even more where the memory is new: a page takes its time when it is first written to.
+    """
+    spread(_mirror, -(-(len(K) - hi) // SQUARE), COPY * SQUARE * (hi - lo), K, lo, hi)
+
+
+@njit(nogil=True, cache=True)
+def _mirror(first, last, K, lo, hi):
+    for top in range(hi + first * SQUARE, min(K.shape[0], hi + last * SQUARE), SQUARE):
+        end_row = min(K.shape[0], top + SQUARE)
         for left in range(lo, hi, SQUARE):
             end = min(hi, left + SQUARE)
-            for i in range(top, last):
+            for i in range(top, end_row):
                 for j in range(left, end):
                     K[i, j] = K[j, i]
 
