@@ -31,7 +31,7 @@ def sketch_rows(X: Any) -> str:
     ----------
     X : ndarray or CSR of shape (n_rows, n_features), before imputing and scaling
     """
-    keys = np.unique(_row_keys(X))[:KEPT]
+    keys = np.unique(row_keys(X))[:KEPT]
     return base64.b64encode(keys.astype("<u8").tobytes()).decode()
 
 
@@ -43,13 +43,13 @@ def measure_overlap(X: Any, sketch: str) -> Overlap | None:
     X : ndarray or CSR of shape (n_rows, n_features)
     sketch : str, what `sketch_rows` returned
     """
-    known, keys = np.frombuffer(base64.b64decode(sketch), dtype="<u8"), _row_keys(X)
+    known, keys = np.frombuffer(base64.b64decode(sketch), dtype="<u8"), row_keys(X)
     if len(known) == KEPT:  # greater keys were not kept
         keys = keys[keys <= known[-1]]
     return Overlap(float(np.isin(keys, known).mean()), len(keys)) if len(keys) else None
 
 
-def _row_keys(X: Any) -> np.ndarray:
+def row_keys(X: Any) -> np.ndarray:
     """Return a hash of each row, uint64; zeros count in no way, so that sparse and dense rows have the same."""
     parts = [_keys_of(X[at : at + _CHUNK]) for at in range(0, X.shape[0], _CHUNK)]
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint64)

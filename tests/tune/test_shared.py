@@ -533,6 +533,42 @@ def test_the_rounding_errors_of_changed_decisions_are_within_their_bound():
     assert max(depths) > 60.0  # some are changed: sums from scratch have no more than 58
 
 
+@pytest.mark.parametrize("least", [10, 300])
+@pytest.mark.parametrize("weight", [1.0, 3.0])
+def test_fits_take_no_step_once_only_equal_rows_of_opposite_labels_are_at_their_bounds(weight, least, monkeypatch):
+    monkeypatch.setattr(active, "LEAP", least)
+    X, y = overlapping(60)
+    y = np.where(y == y.max(), 1.0, -1.0)
+    X, y = np.vstack([X, X[:20], X[:5]]), np.concatenate([y, -y[:20], y[:5]])
+    shared, method = SharedMatrix(RBF(20.0), X, 10**9), resolve(Settings(solver="smo", kernel=RBF(20.0)))
+    assert len(np.unique(shared.group)) == 60 and (shared.group[60:80] == shared.group[:20]).all()
+    sets, weights = ActiveSets(shared, np.arange(85), 85, lambda: False), np.where(y > 0.0, weight, 1.0)
+    for C in (1e2, 1e3, 1e4, 1e5):
+        if C > 1e2:
+            monkeypatch.setattr(leaps, "leap", None)  # none is taken
+        solved = sets.solve(method.pose(method.solver, sets.gram, y, C * weights), C, 1e-3, 1e9)
+        peer = SVC(C=C, gamma=20.0, tol=1e-9, class_weight={1.0: weight}).fit(X, y)
+        signed, K = np.zeros(85), pairwise.rbf_kernel(X, gamma=20.0)
+        signed[peer.support_] = peer.dual_coef_[0]
+        best = np.abs(signed).sum() - 0.5 * signed @ K @ signed
+        own = y * solved.point
+        assert best * (1.0 - 1e-3) <= solved.point.sum() - 0.5 * own @ K @ own <= best * (1.0 + 1e-9)
+        assert solved.certificate.gap <= 1e-3 and abs(own.sum()) <= 1e-9 * C
+        assert (solved.point == C * weights).any() and (C == 1e2 or solved.steps == 0)
+
+
+def test_rows_of_a_given_matrix_are_not_compared():
+    assert (SharedMatrix(Precomputed(), np.ones((4, 4)), 10**9).group == np.arange(4)).all()
+
+
+def test_the_second_half_of_a_matrix_is_the_mirror_of_the_first_on_several_threads():
+    rows = np.random.default_rng(0).normal(size=(1500, 3))
+    with threads.using(min(2, threads.most())):
+        K = SharedMatrix(RBF(0.5), rows, 10**9).K
+    np.testing.assert_array_equal(K, K.T)
+    np.testing.assert_allclose(K, pairwise.rbf_kernel(rows, gamma=0.5), atol=1e-12)
+
+
 def test_leaps_wait_for_a_fit_of_many_steps_and_go_on_from_there(shared, monkeypatch):
     X, y = overlapping(150)
     monkeypatch.setattr(active, "LEAP", 10)

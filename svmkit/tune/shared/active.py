@@ -2,9 +2,10 @@
 
 A solve is a sequence of rounds. Each gathers the kernel values among the samples whose weights may move into a square
 that the processor's cache holds, and takes steps of SMO on it, with Newton's steps on the weights between their bounds
-where SMO would need many; then the decision values of all rows follow. Each C begins at the better of two points: the
+where SMO would need many; then the decision values of all rows follow. Each C begins at the best of some points: the
 last solution, which stays optimal once no weight is at C, and the last solution times C over the last C, which stays
-optimal as long as the solution is linear in C. So both ends of a path cost no step at all.
+optimal as long as the solution is linear in C. So both ends of a path cost no step at all. The weights of equal rows of
+opposite labels stay at C for ever: a third point raises them alike, which changes no decision value.
 """
 
 from __future__ import annotations
@@ -200,11 +201,36 @@ class ActiveSets:
         (point, h, depth), before = self._base
         ratios = C / before, 1.0
         points = [_Iterate(_scale_within(point, ratio, problem), h * ratio, depth + 2.0) for ratio in ratios]
-        is_free = (points[0].point > problem.lower) & (points[0].point < problem.upper)
-        if np.count_nonzero(is_free) >= LEAP and (points[0].point == problem.upper).any():
-            return points[0]  # the same weights are between their bounds
+        scaled = points[0].point
+        is_bound = scaled == problem.upper
+        is_many = np.count_nonzero((scaled > problem.lower) & ~is_bound) >= LEAP and is_bound.any()
+        rise = self._rise_of_twins(problem, 1.0 - before / C)
+        if rise is not None:
+            twins = self._apply(points[1], rise, problem)
+            twins = twins._replace(point=_snap(twins.point, problem))
+            if not is_many or not (is_bound & (rise == 0.0)).any():
+                points.append(twins)
+        if is_many:
+            del points[1]  # otherwise the same weights are between their bounds
+        if len(points) == 1:
+            return points[0]
         values = [problem.value(one.point, problem.gradient_from(one.h[self.at], one.point)) for one in points]
         return points[int(np.argmin(values))]
+
+    def _rise_of_twins(self, problem: DualQP, share: float) -> np.ndarray | None:
+        """Return a change (n,) of the weights of equal rows of opposite labels that leaves w as it is, or None.
+
+        Those of the label with the lower bounds rise by a share of these, and those of the other one by as much
+        together. Where the bounds have risen by this share, and no other weight is at its bound, the last solution
+        with this change is the next one.
+        """
+        upper, is_up = problem.upper, problem.signs > 0.0
+        if is_up.all() or problem.is_ridged or problem.lower.any() or not np.isfinite(upper).all():
+            return None
+        group = self.shared.group[self.at]
+        ups, downs = (np.bincount(group, upper * side, self.shared.m)[group] for side in (is_up, ~is_up))
+        least = np.minimum(ups, downs)
+        return share * upper * least / np.where(is_up, ups, downs) if least.any() else None
 
     def _vertex(self, problem: DualQP) -> _Iterate | None:
         """Return the vertex of the box that the solution tends to as C falls; None where it is no better than 0.
@@ -345,8 +371,12 @@ class ActiveSets:
 
 def _scale_within(point: np.ndarray, ratio: float, problem: DualQP) -> np.ndarray:
     """Return a point times a ratio within its bounds; what was at an upper bound is there again, for all rounding."""
-    scaled = np.clip(point * ratio, problem.lower, problem.upper)
-    return np.where(scaled >= problem.upper * (1.0 - 2.0**-50), problem.upper, scaled)
+    return _snap(np.clip(point * ratio, problem.lower, problem.upper), problem)
+
+
+def _snap(point: np.ndarray, problem: DualQP) -> np.ndarray:
+    """Return a point whose weights that are off an upper bound by a rounding error are there."""
+    return np.where(point >= problem.upper * (1.0 - 2.0**-50), problem.upper, point)
 
 
 def _depth(n: int) -> float:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from svmkit.data.overlap import row_keys
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.engines.contract import ALL, Engine
 from svmkit.kernels.extent import require_finite_values
-from svmkit.kernels.functions import Kernel
+from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.gram.semidefinite import Definiteness, examine
 from svmkit.kernels.loops.complete_rows import mirror
@@ -29,7 +30,7 @@ class SharedMatrix:
     """
 
     def __init__(self, kernel: Kernel, X: Any, memory: int, last: SharedMatrix | None = None) -> None:
-        self.kernel, self.memory = kernel, memory
+        self.kernel, self.memory, self._X = kernel, memory, X
         self.engine = engine_for(kernel, X)
         self.m, self.diag, self.largest = self.engine.n, self.engine.diag(), self.engine.largest
         require_finite_values(kernel, self.largest)
@@ -46,6 +47,13 @@ class SharedMatrix:
             self.computed += (hi - lo) * (self.m - lo)
         np.fill_diagonal(K, self.diag)
         return K
+
+    @cached_property
+    def group(self) -> np.ndarray:
+        """A number of each row, int64 (m,), which equal rows have in common; those of given values have their own."""
+        if isinstance(self.kernel, Precomputed):
+            return np.arange(self.m)
+        return np.unique(row_keys(self._X), return_inverse=True)[1]
 
     @cached_property
     def definiteness(self) -> Definiteness:
