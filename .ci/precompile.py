@@ -1,4 +1,4 @@
-"""The code of first fits as it is lowered, for the wheel: docs/engine.md, "First use".
+"""The code of first fits, as lowered and as machine code, for the wheel: docs/engine.md, "First use".
 
 python .ci/precompile.py OUT     by a python that has the wheel of svmkit-core, with an empty $NUMBA_CACHE_DIR
 

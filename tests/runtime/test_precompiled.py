@@ -4,12 +4,14 @@ import os
 import pickle
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import pytest
 
-from svmkit.runtime.lowered import precompiled
+from svmkit.runtime.lowered import levels, precompiled
 
 FUNCTIONS = """
 import numpy as np
@@ -70,6 +72,8 @@ with count_compilations() as counts:
     {USE.strip().replace(chr(10), chr(10) + "    ")}
 print(len(compiled), *counts.functions, file=sys.stderr)
 """
+AS_LOWERED = f"from svmkit.runtime.lowered import levels\nlevels.LEVELS.clear()\n{READ}"  # as on another processor
+AS_MACHINE_CODE = READ.replace("compiled = []", "precompiled.optimise = None\ncompiled = []")  # LLVM has nothing to do
 ANSWERS = "4.5 7.0 2.0\ndivision by zero\nnegative\n"
 
 
@@ -103,13 +107,40 @@ def _machine_code(cache: Path) -> dict:
 
 @pytest.mark.slow
 def test_nothing_is_compiled_and_machine_code_is_the_same(recorded, monkeypatch):
-    assert _run(recorded, READ, "fresh") == ["0", "sum_shares", "average", "uncached"]  # their seconds are counted
+    assert _run(recorded, AS_LOWERED, "fresh") == [
+        "0",
+        "sum_shares",
+        "average",
+        "uncached",
+    ]  # their seconds are counted
     monkeypatch.syspath_prepend(recorded)  # states name the module
     codes = _machine_code(recorded / "fresh")
     assert len(codes) == 2
     name = next(name for name in codes if "sum_shares" in name)
     assert codes[name] == _machine_code(recorded / "recorded")[name]
     assert _run(recorded, READ, "fresh") == ["0", "uncached"]  # read from numba's cache
+
+
+@pytest.mark.slow
+def test_machine_code_of_a_level_is_read_and_cached(recorded, monkeypatch):
+    level = levels.find_level(numba.core.registry.cpu_target.target_context.codegen())
+    if level is None:
+        pytest.skip("no level has the instructions of this processor alone")
+    assert _run(recorded, AS_MACHINE_CODE, "machine") == ["0", "sum_shares", "average", "uncached"]
+    assert _run(recorded, READ, "machine") == ["0", "uncached"]
+    monkeypatch.syspath_prepend(recorded)
+    (path,) = (recorded / "files").iterdir()
+    with zipfile.ZipFile(path) as archive:
+        states = [pickle.loads(archive.read(name)) for name in archive.namelist() if name.startswith(level)]
+    assert {state[2][0] for state in states} == {code[1] for code in _machine_code(recorded / "machine").values()}
+
+
+@pytest.mark.parametrize(
+    ("lacking", "level"), [((), "x86-64-v4"), (("avx512vl",), "x86-64-v3"), (("avx512vl", "fma"), None)]
+)
+def test_a_level_needs_all_its_instructions(lacking, level):
+    features = ",".join(("-" if name in lacking else "+") + name for name in sorted({"sse2", "adx", *levels.AVX512}))
+    assert levels.find_level(SimpleNamespace(_tm_features=features)) == level
 
 
 @pytest.mark.slow

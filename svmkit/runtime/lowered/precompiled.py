@@ -1,8 +1,9 @@
-"""Code that a wheel brings, lowered but not optimised: a first call optimises it, and compiles nothing.
+"""Code that a wheel brings, as machine code and as lowered: a first call compiles nothing.
 
 Three quarters of the time of a compilation are numba's, in Python, and end with LLVM's intermediate code, which is the
 same for all processors of a kind. A file of `FOLDER` holds that of many functions, for one version of Python, numba,
-llvmlite and numpy and one state of our source; where anything differs, functions are compiled as without it. The files
+llvmlite and numpy and one state of our source; where anything differs, functions are compiled as without it. It holds
+what LLVM makes of it, too, for each of `LEVELS`; on processors of none of them a first call optimises it. The files
 are installed with the package, and hold pickles as numba's own cache does: whoever can write there can as well
 change the package. `svmkit.runtime.lowered.recording` makes them.
 """
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from svmkit.runtime.lowered.inner_code import find_library, is_compiling, using_library
+from svmkit.runtime.lowered.levels import find_level
 
 FOLDER = Path(__file__).parents[2] / "precompiled"  # of an installed package: a source tree has none
 MANIFEST = "manifest"  # the member that says which packages the code is of, and the state of their source
@@ -38,6 +40,11 @@ class Lowered(NamedTuple):
     name: str
     own: list[str]
     linked: list[str]
+
+    @property
+    def digest(self) -> str:
+        """What tells it from all other code of the file."""
+        return hashlib.sha256(repr(tuple(self)).encode()).hexdigest()[:32]
 
 
 def file_name() -> str:
@@ -92,22 +99,32 @@ def function_name(dispatcher: Any) -> str:
     return f"functions/{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}"
 
 
+def machine_name(level: str, digest: str) -> str:
+    """Return the name of the member that holds the machine code of a function for a level of processors."""
+    return f"{level}/{digest}"
+
+
 def read_code(dispatcher: Any, args: tuple) -> tuple | None:
-    """Return the code of a function as lowered, with its modules, and what numba says of it; None if there is none."""
-    path = find_file()
+    """Return the code of a function and what numba says of it; None if there is none.
+
+    It is machine code where the file has some for the instructions at hand, and else as lowered, with its modules.
+    """
+    path, level = find_file(), find_level(dispatcher.targetctx.codegen())
     if path is None:
         return None
     try:
         with zipfile.ZipFile(path) as archive:
             stored = pickle.loads(archive.read(function_name(dispatcher)))[function_key(dispatcher, args)]
             lowered = Lowered(*stored[0])
+            if level is not None:
+                return pickle.loads(archive.read(machine_name(level, lowered.digest))), stored[1:]
             modules = {digest: archive.read(f"modules/{digest}") for digest in {*lowered.own, *lowered.linked}}
     except FAILURES:
         return None
     return (lowered, modules), stored[1:]
 
 
-def optimise(context: Any, code: tuple, described: tuple) -> Any:
+def rebuild(context: Any, code: tuple, described: tuple) -> Any:
     """Return what numba's compiler would."""
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import CompileResult
@@ -117,24 +134,32 @@ def optimise(context: Any, code: tuple, described: tuple) -> Any:
         return CompileResult._rebuild(context, code, *described)
 
 
+def optimise(codegen: Any, lowered: Lowered, modules: dict[str, bytes]) -> Any:
+    """Return the library of a function that was lowered, of numba's own class."""
+    from llvmlite.binding import parse_bitcode
+    from numba.core.runtime import rtsys
+
+    library = codegen.create_library(lowered.name)
+    library.enable_object_caching()
+    for digest in lowered.own:
+        library.add_llvm_module(parse_bitcode(modules[digest]))
+    for digest in lowered.linked:
+        library._final_module.link_in(parse_bitcode(modules[digest]), preserve=True)
+    library.add_linking_library(rtsys.library)
+    library.finalize()
+    return library
+
+
 class _Precompiled:
-    """Reads code that was lowered, and leaves the rest to a library of numba's own class."""
+    """Reads the code of a file: machine code, as numba's class does, or code that was lowered."""
 
     @classmethod
     def _unserialize(cls, codegen: Any, state: Any) -> Any:
-        from llvmlite.binding import parse_bitcode
-        from numba.core.runtime import rtsys
-
-        lowered, modules = state
         with using_library(codegen, None):
-            library = codegen.create_library(lowered.name)
-        library.enable_object_caching()
-        for digest in lowered.own:
-            library.add_llvm_module(parse_bitcode(modules[digest]))
-        for digest in lowered.linked:
-            library._final_module.link_in(parse_bitcode(modules[digest]), preserve=True)
-        library.add_linking_library(rtsys.library)
-        library.finalize()
+            if isinstance(state[0], Lowered):
+                return optimise(codegen, *state)
+            library = codegen._library_class._unserialize(codegen, state)
+        library._compiled_object = state[2][0]  # LLVM has taken it, and numba's cache wants it
         return library
 
 
@@ -157,7 +182,7 @@ def use_precompiled(dispatcher: Any) -> None:
 
         details = {"dispatcher": dispatcher, "args": signature, "return_type": None}
         with event.trigger_event("numba:compile", data=details):  # its seconds are those of a compilation
-            found = optimise(context, *read)
+            found = rebuild(context, *read)
         save(signature, found)
         return found
 

@@ -1,4 +1,4 @@
-"""Makes the files of `svmkit.runtime.lowered.precompiled`: what is compiled in a process is kept as it was lowered."""
+"""Makes the files of `svmkit.runtime.lowered.precompiled`: what a process compiles, as lowered and as machine code."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gc
 import hashlib
 import itertools
 import pickle
+import platform
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from svmkit.runtime.lowered import inner_code
+from svmkit.runtime.lowered.levels import LEVELS, generating_for
 from svmkit.runtime.lowered.precompiled import (
     MANIFEST,
     Lowered,
@@ -20,6 +22,8 @@ from svmkit.runtime.lowered.precompiled import (
     file_name,
     function_key,
     function_name,
+    machine_name,
+    optimise,
 )
 
 APART = 1_000_000  # from which functions are numbered, so that no process compiles one of the same name beside them
@@ -102,7 +106,21 @@ def write(folder: Path, packages: list[str]) -> Path:
             archive.writestr(name, dumps(content))
         for digest, code in modules.items():
             archive.writestr(f"modules/{digest}", code)
+        lowered = [Lowered(*described[0]) for content in functions.values() for described in content.values()]
+        for level in LEVELS if platform.machine() == "x86_64" else ():
+            for name, code in _make_machine_code(level, lowered, modules):
+                archive.writestr(name, code)
     return path
+
+
+def _make_machine_code(level: str, lowered: list[Lowered], modules: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    """Yield the member of each function, and its machine code for all processors of a level as numba's cache has it."""
+    from numba.core.compiler_lock import global_compiler_lock
+
+    with generating_for(level) as codegen, global_compiler_lock:
+        for one in lowered:
+            state = optimise(codegen, one, modules).serialize_using_object_code()
+            yield machine_name(level, one.digest), pickle.dumps(state)
 
 
 def _dispatchers(packages: list[str]) -> list[Any]:
