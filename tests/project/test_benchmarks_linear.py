@@ -138,3 +138,15 @@ def test_everyday_sets_are_compared_with_defaults_and_with_the_best_options(tmp_
             assert quotient * seconds == pytest.approx(ours, abs=1e-4 * (1.0 + quotient)), "to the last digit shown"
         assert row[6].startswith("dual=") and "converged" in row[7] and -1e-6 < float(row[8]) < 1e-2
     assert "To its best options: geometric mean" in page.read_text()
+
+
+def test_a_set_on_disk_is_read_and_trained_on(tmp_path):
+    records = tmp_path / "disk.jsonl"
+    small = ["--rows", "3000", "--memory", "100KB", "--records", records]
+    for cell, columns, entry in (("clicks", 39, 8), ("issue17262", 5, 4)):
+        done = run("linear_disk.py", cell, *small)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(records.read_text().splitlines()[-1])
+        assert found["cell"] == cell and found["bytes"] == 3_000 * columns * entry
+        assert found["status"] == "converged" and 0.0 <= found["gap"] <= 1e-3
+        assert found["own, MB"] <= found["resident, MB"] and found["reading once, s"] > 0.0
