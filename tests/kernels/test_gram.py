@@ -280,3 +280,18 @@ def test_sparse_data_are_never_made_dense(kernel, dtype):
 def test_data_are_taken_as_they_are():
     for X in (data(), data(dtype=np.float32), sp.csr_array(data())):
         assert Gram(RBF(0.4), X).engine.X is X
+
+
+def test_a_block_has_the_diagonal_at_all_pairs_of_equal_samples():
+    """Samples may come in any order and more than once on both sides."""
+    X = np.random.default_rng(0).normal(size=(6, 3))
+    gram = Gram(RBF(0.5), X)
+    gram.diag = np.arange(6) + 10.0
+    for I, J in (([2, 0, 2], [5, 2, 0, 2, 1]), ([4], [0, 1]), ([3, 1], [1, 3])):
+        I, J = np.array(I), np.array(J)
+        expected = np.where(
+            I[:, None] == J, gram.diag[I][:, None], np.exp(-0.5 * ((X[I][:, None] - X[J]) ** 2).sum(-1))
+        )
+        np.testing.assert_allclose(gram.block(I, J), expected, rtol=1e-12)
+    for same in (np.array([1, 3, 4]), np.array([3, 1, 3])):
+        np.testing.assert_allclose(gram.block(same, same), gram.block(same, same.copy()), rtol=1e-12)

@@ -231,10 +231,12 @@ class Gram:
         if len(I) == 0 or len(J) == 0:
             return values
         self.engine.block(self.engine.take(I), values, J, rough)
-        shared = np.arange(len(J)) if I is J else np.flatnonzero(np.isin(J, I))
-        for lo in range(0, len(I) if len(shared) else 0, PANEL):
-            a, b = np.nonzero(I[lo : lo + PANEL, None] == J[shared])
-            values[lo + a, shared[b]] = self.diag[I[lo + a]]
+        if I is J and bool((I[1:] > I[:-1]).all()):
+            np.fill_diagonal(values, self.diag[I])
+            return values
+        shared = np.flatnonzero(np.isin(J, I))
+        a, b = _equal_pairs(I, J[shared])
+        values[a, shared[b]] = self.diag[I[a]]
         return values
 
     def matvec(self, coef: np.ndarray, idx: np.ndarray, at: np.ndarray = ALL, dtype=np.float64) -> np.ndarray:
@@ -315,6 +317,17 @@ class Gram:
             yield
         finally:
             self.kernel_values, self._product = before
+
+
+def _equal_pairs(I: np.ndarray, J: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places a and b, int (n,), of all pairs of equal numbers I[a] and J[b]."""
+    order = np.argsort(I, kind="stable")
+    ascending = I[order]
+    first = np.searchsorted(ascending, J)
+    counts = np.searchsorted(ascending, J, side="right") - first
+    b = np.repeat(np.arange(len(J)), counts)
+    rank = np.arange(len(b)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return order[np.repeat(first, counts) + rank], b
 
 
 class RestrictedGram:
