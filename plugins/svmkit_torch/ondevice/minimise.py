@@ -24,6 +24,7 @@ HOPE = 1.1  # by what the worth of what was not chosen grows
 GOOD = 2.0  # factor by which the first spectral steps lower the gap, or SMO steps are tried
 # seconds on a card of 2023: a spectral step and each byte of the matrices, an SMO step and each point; programs at once
 SPECTRAL_STEP, A_BYTE, SMO_STEP, A_POINT, PROGRAMS = 3e-4, 2.8e-13, 5e-6, 1e-9, 132.0
+PLAIN_STEP = 3e-4  # seconds of an SMO step by PyTorch's operations, which problems with ridges or two constraints take
 A_BLOCK, PASSES = 2e-3, 3  # seconds of a block without its steps and rows, and how often its rows are read or written
 
 
@@ -41,11 +42,7 @@ class _Left:
         self.factor = torch.full_like(whole.y[:, 0], EPS)
         self.least, self.waits = torch.full_like(self.factor, torch.inf), torch.zeros_like(self.factor)
         self.spectral, self.most = Spectral(whole, code.project, profile), FIRST
-        self.blocks = Blocks(whole, self._steps_for(whole), profile) if Blocks.suit(whole) else None
-
-    def _steps_for(self, batch: Batch) -> Callable[..., torch.Tensor]:
-        """Return the SMO steps for a batch; those of `Code` know neither ridges nor two constraints."""
-        return self.code.take_steps if batch.ridge is None and batch.groups == 1 else pairs.take_steps
+        self.blocks = Blocks(whole, code.take_steps, profile) if Blocks.suit(whole) else None
 
     def keep(self, kept: torch.Tensor) -> None:
         """Leave all problems but those marked in `kept` (B,)."""
@@ -77,7 +74,8 @@ class _Left:
         if self.blocks is not None:
             return self._take_blocks(float(eps[0]), late)
         with self.profile.timing("smo"):
-            take_steps = self._steps_for(batch)
+            known = batch.ridge is None and batch.groups == 1  # to the steps of `Code`
+            take_steps = self.code.take_steps if known else pairs.take_steps
             more = (late,) if take_steps is pairs.take_steps else ()  # many of them in one kernel take milliseconds
             done = take_steps(batch, self.most, eps, *more)
             self.taken[self.numbers, 0] += done
@@ -86,6 +84,8 @@ class _Left:
         self.profile.count("launches", 1)
         self.profile.count("smo (longest)", longest)
         self.most = min(MOST, 2 * self.most)
+        if not known:
+            return max(1, longest) * PLAIN_STEP
         return max(1, longest) * (SMO_STEP + A_POINT * batch.y.shape[1]) * max(1.0, len(batch.y) / PROGRAMS)
 
     def _take_blocks(self, eps: float, late: Callable[[], bool]) -> float:
