@@ -22,7 +22,7 @@ from svmkit.errors import InputError
 WINDOW = 32 << 20  # bytes of the rows that are read together
 CHUNK = 8 << 20  # bytes that are copied together
 RUNS = 8  # of consecutive rows that are copied together, each of which may have 2 MB of the file mapped
-TOUCHED = 1 << 20  # bytes whose pages are brought to memory together
+TOUCHED = 4 << 20  # bytes whose pages are brought to memory together: enough of them that numpy lets other threads run
 NUMBERS = 14  # of 8 bytes that a linear fit of two classes keeps of each row beside X and y at its peak
 
 
