@@ -45,8 +45,8 @@ class Blocks:
 
     @staticmethod
     def suit(batch: Batch) -> bool:
-        """Return whether a batch is one large problem without ridges and with one constraint, whose steps are fast."""
-        return len(batch.y) == 1 and batch.groups == 1 and batch.ridge is None and batch.y.shape[1] >= LEAST
+        """Return whether a batch is one large problem with one constraint."""
+        return len(batch.y) == 1 and batch.groups == 1 and batch.y.shape[1] >= LEAST
 
     def take(self, eps: float, late: Callable[[], bool]) -> tuple[int, int]:
         """Take the blocks of a part of a sweep; return their number and the number of SMO steps.
@@ -78,4 +78,6 @@ class Blocks:
         batch.beta[0, at] = block.beta[0]
         with self.profile.timing("image"):
             batch.v[0] += (change.to(rows.dtype) @ rows).to(torch.float64)
+            if batch.ridge is not None:
+                batch.v[0, at] += batch.ridge[0, at] * change
         return done

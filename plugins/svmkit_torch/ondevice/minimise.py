@@ -24,7 +24,7 @@ HOPE = 1.1  # by what the worth of what was not chosen grows
 GOOD = 2.0  # factor by which the first spectral steps lower the gap, or SMO steps are tried
 # seconds on a card of 2023: a spectral step and each byte of the matrices, an SMO step and each point; programs at once
 SPECTRAL_STEP, A_BYTE, SMO_STEP, A_POINT, PROGRAMS = 3e-4, 2.8e-13, 5e-6, 1e-9, 132.0
-PLAIN_STEP = 3e-4  # seconds of an SMO step by PyTorch's operations, which problems with ridges or two constraints take
+PLAIN_STEP = 3e-4  # seconds of an SMO step by PyTorch's operations, which problems with two constraints take
 A_BLOCK, PASSES = 2e-3, 3  # seconds of a block without its steps and rows, and how often its rows are read or written
 
 
@@ -74,7 +74,7 @@ class _Left:
         if self.blocks is not None:
             return self._take_blocks(float(eps[0]), late)
         with self.profile.timing("smo"):
-            known = batch.ridge is None and batch.groups == 1  # to the steps of `Code`
+            known = batch.groups == 1  # to the steps of `Code`
             take_steps = self.code.take_steps if known else pairs.take_steps
             more = (late,) if take_steps is pairs.take_steps else ()  # many of them in one kernel take milliseconds
             done = take_steps(batch, self.most, eps, *more)

@@ -43,6 +43,18 @@ for room, dtype in ((1, torch.float32), (10**9, torch.float64)):
 eps = torch.full((3,), 1e9, dtype=torch.float64)
 assert steps.take_steps(other, 12, eps).tolist() == [0, 0, 0]
 
+matrix = _Matrix(rows, np.arange(200), 10**9, Profile(torch.device("cpu")))
+for dtype in (torch.float32, torch.float64):
+    assert dtype is torch.float32 or matrix.refine()
+    one, other = (_batch([Posed(rows, problem) for problem in problems], matrix)[0] for _ in range(2))
+    for batch in (one, other):  # ridges of several sizes, one of them that of a point alone
+        batch.ridge = torch.linspace(0.0, 3.0, batch.y.numel(), dtype=torch.float64).view_as(batch.y)
+        batch.ridge[1, 3] = 100.0
+    made = pairs.take_steps(one, 40, eps * 0.0), steps.take_steps(other, 40, eps * 0.0)
+    assert made[0].tolist() == made[1].tolist() == [40, 40, 40]
+    assert torch.allclose(one.beta, other.beta, atol=1e-3 if dtype is torch.float32 else 1e-12)
+    assert torch.allclose(one.v, other.v, atol=1e-3 if dtype is torch.float32 else 1e-12)
+
 for scale in (1e-4, 1.0, 1e6):
     y = torch.where(torch.rand(3, 300, dtype=torch.float64) < 0.4, 1.0, -1.0).to(torch.float64)
     upper = scale * torch.rand(3, 300, dtype=torch.float64)

@@ -2,7 +2,7 @@
 
 Vectors of a problem stay in the caches of the multiprocessor that runs it, and kernel rows come from the memory of the
 device. A step reads three kernel rows: those of its pair, whose difference moves v while the next first point is
-sought, and that of the next first point while its partner is sought.
+sought, and that of the next first point while its partner is sought. A ridge moves v of its own point alone.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ def _steps(
     sign,
     side,
     diag,
+    ridge,
     eps,
     size,
     done,
@@ -35,6 +36,7 @@ def _steps(
     most,
     BLOCK: tl.constexpr,
     GATHER: tl.constexpr,
+    RIDGED: tl.constexpr,
 ):
     b = tl.program_id(0).to(tl.int64)
     K += tl.load(first + b)
@@ -45,6 +47,7 @@ def _steps(
     sign += b * q
     side += b * q
     diag += b * q
+    ridge += b * q
     n = tl.load(size + b)
     tol = tl.load(eps + b)
     lane = tl.arange(0, BLOCK)
@@ -52,6 +55,10 @@ def _steps(
     t = tol * 0.0
     of_i = b * 0
     of_j = b * 0
+    last_i = n * 0
+    last_j = n * 0
+    own_i = tol * 0.0
+    own_j = tol * 0.0
     step = n * 0
     go = n * 0 + 1
     while go > 0:
@@ -66,6 +73,8 @@ def _steps(
             row_i = tl.load(K + of_i + c, mask=real, other=0.0)
             row_j = tl.load(K + of_j + c, mask=real, other=0.0)
             now = tl.load(v + r, mask=real, other=0.0) + t * (row_i - row_j)
+            if RIDGED:
+                now += tl.where(r == last_i, own_i, 0.0) - tl.where(r == last_j, own_j, 0.0)
             tl.store(v + r, now, mask=real)
             sides = tl.load(side + r, mask=real, other=0)
             rising = tl.where((sides & 1) != 0, now, inf)
@@ -131,6 +140,11 @@ def _steps(
         tl.store(beta + j, new_j)
         tl.store(side + j, _side(new_j, upper_j, rises_j == 0))
         t = move.to(v.dtype.element_ty)
+        if RIDGED:
+            last_i = i
+            last_j = j
+            own_i = t * tl.load(ridge + i)
+            own_j = t * tl.load(ridge + j)
         step += go
         go = tl.where(top > 0.0, go, 0)
         tl.debug_barrier()
@@ -146,12 +160,14 @@ def _side(beta, upper, positive):
 
 def take_steps(batch: Batch, most: int, eps: torch.Tensor) -> torch.Tensor:
     """Make SMO steps as `pairs.take_steps` does; v is followed in the type of K, then computed anew."""
-    q, before = batch.y.shape[1], batch.beta.clone()
+    q, before, diag, ridge = batch.y.shape[1], batch.beta.clone(), batch.diag, batch.ridge
     K, first, ld, columns = batch.source.layout()
     plus, some = batch.y > 0.0, batch.upper > 0.0
     below, above = some & (batch.beta < batch.upper), some & (batch.beta > 0.0)
     side = torch.where(plus, below + 2 * above, above + 2 * below).to(torch.int8)
     done = torch.zeros(len(batch.y), dtype=torch.int32, device=K.device)
+    if ridge is not None:
+        diag = diag + ridge
     block = min(LANES, max(128, triton.next_power_of_2(q)))
     _steps[(len(batch.y),)](
         K,
@@ -162,7 +178,8 @@ def take_steps(batch: Batch, most: int, eps: torch.Tensor) -> torch.Tensor:
         batch.upper,
         batch.y.to(torch.int8),
         side,
-        batch.diag.to(K.dtype),
+        diag.to(K.dtype),
+        diag if ridge is None else ridge.to(K.dtype),
         eps.to(K.dtype),
         batch.sizes,
         done,
@@ -171,6 +188,7 @@ def take_steps(batch: Batch, most: int, eps: torch.Tensor) -> torch.Tensor:
         most,
         BLOCK=block,
         GATHER=columns is not None,
+        RIDGED=ridge is not None,
         num_warps=max(1, min(16, block // 256)),
     )
     batch.move(batch.beta - before)
