@@ -51,9 +51,7 @@ def find_start(problem: SimplexQP, goal: float) -> Start:
     m, ridge = problem.m, problem.ridge
     c = np.zeros(m) if problem.linear_term is None else problem.linear_term
     if m <= ALL:
-        everything = np.arange(m)
-        A = problem.gram.block(everything, everything)
-        return _descend(_take_signs(problem, A.__matmul__), ridge, c, PART * goal)
+        return _descend(_take_signs(problem, problem.gram.keep().__matmul__), ridge, c, PART * goal)
     n = min(max(LEAST, m // SHARE), LARGEST)
     at = pick_evenly(m, n)
     others = np.delete(np.arange(m), at)

@@ -295,3 +295,38 @@ def test_a_block_has_the_diagonal_at_all_pairs_of_equal_samples():
         np.testing.assert_allclose(gram.block(I, J), expected, rtol=1e-12)
     for same in (np.array([1, 3, 4]), np.array([3, 1, 3])):
         np.testing.assert_allclose(gram.block(same, same), gram.block(same, same.copy()), rtol=1e-12)
+
+
+@cases
+def test_kept_values_give_the_products_of_computed_ones(kernel, X, K):
+    gram, fresh = Gram(kernel, X, dtype=np.float64), Gram(kernel, X, dtype=np.float64)
+    m, rng = gram.m, np.random.default_rng(1)
+    kept = gram.keep()
+    np.testing.assert_array_equal(kept, fresh.block(np.arange(m), np.arange(m)))
+    assert gram.keep() is kept and not kept.flags.writeable and gram.kernel_values == m * m
+    exact = kept.astype(np.longdouble)
+    for idx in (np.arange(m), np.arange(m)[::-1], np.array([7, 3, 5]), np.sort(rng.choice(m, 280, replace=False))):
+        coef, some = rng.normal(size=(len(idx), 3)), np.array([9, 2])
+        bound, product = gram.product_error(np.abs(coef).max(axis=1)), exact[idx].T @ coef
+        np.testing.assert_allclose(gram.matvec(coef, idx), product, rtol=0, atol=bound)
+        np.testing.assert_allclose(gram.matvec(coef[:, 0], idx), product[:, 0], rtol=0, atol=bound)
+        np.testing.assert_allclose(gram.matvec(coef, idx, some), product[some], rtol=0, atol=bound)
+    assert gram.kernel_values == m * m
+
+
+def test_values_beyond_a_quarter_of_the_budget_are_not_kept():
+    X = data(100)
+    for memory, computed in ((32 * 100**2, 0), (32 * 100**2 - 1, 100 * 3)):
+        gram = Gram(RBF(0.4), X, memory=memory)
+        gram.keep()
+        before = gram.kernel_values
+        gram.matvec(np.ones(3), np.arange(3))
+        assert gram.kernel_values - before == computed
+
+
+def test_kept_values_of_a_matrix_that_is_not_symmetric_are_multiplied_from_the_same_side():
+    K = data(6, 6)
+    gram, fresh = Gram(Precomputed(), K), Gram(Precomputed(), K)
+    gram.keep()
+    idx = np.array([1, 4])
+    np.testing.assert_array_equal(gram.matvec(np.array([1.0, 2.0]), idx), fresh.matvec(np.array([1.0, 2.0]), idx))

@@ -129,6 +129,7 @@ class Gram:
         self.dtype = np.dtype(dtype)
         self.kernel_values = 0
         self._cache: RowCache | None = None
+        self._kept: np.ndarray | None = None
         self._product: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # the last idx, coef and result
 
     @cached_property
@@ -239,6 +240,20 @@ class Gram:
         values[a, shared[b]] = self.diag[I[a]]
         return values
 
+    def keep(self) -> np.ndarray:
+        """Return all kernel values, float64 (m, m) and read-only, one row for each sample.
+
+        They are kept if they take at most a quarter of the budget. `matvec` then multiplies them, and computes none.
+        """
+        if self._kept is not None:
+            return self._kept
+        every = np.arange(self.m)
+        values = self.block(every, every)
+        values.flags.writeable = False
+        if 4 * values.nbytes <= self.budget:
+            self._kept = values
+        return values
+
     def matvec(self, coef: np.ndarray, idx: np.ndarray, at: np.ndarray = ALL, dtype=np.float64) -> np.ndarray:
         """Return K[at, idx] @ coef without storing the kernel values.
 
@@ -277,6 +292,8 @@ class Gram:
 
     def _product_with(self, idx: np.ndarray, coef: np.ndarray, at: np.ndarray, dtype) -> np.ndarray:
         """Return K[at, idx] @ coef for coef (n, p); values among many points are computed once for both of two."""
+        if self._kept is not None:
+            return _multiply(self._kept, idx, coef, at)
         if not self.engine.symmetric or at.size or len(idx) < max(SYMMETRIC * self.m, 2 * PANEL):
             self.kernel_values += (at.size or self.m) * len(idx)
             return self.engine.product(self.engine.take(idx), coef, at, dtype)
@@ -317,6 +334,17 @@ class Gram:
             yield
         finally:
             self.kernel_values, self._product = before
+
+
+def _multiply(K: np.ndarray, idx: np.ndarray, coef: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return K[idx, at]' coef for coef (n, p), summed by panels as `Gram.product_error` assumes."""
+    out = np.zeros((at.size or len(K), coef.shape[1]))
+    is_whole = len(idx) == len(K) and bool((idx[1:] > idx[:-1]).all())
+    for lo in range(0, len(idx), PANEL):
+        here = slice(lo, lo + PANEL)
+        rows = K[here] if is_whole else K[idx[here]]
+        out += (rows[:, at] if at.size else rows).T @ coef[here]
+    return out
 
 
 def _equal_pairs(I: np.ndarray, J: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
