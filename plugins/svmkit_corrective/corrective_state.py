@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from svmkit.problems.certificate import Certificate
+from svmkit.solver.sampler import Draws
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import LOW, OVER, UP, Box, L1Part
 from svmkit.solver.smo.steps import take_steps
@@ -40,15 +41,16 @@ class StandardForm(NamedTuple):
 class CorrectiveState(Rounds):
     """The iterate of a solve under one equality: of a DualQP with a free bias, where a subclass does not differ.
 
-    It begins at a feasible `point` (m,), an array that it owns and changes; `rng` draws the first working set. `box` is
-    SMO's state over all m points: `box.beta` is the iterate at the last survey, or at the end of the last working set
-    that was solved, and `box.v` belongs to it in phase GROWING only. `inner` is SMO's state over the working set in
-    phase SOLVING, otherwise None; where the form has a bias penalty, the origin of the feature space is its last entry.
-    `pairs` (1, 2) is its maximal violating pair, as slots; -1 where a point does not exist.
+    It begins at a feasible `point` (m,), an array that it owns and changes; the generator of `draws`, which a solve
+    without a working set never makes, draws the first one. `box` is SMO's state over all m points: `box.beta` is the
+    iterate at the last survey, or at the end of the last working set that was solved, and `box.v` belongs to it in
+    phase GROWING only. `inner` is SMO's state over the working set in phase SOLVING, otherwise None; where the form has
+    a bias penalty, the origin of the feature space is its last entry. `pairs` (1, 2) is its maximal violating pair, as
+    slots; -1 where a point does not exist.
     """
 
-    def __init__(self, problem: Any, form: StandardForm, point: np.ndarray, rng: np.random.Generator) -> None:
-        self.problem, self.form, self.rng = problem, form, rng
+    def __init__(self, problem: Any, form: StandardForm, point: np.ndarray, draws: Draws) -> None:
+        self.problem, self.form, self.draws = problem, form, draws
         m = problem.m
         given = form.sign, form.lower, form.upper, problem.ridge, problem.diag
         self.box = Box(*given, point, form.sign * form.origin, np.empty(m, np.uint8))
@@ -242,7 +244,7 @@ class CorrectiveState(Rounds):
     def grow(self, first: int, growth: float) -> None:
         working, kinks = self.working, self.form.kinks
         if not len(working.idx):
-            working.seed(self.labels, self.box.beta, first, self.rng)
+            working.seed(self.labels, self.box.beta, first, self.draws.rng)
         else:
             if self.imprecise or working.square.full:
                 working.refine()

@@ -6,6 +6,7 @@ import numpy as np
 
 from svmkit.problems.certificate import relative_gap
 from svmkit.problems.simplex import SimplexQP
+from svmkit.solver.sampler import Draws
 from svmkit.solver.smo import box as smo_box
 from svmkit_corrective.corrective_state import WHOLE, CorrectiveState, StandardForm
 from svmkit_corrective.landmarks import Start, find_start, weights_at
@@ -21,11 +22,11 @@ FALL = 0.8  # of the relative gap by a round on all points, above which working 
 class FaceState(CorrectiveState):
     """The iterate of a solve of a SimplexQP over the faces of the simplex; the gap is 2 (f - min g)."""
 
-    def __init__(self, problem: SimplexQP, point: np.ndarray, rng: np.random.Generator) -> None:
+    def __init__(self, problem: SimplexQP, point: np.ndarray, draws: Draws) -> None:
         m = problem.m
         origin = np.zeros(m) if problem.linear_term is None else problem.linear_term
         form = StandardForm(np.ones(m), np.zeros(m), np.full(m, np.inf), origin, problem.y, problem.bias, 2.0)
-        super().__init__(problem, form, point, rng)
+        super().__init__(problem, form, point, draws)
 
     def find_level(self):
         return float(self.box.beta @ self.box.v)
@@ -52,8 +53,8 @@ class SpreadState(FaceState):
     part of the way. When the gap falls no longer fast enough, rounds over working sets follow.
     """
 
-    def __init__(self, problem: SimplexQP, start: Start, rng: np.random.Generator) -> None:
-        super().__init__(problem, start.point, rng)
+    def __init__(self, problem: SimplexQP, start: Start, draws: Draws) -> None:
+        super().__init__(problem, start.point, draws)
         self.whole, self.expected = MOSTLY, start.gap
 
     @property

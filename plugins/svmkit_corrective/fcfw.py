@@ -10,6 +10,7 @@ import numpy as np
 from svmkit.problems.box import BoxQP
 from svmkit.problems.simplex import SimplexQP, SquaredHinge
 from svmkit.problems.tube import BiasedTubeQP, TubeQP
+from svmkit.solver.sampler import Draws
 from svmkit.solver.smo import box as smo_box
 from svmkit_corrective.corrective_state import CorrectiveState, StandardForm
 from svmkit_corrective.driver import Corrective
@@ -50,17 +51,17 @@ class FCFW(Corrective):
 
     def begin(self, problem: SimplexQP | BiasedTubeQP, start, draws) -> Rounds:
         if isinstance(problem, BiasedTubeQP):
-            return SpanState(problem, np.zeros(problem.m) if start is None else start.copy(), draws.rng)
+            return SpanState(problem, np.zeros(problem.m) if start is None else start.copy(), draws)
         kind = ConeState if isinstance(problem, SquaredHinge) else FaceState
         goal = draws.goal.gap if draws.goal else 0.0
         spread = spread_start(problem, goal) if start is None and kind is FaceState else None
         if spread is not None:
-            return SpreadState(problem, spread, draws.rng)
+            return SpreadState(problem, spread, draws)
         if start is None:
             start = np.zeros(problem.m)
             some = [draws.rng.choice(np.flatnonzero(problem.y == sign)) for sign in np.unique(problem.y)]
             start[some] = 1.0 / len(some)
-        return kind(problem, start.copy(), draws.rng)
+        return kind(problem, start.copy(), draws)
 
 
 class BiasedState(CorrectiveState):
@@ -81,11 +82,11 @@ class ConeState(BiasedState):
     simplex is alpha = beta / sum(beta), and the best multiple of it is beta = alpha / f. Reports are on alpha.
     """
 
-    def __init__(self, problem: SquaredHinge, alpha: np.ndarray, rng: np.random.Generator) -> None:
+    def __init__(self, problem: SquaredHinge, alpha: np.ndarray, draws: Draws) -> None:
         self.simplex, self.f, m = problem, math.inf, problem.m
         given = problem.y, np.zeros(m), np.full(m, np.inf), np.full(m, -1.0), None, 0.0, 1.0, problem.bias
         posed = BoxQP(problem.gram, problem.y, problem.C, loss="squared_hinge")
-        super().__init__(posed, StandardForm(*given), alpha, rng)
+        super().__init__(posed, StandardForm(*given), alpha, draws)
 
     @property
     def point(self):
@@ -148,11 +149,11 @@ class ConeState(BiasedState):
 class SpanState(BiasedState):
     """The iterate of a solve of `BiasedTubeQP`; the gradient of its smooth part is v less that of the origin."""
 
-    def __init__(self, problem: BiasedTubeQP, point: np.ndarray, rng: np.random.Generator) -> None:
+    def __init__(self, problem: BiasedTubeQP, point: np.ndarray, draws: Draws) -> None:
         self.biased = problem
         given = problem.signs, problem.lower, problem.upper, problem.origin, None, 0.0, 1.0, problem.bias
         free = TubeQP(problem.gram, problem.t, problem.C, loss=problem.loss)
-        super().__init__(free, StandardForm(*given, smo_box.l1_part(problem)), point, rng)
+        super().__init__(free, StandardForm(*given, smo_box.l1_part(problem)), point, draws)
 
     def gradient(self):
         return self.biased.gradient(self.box.beta)

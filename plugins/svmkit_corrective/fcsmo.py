@@ -49,4 +49,4 @@ class FCSMO(Corrective):
             return NuRounds(problem, point)
         given = problem.signs, problem.lower, problem.upper, problem.origin
         form = StandardForm(*given, None, 0.0, 1.0, kinks=smo_box.l1_part(problem))
-        return CorrectiveState(problem, form, point, draws.rng)
+        return CorrectiveState(problem, form, point, draws)

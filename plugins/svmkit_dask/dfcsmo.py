@@ -96,7 +96,7 @@ class DFCSMO(FCSMO):
             candidates = CandidateSet(split(problem, self.parts))
             gram, numbers = SharedGram(candidates, problem.gram), np.flatnonzero(0.0 if start is None else start)
             beta = candidates.weights_at(numbers, start[numbers]) if len(numbers) else np.zeros(0)
-        return ClusterState(problem, gram, beta, draws.rng)
+        return ClusterState(problem, gram, beta, draws)
 
     def step(self, state):
         if state.phase is Phase.GROWING and state.parts_turn():

@@ -9,6 +9,7 @@ from svmkit_corrective.corrective_state import CorrectiveState, StandardForm
 from svmkit_corrective.rounds import Phase
 
 from svmkit.problems.box import BoxQP
+from svmkit.solver.sampler import Draws
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import Box
 from svmkit_dask.driver.candidates import CandidateGram, CandidateWorkingSet, SharedGram
@@ -23,9 +24,9 @@ class ClusterState(CorrectiveState):
     """The iterate of a corrective solve over parts, from the weights beta of its candidates."""
 
     def __init__(
-        self, problem: ScatteredQP | BoxQP, gram: CandidateGram | SharedGram, beta: np.ndarray, rng: np.random.Generator
+        self, problem: ScatteredQP | BoxQP, gram: CandidateGram | SharedGram, beta: np.ndarray, draws: Draws
     ) -> None:
-        self.problem, self.gram, self.candidates, self.rng = problem, gram, gram.candidates, rng
+        self.problem, self.gram, self.candidates, self.draws = problem, gram, gram.candidates, draws
         self.session = gram.candidates.session
         self.working: CandidateWorkingSet = CandidateWorkingSet(self.gram)
         self.box = Box(*(np.empty(0) for _ in range(7)), np.empty(0, np.uint8))  # the candidates; others have no weight
@@ -231,7 +232,7 @@ class ClusterState(CorrectiveState):
         sides = counts.sum(axis=0)
         plus = int(min(sides[0], max(first // 2, first - sides[1])))
         shares = [_shares(counts[:, 0], plus), _shares(counts[:, 1], min(int(sides[1]), first - plus))]
-        seed = int(self.rng.integers(2**31))
+        seed = int(self.draws.rng.integers(2**31))
         own = dict(zip(session.parts, map(Own, np.column_stack(shares)), strict=True))
         self._admit_rows(session.ask(Message("draw", options={"seed": seed}), own))
 
