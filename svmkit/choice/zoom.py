@@ -23,6 +23,7 @@ LATER, LAST = 4, 3  # candidates that go on from few rows to more, and to all
 DOUBT = 2.0  # standard errors by which the best candidate has to be better than the default
 HOPE = 1.0  # standard errors of the first round, from which on candidates around the best one are tried
 LEAST_GAIN = 1e-3  # of the metric that a larger C has to bring
+SAME = 0.05  # between the logarithms of two values of gamma that are one
 FINER = math.sqrt(10.0)  # between values of C of the second round
 
 
@@ -109,7 +110,8 @@ class Zoom:
         best = [point_of(c) for c in candidates if not c.failed]
         each = {point.gamma: point for point in reversed(best)}  # the best of each gamma
         first = [*best[:1], *(point for point in best[1:] if each[point.gamma] is point), *best[1:]]
-        return self._new([self.default, *list(dict.fromkeys(first))[: LAST if is_last else LATER]])
+        first = list(dict.fromkeys(first))[: LAST if is_last else LATER]
+        return self._new([self.default, *reversed(first)])  # the next round needs the kernel of the best one
 
     def next_paths(self, candidates: list[Candidate]) -> list[Path]:
         """Return the paths of the next round, given all candidates so far, best first; none where nothing is left."""
@@ -133,7 +135,7 @@ class Zoom:
             points += [replace(at, C=self._clip(C, at.gamma)) for C in Cs]
         if at.gamma is not None:
             beside = [p.gamma for p in self.tried if p.gamma is not None]
-            for gamma in map(round_number, self._around(at.gamma, beside, STEP / 2)):
+            for gamma in map(self._reuse_gamma, self._around(at.gamma, beside, STEP / 2)):
                 points.append(replace(at, gamma=gamma, C=self._same_C(at, gamma)))
         if at.epsilon is not None and self.rounds == 1:
             points += [replace(at, epsilon=round_number(at.epsilon * factor)) for factor in (1 / STEP, STEP)]
@@ -145,7 +147,9 @@ class Zoom:
         if "C" in self.names:
             points += [replace(at, C=self._clip(at.C * step, at.gamma)) for step in (1 / FINER, FINER)]
         if at.gamma is not None:
-            for gamma in [round_number(at.gamma * step) for step in (STEP / 2.0, 2.0 / STEP)[: 1 if points else 2]]:
+            for gamma in [
+                self._reuse_gamma(at.gamma * step) for step in (STEP / 2.0, 2.0 / STEP)[: 1 if points else 2]
+            ]:
                 points.append(replace(at, gamma=gamma, C=self._same_C(at, gamma)))
         return points
 
@@ -182,6 +186,11 @@ class Zoom:
         if value <= tried[0]:
             return [value / step, value / step**2]
         return [value / step, value * step] if self.rounds == 1 else []
+
+    def _reuse_gamma(self, gamma: float) -> float:
+        """Return a gamma that was tried and is hardly another one, where there is one: it has a kernel matrix."""
+        tried = [one for one in self._kernels if one is not None and abs(math.log(one / gamma)) < SAME]
+        return min(tried, key=lambda one: abs(math.log(one / gamma)), default=round_number(gamma))
 
     def _Cs(self, gamma: float | None, is_middle: bool) -> list[float]:
         if "C" not in self.names:

@@ -325,6 +325,7 @@ class Trials:
             metric,
         )
         self.flags, self.weights = flags, None if sample_weight is None else data.own_weights
+        self._shared: SharedSearch | None = None  # of all paths so far
 
     def run(self, paths: Sequence[Path], *, seconds: float | None = None, report: Report | None = None) -> Result:
         """Try paths.
@@ -334,7 +335,7 @@ class Trials:
         paths, seconds, report : sequence of Path, float or None, callable or None
             The candidates, and fields of `Search` that are others for these.
         """
-        how, data, task, metric, truth = self.how, self.data, self.task, self.metric, self.truth
+        how, data, task, metric = self.how, self.data, self.task, self.metric
         if seconds is not None:
             how = replace(how, seconds=seconds, report=report)
         began, jobs = time.perf_counter(), how.n_workers
@@ -359,8 +360,7 @@ class Trials:
             )  # of the memory, which workers of a cluster have of their own
             each = replace(learnt, memory=parse_bytes(learnt.memory) // share, n_threads=max(1, all_threads // jobs))
             training = Training(max(len(path.Cs) for path in paths), folder, metric, each, task, flags)
-            given = X, truth, how, training, self.weights
-            tried, why, interrupted = _try_all(ready, n_shared, *given, np.flatnonzero(self.counts))
+            tried, why, interrupted = self._try_all(ready, n_shared, X, how, training)
         candidates = rank(paths, tried, why, data.X)
         if not candidates:
             raise Interrupted("interrupted before a candidate was tried in all folds")
@@ -368,6 +368,46 @@ class Trials:
             raise SvmkitError(f"every candidate failed; the first one: {candidates[0].reason}")
         n_fits = _n_models(how, self.counts) * sum(len(paths[t.path].Cs) for t in tried)
         return Result(candidates, metric, n_fits, time.perf_counter() - began, interrupted)
+
+    def _try_all(
+        self, paths: Sequence[Path], n_shared: int, X: Any, how: Search, training: Training
+    ) -> tuple[list[Tried], dict[tuple[int, int], str], bool]:
+        """Fit all paths, of which the first `n_shared` share kernel values, in all folds.
+
+        Their scores are returned, the reasons of failures, and whether a signal ended it.
+        """
+        truth, weights, records = self.truth, self.weights, Records(training.folder)
+        rows = np.flatnonzero(self.counts)
+        together, others = paths[:n_shared], paths[n_shared:]
+        alone, searches = how.leaves_one_out, None
+        if others and not alone:
+            searches = _searcher(training, list(others), truth.codes, how)
+        n_fits = None if how.halves else (len(rows) if alone else how.n_folds) * sum(len(path.Cs) for path in paths)
+
+        def work() -> list[Tried]:
+            tried: list[Tried] = []
+            with _watch(records, how, n_fits):
+                if alone:
+                    own = training, records, how.jobs, how.backend
+                    LeaveOneOut(X, truth, rows, *own, weights).run(together, others)
+                    return from_records(records.all(), how.n_folds)
+                if together:
+                    if self._shared is None:
+                        folds = _pairs(training, how, X, truth)
+                        self._shared = SharedSearch(X, truth, folds, training, records, how.jobs)
+                    else:
+                        self._shared.resume(training, records)
+                    self._shared.run(together)
+                    tried += from_records(records.all(), how.n_folds)
+                if searches is not None:
+                    tried += _search_on_backend(searches, records, X, truth.values, how, training, weights)
+            return tried
+
+        ends = bool(others) and how.n_workers > 1
+        kill = how.cluster.cancel if how.cluster is not None else backends.end_workers if ends else None
+        tried = backends.supervise(work, stop=records.stop, kill=kill, seconds=how.seconds)
+        every = records.all()
+        return tried or from_records(every, how.n_folds), reasons(every), tried is None
 
 
 def _with_folds(how: Search, truth: Answers, task: Task, seed: int, counts: np.ndarray, metric: Metric) -> Search:
@@ -424,48 +464,6 @@ def _cut(paths: Sequence[Path], shares: Sequence[bool], jobs: int, cv: int) -> l
     if others:
         cut += _divide(others, math.ceil(jobs / cv / len(others)))
     return [replace(path, number=k) for k, path in enumerate(cut)]
-
-
-def _try_all(
-    paths: Sequence[Path],
-    n_shared: int,
-    X: Any,
-    truth: Answers,
-    how: Search,
-    training: Training,
-    weights: np.ndarray | None,
-    rows: np.ndarray,
-) -> tuple[list[Tried], dict[tuple[int, int], str], bool]:
-    """Fit all paths, of which the first `n_shared` share kernel values, in all folds; return their scores, the reasons
-    of failures, and whether a signal ended it.
-    """
-    records = Records(training.folder)
-    together, others = paths[:n_shared], paths[n_shared:]
-    alone, searches = how.leaves_one_out, None
-    if others and not alone:
-        searches = _searcher(training, list(others), truth.codes, how)
-    n_fits = None if how.halves else (len(rows) if alone else how.n_folds) * sum(len(path.Cs) for path in paths)
-
-    def work() -> list[Tried]:
-        tried: list[Tried] = []
-        with _watch(records, how, n_fits):
-            if alone:
-                own = training, records, how.jobs, how.backend
-                LeaveOneOut(X, truth, rows, *own, weights).run(together, others)
-                return from_records(records.all(), how.n_folds)
-            if together:
-                folds = _pairs(training, how, X, truth)
-                SharedSearch(X, truth, folds, training, records, how.jobs).run(together)
-                tried += from_records(records.all(), how.n_folds)
-            if searches is not None:
-                tried += _search_on_backend(searches, records, X, truth.values, how, training, weights)
-        return tried
-
-    ends = bool(others) and how.n_workers > 1
-    kill = how.cluster.cancel if how.cluster is not None else backends.end_workers if ends else None
-    tried = backends.supervise(work, stop=records.stop, kill=kill, seconds=how.seconds)
-    every = records.all()
-    return tried or from_records(every, how.n_folds), reasons(every), tried is None
 
 
 def _search_on_backend(

@@ -65,15 +65,27 @@ class SharedSearch:
     """
 
     def __init__(self, X: Any, answers: Answers, folds: Folds, training: Training, records: Records, jobs: int) -> None:
-        settings = training.settings
-        training = replace(training, settings=replace(settings, memory=jobs * parse_bytes(settings.memory)))
+        self.jobs = jobs
+        self.resume(training, records)
         X, answers, folds = _group_rows(X, answers, folds)
-        self.X, self.answers, self.training, self.records, self.jobs = X, answers, training, records, jobs
-        self.folds, self.m = folds, X.shape[0]
+        self.X, self.answers, self.folds, self.m = X, answers, folds, X.shape[0]
+        self._matrix: SharedMatrix | None = None  # the last one
         self.truth = training.metric.codes(answers.values)
         scheme = training.task.division("ovo", len(answers.classes))
         self.division: Division = DIVISIONS[scheme](answers.classes, training.task.noun)
         self._parts: dict[tuple[int, str], list[FoldPart]] = {}
+
+    def resume(self, training: Training, records: Records) -> None:
+        """Let more paths be fitted, on the same rows and folds, with the matrix of the last one at hand.
+
+        Parameters
+        ----------
+        training, records : Training, Records
+            As for the class; metric, task and weights are the same as before.
+        """
+        settings = training.settings
+        memory = self.jobs * parse_bytes(settings.memory)
+        self.training, self.records = replace(training, settings=replace(settings, memory=memory)), records
 
     @property
     def n_threads(self) -> int:
@@ -95,8 +107,11 @@ class SharedSearch:
     @QUIET
     def run(self, paths: Sequence[Path]) -> None:
         """Fit all paths; the search may end in between (`Records.stop`)."""
-        shared: SharedMatrix | None = None
-        for group in groups_of(paths):
+        groups = groups_of(paths)
+        if self._matrix is not None:  # its kernel comes first
+            at_hand = repr(self._matrix.kernel)
+            groups.sort(key=lambda group: repr(group[0].kernel.resolve(self.X)) != at_hand)
+        for group in groups:
             if self.records.stopped:
                 return
             kernel = group[0].kernel.resolve(self.X)
@@ -107,15 +122,15 @@ class SharedSearch:
                 except Exception as error:
                     self._fail(group, error)
                 continue
-            if shared is None or repr(shared.kernel) != repr(kernel):
-                last, shared = shared, None
+            if self._matrix is None or repr(self._matrix.kernel) != repr(kernel):
+                last, self._matrix = self._matrix, None
                 try:
                     with threads.using(self.n_threads):
-                        shared = SharedMatrix(kernel, self.X, self._memory, last)
+                        self._matrix = SharedMatrix(kernel, self.X, self._memory, last)
                 except Exception as error:
                     self._fail(group, error)
                     continue
-            _Group(self, group, shared, time.perf_counter() - began).run()
+            _Group(self, group, self._matrix, time.perf_counter() - began).run()
 
     @property
     def _memory(self) -> int:

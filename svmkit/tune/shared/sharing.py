@@ -126,10 +126,15 @@ def most_kept(m: int, settings: Settings, jobs: int, n_parts: int) -> int:
 
 
 def groups_of(paths: Sequence[Path]) -> list[list[Path]]:
-    """Return paths of a single C in groups that differ in C alone, ascending; those of one kernel are neighbours."""
+    """Return paths of a single C in groups that differ in C alone, ascending; those of one kernel are neighbours.
+
+    Kernels come in the order of the paths.
+    """
     groups: dict[Any, list[Path]] = {}
+    places: dict[str, int] = {}
     for path in paths:
         key = repr(path.kernel), repr(path.solver), repr(sorted(path.settings.items()))
         groups.setdefault(key, []).append(path)
-    ordered = sorted(groups.items(), key=lambda item: item[0][0])
+        places.setdefault(key[0], len(places))
+    ordered = sorted(groups.items(), key=lambda item: places[item[0][0]])
     return [sorted(group, key=lambda path: path.Cs[0]) for _, group in ordered]

@@ -21,7 +21,7 @@ from svmkit.tune.shared.loops import add_rows, newton_step, pick_free
 
 SHARE = 0.9  # of the gap that is asked for, down to which a solve goes
 TRIES = 4  # certificates that are asked for a smaller gap each
-BETWEEN, LOOKS = 32, 8  # steps between two looks at the gap, at least, and the part of the samples that are as many
+BETWEEN, LOOKS = 12, 40  # steps between two looks at the gap, at least, and the part of the samples that are as many
 WHOLE = 1.5  # times the samples of a subproblem are more than all rows: it gathers nothing
 NEWTON = 100  # steps before one of Newton, at least
 FUTILE = 4  # times as many follow one that was in vain
