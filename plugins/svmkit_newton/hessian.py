@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -246,11 +247,12 @@ class Products:
     """The Hessian by its products with vectors, for directions by conjugate gradients with a preconditioner.
 
     The preconditioner is the diagonal of the Hessian and 1, mixed (Hsia, Chiang, Lin 2018). The relative residual at
-    which the iteration ends falls with the gradient (Eisenstat, Walker 1996).
+    which the iteration ends falls with the gradient (Eisenstat, Walker 1996). It ends after any product once the solve
+    is `over`: each is a pass over X, and what it has by then is a direction of descent.
     """
 
-    def __init__(self, design: Design, penalty: np.ndarray) -> None:
-        self.design, self.penalty = design, penalty
+    def __init__(self, design: Design, penalty: np.ndarray, over: Callable[[], bool] = lambda: False) -> None:
+        self.design, self.penalty, self.over = design, penalty, over
         self.curvature = np.zeros(design.m)
         self.before, self.loose = np.inf, LOOSE
 
@@ -309,7 +311,7 @@ class Products:
             step = rz / curved
             s += step * p
             r -= step * Hp
-            if float(np.linalg.norm(r)) <= most:
+            if float(np.linalg.norm(r)) <= most or self.over():
                 break
             z = self.inverse * r
             rz, last = float(r @ z), rz

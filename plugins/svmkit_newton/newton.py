@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -117,11 +118,19 @@ class Wide(State):
     a certificate, and beta belongs to others as well once it `is_given` to them.
     """
 
-    def __init__(self, problem: LinearDual, start: np.ndarray | None, goal: float, wide: int) -> None:
+    def __init__(
+        self,
+        problem: LinearDual,
+        start: np.ndarray | None,
+        goal: float,
+        wide: int,
+        over: Callable[[], bool] = lambda: False,
+    ) -> None:
         super().__init__(problem, start, goal)
         self.is_given = False
         exact = problem.design.width <= wide
-        self.hessian: Matrix | Products = (Matrix if exact else Products)(problem.design, self.penalty)
+        self.hessian: Matrix | Products
+        self.hessian = Matrix(problem.design, self.penalty) if exact else Products(problem.design, self.penalty, over)
         self.is_fused = exact and is_mapped(problem.design.rows)  # rows on disk are read once for gradient and Hessian
         self.points = problem.points
         if self.shares.size:
@@ -305,7 +314,7 @@ class Newton(Solver):
         elif is_on_disk(problem, self.wide):
             state = FromDisk(problem, start, gap, draws.over)
         else:
-            state = Wide(problem, start, gap, self.wide)
+            state = Wide(problem, start, gap, self.wide, draws.over)
         state.most = max(most, 1)
         return state
 

@@ -350,3 +350,25 @@ def test_products_of_little_data_are_those_of_numpy():
         want = H + np.tril(X[rows].T @ (changes[:, None] * X[rows]))
         narrow.add_rows(H, X, rows, changes)
         np.testing.assert_allclose(H, want, rtol=0, atol=1e-13)
+
+
+def test_conjugate_gradients_end_when_the_solve_does(monkeypatch):
+    rng, products = np.random.default_rng(0), []
+    X = rng.normal(size=(300, 60)) * np.geomspace(1.0, 30.0, 60)
+    y = np.sign(X[:, 0] + rng.normal(size=300))
+    monkeypatch.setattr(module, "is_narrow", lambda m, width: False)
+    times = Products.times
+
+    def count(self, p, room=None):
+        products.append(0)
+        return times(self, p, room)
+
+    monkeypatch.setattr(Products, "times", count)
+    solver = make("newton", bias="free", wide=0)
+    problem = solver.pose(Gram(Linear(), X), y, 1.0)
+    state = solver.init(problem, None, Draws(Full(), y, 0, lambda: len(products) >= 3))
+    before = state.primal
+    solver.step(state)
+    assert len(products) == 3 and state.primal < before
+    certificate = problem.certificate(solver.solution(state))
+    assert certificate.dual <= state.primal <= certificate.primal
