@@ -15,13 +15,13 @@ from sklearn.model_selection import (
     check_cv,
 )
 
+from svmkit.data.overlap import row_keys
 from svmkit.errors import InputError, one_line
 from svmkit.tasks import Answers, Task
 
 Pair = tuple[np.ndarray, np.ndarray]
 """The rows on which the models of a fold are trained, and those on which they are measured."""
 
-BLOCK = 1 << 14  # rows that are projected at a time
 MANY = 0.02  # share of the rows that are in another fold, too, from which on a line says so
 
 
@@ -197,21 +197,10 @@ def count_duplicates(X: Any, pairs: Sequence[Pair]) -> int:
     """Return how many held-out rows of X (n, d) are equal to a row that is held out in another fold."""
     held = np.concatenate([test for _, test in pairs])
     fold = np.repeat(np.arange(len(pairs)), [len(test) for _, test in pairs])
-    keys = _row_keys(X)[held]
+    keys = row_keys(X)[held]
     _, at = np.unique(keys, return_inverse=True)
     first = np.full(at.max() + 1, -1)
     first[at] = fold
     several = np.zeros(len(first), dtype=bool)
     several[at[first[at] != fold]] = True
     return int(several[at].sum())
-
-
-def _row_keys(X: Any) -> np.ndarray:
-    """Return a number for each row, the same for equal rows alone, up to chance: a random projection in float64."""
-    weights, keys = np.random.default_rng(0).standard_normal(X.shape[1]), np.empty(X.shape[0])
-    for first in range(0, X.shape[0], BLOCK):
-        block = X[first : first + BLOCK].astype(np.float64)
-        block = np.nan_to_num(block, nan=np.pi) if isinstance(block, np.ndarray) else block
-        with np.errstate(invalid="ignore", over="ignore"):
-            keys[first : first + BLOCK] = np.nan_to_num(np.asarray(block @ weights).ravel())
-    return keys
