@@ -8,7 +8,6 @@ from importlib.util import find_spec
 from svmkit_newton.newton import NEAR, Newton
 
 from svmkit.errors import InputError, Unavailable
-from svmkit.losses.base import PIECEWISE
 from svmkit.problems.base import FREE, NUMBER_OR_FREE
 from svmkit.solver.sampler import Goal
 from svmkit_dask.driver.linear import LinearState, ScatteredLinear, ScatteredLinearTube
@@ -26,7 +25,7 @@ class DNewton(Newton):
     Parameters
     ----------
     loss, wide : optional
-        As for `Newton`, without the logistic loss.
+        As for `Newton`.
     bias : float or "free", default="free"
         As for `Newton`; over parts it is free.
 
@@ -39,7 +38,6 @@ class DNewton(Newton):
     name = "dnewton"
     joint = ()
     further = (ScatteredLinear, ScatteredLinearTube)
-    losses = ("squared_hinge", "hinge", *PIECEWISE)
     paper = "Zhuang et al. 2015"
 
     bias: float | str = field(default=FREE, metadata=NUMBER_OR_FREE)

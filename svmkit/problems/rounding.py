@@ -34,7 +34,11 @@ def phi_error(terms: Terms, beta: np.ndarray) -> float:
     """Return a bound on the rounding error of twice the sum of phi without the kinks."""
     if not isinstance(terms, LogisticTerms):
         return dot_error(beta * (beta * np.where(beta > 0.0, terms.ridge_up, terms.ridge_down)))
-    phi = entropies(terms, beta)
+    return entropy_error(entropies(terms, beta))
+
+
+def entropy_error(phi: np.ndarray) -> float:
+    """Return what `phi_error` does, for the entropies phi (m,) of logistic losses."""
     return 2.0 * (dot_error(phi) + ROUNDINGS * U * float(np.abs(phi).sum()))
 
 

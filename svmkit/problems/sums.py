@@ -6,13 +6,14 @@ The sums are over samples, so that those of parts of the samples can be added up
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from svmkit.kernels.rounding import TINY, product_error
 from svmkit.losses.terms import LogisticTerms, Terms, dual_weights, entropies, loss_values
-from svmkit.problems.rounding import bias_reach, phi_error
+from svmkit.problems.rounding import entropy_error
 from svmkit.problems.rounding import exact_sum as _exact_sum
 from svmkit.runtime.compiling import INLINED, njit
 
@@ -49,6 +50,36 @@ class Record(NamedTuple):
         kinks = _turn(turned, terms.kink_up, terms.kink_down)
         return cls(signs, terms.target, lower, upper, *kinks, *_turn(turned, terms.ridge_up, terms.ridge_down))
 
+    def totals(self, beta: np.ndarray, diag: np.ndarray, centre: float) -> Totals:
+        """Return the totals of a point.
+
+        Parameters
+        ----------
+        beta, diag, centre
+            As for `values_at`.
+        """
+        return Totals(*_totals_of(self, beta, diag, centre))
+
+    def losses(self, h: np.ndarray, centre: float, biases: np.ndarray) -> np.ndarray:
+        """Return the sum of the losses for each of some biases (k,), for h (m,) without a bias.
+
+        Parameters
+        ----------
+        h, centre, biases
+            `centre` is subtracted from all targets.
+        """
+        return _losses_at(self, h, centre, biases)
+
+    def sums(self, h: np.ndarray, beta: np.ndarray, *, centre: float, bias: float, error: float, unit: float) -> Sums:
+        """Return the sums of a point.
+
+        Parameters
+        ----------
+        h, beta, centre, bias, error, unit
+            As for `values_at`; h and bias together have errors of at most `error`.
+        """
+        return Sums(*_sums_of(self, h, beta, centre, bias, error, unit))
+
 
 class LogisticRecord(Record):
     """`svmkit.losses.LogisticTerms` of m samples, whose weights are turned such that they are >= 0."""
@@ -59,6 +90,32 @@ class LogisticRecord(Record):
     def terms(self) -> LogisticTerms:
         """The terms of the weights with their signs."""
         return LogisticTerms.from_bound(self.signs * (self.upper + self.lower))._replace(target=self.target)
+
+    def totals(self, beta: np.ndarray, diag: np.ndarray, centre: float) -> Totals:
+        terms = self.terms
+        return super().totals(beta, diag, centre)._replace(up=float(terms.upper.sum()), down=-float(terms.lower.sum()))
+
+    def losses(self, h: np.ndarray, centre: float, biases: np.ndarray) -> np.ndarray:
+        return _logistic_losses_at(self.signs * (self.upper + self.lower), self.target - centre - h, biases)
+
+    def sums(self, h: np.ndarray, beta: np.ndarray, *, centre: float, bias: float, error: float, unit: float) -> Sums:
+        terms, signed = self.terms, self.signs * beta
+        target, of_target = _exact_sum(terms.target, -centre)
+        e, of_e = _exact_sum(target, -h - bias)
+        error = error + np.abs(of_target) + np.abs(of_e) + unit * np.abs(h + bias)
+        toward = np.where(terms.bound > 0.0, error, -error)  # where the loss is larger
+        loss, phi, reach = float(loss_values(terms, e).sum()), entropies(terms, signed), target * signed
+        return Sums(
+            norm=float(signed @ h),
+            size=float(np.abs(signed) @ np.abs(h)),
+            reach=float(reach.sum()),
+            reach_size=float(np.abs(reach).sum()),
+            ridged=2.0 * float(phi.sum()),
+            balance=float(signed.sum()),
+            loss=loss,
+            off=float(np.abs(dual_weights(terms, e + toward)) @ error) + ROUNDINGS * unit * loss,
+            of_phi=2.0 * entropy_error(phi),  # of terms that are below 0
+        )
 
 
 def _turn(turned: np.ndarray, up: np.ndarray, down: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -104,6 +161,20 @@ class Totals(NamedTuple):
     most: float
     widest: float  # the largest k(x, x)
     farthest: float  # the largest absolute value of a target less the centre, and its kink
+    up: float = 0.0  # of logistic losses, the summed bounds of the weights above 0, and below
+    down: float = 0.0
+
+    @classmethod
+    def join(cls, parts: Sequence[Totals]) -> Totals:
+        """Return the totals of all samples from those of parts."""
+        m, support, total, most, widest, farthest, up, down = zip(*parts, strict=True)
+        largest = max(most), max(widest), max(farthest)
+        return cls(sum(m), sum(support), math.fsum(total), *largest, math.fsum(up), math.fsum(down))
+
+    @property
+    def reach(self) -> float:
+        """A bound on the best free bias of decisions that are 0, `svmkit.problems.rounding.bias_reach`."""
+        return self.farthest + (abs(math.log(self.up / self.down)) if self.up and self.down else 0.0)
 
 
 class Sums(NamedTuple):
@@ -117,6 +188,12 @@ class Sums(NamedTuple):
     balance: float  # sum beta_i
     loss: float  # the summed losses, and a bound on their errors that come from those of the residuals
     off: float
+    of_phi: float = 0.0  # a bound on the errors of phi, of logistic losses, beside those of a sum of squares
+
+    @classmethod
+    def join(cls, parts: Sequence[Sums]) -> Sums:
+        """Return the sums over all samples from those over parts."""
+        return cls(*(math.fsum(terms) for terms in zip(*parts, strict=True)))
 
 
 @njit(**INLINED)
@@ -225,8 +302,7 @@ def values_at(record, h, beta, diag, centre, bias, of_bias, total, is_free, boun
 
 
 @njit(nogil=True, cache=True)
-def totals_of(record, beta, diag, centre):
-    """Return the fields of `Totals` for samples with this record, these weights and this diagonal of K."""
+def _totals_of(record, beta, diag, centre):
     return _totals(record, beta, diag, centre)
 
 
@@ -237,8 +313,7 @@ def error_of_h(totals, bounds):
 
 
 @njit(nogil=True, cache=True)
-def sums_of(record, h, beta, centre, bias, of_e, unit):
-    """Return the fields of `Sums`, arguments as for `values_at`; h and bias together have errors of at most `of_e`."""
+def _sums_of(record, h, beta, centre, bias, of_e, unit):
     return _sums(record, h, beta, centre, bias, of_e, unit)
 
 
@@ -251,12 +326,13 @@ def values_of(totals: Totals, sums: Sums, bias: float, of_h: float, unit: float,
         Those of all samples, what `error_of_h` returns, the unit roundoff; the others as for `values_at`.
     """
     values = getattr(_values, "py_func", _values)  # itself where nothing is compiled
-    return Values(*values(tuple(totals), tuple(sums), bias, total, is_free, of_h, unit))
+    facts = totals.m, totals.support, totals.total, totals.most, totals.widest, totals.reach
+    known = Values(*values(facts, tuple(sums)[:-1], bias, total, is_free, of_h, unit))
+    return known._replace(of_dual=known.of_dual + sums.of_phi)
 
 
 @njit(nogil=True, cache=True)
-def losses_at(record, h, centre, biases):
-    """Return the sum of the losses for each bias of `biases` (k,), as an array (k,); the others as for `values_at`."""
+def _losses_at(record, h, centre, biases):
     out = np.zeros(biases.size)
     for i in range(h.size):  # each sample is read once, since reading takes longer than its losses
         sign, distance = record.signs[i], record.target[i] - centre - h[i]
@@ -269,6 +345,18 @@ def losses_at(record, h, centre, biases):
     return out
 
 
+@njit(nogil=True, cache=True)
+def _logistic_losses_at(bound, away, biases):
+    """Return the sums of logistic losses with these signed bounds at the residuals `away` (m,) less each bias (k,)."""
+    out = np.zeros(biases.size)
+    for i in range(away.size):
+        for k in range(biases.size):
+            e = away[i] - biases[k]
+            over = e if bound[i] > 0.0 else -e
+            out[k] += abs(bound[i]) * (math.log1p(math.exp(-abs(over))) + (over if over > 0.0 else 0.0))
+    return out
+
+
 def logistic_values(record: LogisticRecord, h, beta, diag, bias, of_bias, is_free, bounds: Bounds) -> Values:
     """Return the `Values` of a point with logistic losses.
 
@@ -277,27 +365,10 @@ def logistic_values(record: LogisticRecord, h, beta, diag, bias, of_bias, is_fre
     record, h, beta, diag, bias, of_bias, is_free, bounds
         As for `values_at`; targets do not count from a centre.
     """
-    terms, signed = record.terms, record.signs * beta
-    totals = Totals(*totals_of(record, beta, diag, 0.0))._replace(farthest=bias_reach(terms, np.abs(terms.target)))
+    totals = record.totals(beta, diag, 0.0)
     of_h = error_of_h(totals, bounds)
-    e, of_e = _exact_sum(terms.target, -h - bias)
-    error = of_h + of_bias + np.abs(of_e) + bounds.unit * np.abs(h + bias)
-    toward = np.where(terms.bound > 0.0, error, -error)  # where the loss is larger
-    loss, phi = float(loss_values(terms, e).sum()), float(entropies(terms, signed).sum())
-    off = float(np.abs(dual_weights(terms, e + toward)) @ error) + ROUNDINGS * bounds.unit * loss
-    reach = terms.target * signed
-    sums = Sums(
-        norm=float(signed @ h),
-        size=float(np.abs(signed) @ np.abs(h)),
-        reach=float(reach.sum()),
-        reach_size=float(np.abs(reach).sum()),
-        ridged=2.0 * phi,
-        balance=float(signed.sum()),
-        loss=loss,
-        off=off,
-    )
-    values = values_of(totals, sums, bias, of_h, bounds.unit, is_free=is_free)
-    return values._replace(of_dual=values.of_dual + 2.0 * phi_error(terms, signed))  # of terms that are below 0
+    sums = record.sums(h, beta, centre=0.0, bias=bias, error=of_h + of_bias, unit=bounds.unit)
+    return values_of(totals, sums, bias, of_h, bounds.unit, is_free=is_free)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

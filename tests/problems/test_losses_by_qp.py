@@ -10,7 +10,7 @@ from svmkit.losses.base import PIECEWISE
 from svmkit.losses.by_name import loss_names, make_loss
 from svmkit.problems.bias import best_bias
 from svmkit.problems.box import BoxQP
-from svmkit.problems.sums import Record, losses_at
+from svmkit.problems.sums import Record
 from svmkit.problems.tube import BiasedTubeQP, TubeQP
 from svmkit.solver import Gap, parse_stop, solve
 from svmkit.solver.selection import by_name
@@ -178,5 +178,5 @@ def test_the_sum_of_the_losses_of_each_bias(name):
     _, y, t, C = samples()
     loss, h, biases = loss_called(name), np.random.default_rng(1).normal(size=M), np.linspace(-3.0, 3.0, 7)
     target, centre = (y, 0.0) if loss.task == "classify" else (t, 100.0)
-    found = losses_at(Record.from_terms(loss.terms(target, C)), h, centre, biases)
+    found = Record.from_terms(loss.terms(target, C)).losses(h, centre, biases)
     np.testing.assert_allclose(found, [C @ loss.value(target, centre + h + b) for b in biases], rtol=1e-12)

@@ -21,7 +21,7 @@ from svmkit.problems.risks.certify import sum_error
 from svmkit.problems.risks.linear_risk import LinearDual, LinearTubeDual
 from svmkit.problems.risks.points import make_points
 from svmkit.problems.sums import Totals, values_of
-from svmkit_dask.driver.problem import ScatteredQP, join_totals
+from svmkit_dask.driver.problem import ScatteredQP
 from svmkit_dask.worker.answers import Message
 
 ROUNDINGS = 4 + passes.PARTS  # in an entry of X'beta beside those of a sum over the rows
@@ -83,7 +83,7 @@ class ScatteredLinear(ScatteredQP):
 
         both = session.ask(Message("together", options={"messages": (gauge, self.first_losses(mark))}))
         begun, losses = zip(*both, strict=True)
-        totals, norm = join_totals(begun), float(w @ w)
+        totals, norm = Totals.join(begun), float(w @ w)
         length, first = math.sqrt(norm), np.sum(losses, axis=0)
         bias, best, sums = self.add_up(begin, mark, (len(w) + 2) * U * length * math.sqrt(totals.widest), first)
         # an error of X'beta is one of |X'beta|^2 in D; P is that of w as it is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -87,12 +87,6 @@ def _lower_bound(x: np.ndarray, f: np.ndarray, lo: int, hi: int) -> float:
     return float(f[lo] + into * (at - x[lo]))
 
 
-def join_totals(parts: Sequence[Totals]) -> Totals:
-    """Return the totals of all samples from those of the parts."""
-    m, support, total, *largest = zip(*parts, strict=True)
-    return Totals(sum(m), sum(support), math.fsum(total), *map(max, largest))
-
-
 @dataclass(frozen=True, eq=False)
 class OwnRows(DecisionFunction):
     """A decision function whose rows are those of all parts, with their features and classes."""
@@ -172,7 +166,7 @@ class ScatteredQP(Problem):
         def begin(parts: list[int]) -> list[Totals]:
             return session.ask(Message("measure", options={"mark": mark}), own, change, parts=parts)
 
-        totals = join_totals(begin(session.parts))
+        totals = Totals.join(begin(session.parts))
         error, size, panel = session.bounds
         of_h = float(error_of_h(totals, Bounds(error, size, max(panel, PANEL), self.gram.definiteness.shift, U)))
         bias, best, sums = self.add_up(begin, mark, of_h)
@@ -215,7 +209,7 @@ class ScatteredQP(Problem):
         bias, of_bias = exact_sum(centre, best)
         options = {"bias": best, "error": of_h + abs(of_bias)}
         sums = session.ask(Message("sums", mark=mark, options=options), restore=begin)
-        return bias, best, Sums(*(math.fsum(terms) for terms in zip(*sums, strict=True)))
+        return bias, best, Sums.join(sums)
 
     def bound(self, objective: float) -> Certificate:
         return Certificate(math.inf, -objective, None)

@@ -12,7 +12,7 @@ from svmkit_corrective.working_set.square import Square
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
 from svmkit.model.model import SVMModel
-from svmkit.problems.sums import Sums, Totals, losses_at, sums_of, totals_of
+from svmkit.problems.sums import Sums, Totals
 from svmkit.solver.smo import box as smo_box
 from svmkit.solver.smo.box import Box
 from svmkit.solver.smo.steps import take_steps
@@ -225,7 +225,7 @@ def _count(rows: Rows, own: Own) -> tuple[int, int, float, tuple[float, float, i
 
 def _losses(rows: Rows, own: Own, biases: np.ndarray, mark: int) -> np.ndarray:
     """Return the summed losses at each bias: of the certificate `mark`, or of the rounds' own v if that is 0."""
-    return losses_at(rows.qp.record, rows.h if mark else rows.decisions(), rows.spec.centre, biases)
+    return rows.qp.record.losses(rows.h if mark else rows.decisions(), rows.spec.centre, biases)
 
 
 def _measure(rows: Rows, own: Own, change: Change, mark: int) -> Totals:
@@ -233,12 +233,13 @@ def _measure(rows: Rows, own: Own, change: Change, mark: int) -> Totals:
     rows.measured = np.zeros(len(rows.at))
     rows.measured[own.rows] = own.values
     rows.h, rows.mark = rows.product(change, np.float64), mark
-    return Totals(*totals_of(rows.qp.record, rows.measured, rows.qp.gram.diag, rows.spec.centre))
+    return rows.qp.record.totals(rows.measured, rows.qp.gram.diag, rows.spec.centre)
 
 
 def _sums(rows: Rows, own: Own, bias: float, error: float) -> Sums:
     """Return the sums of the certificate that `measure` began; decision values have at most this error."""
-    return Sums(*sums_of(rows.qp.record, rows.h, rows.measured, rows.spec.centre, bias, error, U))
+    given = {"centre": rows.spec.centre, "bias": bias, "error": error, "unit": U}
+    return rows.qp.record.sums(rows.h, rows.measured, **given)
 
 
 def _adopt(rows: Rows, own: Own) -> bool:

@@ -27,7 +27,7 @@ from svmkit.problems.base import FREE
 from svmkit.problems.risks.design import Design
 from svmkit.problems.risks.linear_risk import LinearDual, LinearTubeDual
 from svmkit.problems.risks.points import Points, dual_sums, make_points, total_loss
-from svmkit.problems.sums import Totals, totals_of
+from svmkit.problems.sums import Totals
 from svmkit_dask.worker.rows import Rows
 
 BIAS = 1.0  # value of the column of the bias, which costs nothing
@@ -330,4 +330,4 @@ def gauge(rows: Rows, own: object, path: np.ndarray, scales: np.ndarray, w: np.n
     beta = linear.weights(path)
     rows.measured = rows.qp.signs * np.where(beta > 0.0, scales[0], scales[1]) * beta
     rows.h, rows.mark = linear.decisions(w), mark
-    return Totals(*totals_of(rows.qp.record, rows.measured, rows.qp.gram.diag, rows.spec.centre))
+    return rows.qp.record.totals(rows.measured, rows.qp.gram.diag, rows.spec.centre)

@@ -6,7 +6,6 @@ from support.bias import record_of
 from svmkit_dask.driver.problem import _lower_bound, least_loss
 
 from svmkit.problems.bias import best_bias
-from svmkit.problems.sums import losses_at
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "smoothed_hinge"])
@@ -16,9 +15,9 @@ def test_the_least_loss_is_that_of_the_exact_bias(loss, around, width):
     for n in (2, 3, 50, 500):
         y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
         h, record = rng.normal(size=n) * 3.0, record_of(loss, y, rng.uniform(0.1, 9.0, n))
-        best = losses_at(record, h, 0.0, np.array([best_bias(record, y - h)]))[0]
-        bias, least = least_loss(lambda b: losses_at(record, h, 0.0, b), around, width)  # noqa: B023
-        assert least == losses_at(record, h, 0.0, np.array([bias]))[0]
+        best = record.losses(h, 0.0, np.array([best_bias(record, y - h)]))[0]
+        bias, least = least_loss(lambda b: record.losses(h, 0.0, b), around, width)  # noqa: B023
+        assert least == record.losses(h, 0.0, np.array([bias]))[0]
         assert best * (1 - 1e-12) <= least <= best * (1 + 1e-9) + 1e-12
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
 from support.crew import Forgetful
 from support.parts import Leaving, LocalExecutor, chunks, data_in_parts, three_classes
@@ -71,7 +72,20 @@ def test_the_squared_hinge_is_that_of_liblinear():
     assert found.objective == pytest.approx(best, rel=1e-6) and found.gap <= 1e-6
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("wide", [1000, 0])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+def test_logistic_regression_is_that_of_scikit_learn(C, wide):
+    theirs = LogisticRegression(C=C, tol=1e-10, max_iter=10**4).fit(X, Y)
+    found = trained(DNewton(loss="logistic", wide=wide), X=sp.csr_array(X), C=C, ends=(2, 300, 301))
+    w, h = theirs.coef_[0], theirs.decision_function(X)
+    best = 0.5 * float(w @ w) + C * float(np.logaddexp(0.0, -Y * h).sum())
+    proof = found.solutions[0].certificate
+    assert found.status is Status.CONVERGED and found.gap <= 1e-6
+    assert proof.dual <= best * (1 + 1e-12) and proof.primal == pytest.approx(best, rel=1e-6)
+    assert found.model.decision_function(X) == pytest.approx(h, abs=1e-2)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
 def test_an_independent_judge_agrees(loss):
     found = trained(DNewton(loss=loss), C=3.0)
     (judged,) = found.model.certify(X, Y, bias="free")
@@ -106,7 +120,7 @@ def test_several_classes_weights_and_scaling(multiclass):
     assert data.scores(found.model).accuracy == pytest.approx((found.model.predict(Z) == y).mean(), abs=0.02)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
 def test_parts_that_forget_their_rows_change_nothing(loss):
     class Careless(LocalExecutor):
         def workers(self, *given):
