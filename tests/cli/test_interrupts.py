@@ -9,33 +9,24 @@ import time
 from pathlib import Path
 
 import pytest
-from support.cli import Result, wait_until_computing
+from support.cli import Result, wait_until_solving
+from support.endless import ENDLESS, STEPPED
 
 from svmkit.model.model import SVMModel
 
 pytestmark = [pytest.mark.posix, pytest.mark.usefixtures("alone")]
 
-ENDLESS = ("--solver", "fw", "--tol", "1e-9", "--max-iter", "100000000", "--no-track", "--json")
-
 
 @pytest.fixture
-def endless(svmkit):
+def endless():
     """start(*args) -> a `svmkit train` that will not end by itself, once it is solving."""
     started = []
-    svmkit("train", *ENDLESS, "--max-iter", 5)  # compiled now, whatever else the machine does, and not by the child
 
     def start(*args):
-        # the unscaled default data earn a hint on stderr just before the solve begins
-        command = [sys.executable, "-m", "svmkit", "train", *ENDLESS, *map(str, args)]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        started.append(child)
-        guard = threading.Timer(120, child.kill)
-        guard.start()
-        line = child.stderr.readline()
-        guard.cancel()
-        assert "--scale" in line
-        wait_until_computing(child)
-        return child
+        command = [sys.executable, "-m", "svmkit", "train", *ENDLESS, "--json", *args]
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        wait_until_solving(started[-1])
+        return started[-1]
 
     yield start
     for child in started:
@@ -60,16 +51,16 @@ def test_interrupt_keeps_the_model(endless, svmkit, signum):
     assert "Traceback" not in done.err
     assert svmkit("evaluate", "m.model", "breast_cancer", "--json").json["test_accuracy"] == result["train_accuracy"]
     budget = ("--max-iter", result["n_iter"] + 5)  # the last one given counts
-    resumed = svmkit("train", *ENDLESS, *budget, "--checkpoint", "c.ckpt", "--resume").json
+    resumed = svmkit("train", *ENDLESS, "--json", *budget, "--checkpoint", "c.ckpt", "--resume").json
     assert resumed["n_iter"] == result["n_iter"] + 5
 
 
 @pytest.mark.slow
 def test_interrupt_of_several_pairs_ends_all(svmkit):
-    command = [sys.executable, "-m", "svmkit", "train", "digits", *ENDLESS, "--out", "m.model"]
+    command = [sys.executable, "-m", "svmkit", "train", "digits", *ENDLESS, "--json", "--out", "m.model"]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        wait_until_computing(child)
+        wait_until_solving(child)
         child.send_signal(signal.SIGINT)
         result = finish(child).json
     finally:
@@ -110,9 +101,10 @@ def test_closed_pipe_is_no_error(monkeypatch, unbuffered):
     assert child.wait(60) == 0 and err == b""
 
 
-FOLDS = """
+FOLDS = f"""
 import sys
 from dataclasses import replace
+from pathlib import Path
 from svmkit.cli import main
 from svmkit.solver.stopping import Gap, Iterations, Stop
 from svmkit.training.calibration import folds as calibrate
@@ -123,6 +115,7 @@ begun = calibrate._OutOfFold._fold
 def endless(self, number, seconds):
     stop = Stop((Gap(1e-15), Iterations(10**9)))
     self.method = replace(self.method, settings=replace(self.method.settings, stop=stop))
+    Path("{STEPPED}").unlink(missing_ok=True)  # that of the model of all samples
     sys.stderr.write("a fold begins\\n")  # a line in one piece, as folds begin side by side
     begun(self, number, seconds)
 
@@ -136,7 +129,7 @@ main(sys.argv[1:])
 @pytest.mark.parametrize("data", ["breast_cancer", "iris"])  # folds side by side, and one after the other
 def test_interrupt_during_the_folds_of_a_calibration_keeps_the_model_without_one(svmkit, refused, data):
     """The command in a process of its own, in which the folds never end and say when they begin."""
-    known = ("--solver", "fw", "--max-iter", "5", "--scale", "standard", "--no-track", "--json")
+    known = (*ENDLESS, "--max-iter", "5", "--scale", "standard", "--json")
     plain = svmkit("train", data, *known, "--out", "plain.model").json
     command = [sys.executable, "-c", FOLDS, "train", data, *known, "--calibrate", "sigmoid", "--out", "m.model"]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -144,7 +137,7 @@ def test_interrupt_during_the_folds_of_a_calibration_keeps_the_model_without_one
     guard.start()
     try:
         assert "a fold begins\n" in child.stderr
-        wait_until_computing(child, seconds=0.5)
+        wait_until_solving(child)
         child.send_signal(signal.SIGINT)
         done = finish(child)
     finally:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.cli import clouds, svmlight, wait_until_computing
+from support import endless
+from support.cli import clouds, svmlight, wait_until_solving
 from support.compare import misbehaving  # noqa: F401  a fixture
 
 import svmkit
@@ -168,16 +169,26 @@ def test_data_that_cannot_be_used_is_a_failed_cell(tmp_path, trouble):
 def test_an_interrupt_keeps_what_is_finished_and_the_same_call_goes_on(tmp_path, how):
     """Ctrl-C reaches the workers too; SIGTERM the first process alone."""
     path = svmlight(n=400, spread=3.0)
-    raw = ["compare", path, "--solvers", "smo,fw", "--stop", "abs:1e-14", "--time-limit", "600", "--no-track"]
+    raw = [
+        "compare",
+        path,
+        "--plugin",
+        endless.__file__,
+        "--solvers",
+        "smo,endless",
+        "--stop",
+        "abs:1e-14",
+        "--no-track",
+    ]
     process = subprocess.Popen(
-        [sys.executable, "-m", "svmkit", *map(str, raw)], text=True, start_new_session=True,
+        [sys.executable, "-m", "svmkit", *raw, "--time-limit", "600", "--no-track"], text=True, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"SVMKIT_CACHE": str(tmp_path)},
     )  # fmt: skip
     seen = ""
     while "smo seed 0" not in seen:
         seen = process.stderr.readline()
         assert seen, "it ended on its own"
-    wait_until_computing(process)  # the next cell
+    wait_until_solving(process)  # the next cell
     (os.killpg if how == "group" else os.kill)(process.pid, signal.SIGINT if how == "group" else signal.SIGTERM)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from support.endless import STEPPED
 from support.problems import write
 
 
@@ -50,29 +51,10 @@ def catches(pid, signum):
     return bool(int(mask.split()[1], 16) >> (signum - 1) & 1)
 
 
-def wait_until_computing(child, seconds=4.0):
-    """Wait until a command answers SIGTERM and has then computed for so many CPU seconds; imports take one or two.
-
-    On a busy machine that is later than on an idle one, which a pause would not be.
-    """
-    wait_for(lambda: catches(child.pid, signal.SIGTERM))
-    began = cpu_seconds(child.pid)
-    wait_for(lambda: cpu_seconds(child.pid) >= began + seconds)
+def wait_until_solving(child):
+    """Wait until a command that trains by the solver of `support.endless` has taken a step; it runs in this folder."""
+    wait_for(lambda: Path(STEPPED).exists() or child.poll() is not None, 240)
     assert child.poll() is None
-
-
-def cpu_seconds(pid):
-    """User and system time of a process and of those that it has started, so far, as /proc tells."""
-    parent, ticks = {}, {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it ended meanwhile
-            fields = stat.read_text().rpartition(")")[2].split()
-            parent[int(stat.parent.name)] = int(fields[1])
-            ticks[int(stat.parent.name)] = int(fields[11]) + int(fields[12])
-    family = {pid}
-    while more := {child for child, of in parent.items() if of in family} - family:
-        family |= more
-    return sum(ticks.get(member, 0) for member in family) / os.sysconf("SC_CLK_TCK")
 
 
 def family_of(mark, value):

@@ -11,7 +11,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.cli import people, process, svmlight, wait_until_computing
+from support.cli import people, process, svmlight, wait_until_solving
+from support.endless import ENDLESS
 from support.problems import write
 
 from svmkit.cli.tuning.search import describe_doubt
@@ -290,15 +291,14 @@ def test_refused_before_any_fit(refused, monkeypatch, words, args):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see when a handler is in place")
+@pytest.mark.posix
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_before_any_candidate_is_whole(jobs, signum):
-    endless = ("--solver", "fw", "--tol", "1e-9", "--max-iter", 10**8, "--no-track", "--jobs", jobs)
-    command = [sys.executable, "-m", "svmkit", "tune", *map(str, endless)]
+    command = [sys.executable, "-m", "svmkit", "tune", *ENDLESS, "--jobs", str(jobs)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        wait_until_computing(child)  # the search has begun
+        wait_until_solving(child)
         child.send_signal(signum)
         out, err = child.communicate(timeout=60)
     finally:
