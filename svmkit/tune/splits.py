@@ -7,13 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import (
-    GroupKFold,
-    KFold,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    check_cv,
-)
 
 from svmkit.data.overlap import row_keys
 from svmkit.errors import InputError, one_line
@@ -101,9 +94,7 @@ def make_splits(
     notes: list[str] = []
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         folds = _n_folds(int(cv), truth, task, rows, groups, notes)
-        stratified = {True: StratifiedKFold, False: StratifiedGroupKFold}[groups is None]
-        plain = {True: KFold, False: GroupKFold}[groups is None]
-        splitter: Any = (stratified if task.has_classes else plain)(folds, shuffle=True, random_state=seed)
+        splitter = _kind_of_folds(task.has_classes, groups is not None)(folds, shuffle=True, random_state=seed)
     else:
         splitter = _splitter_of(cv)
     try:
@@ -147,7 +138,18 @@ def _keep_used(numbers: Any, takes_part: np.ndarray) -> np.ndarray:
     return rows[takes_part[rows]]
 
 
+def _kind_of_folds(stratified: bool, grouped: bool) -> Any:
+    """Return scikit-learn's class of splitters."""
+    from sklearn import model_selection  # a tenth of a second, and no fit without folds needs it
+
+    if stratified:
+        return model_selection.StratifiedGroupKFold if grouped else model_selection.StratifiedKFold
+    return model_selection.GroupKFold if grouped else model_selection.KFold
+
+
 def _splitter_of(cv: Any) -> Any:
+    from sklearn.model_selection import check_cv
+
     if cv is None or isinstance(cv, bool | str | float):
         raise InputError(f"cv must be a number of folds, a splitter of scikit-learn or pairs of rows, not {cv!r}")
     try:

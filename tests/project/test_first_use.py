@@ -7,6 +7,7 @@ import sys
 import pytest
 
 FIT = """
+import sys
 from sklearn.datasets import load_breast_cancer
 from svmkit import SVMClassifier
 from svmkit.runtime import compiling
@@ -15,6 +16,7 @@ with compiling.count_compilations() as counts:
     model = SVMClassifier(solver="smo").fit(X, y)
     model.predict(X)
 print(*counts.functions)
+print("sklearn.model_selection" in sys.modules)
 """
 ONCE = """
 import sys
@@ -31,11 +33,12 @@ MOST = 8  # functions, each of which takes some tenths of a second
 
 
 @pytest.mark.slow
-def test_a_first_fit_on_few_rows_compiles_few_functions(tmp_path):
+def test_a_first_fit_on_few_rows_compiles_few_functions_and_imports_no_search(tmp_path):
     env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", FIT], env=env, capture_output=True, text=True, timeout=280)
-    functions = done.stdout.split()
-    assert functions, done.stderr
+    functions, searches = done.stdout.splitlines()
+    functions = functions.split()
+    assert functions and searches == "False", done.stderr
     assert len(functions) <= MOST
     assert not {"dense_block", "dense_product", "epilogue"} & set(functions)
 
