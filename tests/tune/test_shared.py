@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn import datasets
 from sklearn.metrics import pairwise
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -23,7 +24,7 @@ from svmkit.solver.stopping import Gap
 from svmkit.training.settings import Settings, resolve
 from svmkit.tune.shared import active, bordered, engine, leaps, loops, sharing, small
 from svmkit.tune.shared.active import ActiveSets, Square
-from svmkit.tune.shared.matrix import SharedMatrix
+from svmkit.tune.shared.matrix import SharedMatrix, as_thin
 
 CS, GAMMAS, FOLDS = [0.03, 1.0, 30.0], [0.05, 0.5], 3
 
@@ -555,6 +556,18 @@ def test_fits_take_no_step_once_only_equal_rows_of_opposite_labels_are_at_their_
         assert best * (1.0 - 1e-3) <= solved.point.sum() - 0.5 * own @ K @ own <= best * (1.0 + 1e-9)
         assert solved.certificate.gap <= 1e-3 and abs(own.sum()) <= 1e-9 * C
         assert (solved.point == C * weights).any() and (C == 1e2 or solved.steps == 0)
+
+
+def test_rows_of_few_values_are_multiplied_in_csr_with_the_same_values(monkeypatch):
+    X, y = zeros_and_ones(0, n=200)
+    X = np.hstack([X, np.zeros((len(X), 100))])
+    assert sparse.issparse(as_thin(X)) and not sparse.issparse(as_thin(X[:, :12]))
+    assert np.abs(SharedMatrix(RBF(0.5), as_thin(X), 10**9).K - pairwise.rbf_kernel(X, gamma=0.5)).max() < 1e-14
+    searched = {"solver": "smo", "kernel": "rbf", "grid": {"C": CS, "gamma": GAMMAS}, "cv": FOLDS}
+    thin = tune.search(X, y, **searched)
+    monkeypatch.setattr(engine, "as_thin", lambda X: X)
+    dense = tune.search(X, y, **searched)
+    assert [(c.params, c.mean_score) for c in thin.candidates] == [(c.params, c.mean_score) for c in dense.candidates]
 
 
 def test_rows_of_a_given_matrix_are_not_compared():

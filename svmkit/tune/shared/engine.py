@@ -29,7 +29,7 @@ from svmkit.tune.estimator import QUIET, Training, reason
 from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS
 from svmkit.tune.shared.active import ActiveSets, Solved, Stopped
-from svmkit.tune.shared.matrix import SharedMatrix
+from svmkit.tune.shared.matrix import SharedMatrix, as_thin
 from svmkit.tune.shared.sharing import engine_solves, gap_of, groups_of, method_of, most_kept, most_of_a_round
 from svmkit.tune.shared.small import FoldPart, FoldParts, SmallFits, fit_small, is_small
 from svmkit.tune.space import Path
@@ -69,6 +69,7 @@ class SharedSearch:
         self.resume(training, records)
         X, answers, folds = _group_rows(X, answers, folds)
         self.X, self.answers, self.folds, self.m = X, answers, folds, X.shape[0]
+        self._thin = X if X.shape[0] == X.shape[1] else as_thin(X)  # the former may be kernel values
         self._matrix: SharedMatrix | None = None  # the last one
         self.truth = training.metric.codes(answers.values)
         scheme = training.task.division("ovo", len(answers.classes))
@@ -126,7 +127,7 @@ class SharedSearch:
                 last, self._matrix = self._matrix, None
                 try:
                     with threads.using(self.n_threads):
-                        self._matrix = SharedMatrix(kernel, self.X, self._memory, last)
+                        self._matrix = SharedMatrix(kernel, self._thin, self._memory, last)
                 except Exception as error:
                     self._fail(group, error)
                     continue

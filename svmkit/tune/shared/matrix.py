@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from svmkit.data.overlap import row_keys
 from svmkit.kernels.engines import engine_for
@@ -17,6 +18,15 @@ from svmkit.kernels.gram.semidefinite import Definiteness, examine
 from svmkit.kernels.loops.complete_rows import mirror
 
 PANEL = 256  # kernel rows that are computed together
+THIN = 0.2  # part of the values of rows that are not 0, up to which their products are faster in CSR
+WIDE = 64  # columns from which on that can be
+
+
+def as_thin(X: Any) -> Any:
+    """Return rows (m, d) in the storage in which products of all of them take less time: CSR for few values not 0."""
+    if sp.issparse(X) or X.shape[1] < WIDE or np.count_nonzero(X) > THIN * X.size:
+        return X
+    return sp.csr_matrix(X)
 
 
 class SharedMatrix:
