@@ -152,8 +152,11 @@ def test_arrays_round_trip_and_damage(X):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("chunks", [None, 3])
-def test_moments_of_sparse_rows_are_those_of_dense_ones(dtype, chunks, monkeypatch):
+@pytest.mark.parametrize("compiled", [False, True])
+def test_moments_of_sparse_rows_are_those_of_dense_ones(dtype, chunks, compiled, monkeypatch):
     """Columns of positive and negative numbers with zeros among them, without any, and with zeros alone."""
+    if compiled:
+        monkeypatch.setattr(moments, "_MANY", 0)
     if chunks:
         monkeypatch.setattr(moments, "_CHUNK", 1)
         monkeypatch.setattr(moments, "_FEWEST", chunks)

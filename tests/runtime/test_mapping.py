@@ -101,8 +101,10 @@ def test_scaling_is_the_same(X, kind):
     assert scale_hint(mapped(X)) == scale_hint(X) is not None
 
 
-def test_moments_of_every_window(X, monkeypatch):
+@pytest.mark.parametrize("many", [0, 1 << 24])
+def test_moments_of_every_window(X, many, monkeypatch):
     monkeypatch.setattr(mapping, "WINDOW", 1000)
+    monkeypatch.setattr("svmkit.data.prepare.moments._MANY", many)
     monkeypatch.setattr("svmkit.data.prepare.moments._CHUNK", 40)
     there, dense = mapped(X), as_dense(X).astype(np.float64)
     found = Moments.from_rows(there)
@@ -110,13 +112,20 @@ def test_moments_of_every_window(X, monkeypatch):
     np.testing.assert_allclose(found.variance, dense.var(axis=0), rtol=1e-9, atol=1e-12)
     assert np.array_equal(found.low, dense.min(axis=0)) and np.array_equal(found.high, dense.max(axis=0))
     assert Moments.from_rows(there) is found, "they are computed once"
+    if isinstance(there, np.ndarray):
+        np.testing.assert_allclose(mapping.take_norms(there), np.square(dense).sum(axis=1), rtol=1e-12)
 
 
-def test_what_is_not_finite_is_found(X):
+@pytest.mark.parametrize("many", [0, 1 << 24])
+def test_what_is_not_finite_is_found(X, many, monkeypatch):
+    monkeypatch.setattr("svmkit.data.prepare.moments._MANY", many)
     bad = X.copy()
     if isinstance(bad, np.ndarray):
-        bad[450, 1] = np.nan
-        row = 451
+        bad[450, 1], row = np.nan, 451
+        first = bad.copy()
+        first[0, 2] = np.inf
+        with pytest.raises(InputError, match="at row 1, column 3"):
+            require_finite(mapped(first))
     else:
         bad.data[-1] = np.nan
         row = int(np.searchsorted(bad.indptr, bad.nnz - 1, side="right"))
