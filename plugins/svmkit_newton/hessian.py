@@ -18,12 +18,14 @@ from svmkit.runtime.threads import spread
 BLOCK = 131_072  # values of a block of rows in float64, for a product by BLAS: 1 MB
 PRODUCT = 0.06  # nanoseconds of one product and sum by BLAS
 PAIR = 1.0  # nanoseconds of a pair of values of a sparse row
-SHARE = 0.01  # of the diagonal in the preconditioner (Hsia, Chiang, Lin 2018)
-LOOSE, TIGHT = 0.1, 1e-8  # relative residuals at which conjugate gradients end: in the first step, and at least
+SHARE = 0.1  # of the diagonal in the preconditioner
+# parts of the mean fall of the quadratic model at which conjugate gradients end: in the first step, and at least
+LOOSE, TIGHT = 0.1, 1e-15
+EXACT = 1e-8  # part of the gradient that is a residual of rounding errors
 TALL = 2048  # rows whose products are summed in float32
 LARGEST = 1e30  # square norm of a row up to which its products in float32 do not overflow
 ANEW = 0.9  # part of the rows with a second derivative above which, if so many change, all of them are added anew
-LOWER = 0.5  # factor of that residual from step to step, since loose steps never end where few samples are curved
+LOWER = 0.5  # factor of that part from step to step, since loose steps never end where few samples are curved
 MOST = 1000  # steps of conjugate gradients
 ROOM = 16 << 20  # bytes that sums over parts of the rows may take in any case
 TOGETHER = 1 << 18  # rows whose numbers are kept at a time
@@ -79,8 +81,16 @@ class Matrix:
     def forget(self) -> None:
         """Keep no second derivatives that belong to others."""
 
-    def direction(self, g: np.ndarray, room: np.ndarray | None = None) -> tuple[np.ndarray, float]:
-        """Return -H^-1 g (width,), and the passes over X that it took; `room` (m,) is not needed."""
+    def direction(
+        self, g: np.ndarray, room: np.ndarray | None = None, enough: float = 0.0, value: float = np.inf
+    ) -> tuple[np.ndarray, float]:
+        """Return -H^-1 g (width,), and the passes over X that it took.
+
+        Parameters
+        ----------
+        g, room, enough, value
+            The gradient (width,), and what `Products.direction` needs beside it.
+        """
         if self.factor is None:
             self.factor = self._factorise()
         return scipy.linalg.lapack.dpotrs(self.factor, -g, lower=1)[0], 0.0
@@ -246,15 +256,16 @@ def _add_pairs(first, last, X, bias, idx, weights, parts):
 class Products:
     """The Hessian by its products with vectors, for directions by conjugate gradients with a preconditioner.
 
-    The preconditioner is the diagonal of the Hessian and 1, mixed (Hsia, Chiang, Lin 2018). The relative residual at
-    which the iteration ends falls with the gradient (Eisenstat, Walker 1996). It ends after any product once the solve
-    is `over`: each is a pass over X, and what it has by then is a direction of descent.
+    The preconditioner is the diagonal of the Hessian and 1, mixed (Hsia, Chiang, Lin 2018). The iteration ends once a
+    product lowers the quadratic model by little beside the mean of all so far (Nash, Sofer 1990), since residuals say
+    little where columns differ much in size, or once the residual is small enough for the gap. It ends after any
+    product when the solve is `over`: each is a pass over X, and what it has by then is a direction of descent.
     """
 
     def __init__(self, design: Design, penalty: np.ndarray, over: Callable[[], bool] = lambda: False) -> None:
         self.design, self.penalty, self.over = design, penalty, over
         self.curvature = np.zeros(design.m)
-        self.before, self.loose = np.inf, LOOSE
+        self.loose = LOOSE
 
     def update(self, curvature: np.ndarray) -> None:
         """Let second derivatives (m,) be those of the products."""
@@ -293,16 +304,28 @@ class Products:
 
         return self.penalty * p + d.pull(out, along=weigh)
 
-    def direction(self, g: np.ndarray, room: np.ndarray | None = None) -> tuple[np.ndarray, float]:
-        """Return about -H^-1 g (width,), and the passes over X that it took; numbers (m,) are written to `room`."""
-        size = float(np.linalg.norm(g))
-        most = max(min(self.loose, (size / self.before) ** 2), TIGHT) * size
-        self.before, self.loose = size, LOWER * self.loose
+    def direction(
+        self, g: np.ndarray, room: np.ndarray | None = None, enough: float = 0.0, value: float = np.inf
+    ) -> tuple[np.ndarray, float]:
+        """Return about -H^-1 g (width,), and the passes over X that it took.
+
+        Parameters
+        ----------
+        g, room
+            The gradient (width,), and an array (m,) to write numbers to.
+        enough : float, default=0.0
+            Norm of the residual at which to end: it is that of the gradient after a whole step, were the model exact.
+        value : float, default=inf
+            Merit at the iterate. A fall counts as little beside what is left of it, too, not only beside what has
+            fallen: where C is large, the optimum is a tiny part of the merit at 0.
+        """
+        loose, enough = max(self.loose, TIGHT), max(enough, EXACT * float(np.linalg.norm(g)))
+        self.loose *= LOWER
         s, r = np.zeros_like(g), -g
         z = self.inverse * r
         p, rz = z, float(r @ z)
-        passes = 1.0
-        for _ in range(MOST):
+        passes, fall = 1.0, 0.0
+        for k in range(1, MOST + 1):
             Hp = self.times(p, room)
             passes += 2.0
             curved = float(p @ Hp)
@@ -311,7 +334,10 @@ class Products:
             step = rz / curved
             s += step * p
             r -= step * Hp
-            if float(np.linalg.norm(r)) <= most or self.over():
+            last_fall = 0.5 * step * rz
+            fall += last_fall
+            is_little = k * last_fall <= loose * min(fall, abs(value - fall))
+            if is_little or float(np.linalg.norm(r)) <= enough or self.over():
                 break
             z = self.inverse * r
             rz, last = float(r @ z), rz

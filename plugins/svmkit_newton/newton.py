@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -30,6 +31,7 @@ from svmkit_newton.tall import Tall, is_tall
 NEAR = 1e-3  # gap below which the point is examined where none is asked for
 AT_ONCE = 50  # steps of a call on little data
 WIDE = 1000  # columns up to which the Hessian is a matrix
+ENOUGH = 0.5  # part of the gradient at which no direction goes on, of that whose half square is the gap asked for
 NONE = np.empty(0)
 
 
@@ -131,6 +133,7 @@ class Wide(State):
         exact = problem.design.width <= wide
         self.hessian: Matrix | Products
         self.hessian = Matrix(problem.design, self.penalty) if exact else Products(problem.design, self.penalty, over)
+        self.is_paired = not (exact or self.shares.size)  # w is the model, not the image of the dual weights
         self.is_fused = exact and is_mapped(problem.design.rows)  # rows on disk are read once for gradient and Hessian
         self.points = problem.points
         if self.shares.size:
@@ -172,7 +175,10 @@ class Wide(State):
         self.hessian.forget()
         point = self.problem.clip(self.beta, out=None if self.is_given else self.beta)
         self.is_given = self.is_given or point is self.beta
-        return self.problem.balanced(point)
+        point = self.problem.balanced(point)
+        if self.is_paired:
+            self.problem.pair(point, self.w.copy())
+        return point
 
     def _shift(self, bias: float) -> None:
         self.h += bias
@@ -207,7 +213,8 @@ class Wide(State):
             fill_derivatives(self.points, self.h, self.slopes, self.curvature)
         if not self.is_fused:
             self.hessian.update(self.curvature)
-        s, passes = self.hessian.direction(self.g, self.slopes)
+        enough = ENOUGH * math.sqrt(2.0 * self.goal * max(self.dual, 0.0)) if self.is_paired else 0.0
+        s, passes = self.hessian.direction(self.g, self.slopes, enough, self.merit)
         change, size = p.design.margins(s, out=self.slopes), self.penalty * s
         t = line_search(self.points, self.h, change, float(self.w @ size), float(s @ size), 1.0)
         self.w += t * s
@@ -227,6 +234,8 @@ class Wide(State):
     def _gap(self) -> float:
         """Return the gap of w and beta; once that is small enough, the gap of beta alone, which is the answer."""
         gap, p = relative_gap(self.primal - self.dual, self.dual), self.problem
+        if self.is_paired:
+            return max(gap, 0.0)
         if gap > self.goal:
             return gap
         if p.is_free:

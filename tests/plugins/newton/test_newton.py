@@ -371,4 +371,19 @@ def test_conjugate_gradients_end_when_the_solve_does(monkeypatch):
     solver.step(state)
     assert len(products) == 3 and state.primal < before
     certificate = problem.certificate(solver.solution(state))
-    assert certificate.dual <= state.primal <= certificate.primal
+    assert certificate.primal == pytest.approx(state.primal) and certificate.dual <= certificate.primal
+
+
+def test_a_direction_that_is_exact_enough_takes_few_products():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 60)) * np.geomspace(1.0, 30.0, 60), np.sign(rng.normal(size=300))
+    problem = make("newton", bias=0.0).pose(Gram(Linear(), X), y, 1.0)
+    curvature, g, passes = np.full(300, 2.0), rng.normal(size=60), []
+    for enough in (1e-6, 0.5):
+        products = Products(problem.design, np.ones(60))
+        products.loose = 0.0
+        products.update(curvature)
+        s, n = products.direction(g, None, enough)
+        assert np.linalg.norm(s + 2.0 * X.T @ (X @ s) + g) <= enough * 1.001
+        passes.append(n)
+    assert passes[1] < passes[0] < 500.0
