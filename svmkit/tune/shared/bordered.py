@@ -13,12 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from svmkit.runtime.compiling import njit
+from svmkit.runtime.lapack import factorise_in_place, multiply_rows, solve_rows_in_place
 
 BORDER = 6  # samples of a factor for each column of its border where a leap begins, at least
 ROOM = 4  # samples of a factor for each column for which there is room, and for each further sample
 SPARE = 32  # more of both
-PANEL = 64  # rows of a factor that are applied to columns at a time by a product of matrices
-MANY = 6  # columns, from which on that pays
+PANEL = 32  # unit vectors that are solved together, from the place of the first one on
+MANY = 6  # columns, from which on BLAS solves faster
 
 
 class Factor(NamedTuple):
@@ -48,28 +49,39 @@ def empty_factor(n: int, dtype: np.dtype) -> Factor:
 
 @njit(nogil=True, cache=True)
 def factorise(far, free, jitter, factor):
-    """Return the factor of the samples `free` (f,), given the matrix of all values and the row in it of each sample."""
+    """Return the factor of the samples `free` (f,), given the matrix of all values and the row in it of each sample.
+
+    Those that are likely to leave come last, since their columns of the border are 0 up to their place.
+    """
     K, rows = far
     n, own = free.size, rows[free]
-    room, columns, kind = n + n // ROOM + SPARE, n // ROOM + SPARE, factor.L.dtype
-    H = np.empty((n, n), kind)
+    room, kind, L, W = n + n // ROOM + SPARE, factor.L.dtype, factor.L, factor.W
+    if room <= L.shape[0]:
+        room = L.shape[0]
+    else:
+        L, W = np.empty((room, room), kind), np.empty((n // ROOM + SPARE, room), kind)
+    order = np.argsort(own)  # in which the values of a row lie one after the other
+    columns = own[order]
     for a in range(n):
-        row, line = K[own[a]], H[a]
-        for c in range(a + 1):
-            line[c] = row[own[c]]
-        line[a] += jitter
-    low = np.linalg.cholesky(H)
-    L, W = np.empty((room, room), kind), np.empty((columns, room), kind)
-    for a in range(n):
-        L[a, : a + 1] = low[a, : a + 1]
+        _spread(K[own[a]], columns, order, L[a])
+        L[a, a] += jitter
+    if not factorise_in_place(L[:n, :n]):
+        raise np.linalg.LinAlgError("Matrix is not positive definite.")
     ids, place = np.empty(room, np.int64), np.full(rows.size, -1)
     ids[:n] = free
     place[free] = np.arange(n)
-    G, counts = np.zeros((columns, columns)), np.array([n, 1])
+    G, counts = np.zeros((len(W), len(W))), np.array([n, 1])
     W[0, :n] = 1.0
     solve_forward(L, W[:1, :n])
     G[0, 0] = _dot(W[0, :n], W[0, :n])
-    return Factor(L, ids, place, W, G, np.full(columns, -1), np.full(rows.size, -1), counts)
+    return Factor(L, ids, place, W, G, np.full(len(W), -1), np.full(rows.size, -1), counts)
+
+
+@njit(nogil=True, cache=True)
+def _spread(row, columns, order, out):
+    """Set the entries `order` of out to those at some columns of a kernel row, which ascend."""
+    for c in range(columns.size):
+        out[order[c]] = row[columns[c]]
 
 
 @njit(nogil=True, cache=True)
@@ -94,63 +106,49 @@ def border_of(factor, is_free, moved):
 def complete(factor, border, far):
     """Compute the columns of a border that are not there; return whether there is room."""
     new, f, used, W = border[factor.slot[border] < 0], factor.counts[0], factor.counts[1], factor.W
+    if new.size == 0:
+        return True
     if used + new.size > W.shape[0]:
         return False
     K, rows = far
     own = rows[factor.ids[:f]]
+    order = np.argsort(own)
+    columns = own[order]
     for a in range(new.size):
         line, at = W[used + a, :f], factor.place[new[a]]
         if at >= 0:
             line[:] = 0.0
             line[at] = 1.0
         else:
-            values = K[rows[new[a]]]
-            for c in range(f):
-                line[c] = values[own[c]]
+            _spread(K[rows[new[a]]], columns, order, line)
         factor.slot[new[a]], factor.owner[used + a] = used + a, new[a]
     end = used + new.size
-    _solve_many(factor.L, W, used, end, f)
-    if new.size:
-        products = np.dot(np.ascontiguousarray(W[:end, :f]), np.ascontiguousarray(W[used:end, :f]).T)
-        for a in range(end):
-            for c in range(new.size):
-                factor.G[a, used + c] = factor.G[used + c, a] = products[a, c]
+    _solve_columns(factor, used, end)
     factor.counts[1] = end
     return True
 
 
 @njit(nogil=True, cache=True)
-def _solve_many(L, W, lo, hi, f):
-    """Replace the rows lo to hi of W, of which f entries count, by the solutions of L x."""
-    if hi - lo < MANY:
-        if hi > lo:
-            solve_forward(L, W[lo:hi, :f])
-        return
-    X = np.empty((f, hi - lo), L.dtype)
-    for a in range(lo, hi):
-        for k in range(f):
-            X[k, a - lo] = W[a, k]
-    for k in range(0, f, PANEL):
-        end = min(k + PANEL, f)
-        if k:
-            X[k:end] -= np.dot(np.ascontiguousarray(L[k:end, :k]), X[:k])
-        _solve_corner(L[k:end, k:end], X[k:end])
-    for a in range(lo, hi):
-        for k in range(f):
-            W[a, k] = X[k, a - lo]
+def _solve_columns(factor, lo, hi):
+    """Replace the rows lo to hi of W by the solutions of L x, and set their products.
 
-
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
-def _solve_corner(L, X):
-    """Replace each column of X by the solution of L x."""
-    for k in range(X.shape[0]):
-        line = X[k]
-        for j in range(k):
-            row, value = X[j], L[k, j]
-            for a in range(line.size):
-                line[a] -= value * row[a]
-        for a in range(line.size):
-            line[a] /= L[k, k]
+    Unit vectors come last, ascending, and the solution for one of them is 0 up to its place.
+    """
+    L, W, G, f = factor.L, factor.W, factor.G, factor.counts[0]
+    while lo < hi:
+        end, at = lo, factor.place[factor.owner[lo]]
+        while end < hi and (factor.place[factor.owner[end]] < 0 if at < 0 else end < lo + PANEL):
+            end += 1
+        at = max(at, 0)
+        if end - lo < MANY:
+            solve_forward(L[at:, at:], W[lo:end, at:f])
+        else:
+            solve_rows_in_place(L[at:f, at:f], W[lo:end, at:f])
+        products = multiply_rows(W[lo:end, at:f], W[:end, at:f])
+        for a in range(lo, end):
+            for c in range(end):
+                G[a, c] = G[c, a] = products[a - lo, c]
+        lo = end
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"}, error_model="numpy")

@@ -80,7 +80,7 @@ def leap(box, far, factor, ahead, limits, image):
         if (step == 0 and border.size > factor.counts[0] // BORDER) or not complete(factor, border, far):
             if step:
                 break
-            factor = factorise(far, free, limits.jitter, factor)
+            factor = factorise(far, _innermost_first(weights, free), limits.jitter, factor)
             border = border_of(factor, weights.is_free, weights.moved)
             if not complete(factor, border, far):
                 break
@@ -98,6 +98,18 @@ def leap(box, far, factor, ahead, limits, image):
     add_rows(far[0], far[1][idx], weights.moved[idx], image)
     fall, length = _take_way(box, weights, image[far[1]])
     return fall, length, factor
+
+
+@njit(nogil=True, cache=True)
+def _innermost_first(weights, free):
+    """Return samples in the order of how far their weights are from their bounds, relative to these."""
+    now, low, high, moved, _ = weights
+    near = np.empty(free.size)
+    for a in range(free.size):
+        r = free[a]
+        new = now[r] + moved[r]
+        near[a] = max(low[r] - new, new - high[r]) / (high[r] - low[r])
+    return free[np.argsort(near)]
 
 
 @njit(nogil=True, cache=True)
