@@ -237,6 +237,13 @@ class _Search:
     def cross(self, row: np.ndarray, step: np.ndarray, end: float) -> np.ndarray:
         """Return the first row with another label on the way from `row - step` to `row - step + end * step`, up to a
         millionth of it; `row` itself if none was met.
+
+        Parameters
+        ----------
+        row, step : ndarray of shape (n_columns,)
+            Where the way leads to with `end` = 1, and the way.
+        end : float
+            How far to go, in steps.
         """
         start = row - step
         shares = np.linspace(0.0, end, 33)

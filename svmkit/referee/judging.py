@@ -166,7 +166,13 @@ class _Court:
         return codes, np.empty(0)
 
     def judge(self, tol: float, limit: float, memory: str | int, polish: bool) -> Verdict:
-        """Return the verdict."""
+        """Return the verdict.
+
+        Parameters
+        ----------
+        tol, limit, memory, polish
+            As for `certify`, each given; without a limit it is infinite.
+        """
         foreign = self.foreign
         posed = pose_all(foreign, self.rows, self.codes, self.targets, self.weights)
         rulings, decisions, budget = [], [], _Budget(limit, [one.rows.size for one in posed])

@@ -83,7 +83,13 @@ class OneClass(Task):
     def decision(
         self, problem: Problem, point: np.ndarray, certificate: Certificate, C: np.ndarray, settings: Any
     ) -> DecisionFunction:
-        """Return the decision function of a point, whose intercept is minus the offset of the scores."""
+        """Return the decision function of a point, whose intercept is minus the offset of the scores.
+
+        Parameters
+        ----------
+        problem, point, certificate, C, settings
+            As for `Task.decision`.
+        """
         hinge = isinstance(problem, OneClassQP)
         if certificate.gradient is None or (hinge and certificate.bias is None):
             certificate = problem.certificate(point)

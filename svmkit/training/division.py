@@ -225,7 +225,13 @@ class AllClasses(Division):
         return answers.codes[rows].astype(np.float64)
 
     def join(self, decisions: Sequence[DecisionFunction], codes: np.ndarray, width: int) -> Joined:
-        """Return the arrays of a machine of all classes; of two classes the difference of their decisions."""
+        """Return the arrays of a machine of all classes; of two classes the difference of their decisions.
+
+        Parameters
+        ----------
+        decisions, codes, width
+            As for `Division.join`, of the one problem.
+        """
         (one,) = decisions
         assert isinstance(one, ClassDecisions) and one.w is not None and one.rows is not None
         support, n_classes = one.rows[np.argsort(codes[one.rows], kind="stable")], len(self.classes)

@@ -85,7 +85,13 @@ class _ScatteredPair:
         return self if self._problem is None else self._problem.gram
 
     def pose(self, method: Method, solver: Solver, C: float) -> ScatteredQP:
-        """Open the problem on the workers, once the one before is closed."""
+        """Open the problem on the workers, once the one before is closed.
+
+        Parameters
+        ----------
+        method, solver, C : Method, Solver, float
+            How the samples are trained, the solver, of whose problems one is opened, and its C.
+        """
         able = [problem for problem in solver.further if issubclass(problem, ScatteredQP)]
         if not able:
             raise InputError(f"solver {solver.name} needs all rows in one place: on a cluster, take {ABLE}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 
 import numpy as np
@@ -25,7 +26,7 @@ class WorkingRows:
 
     def _keep(self) -> None:
         side, dtype = math.isqrt(self.gram.budget // self.gram.dtype.itemsize), self.gram.dtype
-        self._kept: _Square | _Recent = _Square(side, self.n, dtype) if side > self.n else _Recent(dtype)
+        self._kept: _Rows = _Square(side, self.n, dtype) if side > self.n else _Recent(dtype)
 
     @property
     def idx(self) -> np.ndarray:
@@ -69,11 +70,50 @@ class WorkingRows:
         self._idx[: self.n] = np.arange(self.n)
 
 
-class _Square:
+class _Rows(ABC):
+    """Rows of kernel values among the points of a set, each of which has a position."""
+
+    dtype: np.dtype
+
+    @abstractmethod
+    def append(self, gram: Gram, n: int, row: np.ndarray, diag: float) -> bool:
+        """Take in the values of the point that was appended last; return False where there is no room.
+
+        Parameters
+        ----------
+        gram, n : Gram, int
+            What computes values, and the size of the set, with the appended point.
+        row, diag : ndarray of shape (n - 1,), float
+            Its values with the points before it, and with itself.
+        """
+
+    @abstractmethod
+    def row(self, gram: Gram, idx: np.ndarray, p: int) -> np.ndarray:
+        """Return the values (n,) of the point at a position with all points; those that are missing are computed.
+
+        Parameters
+        ----------
+        gram, idx, p : Gram, ndarray of shape (n,), int
+            What computes values, the points of the set, and the position.
+        """
+
+    @abstractmethod
+    def replace(self, n: int, p: int, row: np.ndarray, diag: float) -> None:
+        """Take in the values of another point at a position.
+
+        Parameters
+        ----------
+        n, p : int
+            The size of the set, and the position.
+        row, diag : ndarray of shape (n,), float
+            The values of the new point with those of before, and with itself.
+        """
+
+
+class _Square(_Rows):
     """All rows. A point's values with the points before it are written at once, its column a batch later.
 
-    The whole budget is laid out from the start, since the machine gives memory only when it is written to. The argument
-    `n` is the size of the set, with the appended point.
+    The whole budget is laid out from the start, since the machine gives memory only when it is written to.
     """
 
     def __init__(self, side: int, n: int, dtype: np.dtype) -> None:
@@ -106,7 +146,7 @@ class _Square:
         self._K[p, p], self._known[p] = diag, True
 
 
-class _Recent:
+class _Recent(_Rows):
     """The rows used last, each as long as the set was at that time; a row is extended when it is used again."""
 
     def __init__(self, dtype: np.dtype) -> None:
