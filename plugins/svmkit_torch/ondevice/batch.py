@@ -185,6 +185,16 @@ class Batch:
         """Add the effect of a change of beta (B, q), which beta has already, to v."""
         self.v += self.image(change * self.y)
 
+    def put(self, at: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+        """Give the points `at` (n,) of a single problem new weights, of which v learns what their ridges add; return the
+        change.
+        """
+        change = beta - self.beta[0, at]
+        self.beta[0, at] = beta
+        if self.ridge is not None:
+            self.v[0, at] += self.y[0, at] * self.ridge[0, at] * change
+        return change
+
     def levels(self) -> torch.Tensor:
         """Return the level of v that makes the gap smallest, of each part of the points of each problem, (B * G, 1)."""
         v, y, upper, balance = (self.split(values) for values in (self.v, self.y, self.upper, self.balance))

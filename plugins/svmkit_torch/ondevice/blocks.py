@@ -74,10 +74,7 @@ class Blocks:
             rows = batch.source.block(at)
             block = batch.among(at, Squares(rows.index_select(1, at)[None]))
         done = int(self.take_steps(block, MOST, torch.full_like(block.balance[:, 0], eps))[0])
-        change = batch.y[0, at] * (block.beta[0] - batch.beta[0, at])
-        batch.beta[0, at] = block.beta[0]
         with self.profile.timing("image"):
+            change = batch.y[0, at] * batch.put(at, block.beta[0])
             batch.v[0] += (change.to(rows.dtype) @ rows).to(torch.float64)
-            if batch.ridge is not None:
-                batch.v[0, at] += batch.ridge[0, at] * change
         return done

@@ -122,19 +122,16 @@ class _Rounds:
             beyond = (~self.real[at]).nonzero()[:, 0]
             square[beyond], square[:, beyond] = 0.0, 0.0
             square.diagonal().copy_(batch.diag[0, at])
-        before, inner = batch.beta[0, at], batch.among(at, Squares(square[None]))
+        inner = batch.among(at, Squares(square[None]))
         goal = INNER * torch.minimum(inner.gaps(), torch.full_like(inner.gaps(), gap))
         self.taken += minimise(inner, goal, late, self.profile, self.worth)[0].cpu().numpy()
         solution = inner.beta[0]
         del inner, square  # before the products need room
-        change = solution - before
-        moved = change.nonzero()[:, 0]
-        batch.beta[0, at] = solution
-        self.profile.count("changed", len(moved))
         with self.profile.timing("gradient"):
+            change = batch.put(at, solution)
+            moved = change.nonzero()[:, 0]
             self._move(at[moved], change[moved])
-            if batch.ridge is not None:
-                batch.v[0, at] += batch.y[0, at] * batch.ridge[0, at] * change
+        self.profile.count("changed", len(moved))
 
     def _choose(self) -> torch.Tensor:
         """Return the points of the next working set."""
