@@ -137,14 +137,17 @@ def _measure_dense(X: np.ndarray) -> Moments:
 
 
 def _measure_compiled(X: np.ndarray, step: int, norms: np.ndarray) -> list[Moments]:
-    """Return the moments of chunks of `step` rows, and write the square norms of the rows to `norms` (n,)."""
+    """Return the moments of all rows, from chunks of `step` rows, and write their square norms to `norms` (n,)."""
     from svmkit.data.prepare.moment_loops import measure_chunks  # here: little data does not need numba
 
     (n, d), count = X.shape, -(-len(X) // step)
-    sums, extremes = np.empty((2, count, d)), np.empty((2, count, d), X.dtype)
-    spread(measure_chunks, count, COMPILED * step * d, X, step, *sums, *extremes, norms)
-    sizes = np.minimum(step, n - step * np.arange(count)).tolist()
-    return list(map(Moments, sizes, *sums, *extremes.astype(np.float64)))
+    (means, squares), (low, high) = np.empty((2, count, d)), np.empty((2, count, d), X.dtype)
+    spread(measure_chunks, count, COMPILED * step * d, X, step, means, squares, low, high, norms)
+    sizes = np.minimum(step, n - step * np.arange(count))[:, None]
+    mean = (sizes * means).sum(axis=0) / n
+    squares += sizes * np.square(means - mean)
+    extremes = low.min(axis=0).astype(np.float64), high.max(axis=0).astype(np.float64)
+    return [Moments(n, mean, squares.sum(axis=0), *extremes)]
 
 
 def _measure_by_numpy(X: np.ndarray, step: int, norms: np.ndarray) -> list[Moments]:
