@@ -186,9 +186,7 @@ class Batch:
         self.v += self.image(change * self.y)
 
     def put(self, at: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
-        """Give the points `at` (n,) of a single problem new weights, of which v learns what their ridges add; return the
-        change.
-        """
+        """Give points `at` (n,) of a single problem new weights; add what ridges do to v, and return the change."""
         change = beta - self.beta[0, at]
         self.beta[0, at] = beta
         if self.ridge is not None:
