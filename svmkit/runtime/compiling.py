@@ -36,6 +36,7 @@ def njit(function: Callable | None = None, **options: Any) -> Any:
     index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if index is not None:
         index._load_index = partial(_overloads, index._load_index)
+        compiled._cache.load_overload = _require_types(compiled._cache.load_overload)
     if hasattr(compiled, "_compiler"):
         link_inner_code(compiled)
         use_precompiled(compiled)
@@ -53,6 +54,23 @@ def _collecting_seldom(function: Callable) -> Callable:
             return function(*args)
 
     return call
+
+
+def _require_types(load: Callable) -> Callable:
+    """Return numba's function that loads code for some types, which gives no code that is for other types.
+
+    Two processes that compile a function for different types at the same time choose the same file for both, so that
+    the code of one may stay under the types of the other, and numba would call it with these.
+    """
+    from numba.core import sigutils
+
+    @wraps(load)
+    def load_overload(signature: Any, context: Any) -> Any:
+        found = load(signature, context)
+        args, _ = sigutils.normalize_signature(signature)
+        return found if found is None or tuple(found.signature.args) == tuple(args) else None
+
+    return load_overload
 
 
 def _overloads(load: Callable[[], dict]) -> dict:

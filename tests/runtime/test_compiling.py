@@ -1,8 +1,13 @@
-"""Compilation is counted: each function once, with the functions that it calls, and only in the block."""
+"""Compilation is counted: each function once, with its inner ones, and only in the block; the cache is not believed."""
 
+import importlib.util
 import subprocess
 import sys
+from pathlib import Path
 
+import numba
+import numpy as np
+import pytest
 from numba import njit
 
 from svmkit.runtime import compiling
@@ -64,3 +69,35 @@ def test_a_function_has_the_arithmetic_of_its_own_whoever_calls_it_first():
 
     assert caller(1.0, 1e-17) == 1e-17  # sums in any order would make it 0.0
     assert lost_digits(1.0, 1e-17) == 1e-17
+
+
+RACY = """
+from svmkit.runtime.compiling import njit
+
+@njit(cache=True)
+def first(x):
+    return x[0]
+"""
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_code_that_is_cached_under_other_types_is_not_called(tmp_path):
+    """What two processes leave that compile a function for different types at once: numba reads halves as integers."""
+    path = tmp_path / "racy.py"
+    path.write_text(RACY)
+
+    def load():
+        spec = importlib.util.spec_from_file_location("racy", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module.first
+
+    whole, halves = np.ones(2, np.int64), np.full(2, 0.5)
+    first = load()
+    assert (first(whole), first(halves)) == (1, 0.5)
+    one, two = sorted(Path(first.stats.cache_path).glob("racy.first-*.nbc"))
+    two.write_bytes(one.read_bytes())
+    mended = load()
+    assert mended(halves) == 0.5 and not mended.stats.cache_hits
+    again = load()
+    assert (again(whole), again(halves)) == (1, 0.5) and len(again.stats.cache_hits) == 2
