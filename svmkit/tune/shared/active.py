@@ -125,6 +125,7 @@ class ActiveSets:
         self._forget()
         self._base: tuple[_Iterate, float] | None = None  # the last one that steps have led to, and its C
         self._solutions: list[tuple[np.ndarray, np.ndarray, float]] = []  # the last two: weights, slopes, C
+        self._has_twins: bool | None = None  # whether there are equal rows of opposite labels
         self._leaps = False  # whether a leap is likely to take less time than steps of SMO
 
     def _forget(self) -> None:
@@ -224,10 +225,11 @@ class ActiveSets:
         together. Where the bounds have risen by this share, and no other weight is at its bound, the last solution
         with this change is the next one.
         """
-        upper, is_up = problem.upper, problem.signs > 0.0
-        if is_up.all() or problem.is_ridged or problem.lower.any() or not np.isfinite(upper).all():
+        upper, is_up, group = problem.upper, problem.signs > 0.0, self.shared.group[self.at]
+        if self._has_twins is None:
+            self._has_twins = bool(np.isin(group[is_up], group[~is_up]).any())
+        if not self._has_twins or problem.is_ridged or problem.lower.any() or not np.isfinite(upper).all():
             return None
-        group = self.shared.group[self.at]
         ups, downs = (np.bincount(group, upper * side, self.shared.m)[group] for side in (is_up, ~is_up))
         least = np.minimum(ups, downs)
         return share * upper * least / np.where(is_up, ups, downs) if least.any() else None

@@ -318,11 +318,13 @@ class _Group:
     def _facts(self, fold: Fold, solved: list[Solved]) -> dict[str, Any]:
         """Return the `FACTS` of a fit but its seconds."""
         decision = np.stack([one.h[fold.held] + (one.certificate.bias or 0.0) for one in solved], axis=1)
-        support = [part.rows[np.flatnonzero(one.point)] for part, one in zip(fold.parts or [], solved, strict=True)]
+        is_support = np.zeros(self.search.m, np.bool_)
+        for part, one in zip(fold.parts or [], solved, strict=True):
+            is_support[part.rows[one.point != 0.0]] = True
         gaps = [math.inf if one.certificate.gap is None else one.certificate.gap for one in solved]
         steps = sum(one.steps for one in solved)
         (judged,) = self._judge([fold], decision[None])[0]
-        return judged | self._count(steps, len(np.unique(np.concatenate(support))), max(gaps))
+        return judged | self._count(steps, int(np.count_nonzero(is_support)), max(gaps))
 
     def _judge(self, folds: Sequence[Fold], decision: np.ndarray) -> list[list[dict[str, Any]]]:
         """Return the accuracy and the metric of the decisions (n_C, n_held, n_parts) on the rows that each of some
