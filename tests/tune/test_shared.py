@@ -22,7 +22,7 @@ from svmkit.runtime import threads
 from svmkit.solver.smo.box import Box, take_sides
 from svmkit.solver.stopping import Gap
 from svmkit.training.settings import Settings, resolve
-from svmkit.tune.shared import active, bordered, engine, leaps, loops, sharing, small
+from svmkit.tune.shared import active, bordered, engine, leaps, loops, matrix, sharing, small
 from svmkit.tune.shared.active import ActiveSets, Square
 from svmkit.tune.shared.matrix import SharedMatrix, as_thin
 
@@ -208,7 +208,7 @@ def test_what_is_kept_between_two_values_of_C_has_room_beside_what_is_in_work(me
 def fold_of(X, y, Cs, target=1e-6, gamma=0.5):
     """A fold of two subproblems: one of even rows and one of all but the last 30, which are held out."""
     kernel, m = RBF(gamma), len(y)
-    shared = SharedMatrix(kernel, X, 10**9)
+    shared = SharedMatrix(kernel, X, 10**9).prepare()
     signs = np.where(y == y.max(), 1.0, -1.0)
     weights = np.where(signs > 0.0, 2.0, 0.5)
     parts = [small.FoldPart(at, signs[at], weights[at]) for at in (np.arange(0, m, 2), np.arange(m - 30))]
@@ -267,6 +267,39 @@ def test_certificates_of_small_subproblems_hold_the_optimum(monkeypatch):
             best = 0.5 * w @ K @ w + C * part.weights @ slack
             primal, dual = seen[0].values[c, k, :2]
             assert dual <= best * (1 + 1e-8) and best <= primal * (1 + 1e-8) and primal - dual <= 0.05 * primal
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_that_are_computed_as_they_are_asked_for_give_the_same_fits(seed, monkeypatch):
+    X, y = blobs(400, seed=seed)
+    _, _, _, whole = fold_of(X, y, [0.1, 1.0, 10.0])
+    monkeypatch.setattr(matrix, "MANY", 0)
+    shared, parts, held, some = fold_of(X, y, [0.1, 1.0, 10.0])
+    assert shared.take_computed() == 400 * (shared.rows().slots >= 0).sum() < 400**2
+    assert (some.n_certified == 3).all() and (whole.n_certified == 3).all()
+    assert (np.diff(np.sort(shared.rows().slots[shared.is_used])) > 0).all()  # each support vector has a row of its own
+    np.testing.assert_allclose(some.decision, whole.decision, atol=0.02)
+    again = SharedMatrix(RBF(0.5), X, 10**9, shared).prepare()
+    assert ((again.rows().slots >= 0) == shared.is_used).all()
+    rows = np.flatnonzero(shared.is_used)
+    values = pairwise.rbf_kernel(X[rows], X, gamma=0.5)
+    assert np.abs(again.rows().K[again.rows().slots[rows]] - values).max() < 1e-14
+    before = small.fit_small(again, [small.FoldParts(parts, held)], [0.1, 1.0, 10.0], 1e-6)
+    np.testing.assert_allclose(before.decision, whole.decision, atol=0.02)
+    assert np.abs(again.K - pairwise.rbf_kernel(X, gamma=0.5)).max() < 1e-14
+
+
+def test_fits_that_other_code_takes_up_have_the_whole_matrix(monkeypatch):
+    X, y = overlapping(150)
+    searched = {"solver": "smo", "kernel": "rbf", "grid": {"C": [0.1, 1.0, 10.0], "gamma": [0.5]}, "cv": 3}
+    expected = tune.search(X, y, **searched)
+    monkeypatch.setattr(matrix, "MANY", 0)
+    monkeypatch.setattr(small, "STEPS", 60)
+    found = tune.search(X, y, **searched)
+    scores = [{c.C: c.scores for c in result.candidates} for result in (found, expected)]
+    assert scores[0].keys() == scores[1].keys() and all(c.converged for c in found.candidates)
+    assert max(abs(np.subtract(scores[0][C], scores[1][C])).max() for C in scores[0]) <= 0.02
+    assert all(c.kernel_values > 0 for c in found.candidates)
 
 
 def test_what_small_solves_do_not_certify_goes_to_other_code(monkeypatch):

@@ -127,7 +127,7 @@ class SharedSearch:
                 last, self._matrix = self._matrix, None
                 try:
                     with threads.using(self.n_threads):
-                        self._matrix = SharedMatrix(kernel, self._thin, self._memory, last)
+                        self._matrix = SharedMatrix(kernel, self._thin, self._memory, last).prepare()
                 except Exception as error:
                     self._fail(group, error)
                     continue
@@ -164,13 +164,11 @@ class _Group:
         self.search, self.group, self.shared = search, group, shared
         self.method: Method = method_of(group[0], search.training.settings, search.training.task)
         settings = self.method.settings
-        self.target = gap_of(settings) or 0.0
+        self.target = gap_of(settings.stop) or 0.0
         self.most = most_of_a_round(search.m, settings, search.jobs)
         fits = len(group) * len(search.folds)
         # what the matrix has taken, for each fit
-        self.around = seconds / fits, 0.0 if shared is None else shared.computed / fits
-        if shared is not None:
-            shared.computed = 0
+        self.around = seconds / fits, 0.0 if shared is None else shared.take_computed() / fits
         self.folds = [Fold(k, train, held) for k, (train, held) in enumerate(search.folds)]
         self.beginning: deque[list[Fold]] = deque()  # which nobody has begun with
         self.waiting: deque[Fold] = deque()
@@ -183,7 +181,20 @@ class _Group:
         starts = [k * n_folds // calls for k in range(calls + 1)]
         self.beginning.extend(self.folds[lo:hi] for lo, hi in itertools.pairwise(starts))
         self._side_by_side(min(calls, self.search.n_threads), self._next_beginning)
+        if self.waiting and not self.search.records.stopped:
+            self._complete_matrix()
         self._side_by_side(min(jobs, len(self.waiting)), self._next_fit)
+
+    def _complete_matrix(self) -> None:
+        """Compute the kernel values that are not there; their time counts for all fits that are left."""
+        began, shared = time.perf_counter(), self.shared
+        assert shared is not None
+        with threads.using(self.search.n_threads):
+            shared.K  # noqa: B018  it is computed here, on all threads
+        fits = sum(len(self.group) - fold.next for fold in self.waiting)
+        seconds, computed = self.around
+        taken = time.perf_counter() - began
+        self.around = seconds + taken / fits, computed + shared.take_computed() / fits
 
     def _side_by_side(self, n: int, step: Callable[[], bool]) -> None:
         """Take steps in n threads, each until nothing is left, the search has ended or a step has failed."""
@@ -269,13 +280,15 @@ class _Group:
     def _keep_small(self, folds: list[Fold], fits: SmallFits, began: float) -> None:
         """Keep the records of the fits of some folds that are certified."""
         judged = self._judge(folds, fits.decision)
-        seconds = time.perf_counter() - began
+        assert self.shared is not None
+        seconds, values = time.perf_counter() - began, self.shared.take_computed() / fits.gap.size
         shares = fits.steps + len(self.group)  # a fit without steps takes some time, too
         each = (seconds * shares / shares.sum() + self.around[0]).tolist()
         for k, fold in enumerate(folds):
             for c in range(int(fits.n_certified[k])):
                 counts = int(fits.steps[k, c]), int(fits.n_support[k, c]), float(fits.gap[k, c])
                 facts = judged[c][k] | self._count(*counts) | {"fit_s": each[k][c]}
+                facts["kernel_values"] += values
                 self.search.keep(self.group[c], fold.number, facts)
                 fold.next += 1
 

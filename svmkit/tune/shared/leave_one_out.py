@@ -182,7 +182,7 @@ class LeaveOneOut:
             at = remover.at
             problem = method.pose(method.solver, remover.sets.gram, division.target(truth, at, k), C * weights[at])
             assert isinstance(problem, DualQP)
-            aim = Aim(FINER * (gap_of(settings) or 0.0), n_classes == 2 and not needs)
+            aim = Aim(FINER * (gap_of(settings.stop) or 0.0), n_classes == 2 and not needs)
             solved = remover.solve(problem, C, aim, libsvm_patience(len(at)))
             if n_classes == 2 and needs:  # the order of the decisions is known as far as w is
                 square = float((solved.point * problem.signs) @ solved.h[at])

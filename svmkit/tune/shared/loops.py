@@ -104,17 +104,17 @@ def _solve(L, x):
 
 
 @njit(nogil=True, cache=True)
-def newton_step(box, K, free, jitter, kinks=None):
+def newton_step(box, K, free, jitter, kinks=None, slots=None):
     """Move the `free` samples towards their optimum while the others stay, and return by how much the objective falls.
 
     The step solves the equations of the optimum, K d + db = -v with sum d = 0. What leaves the bounds ends there, the
     others make up for the sum, and the length of the way there is that of the least objective. 0.0 is returned, and
-    nothing is changed, where the way does not lead down.
+    nothing is changed, where the way does not lead down. The row of a sample is that of `slots`, if they are given.
     """
-    n = free.size
+    n, at = free.size, free if slots is None else slots[free]
     H, u, w = np.empty((n, n), K.dtype), np.ones(n), np.empty(n)
     for a in range(n):
-        r, row, line = free[a], K[free[a]], H[a]
+        r, row, line = free[a], K[at[a]], H[a]
         for c in range(n):
             line[c] = row[free[c]]
         below = box.beta[r] < 0.0
@@ -141,7 +141,7 @@ def newton_step(box, K, free, jitter, kinks=None):
     image, falls, bends = np.zeros(box.v.size), 0.0, 0.0
     for a in range(n):
         way[a] -= off * room[a] / total
-    add_rows(K, free, way, image)
+    add_rows(K, at, way, image)
     for a in range(n):
         r = free[a]
         image[r] += way[a] * ridge_at(box.ridge, kinks, r, box.beta[r] < 0.0)

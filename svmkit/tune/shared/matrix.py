@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import cached_property
 from typing import Any
 
@@ -16,8 +17,10 @@ from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.gram.semidefinite import Definiteness, examine
 from svmkit.kernels.loops.complete_rows import mirror
+from svmkit.tune.shared.small_loops import Rows
 
 PANEL = 256  # kernel rows that are computed together
+MANY = 2400  # rows from which on they are computed when they are asked for
 THIN = 0.2  # part of the values of rows that are not 0, up to which their products are faster in CSR
 WIDE = 64  # columns from which on that can be
 
@@ -37,6 +40,10 @@ class SharedMatrix:
     `computed` is the number of kernel values that this took, and `memory`, in bytes, bounds the examination of a kernel
     that need not be positive semidefinite. InputError is raised if a value is beyond float64. The values take the place
     of those of `last`, a matrix of as many rows, which is of no use from then on: new memory costs time, too.
+
+    Values are computed when `K` is asked for, or `prepare` is called; of `MANY` rows or more, code that takes `rows`
+    gets them computed as it goes: support vectors are a part of the rows, and memory that is never written to costs
+    nothing. `K` must not be asked for while other threads read `rows`.
     """
 
     def __init__(self, kernel: Kernel, X: Any, memory: int, last: SharedMatrix | None = None) -> None:
@@ -46,17 +53,62 @@ class SharedMatrix:
         require_finite_values(kernel, self.largest)
         self.error = self.engine.error
         self.computed = 0
-        self.K: np.ndarray = self._compute(np.empty((self.m, self.m)) if last is None else last.K)
+        self.is_used = np.zeros(self.m, np.bool_)  # whether a row was that of a support vector
+        self._is_whole = False
+        self._values: np.ndarray = np.empty((self.m, self.m)) if last is None else last._values
+        self._slots, self._n_rows = np.full(self.m, -1), 0  # where the rows are among the values, and how many
+        self._lock = threading.Lock()
+        self._likely = np.flatnonzero(self.is_used if last is None else last.is_used)
 
-    def _compute(self, K: np.ndarray) -> np.ndarray:
-        every = np.arange(self.m)
+    def prepare(self) -> SharedMatrix:
+        """Compute all values, or those of the rows of `last` that were used where there are many rows; return self."""
+        if self.m < MANY:
+            self._compute_all()
+        else:
+            self.compute(self._likely)
+        return self
+
+    @property
+    def K(self) -> np.ndarray:
+        """All values."""
+        with self._lock:
+            if not self._is_whole:
+                self._compute_all()
+        return self._values
+
+    def rows(self) -> Rows:
+        """Return the kernel rows that are at hand; those that are wanted are for `compute`."""
+        return Rows(self._values, self._slots, np.zeros(self.m, np.bool_))
+
+    def compute(self, rows: np.ndarray) -> None:
+        """Compute the values of some kernel rows that are not at hand."""
+        with self._lock:
+            rows = rows[self._slots[rows] < 0]
+            for lo in range(0, len(rows), PANEL):
+                some = rows[lo : lo + PANEL]
+                # one after the other, whatever their numbers: large pages of new memory are few then
+                at = np.arange(self._n_rows, self._n_rows + len(some))
+                self.engine.block(self.engine.take(some), self._values[at[0] : at[-1] + 1])
+                self._values[at, some] = self.diag[some]
+                self._slots[some] = at
+                self._n_rows += len(some)
+                self.computed += len(some) * self.m
+
+    def take_computed(self) -> int:
+        """Return how many kernel values were computed since the last call."""
+        with self._lock:
+            computed, self.computed = self.computed, 0
+        return computed
+
+    def _compute_all(self) -> None:
+        every, K = np.arange(self.m), self._values
         for lo in range(0, self.m, PANEL):
             hi = min(self.m, lo + PANEL)
             self.engine.block(self.engine.take(every[lo:hi]), K[lo:hi, lo:], every[lo:])
             mirror(K, lo, hi)
             self.computed += (hi - lo) * (self.m - lo)
         np.fill_diagonal(K, self.diag)
-        return K
+        self._slots[:], self._n_rows, self._is_whole = every, self.m, True
 
     @cached_property
     def group(self) -> np.ndarray:

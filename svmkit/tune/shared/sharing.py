@@ -14,7 +14,7 @@ from svmkit.kernels.gram import parse_bytes
 from svmkit.losses.base import PIECEWISE
 from svmkit.problems.dual import DualQP
 from svmkit.scoring.metric import Metric
-from svmkit.solver.stopping import Gap, Stop
+from svmkit.solver.stopping import Criterion, Gap, Stop
 from svmkit.tasks import Task
 from svmkit.training.settings import Method, Settings, resolve
 from svmkit.tune.space import Path
@@ -56,7 +56,7 @@ def shares_values(path: Path, settings: Settings, task: Task, each: bool) -> boo
         return False
     if not (task.has_targets or (task.has_classes and settings.multiclass == "ovo")):
         return False
-    if gap_of(settings) is None or (each and not is_prepared(path.kernel, settings)):
+    if gap_of(settings.stop) is None or (each and not is_prepared(path.kernel, settings)):
         return False
     if settings.relevance is not None:  # whose weights of the columns are those of a fold
         return False
@@ -83,9 +83,9 @@ def engine_solves(path: Path, kernel: Kernel, X: Any, settings: Settings, task: 
     return method_of(path, settings, task).loss.name == "hinge"
 
 
-def gap_of(settings: Settings) -> float | None:
-    """Return the relative gap that is asked for; None if there is another stop rule."""
-    rules = (Stop(()) | (settings.stop or Gap(1e-3))).criteria
+def gap_of(stop: Criterion | Stop | None) -> float | None:
+    """Return the relative gap that stop rules ask for; None if there is another rule."""
+    rules = (Stop(()) | (stop or Gap(1e-3))).criteria
     return max(rule.limit for rule in rules) if rules and all(type(rule) is Gap for rule in rules) else None
 
 

@@ -16,7 +16,7 @@ from svmkit.kernels.rounding import U
 from svmkit.problems.sums import Bounds
 from svmkit.training.settings import Method
 from svmkit.tune.shared.matrix import SharedMatrix
-from svmkit.tune.shared.small_loops import Fits, Parts, fit_parts
+from svmkit.tune.shared.small_loops import WHOLE, Fits, Parts, Waiting, fit_parts
 
 MOST = 600, 1500, 4000  # samples of a subproblem where there are many Cs, along which rounds and leaps gain; few; two
 MANY, FEW_C = 8, 2  # Cs: more are many, no more are few
@@ -115,7 +115,13 @@ def fit_small(shared: SharedMatrix, folds: Sequence[FoldParts], Cs: Sequence[flo
     )
     bounds = Bounds(shared.error, shared.largest, max(shared.m, PANEL), 0.0, U)
     most = STEPS * FEW // max(FEW, *sizes)
-    fit_parts(shared.K, shared.diag, joined, np.array(Cs), target, most, bounds, fits)
+    at = Waiting(np.zeros(len(every), np.int64), np.zeros(len(every), np.bool_), np.empty(len(joined.rows)))
+    room = np.empty(max([n**2 for n in sizes if WHOLE * n <= shared.m], default=0))
+    while (at.next < n_C).any():
+        rows = shared.rows()
+        fit_parts(rows, shared.diag, room, joined, np.array(Cs), target, most, bounds, at, fits)
+        shared.compute(np.flatnonzero(rows.wanted))
+    shared.is_used |= fits.is_support.any(axis=(0, 1))
     gap = fits.gap.reshape(n_C, n_folds, width).max(axis=2).T
     return SmallFits(
         np.ascontiguousarray(fits.decision.transpose(0, 2, 1)),

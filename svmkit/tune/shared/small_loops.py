@@ -3,6 +3,10 @@
 It releases the GIL. A subproblem of few of the rows gathers the kernel values that its steps ask for; one of most of
 them reads the matrix as it is, and the weights of the other rows stay 0. For the next C it begins where the last one
 ended, or at that point times C over the last C, whichever is better.
+
+Samples whose kernel rows have not been computed stay aside until little violates the conditions of the optimum among
+the others. Then a subproblem asks for the rows of those that violate them the most and waits: the call goes on with the
+other subproblems, and another call takes it up once the rows are there.
 """
 
 from __future__ import annotations
@@ -25,7 +29,25 @@ BETWEEN, LOOKS = 12, 40  # steps between two looks at the gap, at least, and the
 WHOLE = 1.5  # times the samples of a subproblem are more than all rows: it gathers nothing
 NEWTON = 100  # steps before one of Newton, at least
 FUTILE = 4  # times as many follow one that was in vain
+ASKED, LEAST_ASKED = 32, 8  # the part of its samples whose rows a subproblem asks for at a time, and how many more
+PART = 0.5  # of the violation that is left among the samples whose rows are there before others are asked for
 JITTER = 1e-10  # part of the largest value that is added to a diagonal before it is factorised
+
+
+class Rows(NamedTuple):
+    """The kernel rows of a matrix, some of which may not have been computed."""
+
+    K: np.ndarray  # float64 (m, m)
+    slots: np.ndarray  # int64 (m,): where each is in K; -1 for one that has not been computed
+    wanted: np.ndarray  # bool (m,): whether a subproblem waits for a row
+
+
+class Waiting(NamedTuple):
+    """Where subproblems stand, some of which wait for kernel rows."""
+
+    next: np.ndarray  # int64 (n_folds * width,): the next C; all of them where a subproblem has ended
+    begun: np.ndarray  # bool (n_folds * width,): whether that C was begun with
+    beta: np.ndarray  # float64 (total,): the weights of a subproblem that waits, one after the other
 
 
 class Parts(NamedTuple):
@@ -50,47 +72,55 @@ class Fits(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def fit_parts(K, diag, parts, Cs, target, most, bounds, fits):
-    """Solve and certify all subproblems of some folds for all C, ascending, with kernel values K (m, m).
+def fit_parts(matrix, diag, room, parts, Cs, target, most, bounds, at, fits):
+    """Solve and certify all subproblems of some folds for all C, ascending, as far as their kernel rows are there.
 
     A solve ends at the relative gap `target` or after `most` steps. A subproblem ends with the first C at which its gap
-    is not reached; its values are nan then.
+    is not reached; its values are nan then. `room` holds the kernel values of the largest of those that gather them.
     """
-    width, m, largest = fits.decision.shape[1], K.shape[0], 0
-    for n in np.diff(parts.first):
-        largest = max(largest, n if WHOLE * n <= m else 0)
-    room = np.empty(largest**2)
+    width = fits.decision.shape[1]
     for p in range(parts.first.size - 1):
-        at, fold = slice(parts.first[p], parts.first[p + 1]), p // width
+        if at.next[p] == Cs.size:
+            continue
+        own, fold = slice(parts.first[p], parts.first[p + 1]), p // width
         held = slice(parts.ends[fold], parts.ends[fold + 1])
-        own, where = (parts.rows[at], parts.y[at], parts.weights[at]), (p, fold, p % width, parts.held[held], held)
-        _fit_part(K, diag, room, own, Cs, target, most, bounds, fits, where)
+        part, where = (parts.rows[own], parts.y[own], parts.weights[own]), (p, fold, p % width, parts.held[held], held)
+        at.next[p] = _fit_part(matrix, diag, room, part, Cs, target, most, bounds, at, at.beta[own], fits, where)
 
 
 @njit(cache=True)
-def _fit_part(K, diag, room, own, Cs, target, most, bounds, fits, where):
+def _fit_part(matrix, diag, room, own, Cs, target, most, bounds, at, kept, fits, where):
+    """Fit a subproblem for the Cs that are left; return for which one it waits, with its weights in `kept`."""
     (rows, y, weights), (p, fold, place, held, of_held) = own, where
-    span, at, table = _rows_of(K, room, rows)
-    n, before, reached = span.size, 0.0, False
+    span, here, table = _rows_of(matrix, room, rows)
+    n, before, reached, first, waits = span.size, 0.0, False, at.next[p], at.begun[p]
     signs, zeros, limits, peaks = np.ones(n), np.zeros(n), np.zeros(n), diag[span]
-    signs[at], limits[at] = y, weights
+    signs[here], limits[here] = y, weights
     beta, h, none = np.zeros(n), np.zeros(n), zeros[: rows.size]
-    fits.values[:, p, :], fits.gap[:, p] = np.nan, np.inf
-    for c in range(Cs.size):
+    if waits:
+        beta[here] = kept
+        _from_scratch(matrix, span, signs, beta, table, h)
+    else:
+        fits.values[:, p, :], fits.gap[:, p] = np.nan, np.inf
+    for c in range(first, Cs.size):
         upper = Cs[c] * limits
         ratio = _best_ratio(signs, beta, h, Cs[c] / before) if before > 0.0 else 1.0
         before = Cs[c]
         for r in range(n):
             beta[r] = min(ratio * beta[r], upper[r])
         box = Box(signs, zeros, upper, zeros, peaks, beta, ratio * h - signs, np.empty(n, np.uint8))
-        goal, cost = target, upper[at]
+        goal, cost = target, upper[here]
         record = Record(y, y, none, cost, none, none, none, none)
         for _ in range(TRIES):
-            fits.steps[c, p] += _solve(K, span, box, table, SHARE * goal, most - fits.steps[c, p])
-            _from_scratch(K, span, box, table, h)
-            own_h = h[at]
+            steps, waits = _solve(matrix, span, box, table, SHARE * goal, most - fits.steps[c, p])
+            fits.steps[c, p] += steps
+            if waits:
+                kept[:], at.begun[p] = beta[here], True
+                return c
+            _from_scratch(matrix, span, signs, beta, table, h)
+            own_h = h[here]
             bias = select_bias(y, y - own_h, cost.copy(), 0.0)
-            values = values_at(record, own_h, beta[at], peaks[at], 0.0, bias, 0.0, 0.0, True, bounds)
+            values = values_at(record, own_h, beta[here], peaks[here], 0.0, bias, 0.0, 0.0, True, bounds)
             found = _gap_of(values)
             reached = found <= target
             if reached or fits.steps[c, p] >= most:
@@ -98,25 +128,26 @@ def _fit_part(K, diag, room, own, Cs, target, most, bounds, fits, where):
             goal *= 0.5
             box.v[:] = h - signs
         if not reached:
-            return
+            break
         fits.gap[c, p] = found
         for k in range(5):
             fits.values[c, p, k] = values[k]
         out = fits.decision[c, place, of_held]
         for i in np.flatnonzero(beta):
             fits.is_support[c, fold, span[i]] = True
-        if n == K.shape[0]:
+        if n == matrix.K.shape[0]:
             out[:] = h[held] + bias
         else:
-            _decide(K, rows, y * beta, bias, held, out)
+            _decide(matrix, rows, y * beta, bias, held, out)
+    return Cs.size
 
 
 @njit(cache=True)
-def _rows_of(K, room, rows):
+def _rows_of(matrix, room, rows):
     """Return the rows that a subproblem's arrays stand for, where its own are among them, and its kernel values."""
-    n, m = rows.size, K.shape[0]
+    n, m = rows.size, matrix.K.shape[0]
     if WHOLE * n > m:
-        n, span, at, slab, slots = m, np.arange(m), rows, K, np.arange(m)
+        n, span, at, slab, slots = m, np.arange(m), rows, matrix.K, matrix.slots.copy()
     else:
         span, at, slab, slots = rows, np.arange(n), room[: n * n].reshape((n, n)), np.full(n, -1)
     times, guessed, clock, uses = np.zeros(n, np.int64), np.zeros(n, np.bool_), np.zeros(1, np.int64), np.zeros(1)
@@ -124,11 +155,11 @@ def _rows_of(K, room, rows):
 
 
 @njit(cache=True)
-def _decide(K, rows, coef, bias, held, out):
+def _decide(matrix, rows, coef, bias, held, out):
     """Set out (n_held,) to the decisions of held-out rows."""
     out[:] = bias
     for i in np.flatnonzero(coef):
-        row, value = K[rows[i]], coef[i]
+        row, value = matrix.K[matrix.slots[rows[i]]], coef[i]
         for j in range(held.size):
             out[j] += value * row[held[j]]
 
@@ -155,52 +186,95 @@ def _gap_of(values):
 
 
 @njit(inline="always")
-def _bring(K, rows, table, i):
-    """Gather kernel row i of a subproblem, unless it is there."""
+def _bring(matrix, rows, table, i):
+    """Gather kernel row i of a subproblem, which has been computed, unless it is there."""
     if table.slot_of[i] < 0:
-        row, line = K[rows[i]], table.slab[i]
-        for r in range(rows.size):
-            line[r] = row[rows[r]]
-        table.slot_of[i] = i
+        slot = matrix.slots[rows[i]]
+        if table.slab.shape[0] < matrix.K.shape[0]:  # else it is the matrix
+            row, slot = matrix.K[slot], i
+            line = table.slab[slot]
+            for r in range(rows.size):
+                line[r] = row[rows[r]]
+        table.slot_of[i] = slot
 
 
 @njit(cache=True)
-def _from_scratch(K, rows, box, table, h):
-    """Set h (n,), without the bias, from the weights."""
+def _hide(box, hidden):
+    """Set the sides of all points, none of the `hidden` ones, and return the maximal violating pair of the others."""
+    take_sides(box, None)
+    for r in hidden:
+        box.side[r] = 0
+    return extremes(box.v, box.side, None)
+
+
+@njit(inline="always")
+def _extend(box, hidden, low, high):
+    """Return the v of the maximal violating pair with the hidden points, whose weights are 0."""
+    for r in hidden:
+        if box.y[r] > 0.0:
+            low = min(low, box.v[r])
+        else:
+            high = max(high, box.v[r])
+    return low, high
+
+
+@njit(cache=True)
+def _ask_for(matrix, rows, box, hidden, middle):
+    """Ask for the kernel rows of the hidden points that violate the most at v = `middle`."""
+    most, violations = int(np.count_nonzero(box.upper)) // ASKED + LEAST_ASKED, box.y[hidden]
+    for j in range(hidden.size):
+        violations[j] *= middle - box.v[hidden[j]]
+    order = np.argsort(-violations)[: np.count_nonzero(violations > 0.0)]
+    if order.size > most:
+        equal = violations[order[0]] == violations[order[-1]]  # at the start: some all over the samples
+        order = order[:: order.size // most] if equal else order[:most]
+    for j in order:
+        matrix.wanted[rows[hidden[j]]] = True
+
+
+@njit(cache=True)
+def _from_scratch(matrix, rows, signs, beta, table, h):
+    """Set h (n,), without the bias, from the weights, whose kernel rows are there."""
     h[:] = 0.0
-    idx = np.flatnonzero(box.beta)
+    idx = np.flatnonzero(beta)
     for i in idx:
-        _bring(K, rows, table, i)
-    add_rows(table.slab, idx, box.y[idx] * box.beta[idx], h)
+        _bring(matrix, rows, table, i)
+    add_rows(table.slab, table.slot_of[idx], signs[idx] * beta[idx], h)
 
 
 @njit(cache=True)
-def _solve(K, rows, box, table, target, most):
-    """Take steps of SMO until the relative gap is at most `target`, `most` steps at most; return the steps.
+def _solve(matrix, rows, box, table, target, most):
+    """Take steps of SMO until the relative gap is at most `target`, `most` steps at most.
 
-    Where they are many, steps of Newton on the weights between their bounds come in between.
+    Where they are many, steps of Newton on the weights between their bounds come in between. Returns the steps, and
+    whether they ended for want of kernel rows.
     """
     pairs, objective, steps = np.empty((1, 2), dtype=np.int64), 0.0, 0
     for r in range(box.v.size):
         objective += 0.5 * box.beta[r] * (box.y[r] * box.v[r] - 1.0)
-    take_sides(box, None)
-    pairs[0, 0], pairs[0, 1] = extremes(box.v, box.side, None)
+    hidden = np.flatnonzero((box.upper > 0.0) & (matrix.slots[rows] < 0))
+    pairs[0, 0], pairs[0, 1] = _hide(box, hidden)
     n = int(np.count_nonzero(box.upper))  # the others are held out
     between, patience = max(BETWEEN, n // LOOKS), max(NEWTON, n)
     next_newton = patience
     while True:
         i, k = pairs[0, 0], pairs[0, 1]
-        if i < 0 or k < 0 or not box.v[k] > box.v[i] or steps >= most:
-            return steps
-        difference = gap(box, False, -0.5 * (box.v[i] + box.v[k]), None)
+        own_low, own_high = box.v[i] if i >= 0 else np.inf, box.v[k] if k >= 0 else -np.inf
+        low, high = _extend(box, hidden, own_low, own_high)
+        if not high > low or steps >= most:
+            return steps, False
+        difference = gap(box, False, -0.5 * (low + high), None)
         if difference <= target * max(abs(objective), abs(difference - objective)):
-            return steps
+            return steps, False
+        if hidden.size and not own_high - own_low > PART * (high - low):
+            _ask_for(matrix, rows, box, hidden, 0.5 * (low + high) if i < 0 or k < 0 else 0.5 * (own_low + own_high))
+            return steps, True
         if steps >= next_newton:
-            fall = _take_newton_step(K, rows, box, table)
+            fall = _take_newton_step(matrix, rows, box, table)
             next_newton = steps + (patience if fall > 0.0 else FUTILE * patience)
             if fall > 0.0:
                 objective -= fall
-                pairs[0, 0], pairs[0, 1] = extremes(box.v, box.side, None)
+                pairs[0, 0], pairs[0, 1] = _hide(box, hidden)
                 continue
         left = between
         while left > 0:
@@ -208,22 +282,22 @@ def _solve(K, rows, box, table, target, most):
             steps += done
             left -= done
             if missing == -2:
-                return steps
+                return steps, False
             if missing < 0:
                 break
-            _bring(K, rows, table, missing)
+            _bring(matrix, rows, table, missing)
 
 
 @njit(cache=True)
-def _take_newton_step(K, rows, box, table):
+def _take_newton_step(matrix, rows, box, table):
     """Take a step of Newton on the samples between their bounds; return by how much the objective falls."""
     free = np.empty(box.v.size, np.int64)
     n = pick_free(box, free)
     if n < 2:
         return 0.0
     for i in free[:n]:
-        _bring(K, rows, table, i)
+        _bring(matrix, rows, table, i)
     try:
-        return newton_step(box, table.slab, free[:n].copy(), JITTER * box.diag.max())
+        return newton_step(box, table.slab, free[:n].copy(), JITTER * box.diag.max(), None, table.slot_of)
     except Exception:  # the kernel matrix of these samples is singular
         return 0.0
