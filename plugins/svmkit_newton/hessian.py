@@ -81,6 +81,9 @@ class Matrix:
     def forget(self) -> None:
         """Keep no second derivatives that belong to others."""
 
+    def remember(self, curvature: np.ndarray) -> None:
+        """Do nothing: none were forgotten."""
+
     def direction(
         self, g: np.ndarray, room: np.ndarray | None = None, enough: float = 0.0, value: float = np.inf
     ) -> tuple[np.ndarray, float]:
@@ -269,29 +272,38 @@ class Products:
 
     def update(self, curvature: np.ndarray) -> None:
         """Let second derivatives (m,) be those of the products."""
+        self.begin(curvature)
+        for lo, hi in self.design.windows():
+            self.add_rows(lo, hi)
+
+    def begin(self, curvature: np.ndarray) -> bool:
+        """Let second derivatives (m,) be those of the products once `add_rows` has had all rows, as it has to."""
+        d = self.design
         self.curvature = curvature
-        diagonal = self.diagonal()
-        mixed = SHARE * diagonal + (1.0 - SHARE) * self.penalty + SHARE * self.penalty
-        if not self.penalty[-1]:
-            mixed[-1] = diagonal[-1] or 1.0
-        self.inverse = 1.0 / mixed
+        self._squares = np.zeros((d.n_parts(d.entries // (2 * d.width), 8 * d.width), d.width))
+        return True
+
+    def add_rows(self, lo: int, hi: int) -> None:
+        """Add the rows lo to hi - 1 to the diagonal of X'DX, whose last ones complete the preconditioner."""
+        d, parts = self.design, self._squares
+        work = ENTRY * d.entries * (hi - lo) / d.m / len(parts)
+        spread(_add_squares, len(parts), work, d.part(lo, hi), self.curvature[lo:hi], parts)
+        if hi == d.m:
+            diagonal, self._squares = parts.sum(axis=0), np.empty((0, 0))
+            if d.width > d.d:
+                diagonal[-1] = d.bias**2 * self.curvature.sum()
+            mixed = SHARE * diagonal + (1.0 - SHARE) * self.penalty + SHARE * self.penalty
+            if not self.penalty[-1]:
+                mixed[-1] = diagonal[-1] or 1.0
+            self.inverse = 1.0 / mixed
 
     def forget(self) -> None:
-        """Keep no second derivatives, which `update` brings again."""
+        """Keep no second derivatives, which `remember` brings again."""
         self.curvature = np.empty(0)
 
-    def diagonal(self) -> np.ndarray:
-        """Return the diagonal of X'DX (width,)."""
-        d, curvature = self.design, self.curvature
-        diagonal = np.zeros(d.width)
-        for lo, hi in d.windows():
-            entries = d.entries * (hi - lo) // d.m
-            parts = np.zeros((d.n_parts(entries // (2 * d.width), 8 * d.width), d.width))
-            spread(_add_squares, len(parts), ENTRY * entries / len(parts), d.part(lo, hi), curvature[lo:hi], parts)
-            diagonal += parts.sum(axis=0)
-        if d.width > d.d:
-            diagonal[-1] = d.bias**2 * curvature.sum()
-        return diagonal
+    def remember(self, curvature: np.ndarray) -> None:
+        """Take the second derivatives (m,) again that were forgotten."""
+        self.curvature = curvature
 
     def times(self, p: np.ndarray, room: np.ndarray | None = None) -> np.ndarray:
         """Return H p (width,) in two passes over the rows with a second derivative, with numbers (m,) in `room`."""

@@ -134,7 +134,7 @@ class Wide(State):
         self.hessian: Matrix | Products
         self.hessian = Matrix(problem.design, self.penalty) if exact else Products(problem.design, self.penalty, over)
         self.is_paired = not (exact or self.shares.size)  # w is the model, not the image of the dual weights
-        self.is_fused = exact and is_mapped(problem.design.rows)  # rows on disk are read once for gradient and Hessian
+        self.is_fused = is_mapped(problem.design.rows)  # rows on disk are read once for gradient and Hessian
         self.points = problem.points
         if self.shares.size:
             self.points = Points(problem.points.rows.copy(), problem.points.below)
@@ -211,6 +211,7 @@ class Wide(State):
         if not self.slopes.size:
             self._make_room()
             fill_derivatives(self.points, self.h, self.slopes, self.curvature)
+            self.hessian.remember(self.curvature)
         if not self.is_fused:
             self.hessian.update(self.curvature)
         enough = ENOUGH * math.sqrt(2.0 * self.goal * max(self.dual, 0.0)) if self.is_paired else 0.0

@@ -26,7 +26,8 @@ from svmkit.runtime.threads import spread
 FAST = {"contract", "nsz", "reassoc"}
 ENTRY = 0.5  # nanoseconds to read an entry of X and use it
 PARTS = 16  # number of sums of rows at most, each of one thread; it may not depend on the number of threads
-ROOM, SHARE = 4 << 20, 32  # bytes that these sums may take, or such a part of X or of its memory if that is more
+ROOM, SHARE = 4 << 20, 32  # bytes that these sums may take, or such a part of X or of its memory if that is more,
+EACH = 32  # or so many bytes for each row
 AHEAD = np.uintp(8)  # number of rows of X by which prefetching is ahead
 
 
@@ -169,7 +170,7 @@ class Design:
         left = max(gram.budget - NUMBERS * 8 * self.m, 0)  # for rows on disk
         self.budget = max(left, gram.budget // 8)
         self._window = min(WINDOW, self.budget // 4)
-        self._room = max(ROOM, min(size_of(self.rows), gram.budget) // SHARE)
+        self._room = max(ROOM, min(size_of(self.rows), gram.budget) // SHARE, EACH * self.m)
 
     @property
     def sq(self) -> np.ndarray:
@@ -194,14 +195,13 @@ class Design:
         along : callable, default=None
             Called with the ends of each range of rows before its weights are used, so that rows on disk are read once.
         """
-        out = np.zeros(self.width)
+        parts = np.zeros((self.n_parts(self.entries // (2 * self.width), 8 * self.width), self.width))
         for lo, hi in self.windows():
-            entries = self.entries * (hi - lo) // self.m
-            parts = np.zeros((self.n_parts(entries // (2 * self.width), 8 * self.width), self.width))
+            work = ENTRY * self.entries * (hi - lo) / self.m / len(parts)
             if along is not None:
                 along(lo, hi)
-            spread(_add_pulls, len(parts), ENTRY * entries / len(parts), self.part(lo, hi), v[lo:hi], parts)
-            out += parts.sum(axis=0)
+            spread(_add_pulls, len(parts), work, self.part(lo, hi), v[lo:hi], parts)
+        out = parts.sum(axis=0)
         if self.width > self.d:
             out[-1] = self.bias * v.sum()
         return out

@@ -7,7 +7,7 @@ from support.newton import samples
 from support.problems import make
 from svmkit_newton import from_disk
 from svmkit_newton import newton as module
-from svmkit_newton.hessian import Rough
+from svmkit_newton.hessian import Products, Rough
 
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
@@ -16,6 +16,7 @@ from svmkit.losses.terms import conjugates, loss_values
 from svmkit.problems.risks.design import Design
 from svmkit.runtime import mapping
 from svmkit.solver.loop.solve import solve
+from svmkit.solver.sampler import Draws, Full
 from svmkit.solver.stopping import Gap
 
 
@@ -61,6 +62,37 @@ def test_a_step_is_a_pass(memory, most, bias, monkeypatch):
     found = solved(mapped(X), target, C, SquaredHinge(), gap=1e-3, bias=bias, memory=memory)
     assert found.certificate.gap <= 1e-3 and found.n_iter <= most
     assert passes.count(12_000) == found.n_iter + 2
+
+
+@pytest.mark.parametrize("loss", [SquaredHinge(), Logistic(), Huber(0.4)], ids=str)
+@pytest.mark.parametrize("bias", [0.0, "free"])
+def test_many_columns_take_a_pass_for_each_product_and_two_for_a_step(loss, bias, monkeypatch):
+    """These are the decision values along the step, and the gradient with the diagonal of the Hessian; two passes more
+    begin and certify.
+    """
+    X, target, C = samples(loss, 400, 45)
+    X = sp.csr_array(np.where(np.abs(X) > 0.8, X, 0.0))
+    known = solved(X, target, C, loss, bias=bias).certificate
+    passes, products, windows, times = [], [], Design.windows, Products.times
+    monkeypatch.setattr(Design, "windows", lambda self: passes.append(0) or windows(self))
+    monkeypatch.setattr(Products, "times", lambda *given: products.append(0) or times(*given))
+    found = solved(mapped(X), target, C, loss, gap=1e-6, bias=bias, wide=0)
+    assert found.status == "converged" and 1 < found.n_iter < len(products)
+    assert len(passes) == len(products) + 2 * found.n_iter + 2
+    assert found.certificate.dual <= known.primal * (1 + 1e-9) and known.dual <= found.certificate.primal * (1 + 1e-9)
+
+
+def test_steps_go_on_after_a_certificate():
+    """A certificate drops the second derivatives, which the next product needs."""
+    X, target, C = samples(SquaredHinge(), 400, 45)
+    solver = make("newton", bias=1.0, wide=0)
+    problem = solver.pose(Gram(Linear(), mapped(X), memory="100KB"), target, C, SquaredHinge())
+    states = [solver.init(problem, None, Draws(Full(), target, 0)) for _ in range(2)]
+    for _ in range(3):
+        for state in states:
+            solver.step(state)
+        problem.certificate(solver.solution(states[0]))
+    assert states[0].primal == states[1].primal
 
 
 @pytest.mark.parametrize("loss", [SquaredHinge(), Logistic(), Huber(0.4)], ids=str)
