@@ -17,6 +17,9 @@ from svmkit.kernels.loops.row_table import RowTable
 from svmkit.solver.smo.box import OPTIONS as OPTIONS
 from svmkit.solver.smo.box import move
 
+# no reference to an array is counted, as an atomic step each would be: the arguments keep the arrays
+UNCOUNTED: Any = {**OPTIONS, "_nrt": False}
+
 
 def is_kind(rows: Any, kind: type) -> bool:
     """Return whether numba's type of some rows is that of this NamedTuple."""
@@ -80,6 +83,13 @@ def follow(box, rows, a, b, t, kinks):
 
 @overload(follow, jit_options=OPTIONS)
 def _follow(box, rows, a, b, t, kinks):
-    if has_scratch(rows):
+    if has_scratch(rows) or is_kind(rows, RowTable):
         return None
     return lambda box, rows, a, b, t, kinks: move(box.v, box.side, row_at(rows, a), row_at(rows, b), t, kinks)
+
+
+@overload(follow, jit_options=UNCOUNTED)
+def _follow_in_table(box, rows, a, b, t, kinks):
+    if not is_kind(rows, RowTable):
+        return None
+    return lambda box, rows, a, b, t, kinks: move(box.v, box.side, rows.slab[a], rows.slab[b], t, kinks)

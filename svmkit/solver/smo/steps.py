@@ -18,11 +18,13 @@ import math
 from typing import Any
 
 import numpy as np
+from numba.extending import overload
 
 from svmkit.errors import SvmkitError
+from svmkit.kernels.loops.row_table import RowTable
 from svmkit.runtime.compiling import INLINED, njit
 from svmkit.solver.smo.box import BLOCK, FAST, LOW, UP, extremes, ridge_at, side_of, slope, violation_of
-from svmkit.solver.smo.rows import follow, locate, quantum_of, release, row_at
+from svmkit.solver.smo.rows import OPTIONS, UNCOUNTED, follow, is_kind, locate, quantum_of, release, row_at
 
 TAU = 1e-12  # LIBSVM's floor of a curvature: kernels that are not positive semidefinite give negative curvatures
 LAST: Any = np.int64(BLOCK - 1)  # the bits of a place in a block, of a power of 2 points, and the largest one
@@ -125,6 +127,36 @@ def _violation(box, i, k, kinks):
     return violation_of(box.v, box.side, i, k, kinks) if i >= 0 and k >= 0 else -np.inf
 
 
+@njit(**INLINED)
+def _partner_in(row, box, i, k, second, limits, kinks):
+    """Return the partner of point i, whose kernel row is given, and their kernel value; `limits` are unit and floor.
+
+    The partner is that of the second-order rule where `second` says so, and there is one; else it is k.
+    """
+    unit, floor = limits
+    partner = second_order(box.v, box.side, box.diag, row, i, unit, floor, kinks) if second else k
+    partner = partner if partner >= 0 else k
+    return partner, unit * row[partner]
+
+
+def _partner_of(rows, slot, box, i, k, second, limits, kinks):
+    """Return what `_partner_in` does for the row in a slot."""
+    return _partner_in(row_at(rows, slot), box, i, k, second, limits, kinks)
+
+
+@overload(_partner_of, jit_options=OPTIONS)
+def _partner_by_row(rows, slot, box, i, k, second, limits, kinks):
+    return None if is_kind(rows, RowTable) else _partner_of
+
+
+@overload(_partner_of, jit_options=UNCOUNTED)
+def _partner_in_table(rows, slot, box, i, k, second, limits, kinks):
+    def find_partner(rows, slot, box, i, k, second, limits, kinks):
+        return _partner_in(rows.slab[slot], box, i, k, second, limits, kinks)
+
+    return find_partner if is_kind(rows, RowTable) else None
+
+
 @njit(nogil=True, cache=True)
 def take_steps(boxes, rows, pairs, second, most, target, kinks, change):
     """Run SMO from the maximal violating pairs until no violation is above `target`, at most `most` steps.
@@ -138,6 +170,11 @@ def take_steps(boxes, rows, pairs, second, most, target, kinks, change):
     point whose kernel row is not at hand, so that the run ended early; -1 if none was missing, and -2 if the last step
     made no progress or was unbounded.
     """
+    return _run(boxes, rows, pairs, second, most, target, kinks, change)
+
+
+def _run(boxes, rows, pairs, second, most, target, kinks, change):
+    """Do what `take_steps` does: where rows are those of a `RowTable`, no references are counted, as in `rows`."""
     quantum = quantum_of(rows)
     unit = quantum if quantum > 0.0 else 1.0
     floor = max(2.0 * quantum, TAU)  # rounding of a row to whole numbers leaves this much of a curvature open
@@ -156,10 +193,7 @@ def take_steps(boxes, rows, pairs, second, most, target, kinks, change):
         a = locate(rows, i)
         if a < 0:
             return steps, change, i
-        row = row_at(rows, a)
-        partner = second_order(box.v, box.side, box.diag, row, i, unit, floor, kinks) if second else k
-        partner = partner if partner >= 0 else k
-        k_ik = unit * row[partner]
+        partner, k_ik = _partner_of(rows, a, box, i, k, second, (unit, floor), kinks)
         release(rows, a)
         b = locate(rows, partner)
         if b < 0:
@@ -174,3 +208,13 @@ def take_steps(boxes, rows, pairs, second, most, target, kinks, change):
             if other != at:
                 pairs[other, 0], pairs[other, 1] = extremes(box.v, boxes[other].side, kinks)
     return steps, change, -1
+
+
+@overload(_run, jit_options=OPTIONS)
+def _run_on_rows(boxes, rows, pairs, second, most, target, kinks, change):
+    return None if is_kind(rows, RowTable) else _run
+
+
+@overload(_run, jit_options=UNCOUNTED)
+def _run_on_table(boxes, rows, pairs, second, most, target, kinks, change):
+    return _run if is_kind(rows, RowTable) else None
