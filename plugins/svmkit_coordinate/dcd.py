@@ -159,9 +159,8 @@ class DCD(Solver):
         else:
             seed = np.uint64(rng.integers(1, 2**63) if state.shuffled else 0)
             points = p.points  # which several workers have in a form of their own
-            order = state.order[:n].astype(np.int64, copy=False)  # as several workers do not have it
-            made = passes(d.rows, d.bias, points.rows, order, n, *given, seed, room, most, points.below)
-            state.order[:n] = order
+            state.order = state.order[:n].astype(np.int64, copy=False)  # as several workers do not have it
+            made = passes(d.rows, d.bias, points.rows, state.order, n, *given, seed, room, most, points.below)
         last, count, looks, gain, born = made
         state.n, state.count = last.n, state.count + count
         state.objective -= gain
