@@ -272,30 +272,48 @@ class Products:
 
     def update(self, curvature: np.ndarray) -> None:
         """Let second derivatives (m,) be those of the products."""
-        self.begin(curvature)
-        for lo, hi in self.design.windows():
-            self.add_rows(lo, hi)
+        self.curvature = curvature
+        self._mix(self.diagonal())
 
     def begin(self, curvature: np.ndarray) -> bool:
         """Let second derivatives (m,) be those of the products once `add_rows` has had all rows, as it has to."""
-        d = self.design
-        self.curvature = curvature
-        self._squares = np.zeros((d.n_parts(d.entries // (2 * d.width), 8 * d.width), d.width))
+        self.curvature, self._squares = curvature, self._no_squares()
         return True
 
     def add_rows(self, lo: int, hi: int) -> None:
         """Add the rows lo to hi - 1 to the diagonal of X'DX, whose last ones complete the preconditioner."""
-        d, parts = self.design, self._squares
+        self._add_to(self._squares, lo, hi)
+        if hi == self.design.m:
+            self._mix(self._sum_of(self._squares))
+            self._squares = np.empty((0, 0))
+
+    def diagonal(self) -> np.ndarray:
+        """Return the diagonal of X'DX (width,)."""
+        parts = self._no_squares()
+        for lo, hi in self.design.windows():
+            self._add_to(parts, lo, hi)
+        return self._sum_of(parts)
+
+    def _mix(self, diagonal: np.ndarray) -> None:
+        mixed = SHARE * diagonal + (1.0 - SHARE) * self.penalty + SHARE * self.penalty
+        if not self.penalty[-1]:
+            mixed[-1] = diagonal[-1] or 1.0
+        self.inverse = 1.0 / mixed
+
+    def _no_squares(self) -> np.ndarray:
+        d = self.design
+        return np.zeros((d.n_parts(d.entries // (2 * d.width), 8 * d.width), d.width))
+
+    def _add_to(self, parts: np.ndarray, lo: int, hi: int) -> None:
+        d = self.design
         work = ENTRY * d.entries * (hi - lo) / d.m / len(parts)
         spread(_add_squares, len(parts), work, d.part(lo, hi), self.curvature[lo:hi], parts)
-        if hi == d.m:
-            diagonal, self._squares = parts.sum(axis=0), np.empty((0, 0))
-            if d.width > d.d:
-                diagonal[-1] = d.bias**2 * self.curvature.sum()
-            mixed = SHARE * diagonal + (1.0 - SHARE) * self.penalty + SHARE * self.penalty
-            if not self.penalty[-1]:
-                mixed[-1] = diagonal[-1] or 1.0
-            self.inverse = 1.0 / mixed
+
+    def _sum_of(self, parts: np.ndarray) -> np.ndarray:
+        d, diagonal = self.design, parts.sum(axis=0)
+        if d.width > d.d:
+            diagonal[-1] = d.bias**2 * self.curvature.sum()
+        return diagonal
 
     def forget(self) -> None:
         """Keep no second derivatives, which `remember` brings again."""
