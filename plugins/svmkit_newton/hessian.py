@@ -194,15 +194,18 @@ class Given(Matrix):
 def _add_blocks(
     first: int, last: int, X: Any, bias: float, idx: np.ndarray, weights: np.ndarray, parts: np.ndarray
 ) -> None:
-    """Add the rows idx (n,) of X in parts, each from a contiguous range, block by block."""
+    """Add the rows idx (n,) of X in parts, each from a contiguous range, block by block.
+
+    A product by numpy, which leaves out one half of it as SYRK does, lets other threads run; SciPy's `dsyrk` does not.
+    """
     n, share, width = len(parts), -(-idx.size // len(parts)), parts.shape[1]
-    height = int(np.clip(BLOCK // width, 64, 4096))
-    block = np.empty((min(height, share), width))
+    height = int(np.clip(max(BLOCK // width, width // 2), 64, 4096))  # rows beside which a sum costs little
+    block, product = np.empty((min(height, share), width)), np.empty((width, width))
     for p in range(first, min(last, n)):
         for lo in range(p * share, min(idx.size, p * share + share), height):
             rows = block[: min(height, idx.size - lo, p * share + share - lo)]
             _gather(X, bias, idx, lo, weights, rows)
-            scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=parts[p].T, lower=1, overwrite_c=1)
+            parts[p] += np.matmul(rows.T, rows, out=product)
 
 
 def _add_single_blocks(
@@ -210,12 +213,12 @@ def _add_single_blocks(
 ) -> None:
     """Do what `_add_blocks` does with products in float32, which are summed in float64 block by block."""
     n, share, width = len(parts), -(-idx.size // len(parts)), parts.shape[1]
-    block = np.empty((min(TALL, share), width), np.float32)
+    block, product = np.empty((min(TALL, share), width), np.float32), np.empty((width, width), np.float32)
     for p in range(first, min(last, n)):
         for lo in range(p * share, min(idx.size, p * share + share), TALL):
             rows = block[: min(TALL, idx.size - lo, p * share + share - lo)]
             _gather(X, bias, idx, lo, weights, rows)
-            parts[p] += scipy.linalg.blas.ssyrk(1.0, rows.T, lower=1).T
+            parts[p] += np.matmul(rows.T, rows, out=product)
 
 
 @njit(cache=True, nogil=True)
