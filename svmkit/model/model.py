@@ -316,6 +316,16 @@ class SVMModel:
                 out[rows, self.machine.trained] = self._decide(X, rows)
         return out[:, 0] if self.has_one_function else out
 
+    def take_decisions(self, X: Any) -> np.ndarray | None:
+        """Return the decisions (n_samples,) of features on disk that are those of the training, whose certificate has
+        computed them; None where it has not, and the second time.
+        """
+        if not (mapping.is_mapped(X) and self.kernel.name == "linear" and self.has_one_function):
+            return None
+        if self.calibration is not None:
+            return None
+        return mapping.take_decisions(X, self.machine.weights[0], float(self.intercept[0]))
+
     def predict(self, X, *, n_threads: int | None = None, device: str | None = None) -> np.ndarray:
         """Predict labels or quantities.
 

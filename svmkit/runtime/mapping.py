@@ -167,6 +167,33 @@ def take_norms(X: np.ndarray) -> np.ndarray | None:
     return _norms.pop(mapped)[1]
 
 
+# by the map of the values: where they lie, the weights (d,) and the constant of a linear function, and its values (n,)
+_decisions: WeakKeyDictionary[mmap.mmap, tuple[tuple[Any, ...], np.ndarray, float, np.ndarray]] = WeakKeyDictionary()
+
+
+def offer_decisions(X: Any, w: np.ndarray, intercept: float, h: np.ndarray) -> None:
+    """Keep the values h (n,) of a linear function of the rows of a read-only map until they are asked for, or those of
+    another function come; of other features nothing.
+    """
+    values = X if isinstance(X, np.ndarray) else X.data
+    mapped = map_of(values)
+    if mapped is not None and not values.flags.writeable:
+        _decisions[mapped] = (*_place(values), X.shape), w, intercept, h
+
+
+def take_decisions(X: Any, w: np.ndarray, intercept: float) -> np.ndarray | None:
+    """Return the values that were offered for these rows and this very function, once; None if there are none."""
+    values = X if isinstance(X, np.ndarray) else getattr(X, "data", None)
+    mapped = map_of(values) if _decisions else None
+    if values is None or mapped is None or mapped not in _decisions:
+        return None
+    place, known, constant, h = _decisions[mapped]
+    if place != (*_place(values), X.shape) or constant != intercept or not np.array_equal(known, w):
+        return None
+    del _decisions[mapped]
+    return h
+
+
 def _place(X: np.ndarray) -> tuple[Any, ...]:
     return X.ctypes.data, X.strides, X.shape
 

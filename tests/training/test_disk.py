@@ -14,6 +14,7 @@ from svmkit import plugins
 from svmkit.data import Storage, gather_blocks
 from svmkit.kernels import Linear
 from svmkit.runtime import mapping
+from svmkit.scoring.evaluations.classes import ClassEvaluation
 from svmkit.solver.stopping import Gap, Iterations
 
 SOLVERS = {
@@ -119,6 +120,25 @@ def test_several_classes(multiclass, scale):
     for one, other in zip(here.solutions, there.solutions, strict=True):
         assert other.certificate.dual == pytest.approx(one.certificate.dual, rel=1e-5)
     assert np.mean(here.model.predict(X) != there.model.predict(X)) < 0.005
+
+
+@pytest.mark.parametrize("kind", ["float32", "sparse"])
+@pytest.mark.parametrize("bias", ["1", "free"])
+def test_the_report_has_the_decisions_of_the_certificate(kind, bias, monkeypatch):
+    monkeypatch.setattr("svmkit_newton.newton.is_narrow", lambda m, width: False)
+    X, h = rows(kind)
+    data = on_disk(X, np.where(h > 0.0, "up", "down"))
+    other = svmkit.fit(X, data.y, solver=solver_of("newton", bias=bias), kernel=Linear(), C=0.1)
+    given = {"solver": solver_of("newton", bias=bias), "kernel": Linear(), "memory": 10_000}
+    model = svmkit.fit(data.X, data.y, **given).model
+    assert model.take_decisions(X) is None and other.model.take_decisions(data.X) is None
+    np.testing.assert_allclose(model.take_decisions(data.X), model.decision_function(X), rtol=1e-9, atol=1e-12)
+    assert model.take_decisions(data.X) is None, "once"
+    metric = ClassEvaluation.metric("accuracy", model.classes, np.arange(2))
+    model = svmkit.fit(data.X, data.y, **given).model
+    measured = [ClassEvaluation.measure(model, data, metric, None) for _ in range(2)]
+    assert measured[0].value == measured[1].value == np.mean(model.predict(X) == data.y)
+    assert measured[0].seconds is None and measured[1].seconds > 0.0
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from svmkit.problems.risks.linear_problem import LinearProblem
 from svmkit.problems.risks.near_margin import guess_weights
 from svmkit.problems.risks.penalty import L1_RATIO, Penalty, make_penalty
 from svmkit.problems.risks.points import dual_sums
+from svmkit.runtime.mapping import offer_decisions
 
 PASSES = 2  # passes of coordinate descent by which a certificate improves the best known lower bound
 
@@ -86,6 +87,9 @@ class LinearDual(LinearProblem):
         self._certified = point, w
         _, h, bias, of_bias = self.with_best_bias(w, h=h)
         primal, dual, *errors = prove(*self.points, self.design.sq, point, v, w, h, of_bias, self.is_free)
+        if not (self.origin or self._centre):
+            columns, intercept = self.design.split(w)
+            offer_decisions(self.gram.engine.X, columns, intercept if bias is None else bias, h)
         return Certificate.from_values(primal, dual, bias=bias, errors=(errors[0], errors[1]))
 
     def bound(self, objective: float) -> Certificate:

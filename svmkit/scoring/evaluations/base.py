@@ -160,6 +160,19 @@ class Evaluation(ABC):
         return model.predict(X, n_threads=n_threads), None, None
 
     @classmethod
+    def timed_answers(cls, model: Any, X: Any, metric: Metric, n_threads: int | None) -> tuple[tuple, float | None]:
+        """Return what `answers` returns, and the seconds that it took; None where training has left the decisions of
+        rows on disk, which are not read again.
+        """
+        model = model.widened(X.shape[1])
+        known = model.take_decisions(X)
+        if known is not None:
+            return (model.labels(known), known, None), None
+        began = time.perf_counter()
+        answers = cls.answers(model, X, metric, n_threads)
+        return answers, time.perf_counter() - began
+
+    @classmethod
     def measure(cls, model: Any, data: Dataset, metric: Metric, n_threads: int | None) -> Measurement:
         """Predict the labels or targets of some rows and compare them with the true ones.
 
@@ -170,9 +183,8 @@ class Evaluation(ABC):
         n_threads : int or None
             The number of threads; None uses all.
         """
-        began = time.perf_counter()
-        predicted, decision, _ = cls.answers(model.widened(data.n_features), data.X, metric, n_threads)
-        seconds, truth = time.perf_counter() - began, data.truth
+        (predicted, decision, _), seconds = cls.timed_answers(model, data.X, metric, n_threads)
+        truth = data.truth
         value = metric.score_predictions(predicted, truth, decision)
         return Measurement(cls.count(model, predicted, truth, decision), value, seconds)
 

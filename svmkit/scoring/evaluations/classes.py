@@ -148,11 +148,10 @@ class ClassEvaluation(Evaluation):
 
     @classmethod
     def measure(cls, model: Any, data: Dataset, metric: Metric, n_threads: int | None) -> Measurement:
-        began, probabilities = time.perf_counter(), None
-        predicted, decision, likely = cls.answers(model.widened(data.n_features), data.X, metric, n_threads)
-        if likely is not None:
-            probabilities = ProbabilityScores.from_predictions(likely, model.classes, data.truth)
-        seconds = time.perf_counter() - began
+        (predicted, decision, likely), seconds = cls.timed_answers(model, data.X, metric, n_threads)
+        probabilities = (
+            None if likely is None else ProbabilityScores.from_predictions(likely, model.classes, data.truth)
+        )
         if metric.name in OF_PROBABILITIES:
             value = metric.score_probabilities(probabilities)
         else:
