@@ -34,6 +34,8 @@ TOGETHER = 1 << 18  # rows whose numbers are kept at a time
 class Matrix:
     """The Hessian as a matrix (width, width), of which the rows are added whose second derivative has changed."""
 
+    each = 8  # rows of a sum for each column, at least
+
     def __init__(self, design: Design, penalty: np.ndarray) -> None:
         self.design, self.penalty = design, penalty
         self.fresh: bool | None = None  # whether all rows were added at once; None while there are none
@@ -119,7 +121,7 @@ class Matrix:
             return
         d = self.design
         rows = d.part(lo, hi)
-        parts = np.zeros((d.n_parts(idx.size // (8 * d.width), 8 * d.width**2, ROOM), d.width, d.width))
+        parts = np.zeros((d.n_parts(idx.size // (self.each * d.width), 8 * d.width**2, ROOM), d.width, d.width))
         if self.pairs:
             work = PAIR * (d.entries / d.m) ** 2 * idx.size / len(parts)
             spread(_add_pairs, len(parts), work, rows, d.bias, idx, weights, parts)
@@ -139,6 +141,8 @@ class Rough(Matrix):
     Blocks of products are summed in float64. The errors of a direction are those of about seven digits, relative to the
     diagonal; a step that they spoil is told by the gradient, and `refine` begins anew with products in float64.
     """
+
+    each = 3  # a window has few rows, and the thread that reads the next one takes time of one of the cores
 
     def __init__(self, design: Design, penalty: np.ndarray) -> None:
         super().__init__(design, penalty)
