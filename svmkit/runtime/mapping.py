@@ -172,8 +172,14 @@ _decisions: WeakKeyDictionary[mmap.mmap, tuple[tuple[Any, ...], np.ndarray, floa
 
 
 def offer_decisions(X: Any, w: np.ndarray, intercept: float, h: np.ndarray) -> None:
-    """Keep the values h (n,) of a linear function of the rows of a read-only map until they are asked for, or those of
-    another function come; of other features nothing.
+    """Keep the values of a linear function until they are asked for, or those of another function come.
+
+    Parameters
+    ----------
+    X : array or CSR array of shape (n, d)
+        The rows, whose values are read-only maps; nothing is kept of others.
+    w, intercept, h : ndarray of shape (d,), float, ndarray of shape (n,)
+        The weights and the constant of the function, and its values.
     """
     values = X if isinstance(X, np.ndarray) else X.data
     mapped = map_of(values)

@@ -161,8 +161,14 @@ class Evaluation(ABC):
 
     @classmethod
     def timed_answers(cls, model: Any, X: Any, metric: Metric, n_threads: int | None) -> tuple[tuple, float | None]:
-        """Return what `answers` returns, and the seconds that it took; None where training has left the decisions of
-        rows on disk, which are not read again.
+        """Return what `answers` returns, and the seconds that it took.
+
+        The seconds are None where training has left the decisions of rows on disk, which are not read again.
+
+        Parameters
+        ----------
+        model, X, metric, n_threads
+            As for `answers`, but that X may have fewer columns than the model or more.
         """
         model = model.widened(X.shape[1])
         known = model.take_decisions(X)
