@@ -125,25 +125,22 @@ def _measure(X: Any) -> Moments:
 
 
 def _measure_dense(X: np.ndarray) -> Moments:
-    moments = Moments.empty(X.shape[1])
-    norms = np.empty(len(X)) if mapping.is_mapped(X) else None  # of rows in memory nobody takes them
+    moments, norms = Moments.empty(X.shape[1]), np.empty(len(X))
     step = max(_FEWEST, _CHUNK // X.shape[1])
     is_plain = X.dtype in (np.float32, np.float64) and X.flags.c_contiguous
     measure = _measure_compiled if is_plain and X.size >= _MANY else _measure_by_numpy
     for first, last in mapping.windows(X):
-        for part in measure(X[first:last], step, None if norms is None else norms[first:last]):
+        for part in measure(X[first:last], step, norms[first:last]):
             moments = moments.merge(part)
-    if norms is not None:
-        mapping.offer_norms(X, norms)
+    mapping.offer_norms(X, norms)
     return moments
 
 
-def _measure_compiled(X: np.ndarray, step: int, norms: np.ndarray | None) -> list[Moments]:
-    """Return the moments of all rows, by chunks of `step`, and write their square norms to `norms` (n,) if asked."""
+def _measure_compiled(X: np.ndarray, step: int, norms: np.ndarray) -> list[Moments]:
+    """Return the moments of all rows, from chunks of `step` rows, and write their square norms to `norms` (n,)."""
     from svmkit.data.prepare.moment_loops import measure_chunks  # here: little data does not need numba
 
     (n, d), count = X.shape, -(-len(X) // step)
-    norms = np.empty(n) if norms is None else norms
     (means, squares), (low, high) = np.empty((2, count, d)), np.empty((2, count, d), X.dtype)
     spread(measure_chunks, count, COMPILED * step * d, X, step, means, squares, low, high, norms)
     sizes = np.minimum(step, n - step * np.arange(count))[:, None]
@@ -153,25 +150,22 @@ def _measure_compiled(X: np.ndarray, step: int, norms: np.ndarray | None) -> lis
     return [Moments(n, mean, squares.sum(axis=0), *extremes)]
 
 
-def _measure_by_numpy(X: np.ndarray, step: int, norms: np.ndarray | None) -> list[Moments]:
+def _measure_by_numpy(X: np.ndarray, step: int, norms: np.ndarray) -> list[Moments]:
     parts: list[Any] = [None] * -(-len(X) // step)
     spread(_measure_chunks, len(parts), ENTRY * step * X.shape[1], X, step, parts, norms)
     return parts
 
 
-def _measure_chunks(
-    first: int, last: int, X: np.ndarray, step: int, parts: list[Any], norms: np.ndarray | None
-) -> None:
-    """Write the moments of chunks of `step` rows to `parts`, and their square norms to `norms` (n,) if asked."""
+def _measure_chunks(first: int, last: int, X: np.ndarray, step: int, parts: list[Any], norms: np.ndarray) -> None:
+    """Write the moments of chunks of `step` rows to `parts`, and the square norms of the rows to `norms` (n,)."""
     with np.errstate(all="ignore"):
         for k in range(first, last):
             here = slice(k * step, k * step + step)
             rows = X[here]
             low, high = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
             away = rows.astype(np.float64)
-            if norms is not None:
-                np.einsum("ij,ij->i", away, away, out=norms[here])
-            mean = np.add.reduce(away, axis=0) / len(rows)  # `mean` of few rows takes twice as long
+            np.einsum("ij,ij->i", away, away, out=norms[here])
+            mean = away.mean(axis=0)
             away -= mean
             parts[k] = Moments(len(rows), mean, np.einsum("ij,ij->j", away, away), low, high)
 

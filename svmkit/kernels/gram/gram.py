@@ -339,13 +339,10 @@ class Gram:
 def _multiply(K: np.ndarray, idx: np.ndarray, coef: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return K[idx, at]' coef for coef (n, p), summed by panels as `Gram.product_error` assumes."""
     out = np.zeros((at.size or len(K), coef.shape[1]))
-    if 2 * len(idx) >= len(K) and bool((idx[1:] > idx[:-1]).all()):  # to copy rows takes longer than weights of 0
-        weights = np.zeros((len(K), coef.shape[1]))
-        weights[idx] = coef
-        idx, coef = ALL, weights
-    for lo in range(0, len(coef), PANEL):
+    is_whole = len(idx) == len(K) and bool((idx[1:] > idx[:-1]).all())
+    for lo in range(0, len(idx), PANEL):
         here = slice(lo, lo + PANEL)
-        rows = K[idx[here]] if idx.size else K[here]
+        rows = K[here] if is_whole else K[idx[here]]
         out += (rows[:, at] if at.size else rows).T @ coef[here]
     return out
 
