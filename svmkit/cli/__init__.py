@@ -22,7 +22,7 @@ def main(argv: list[str] | None = None) -> None:
     args = _take_log(list(sys.argv[1:] if argv is None else argv))
     debug = "--debug" in args
     try:
-        with interrupt.command(is_process=argv is None), collecting_seldom():  # a tenth of the seconds of a short fit
+        with collecting_seldom(), interrupt.command(is_process=argv is None):  # a tenth of the seconds of a short fit
             code = _run([a for a in args if a != "--debug"], debug)
     except KeyboardInterrupt:
         code = _say("interrupted", 1)
