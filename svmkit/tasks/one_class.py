@@ -87,7 +87,7 @@ class OneClass(Task):
 
         Parameters
         ----------
-        problem, point, certificate, C, settings
+        problem, point, certificate, C, settings : Problem, ndarray, Certificate, ndarray, object
             As for `Task.decision`.
         """
         hinge = isinstance(problem, OneClassQP)
