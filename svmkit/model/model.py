@@ -320,9 +320,8 @@ class SVMModel:
         """Return the decisions (n_samples,) of features on disk that are those of the training, whose certificate has
         computed them; None where it has not, and the second time.
         """
-        if not (mapping.is_mapped(X) and self.kernel.name == "linear" and self.has_one_function):
-            return None
-        if self.calibration is not None:
+        is_plain = self.kernel.name == "linear" and self.has_one_function and self.calibration is None
+        if not (is_plain and mapping.is_mapped(X)):
             return None
         return mapping.take_decisions(X, self.machine.weights[0], float(self.intercept[0]))
 

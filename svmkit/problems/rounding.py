@@ -50,5 +50,10 @@ def bias_reach(terms: Terms, away: np.ndarray | float) -> float:
     """
     farthest = float(np.max(away + np.maximum(terms.kink_up, terms.kink_down)))
     if isinstance(terms, LogisticTerms):
-        farthest += abs(float(np.log(terms.upper.sum()) - np.log(-terms.lower.sum())))
+        farthest += bias_of_bounds(float(terms.upper.sum()), -float(terms.lower.sum()))
     return farthest
+
+
+def bias_of_bounds(up: float, down: float) -> float:
+    """Return the size of the best bias of logistic losses without features, for the summed bounds of both signs."""
+    return abs(float(np.log(up) - np.log(down)))

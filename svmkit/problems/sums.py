@@ -13,7 +13,7 @@ import numpy as np
 
 from svmkit.kernels.rounding import TINY, product_error
 from svmkit.losses.terms import LogisticTerms, Terms, dual_weights, entropies, loss_values
-from svmkit.problems.rounding import entropy_error
+from svmkit.problems.rounding import bias_of_bounds, entropy_error
 from svmkit.problems.rounding import exact_sum as _exact_sum
 from svmkit.runtime.compiling import INLINED, njit
 
@@ -174,7 +174,7 @@ class Totals(NamedTuple):
     @property
     def reach(self) -> float:
         """A bound on the best free bias of decisions that are 0, `svmkit.problems.rounding.bias_reach`."""
-        return self.farthest + (abs(math.log(self.up / self.down)) if self.up and self.down else 0.0)
+        return self.farthest + (bias_of_bounds(self.up, self.down) if self.up and self.down else 0.0)
 
 
 class Sums(NamedTuple):
