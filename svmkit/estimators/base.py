@@ -83,7 +83,9 @@ def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
 
 
 def features_to_predict(estimator: Any, X: Any) -> Features:
-    """Return X's features; raise NotFittedError, InputError for another width, ValueError for other column names."""
+    """Return X's features, sparse ones as they are; raise NotFittedError, InputError for another width, ValueError for
+    other column names.
+    """
     if not hasattr(estimator, "model_"):
         from sklearn.utils.validation import check_is_fitted
 
@@ -93,7 +95,9 @@ def features_to_predict(estimator: Any, X: Any) -> Features:
     encoding = estimator.model_.encoding
     if encoding is not None and (frame is not None or _is_of_columns(X, encoding)):
         return _encode(estimator, X if frame is None else frame, encoding)
-    X = as_features(X if frame is None else frame)
+    # the model checks sparse rows, which takes as long as predicting a few of them
+    if not (is_sparse(X) and X.format == "csr" and X.ndim == 2):
+        X = as_features(X if frame is None else frame)
     if X.shape[1] != estimator.n_features_in_:  # a dense look at no rows, for narrower sparse ones would be padded
         none = X[:0].toarray() if hasattr(X, "toarray") else X
         pad_or_refuse_columns(none, estimator.n_features_in_, name=type(estimator).__name__)

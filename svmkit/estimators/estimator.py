@@ -396,7 +396,7 @@ class SVMEstimator(BaseEstimator):
         settings = method.settings
         if settings.conformal is not None:
             raise InputError("rows cannot be held out of a stream: leave conformal out")
-        X = as_features(self._read(X, y, method, {})[0]) if fitted is None else features_to_predict(self, X)
+        X = as_features(self._read(X, y, method, {})[0] if fitted is None else features_to_predict(self, X))
         if settings.relevance is not None:
             raise InputError("a stream cannot be divided into folds that choose a relevance: leave relevance out")
         if online is None:

@@ -826,7 +826,8 @@ class SVMModel:
 
     def _decide(self, X, rows: slice) -> np.ndarray:
         """Return the known decisions (`Machine`) of some rows of X; all of them are finite."""
-        X, machine = self._without_zeros(self.preprocessing.apply(X[rows]))
+        some = X if rows.stop - rows.start == X.shape[0] else X[rows]  # scipy takes its time to copy a few rows
+        X, machine = self._without_zeros(self.preprocessing.apply(some))
         out = machine.decide(engine_for(self.kernel, X, self._extent))
         sound = np.isfinite(out)
         if not sound.all():

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+FEW = 16  # classes up to which votes are counted by a dense product: scipy takes longer to begin with a sparse one
+
 
 def class_pairs(n_classes: int) -> list[tuple[int, int]]:
     """Return the class pairs (a, b), a < b, in the order of the columns of decisions."""
@@ -171,7 +173,7 @@ def scores(decision: np.ndarray, n_classes: int, columns: np.ndarray | None = No
         sides = sides[:, columns]
     margins = sides @ decision.T
     won_less_lost = sides @ np.where(decision.T > 0.0, 1.0, -1.0)
-    votes = 0.5 * (won_less_lost + np.diff(sides.indptr)[:, None])
+    votes = 0.5 * (won_less_lost + abs(sides).sum(axis=1)[:, None])
     return (votes + margins / (3.0 * (np.abs(margins) + 1.0))).T
 
 
@@ -181,8 +183,10 @@ def sum_margins(decision: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=4)
-def _sides(n_classes: int) -> sp.csr_array:
-    """Return `vote_signs`, transposed, as a sparse matrix (n_classes, n_pairs)."""
+def _sides(n_classes: int) -> Any:
+    """Return `vote_signs`, transposed (n_classes, n_pairs), as a sparse matrix where there are many of them."""
+    if n_classes <= FEW:
+        return np.ascontiguousarray(vote_signs(n_classes).T)
     columns = [columns_of(c, n_classes) for c in range(n_classes)]
     lost = np.arange(n_classes)[:, None] > np.arange(n_classes - 1)  # a class is the second one of its first pairs
     ends = (n_classes - 1) * np.arange(n_classes + 1)

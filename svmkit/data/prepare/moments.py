@@ -125,8 +125,10 @@ def _measure(X: Any) -> Moments:
 
 
 def _measure_dense(X: np.ndarray) -> Moments:
-    moments, norms = Moments.empty(X.shape[1]), np.empty(len(X))
     step = max(_FEWEST, _CHUNK // X.shape[1])
+    if len(X) <= step and not mapping.is_mapped(X):
+        return _measure_chunk(X)
+    moments, norms = Moments.empty(X.shape[1]), np.empty(len(X))
     is_plain = X.dtype in (np.float32, np.float64) and X.flags.c_contiguous
     measure = _measure_compiled if is_plain and X.size >= _MANY else _measure_by_numpy
     for first, last in mapping.windows(X):
@@ -161,13 +163,18 @@ def _measure_chunks(first: int, last: int, X: np.ndarray, step: int, parts: list
     with np.errstate(all="ignore"):
         for k in range(first, last):
             here = slice(k * step, k * step + step)
-            rows = X[here]
-            low, high = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
-            away = rows.astype(np.float64)
-            np.einsum("ij,ij->i", away, away, out=norms[here])
-            mean = away.mean(axis=0)
-            away -= mean
-            parts[k] = Moments(len(rows), mean, np.einsum("ij,ij->j", away, away), low, high)
+            parts[k] = _measure_chunk(X[here], norms[here])
+
+
+def _measure_chunk(rows: np.ndarray, norms: np.ndarray | None = None) -> Moments:
+    """Return the moments of a few rows, and write their square norms to `norms` (n,)."""
+    low, high = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
+    away = rows.astype(np.float64)
+    if norms is not None:
+        np.einsum("ij,ij->i", away, away, out=norms)
+    mean = away.sum(axis=0) / len(rows)
+    away -= mean
+    return Moments(len(rows), mean, np.einsum("ij,ij->j", away, away), low, high)
 
 
 def _measure_sparse(X: Any) -> Moments:
