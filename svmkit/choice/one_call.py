@@ -22,6 +22,7 @@ from svmkit.data.tables.in_memory import encode_samples
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning
 from svmkit.kernels.functions import Precomputed
 from svmkit.losses.base import Loss
+from svmkit.model.calibration import FOLDS
 from svmkit.runtime import interrupt, progress, threads
 from svmkit.scoring.metric import Metric
 from svmkit.solver.selection import by_name
@@ -31,7 +32,9 @@ from svmkit.training import train as training
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
 from svmkit.training.settings import CHOSEN, Method, Settings, resolve
+from svmkit.training.weights import sample_weights
 from svmkit.tune.crossval import Interrupted, Trials
+from svmkit.tune.folds import calibration_folds
 from svmkit.tune.ranking import with_gap
 from svmkit.tune.records import Progress, Report, progress_line
 from svmkit.tune.result import Candidate, Result, sort_candidates
@@ -441,12 +444,26 @@ def train_chosen(
     searched = time.perf_counter() - began
     best = chosen.method
     best = best.limit(best.settings.rules.least(Seconds) - searched)
-    fold = chosen.fold if best.settings.calibration is not None else None
+    fold = _calibration_folds(y, chosen, how, sample_weight) if best.settings.has_folds else None
     fitted = training.train(X, y, best, verbose=verbose, fold=fold, **given, **options)
     model = replace(fitted.model, about=fitted.model.about | {"search": chosen.facts})
     own = {field.name: getattr(fitted, field.name) for field in fields(Fit)}
     own |= {"model": model, "seconds": searched + fitted.seconds}
     return ChosenFit(**own, chosen=replace(chosen, method=best))
+
+
+def _calibration_folds(y: Any, chosen: Chosen, how: Choice, sample_weight: Any) -> np.ndarray | None:
+    """Return the folds of a calibration, or thresholds, those of the search; None for those that it draws."""
+    if chosen.fold is not None or how.groups is None:
+        return chosen.fold
+    return _draw_folds(y, chosen.method, replace(how, cv=FOLDS), sample_weight)
+
+
+def _draw_folds(y: Any, method: Method, how: Choice, sample_weight: Any) -> np.ndarray:
+    """Return the fold of each row, of whole groups."""
+    n = len(y) if hasattr(y, "__len__") else len(np.asarray(y))
+    used = sample_weights(sample_weight, n) > 0.0
+    return calibration_folds(how.cv, method.task.encode_truth(y, n), method, groups=how.groups, used=used)
 
 
 def _complete(function: Callable[..., Fit]) -> Callable[..., Fit]:
@@ -535,25 +552,32 @@ def fit(
     if own and not isinstance(kernel, str | None):
         raise InputError(f"gamma={gamma!r} is for a kernel that is given by its name: give {kernel!r} its own")
     kernel = by_name.kernel(kernel, own, options.get("solver", "auto") if kernel is None else None)
-    if groups is not None and not names:
-        raise InputError("groups are for parameters that are 'cv': nothing else is divided into folds")
+    if groups is not None and not (names or options.get("calibration") or options.get("thresholds")):
+        raise InputError("groups are for a calibration, thresholds or parameters that are 'cv': nothing else has folds")
     encoding = None
     if not isinstance(kernel, Precomputed):
         X, encoding, options = encode_samples(X, y, options, holes=bool(options.get("impute")), stacklevel=3)
-    if names:
+    if names or groups is not None:
         how = Choice(names=names, cv=cv, metric=metric, groups=groups)
-        fitted: Fit = _fit_chosen(X, y, kernel, numbers, how, options)
+        fitted: Fit = _fit_in_folds(X, y, kernel, numbers, how, options)
     else:
         fitted = training.fit(X, y, kernel=kernel, **numbers, **options)
     return fitted if encoding is None else replace(fitted, model=fitted.model.attach_encoding(encoding))
 
 
-def _fit_chosen(X: Any, y: Any, kernel: Any, numbers: Mapping[str, Any], how: Choice, options: dict[str, Any]) -> Fit:
-    """Choose parameters, and train with the best ones; `numbers` are C and epsilon, `options` those of `fit`."""
+def _fit_in_folds(X: Any, y: Any, kernel: Any, numbers: Mapping[str, Any], how: Choice, options: dict[str, Any]) -> Fit:
+    """Choose parameters, if any, and train with the best ones, on folds of whole groups if there are groups.
+
+    `numbers` are C and epsilon, `options` those of `fit`.
+    """
     inspect.signature(training.fit).bind(X, y, kernel=kernel, **options)  # a TypeError for what it does not take
     known = {field.name for field in fields(Settings)}
     numbers = {name: value for name, value in numbers.items() if name not in how.names}
     settings = Settings(kernel=kernel, **numbers, **{name: value for name, value in options.items() if name in known})
     rest = {name: value for name, value in options.items() if name not in known}
     task, rest["callbacks"] = rest.pop("task", "classify"), rest.pop("watch", None)
-    return train_chosen(X, y, resolve(settings, task), how, **rest)
+    method = resolve(settings, task)
+    if how.names:
+        return train_chosen(X, y, method, how, **rest)
+    fold = _draw_folds(y, method, how, rest.get("sample_weight"))
+    return training.train(X, y, method, fold=fold, **rest)

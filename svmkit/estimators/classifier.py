@@ -80,8 +80,8 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         `cv`, each by a model of the others, so that training takes some two to five times as long. Class weights move
         the models, and not what a probability means: samples count in the calibration with their sample weights alone.
     thresholds : bool, default=False
-        Of two classes: keep what thresholds would have cost out of five folds, for `model_.predict_for_cost`, as a
-        calibration does.
+        Of two classes: keep what thresholds would have cost out of the folds of `cv`, for `model_.predict_for_cost`,
+        as a calibration does.
     conformal : float, default=None
         The share of new samples that sets may miss, in (0, 1): `predict_sets` exists then, and returns sets of
         classes that hold the label of at least 1 - conformal of them. A random quarter of the samples is held out of
@@ -170,8 +170,8 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         validation : tuple (X, y), default=None
             Held-out samples on which `history_` measures accuracy as the model grows.
         groups : array-like of shape (n_samples,), default=None
-            Rows of the same group are in the same fold, of the calibration and of the search for parameters that are
-            "cv".
+            Rows of the same group are in the same fold, of the calibration, or of what thresholds cost, and of
+            the search for parameters that are "cv".
 
         Returns
         -------

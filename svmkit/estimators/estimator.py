@@ -48,7 +48,7 @@ from svmkit.training.stream.input import streaming_solver
 from svmkit.training.stream.online import Online
 from svmkit.training.train import train
 from svmkit.training.weights import sample_weights
-from svmkit.tune.splits import make_splits
+from svmkit.tune.folds import calibration_folds
 
 T = TypeVar("T", bound="type[SVMEstimator]")
 
@@ -324,11 +324,13 @@ class SVMEstimator(BaseEstimator):
         settings = method.settings
         for name in OF_SEARCH:
             vars(self).pop(name, None)  # of an earlier fit
-        if groups is not None and not names and settings.calibration is None:
-            raise InputError("groups are for a calibration or parameters that are 'cv': nothing else has folds")
+        if groups is not None and not names and not settings.has_folds:
+            raise InputError(
+                "groups are for a calibration, thresholds or parameters that are 'cv': nothing else has folds"
+            )
         X, options = self._read(X, y, method, options)
         method = method.with_groups(None if self._encoding is None else self._encoding.group_sizes)
-        if settings.calibration is not None and not names:
+        if settings.has_folds and not names:
             options["fold"] = self._calibration_folds(y, method, groups, options.get("sample_weight"))
         if getattr(self, "warm_start", False):
             options["start"] = getattr(self, "model_", None)
@@ -359,13 +361,7 @@ class SVMEstimator(BaseEstimator):
             return None
         n = len(y) if hasattr(y, "__len__") else len(np.asarray(y))
         used = sample_weights(sample_weight, n) > 0.0
-        splits = make_splits(
-            cv, method.task.encode_truth(y, n), method.task, method.settings.seed, groups=groups, used=used
-        )
-        fold = splits.numbers(n)
-        if fold is None:
-            raise InputError("a calibration takes each row out of one fold, and cv holds some rows out more than once")
-        return fold
+        return calibration_folds(cv, method.task.encode_truth(y, n), method, groups=groups, used=used)
 
     def _read(self, X: Any, y: Any, method: Method, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Return training samples, of which the names are kept, as features, and the options of a training with what

@@ -82,7 +82,7 @@ def train_with_relevance(
     plain = replace(method, settings=replace(settings, relevance=None))
     kept = None if checkpoint is None else _read_notes(checkpoint, data)
     if kept is None:
-        alone = replace(plain, settings=replace(plain.settings, calibration=None))
+        alone = replace(plain, settings=replace(plain.settings, calibration=None, thresholds=False))
         learner = Learner(train, data, alone, metric, began + SHARE * limit)
         with computation(settings) as flag:
             kept = learner.learn(flag)

@@ -126,6 +126,11 @@ class Settings:
         return "maxabs" if sparse else "standard"  # standard deviations of rare 0/1 columns say little
 
     @property
+    def has_folds(self) -> bool:
+        """Whether models of folds decide on rows that they have not seen, for a calibration or for thresholds."""
+        return self.calibration is not None or self.thresholds
+
+    @property
     def rules(self) -> Stop:
         """The stop rules; none if the default ones hold."""
         return Stop(()) if self.stop is None else Stop(()) | self.stop

@@ -300,8 +300,8 @@ def fit_prepared(
     if settings.conformal is not None:
         return train_with_sets(fit_prepared, data, method, start=start, checkpoint=checkpoint, fold=fold, **given)
     if settings.relevance is not None:
-        return train_with_relevance(fit_prepared, data, method, start=start, checkpoint=checkpoint, **given)
-    if settings.calibration is not None or settings.thresholds:
+        return train_with_relevance(fit_prepared, data, method, start=start, checkpoint=checkpoint, fold=fold, **given)
+    if settings.has_folds:
         plain = replace(method, settings=replace(settings, calibration=None, thresholds=False))
         whole = partial(fit_prepared, data, start=start, checkpoint=checkpoint, **given)
         return calibrated(whole, fit_prepared, data, plain, settings.calibration, fold)

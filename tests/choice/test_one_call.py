@@ -186,7 +186,7 @@ def test_groups_stay_together(monkeypatch):
         SVMClassifier(C="cv").fit(X, y, groups=np.zeros(180))
     with pytest.raises(InputError, match="groups must be 180 values, one for each sample"):
         SVMClassifier(C="cv").fit(X, y, groups=groups[:5])
-    with pytest.raises(InputError, match="groups are for a calibration or parameters that are 'cv'"):
+    with pytest.raises(InputError, match="groups are for a calibration, thresholds or parameters that are 'cv'"):
         SVMClassifier().fit(X, y, groups=groups)
     with pytest.warns(SvmkitWarning, match="there are 2 groups: 2 folds in place of 5"):
         SVMClassifier(C="cv").fit(X, y, groups=np.arange(180) % 2)
@@ -397,7 +397,7 @@ def test_fit_is_the_same_function_with_more_parameters():
         fit(X, y, C="cv", no_such=1)
     with pytest.raises(InputError, match="epsilon='cv' is for quantities"):
         fit(X, y, epsilon="cv")
-    with pytest.raises(InputError, match="groups are for parameters that are 'cv'"):
+    with pytest.raises(InputError, match="groups are for a calibration, thresholds or parameters that are 'cv'"):
         fit(X, y, groups=y)
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from svmkit import load
+from svmkit import SVMClassifier, SVMModel, fit, load
 from svmkit.data import Reading
 from svmkit.data.splitting import split
+from svmkit.solver.stopping import Gap
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -52,6 +53,43 @@ def test_folds_keep_groups_together(svmkit, monkeypatch):
             assert not set(rows[train]) & set(rows[held])
     held_out = svmkit("train", patients(), "--groups", "patient", "--test-size", 0.3, "--no-track", "--json").json
     assert held_out["n_test"] % 3 == 0 and held_out["n_features"] == 2
+
+
+WAYS = [("train",), ("tune", "--grid", "C=1", "--cv", "3"), ("train", "--relevance", "learned")]
+
+
+@pytest.mark.parametrize("command", WAYS, ids=" ".join)
+def test_the_folds_of_a_calibration_keep_groups_together(svmkit, command):
+    """The probabilities and thresholds are those of the estimator with the same groups, and not those without."""
+    name, *options = command
+    given = (patients(), "--groups", "patient", "--gamma", 2, "--tol", 1e-6, "--no-track")
+    done = svmkit(name, *given, *options, "--calibrate", "sigmoid", "--out", "p.model")
+    assert done.code == 0, done.err
+    model = SVMModel.load("p.model")
+    data = load("p.csv", reading=Reading(groups="patient"))
+    plain = {"gamma": 2, "tol": 1e-6, "relevance": "learned" if "learned" in options else None}
+    grouped, free = (
+        SVMClassifier(calibration="sigmoid", **plain).fit(data.X, data.y, groups=groups).model_
+        for groups in (data.groups, None)
+    )
+    kept, lost = (each.about["operating"] for each in (grouped, free))
+    assert model.about["operating"] == kept != lost
+    np.testing.assert_allclose(model.calibration.A, grouped.calibration.A, rtol=1e-6)
+    assert abs(free.calibration.A[0]) > 1.05 * abs(model.calibration.A[0])  # near twins were in other folds
+
+
+def test_the_folds_of_thresholds_keep_groups_together(svmkit):
+    given = (patients(), "--groups", "patient", "--gamma", 2, "--tol", 1e-6, "--no-track")
+    assert svmkit("train", *given, "--thresholds", "--out", "t.model").code == 0
+    data, known = load("p.csv", reading=Reading(groups="patient")), SVMModel.load("t.model").about["operating"]
+    machine = SVMClassifier(gamma=2, tol=1e-6, thresholds=True).fit(data.X, data.y, groups=data.groups)
+    assert machine.model_.about["operating"] == known
+    chosen = SVMClassifier(C="cv", gamma=2, thresholds=True, cv=3).fit(data.X, data.y, groups=data.groups)
+    assert chosen.model_.about["operating"]["folds"] == 3
+    for calibration in ("sigmoid", None):
+        options = {"calibration": calibration, "thresholds": True, "kernel": "rbf", "gamma": 2.0, "stop": Gap(1e-6)}
+        fitted = fit(data.X, data.y, groups=data.groups, **options)
+        assert fitted.model.about["operating"] == known
 
 
 def test_a_ranked_table_is_read_once(svmkit, monkeypatch):

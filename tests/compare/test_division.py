@@ -21,6 +21,7 @@ from sklearn.svm import SVC
 from support.cli import svmlight
 from support.refusals import refused as said
 
+from svmkit import SVMClassifier
 from svmkit.compare import Results, Store, run
 from svmkit.compare.cells import worker
 from svmkit.compare.plan.sets import prepare
@@ -100,6 +101,18 @@ def test_splits_hold_whole_groups_out_and_groups_of_svmlight_are_its_qid():
     said("so write --groups qid", prepare, spec(data="q.svm", groups="who", cv=3).cells()[0].settings["data"])
     svmlight("plain.svm")
     said("no line of it has qid:", prepare, spec(data="plain.svm", groups="qid", cv=3).cells()[0].settings["data"])
+
+
+def test_a_calibration_in_a_cell_keeps_groups_together():
+    archives()
+    cell = spec(data="X.npz", cv=3, groups="patient", calibrate="sigmoid", gamma=0.05).cells()[0]
+    worker.get_ready(cell)
+    assert worker.run(cell, 60.0, False)["status"] == "converged"
+    rows = prepare(cell.settings["data"]).train
+    machine = SVMClassifier("smo", C=10.0, gamma=0.05, calibration="sigmoid")
+    expected = machine.fit(rows.X, rows.y, groups=rows.groups).model_.calibration.A
+    np.testing.assert_allclose(worker._bench.trained.fitted.model.calibration.A, expected)
+    assert not np.allclose(machine.fit(rows.X, rows.y).model_.calibration.A, expected, rtol=0.01)
 
 
 def test_cells_of_other_folds_are_other_cells():

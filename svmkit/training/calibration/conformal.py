@@ -79,7 +79,7 @@ def _train_folds(train: Callable[..., Fit], data: TrainingData, method: Method, 
             return fitted
         trained = time.perf_counter()
         for number in range(n_folds):
-            of_fold = train(data.without(folds == number), each)
+            of_fold = train(data.without(folds == number), each, fold=options.get("fold"))
             if flag or of_fold.status is Status.INTERRUPTED:
                 solutions = [replace(solution, status=Status.INTERRUPTED) for solution in fitted.solutions]
                 return replace(fitted, solutions=solutions)

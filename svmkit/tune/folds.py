@@ -1,0 +1,49 @@
+"""The folds of a calibration, or of what thresholds cost, that do not follow from a seed alone: given, or of groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from svmkit.errors import InputError
+from svmkit.tasks import Answers
+from svmkit.training.settings import Method
+from svmkit.tune.splits import make_splits
+
+
+def calibration_folds(
+    cv: Any, truth: Answers, method: Method, *, groups: Any = None, used: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the fold in which each row is decided on by a model of the others, int (n,); -1 for rows in none.
+
+    Parameters
+    ----------
+    cv : int, splitter of scikit-learn, or sequence of (train, test)
+        The folds, as for `svmkit.fit`.
+    truth, method : Answers, Method
+        The classes, and the method, whose seed shuffles a number of folds.
+    groups : array-like of shape (n,), default=None
+        Rows of the same group are in the same fold.
+    used : boolean ndarray of shape (n,), default=None
+        The rows that take part; None are all.
+
+    Raises
+    ------
+    InputError
+        The rows cannot be divided so, or some would be held out more than once.
+
+    Examples
+    --------
+    >>> from svmkit.tune.folds import calibration_folds
+    >>> from svmkit.training.settings import Settings, resolve
+    >>> method = resolve(Settings())
+    >>> truth = method.task.encode_truth(["a", "b"] * 3, 6)
+    >>> calibration_folds(3, truth, method, groups=[0, 0, 1, 1, 2, 2]).tolist()
+    [0, 0, 1, 1, 2, 2]
+    """
+    splits = make_splits(cv, truth, method.task, method.settings.seed, groups=groups, used=used)
+    fold = splits.numbers(len(truth.codes))
+    if fold is None:
+        raise InputError("a calibration takes each row out of one fold, and cv holds some rows out more than once")
+    return fold
