@@ -105,9 +105,8 @@ class Options(SimpleNamespace):
         from svmkit.data.prepare.reading import Reading
 
         columns = (self.drop, self.only, self.categorical)
-        groups, event = (label_column(getattr(self, name, None)) for name in ("groups", "event"))
-        how = Reading(label_column(self.label), self.decimal, self.encoding, *columns, tidy=self.tidy, na=self.na)
-        return replace(how, groups=groups, event=event)
+        how = Reading(self.label, self.decimal, self.encoding, *columns, tidy=self.tidy, na=self.na)
+        return replace(how, groups=getattr(self, "groups", None), event=getattr(self, "event", None))
 
     @property
     def reading_of_model(self) -> Reading:
@@ -273,11 +272,6 @@ def class_weights(text: str | None) -> str | dict[str, float] | None:
         except ValueError:
             raise InputError(f"--class-weight: {weight!r} for {label!r} is not a number") from None
     return weights
-
-
-def label_column(text: str | None) -> str | int | None:
-    """Return the label column of a table by its name, or as a number by its position."""
-    return int(text) if text and text.lstrip("-").isdigit() else text
 
 
 def flag(name: str) -> str:

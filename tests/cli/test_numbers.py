@@ -1,6 +1,7 @@
 """Numbers, times, shares and sizes on the command line: how they may be written, and what is said of others."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -59,3 +60,15 @@ def test_a_value_of_a_file_is_read_alike(svmkit, refused):
 
 def test_solvers_that_are_not_joined_by_commas(refused):
     refused(["libsvm is a solver and no data", "--solvers smo,libsvm"], "compare", "iris", "--solvers", "smo", "libsvm")
+
+
+def test_a_column_whose_name_is_a_number_is_taken_by_its_name(svmkit):
+    rows = [(k % 7, k % 5, f"{k}.5", "ab"[k % 2]) for k in range(30)]
+    lines = [",".join(map(str, row)) for row in rows]
+    Path("t.csv").write_text("\n".join(["1,2,price,4", *lines]) + "\n")
+    given = ("--no-track", "--json", "--drop", 1)
+    by_name = svmkit("train", "t.csv", "--label", "4", *given).json
+    assert by_name["label"]["column"] == "4" and by_name["classes"] == ["a", "b"] and by_name["n_features"] == 2
+    by_position = svmkit("train", "t.csv", "--label", "-1", *given).json
+    assert by_position["label"]["column"] == "4"
+    assert svmkit("train", "t.csv", "--label", "1", "--no-track", "--json").json["label"]["column"] == "1"

@@ -17,7 +17,6 @@ from svmkit.cli.options import (
     class_weights,
     flag,
     key_values,
-    label_column,
     require_known,
     require_of_task,
 )
@@ -134,7 +133,7 @@ class CompareOptions(Options):
             "metric": None if self.metric is None else require_any_metric(self.metric),
             "class_weight": class_weights(self.class_weight),
             "test": self.test if self.test_size is None else self.test_size,
-            "label": label_column(self.label),
+            "label": self.label,
             "strict": self.strict or None,
         }
         raw |= {name: value for name, value in shared.items() if value not in (None, [], ())}
