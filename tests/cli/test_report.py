@@ -139,6 +139,17 @@ def test_columns_that_training_did_not_have_are_not_counted(train, svmkit):
     assert found["training"]["n_features"] == 3 and "from 3 columns" in check_page("r.html")
 
 
+@pytest.mark.parametrize(
+    ("kernel", "said"), [("rbf", "exact Shapley values"), ("sigmoid", "sampled with a standard error")]
+)
+def test_the_page_says_how_contributions_were_computed(train, svmkit, kernel, said):
+    train("iris", "--scale", "standard", "--kernel", kernel, "--gamma", 0.1, "--out", "m.svmkit")
+    found = svmkit("report", "m.svmkit", "iris", "--out", "r.html", "--card", "c.md", "--json").json["reasons"]
+    assert (found["standard_error"] is None) is (kernel == "rbf")
+    words, (_, html) = check_page("r.html"), check_card("c.md")
+    assert said in words and said in html
+
+
 def test_sets(train, svmkit):
     train(table("a.csv", 150, 0), "--label", "answer", "--scale", "standard", "--conformal", 0.1, "--out", "m.svmkit")
     found = svmkit("report", "m.svmkit", table("t.csv", 80, 1), "--out", "r.html", "--json").json

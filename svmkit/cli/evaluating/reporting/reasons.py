@@ -23,7 +23,8 @@ TOP = 5  # columns of a row that are shown
 
 
 def give_reasons(evaluated: Evaluation, model: Any, data: Dataset, seed: int, n_threads: int | None) -> dict[str, Any]:
-    """Return what columns contribute: `importance`, `examples`, and `missing`, why there are none.
+    """Return what columns contribute: `importance`, `examples`, and `missing`, why there are none; of values that were
+    sampled the largest `standard_error`.
 
     Parameters
     ----------
@@ -34,6 +35,7 @@ def give_reasons(evaluated: Evaluation, model: Any, data: Dataset, seed: int, n_
     """
     picked = pick_rows(evaluated)
     found: dict[str, Any] = {"importance": [], "examples": [], "missing": None, "n_explained": 0, "n_shuffled": 0}
+    found["standard_error"] = None
     size = max(model.n_features, 1) * max(model.vectors.shape[0], 1)
     sampled = 1 if has_factors(model.kernel) else 4 * max(model.n_features, 1)  # walks of two orders, there and back
     n_rows = min(ROWS, data.n_samples, WORK // (size * sampled * BACKGROUND))
@@ -56,7 +58,8 @@ def give_reasons(evaluated: Evaluation, model: Any, data: Dataset, seed: int, n_
         _describe(evaluated, explanation, k, kind, at) | {"row": int(numbers[at]) + 1}
         for k, (kind, at) in enumerate(picked.items())
     ]
-    return found | {"n_explained": int(n_rows), "n_shuffled": losses["rows"]}
+    spread = None if explanation.standard_error is None else float(explanation.error)
+    return found | {"n_explained": int(n_rows), "n_shuffled": losses["rows"], "standard_error": spread}
 
 
 def _shuffle(model: Any, data: Dataset, size: int, seed: int, n_threads: int | None) -> dict[str, Any]:

@@ -129,10 +129,11 @@ def list_lineage(facts: Facts) -> list[tuple[str, str]]:
 
 def describe_importance(facts: Facts) -> str:
     """Return how the importance of columns was measured."""
-    reasons = facts.reasons
+    reasons, error = facts.reasons, facts.reasons["standard_error"]
+    how = "exact Shapley values" if error is None else f"Shapley values, sampled with a standard error of {error:.2g}"
     text = (
         f"Contribution: how far the column moves the decision, in the mean of {reasons['n_explained']:,} rows of the "
-        "data drawn at random (exact Shapley values)."
+        f"data drawn at random ({how})."
     )
     if reasons["n_shuffled"]:
         score = "R2" if facts.evaluation["test_r2"] is not None else "accuracy"
