@@ -72,7 +72,7 @@ def level_rows(parts: Mapping[str, Any], sorts: bool) -> list[tuple[str, str]]:
     for k, interval in enumerate(first["intervals"]):
         shares = ", ".join(label(name, f"{scores['intervals'][k]['coverage']:.2%}") for name, scores in parts.items())
         ends = f"{interval['lower']:g} and {interval['upper']:g}"
-        said.append(("" if k else "coverage", f"{shares} between {ends} ({interval['nominal']:.0%} expected)"))
+        said.append(("" if k else "coverage", f"{shares} between {ends} ({100.0 * interval['nominal']:.6g}% expected)"))
     crossed = ", ".join(label(name, f"{scores['crossings']:,} rows") for name, scores in parts.items())
     return [*said, ("crossings", f"{crossed}, sorted in predictions" if sorts else crossed)]
 

@@ -16,6 +16,11 @@ SLACK = 1e-9  # of a rank, which rounding may put just above a whole number
 VALUES = 1 << 22  # ends of intervals that are sorted at a time
 
 
+def share_text(share: float) -> str:
+    """Return a share in per cent, with the digits that were asked for: 99.5% is not 100%."""
+    return f"{100.0 * share:.6g}%"
+
+
 @dataclass(frozen=True)
 class Cover:
     """How often sets held the true answer, and how large they are.
@@ -53,9 +58,9 @@ class Cover:
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the rows of a report."""
-        promised = f"{1.0 - self.alpha:.0%} promised"
+        promised = f"{share_text(1.0 - self.alpha)} promised"
         if self.promise is not None:
-            promised = f"{1.0 - self.alpha:.0%} asked for, {math.floor(100.0 * self.promise)}% guaranteed"
+            promised = f"{share_text(1.0 - self.alpha)} asked for, {math.floor(100.0 * self.promise)}% guaranteed"
         said = [("coverage", f"{self.coverage:.2%} of the rows ({promised})")]
         if self.by_class:
             worst = min(self.by_class, key=self.by_class.__getitem__)

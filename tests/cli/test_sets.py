@@ -34,6 +34,17 @@ def test_sets_of_classes(svmkit):
     assert "conformal" not in plain and "sets" not in svmkit("evaluate", "p.model", path, "--json").json
 
 
+def test_shares_are_told_in_the_digits_that_were_asked_for(svmkit):
+    path = lopsided()
+    for more in ((), ("--conformal-folds", 3)):
+        done = svmkit("train", path, "--conformal", 0.025, *more, "--out", "m.model", "--no-track", "--force")
+        assert "hold the truth of 97.5% of new rows" in done.out
+        promised = "97.5% asked for" if more else "97.5% promised"
+        assert f"({promised}" in svmkit("evaluate", "m.model", path).out
+    levels = ("--loss", "quantile", "-o", "tau=0.01,0.5,0.995")
+    assert "0.01 and 0.995 (98.5% expected)" in svmkit("train", "diabetes", *levels, "--no-track").out
+
+
 def test_intervals_and_outliers(svmkit):
     args = ("--conformal", 0.1, "--no-track", "--json")
     done = svmkit("train", "diabetes", "--task", "regress", "--out", "m.model", *args)
@@ -100,3 +111,11 @@ def test_sets_of_folds(svmkit):
     assert found.json["sets"]["guaranteed"] == pytest.approx(SVMModel.load("m.model").conformal.promise())
     sets = svmkit("predict", "m.model", lopsided(), "--sets").out.splitlines()
     assert len(sets) == 400 and {*",".join(sets).split(",")} <= {"", "leave", "stay"}
+
+
+def test_a_line_says_that_groups_are_not_held_out_whole(svmkit):
+    rows = [f"{k % 13},{k // 3},{'ab'[k % 13 > 6]}" for k in range(120)]
+    Path("g.csv").write_text("\n".join(["x,who,label", *rows]) + "\n")
+    given = ("g.csv", "--groups", "who", "--no-track")
+    assert "holds out rows and not whole groups" in svmkit("train", *given, "--conformal", 0.1).err
+    assert "whole groups" not in svmkit("train", *given).err

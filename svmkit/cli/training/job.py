@@ -47,6 +47,11 @@ def run(options: TrainOptions) -> Outcome:
     advise_scaling(sets.train.X, options, method.kernel)
     data, seconds = prepare(method, sets)
     _advise_bias(method, data)
+    if options.conformal is not None and sets.train.groups is not None:
+        note(
+            "--conformal holds out rows and not whole groups: what sets promise is for new rows of these groups, "
+            "and not of others"
+        )
     name = options.metric or (None if method.task.is_supervised else "accuracy")  # without labels nothing else is
     metric = method.metric(name, data.classes, data.codes, probabilities=bool(options.calibrate))
     if metric.note and (options.metric or options.curve):

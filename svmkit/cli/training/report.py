@@ -12,6 +12,7 @@ from svmkit.problems.certificate import is_rounding
 from svmkit.scoring.metric import format_value, title
 from svmkit.scoring.wording import base_rate
 from svmkit.tasks import task_named
+from svmkit.tasks.sets import share_text
 
 _SETTINGS = ("C", "epsilon", "tau", "delta", "nu")
 LINES = 8  # of a curve
@@ -137,7 +138,7 @@ def describe_sets(conformal: dict[str, Any] | None) -> str | None:
     by = f"by {conformal['rows']:,} held-out rows"
     if "folds" in conformal:
         by = f"of {math.floor(100.0 * conformal['guaranteed'])}% for certain, by models of {conformal['folds']} folds"
-    return f"hold the truth of {1.0 - conformal['alpha']:.0%} of new rows{of}, {by}"
+    return f"hold the truth of {share_text(1.0 - conformal['alpha'])} of new rows{of}, {by}"
 
 
 def _relevance(relevance: dict[str, Any] | None) -> list[tuple[str, str]]:
