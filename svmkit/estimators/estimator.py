@@ -94,6 +94,12 @@ def _values_of(cls: Any) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
     return itemgetter(*(field.name for field in fields(cls)))
 
 
+@cache
+def _param_names(cls: Any) -> tuple[str, ...]:
+    """Return the names of the parameters of an estimator, as scikit-learn reads them from the constructor."""
+    return tuple(super(SVMEstimator, cls)._get_param_names())
+
+
 def _holds_weights(model: SVMModel) -> bool:
     """Return whether the vectors of a model are weights, of which each decision takes one as it is."""
     given = model.coef[model.coef != 0.0]
@@ -271,6 +277,11 @@ class SVMEstimator(BaseEstimator):
             stop=stop_rules(self.stop, self.tol, **{name: own[name] for name in _LIMITS if name in own}),
             seed=seed_of(self.random_state),
         )
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:  # a search asks three times a fit
+        kind: Any = cls
+        return list(_param_names(kind))
 
     def _names_to_choose(self) -> tuple[str, ...]:
         """Return the parameters that cross-validation chooses."""
