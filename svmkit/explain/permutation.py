@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.prepare.features import as_features, is_sparse
+from svmkit.data.prepare.features import is_sparse
 from svmkit.errors import InputError
 from svmkit.explain.players import Players
 from svmkit.explain.subject import Subject, require_columns, store_alike
@@ -76,8 +76,8 @@ def permutation_importance(
     ----------
     model : SVMModel
         With any kernel that sees columns.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        Rows with known answers, best rows that were not trained on.
+    X : array-like, sparse matrix or table of shape (n_samples, n_features)
+        Rows with known answers, best rows that were not trained on. Columns of a table are taken by their names.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Their labels or targets.
     players : mapping of str to sequence of int or str, default=None
@@ -118,7 +118,8 @@ def permutation_importance(
     True
     """
     require_columns(model)
-    X = as_features(X)
+    names = getattr(X, "columns", None) if names is None else names
+    X = model.as_rows(X)
     if task_named(model.task).has_groups:
         raise InputError("a ranker orders rows within groups, which shuffling a column would mix: it is not measured")
     truth = np.asarray(y)

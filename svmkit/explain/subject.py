@@ -62,6 +62,9 @@ class Subject(Protocol):
     def finds_outliers(self) -> bool: ...
     @property
     def machine(self) -> Decisions: ...
+    def as_rows(self, X: Any) -> Any:
+        """Return rows, or a table of the columns of the model, as features before preprocessing."""
+
     def decision_function(self, X: Any, *, n_threads: int | None = None) -> np.ndarray:
         """Return the decisions."""
 

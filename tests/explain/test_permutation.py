@@ -62,3 +62,25 @@ def test_sparse_rows_and_a_score_of_ones_own():
 def test_bad_input(given, message):
     with pytest.raises(InputError, match=message):
         permutation_importance(fit(X, TWO).model, **{"X": X, "y": TWO} | given)
+
+
+def test_columns_of_a_table_are_taken_by_their_names():
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"a": rng.normal(size=80), "place": rng.choice(["Bonn", "Kiel"], 80), "b": rng.normal(size=80)}
+    )
+    frame.loc[::9, "b"] = np.nan
+    y = np.where(frame["a"] + 2 * (frame["place"] == "Kiel") > 0.8, "yes", "no")
+    model = fit(frame, y, impute="median").model
+    found = permutation_importance(model, frame, y, n_repeats=3)
+    again = permutation_importance(model, frame[["b", "place", "a"]], y, n_repeats=3)
+    assert found.names == again.names == ("a", "place", "b")
+    np.testing.assert_array_equal(found.losses, again.losses)
+    rng = np.random.default_rng(0)
+    for k in range(3):
+        order = rng.permutation(80)
+        for name, losses in zip(found.names, found.losses, strict=True):
+            shuffled = frame.assign(**{name: frame[name].to_numpy()[order]})
+            assert losses[k] == pytest.approx(found.score - np.mean(model.predict(shuffled) == y))
