@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from svmkit import SVMClassifier, SVMModel, SVMOneClass, SVMRegressor, fit
+from svmkit import SVMClassifier, SVMModel, SVMOneClass, SVMRanker, SVMRegressor, fit
 from svmkit.data.tables.in_memory import learn_frame
 from svmkit.errors import InputError
 
@@ -146,3 +146,12 @@ def test_two_columns_of_one_name_are_refused_in_one_line(names):
     for use in (lambda: SVMClassifier().fit(X, y), lambda: fitted.predict(X), lambda: SVMOneClass().fit(X)):
         with pytest.raises(InputError, match=f"^X: two columns are called {names[0]!r}: rename one of them$"):
             use()
+
+
+def test_a_ranker_takes_a_table():
+    frame, groups = pd.DataFrame({"x": np.arange(12.0) % 5, "kind": ["a", "b"] * 6}), np.arange(12) // 6
+    values = pd.Series(frame["x"] + (frame["kind"] == "a"), name="degree")
+    for given in ((values, groups), (values,), (np.column_stack([np.arange(12) % 3 > 0, values]),)):
+        ranker = SVMRanker(scale="standard").fit(frame, *given)
+        assert ranker.score(frame, *given) > 0.9 and list(ranker.get_feature_names_out()) == ["x", "kind=a", "kind=b"]
+        assert np.array_equal(ranker.model_.predict(frame[["kind", "x"]]), ranker.predict(frame))

@@ -12,6 +12,7 @@ from svmkit.data.dataset import Dataset
 from svmkit.data.formats.csvtext import require_different
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import Features, as_features, is_sparse
+from svmkit.data.prepare.ranks import Ranks
 from svmkit.data.prepare.reading import Reading
 from svmkit.data.tables import columns, label_column, onehot
 from svmkit.data.tables.columns import Column
@@ -72,7 +73,7 @@ def learn_frame(frame: Any, target: Any = None, *, holes: bool = False, what: st
     frame : pandas DataFrame of shape (n_samples, n_columns)
         Features without labels. Columns of pandas' type category become categories, whatever they hold.
     target : array-like, default=None
-        What is to be learnt; the name of a Series is that of the label column in later tables.
+        What is to be learnt, or `Ranks`; the name of a Series is that of the label column in later tables.
     holes : bool, default=False
         Whether numbers and dates may be missing.
     what : str, default="X"
@@ -107,6 +108,7 @@ def learn_frame(frame: Any, target: Any = None, *, holes: bool = False, what: st
     if matrix is None or empty:
         learnt.require_usable(holes)
         matrix = onehot.assemble(full, len(frame))
+    target = target.values if isinstance(target, Ranks) else target
     name, text = getattr(target, "name", None), np.asarray(target).dtype.kind in "OU" if target is not None else False
     encoding = learnt.encoding(text, label=name if isinstance(name, str) and name and name not in table.names else None)
     return Dataset(matrix, None, what, encoding, learnt.flags, learnt.notes)
