@@ -229,6 +229,17 @@ def test_folds_that_are_fitted_together_have_the_fits_of_each_alone():
             np.testing.assert_array_equal(getattr(together, name)[k], getattr(alone, name)[0])
 
 
+def test_held_out_rows_have_the_same_decisions_in_any_order():
+    X, y = overlapping(150)
+    shared, parts, held, _ = fold_of(X, y, [1.0])
+    last = len(held) - 1  # both ends stay where they are
+    order = np.concatenate([[0], np.random.default_rng(0).permutation(np.arange(1, last)), [last]])
+    one, other = (
+        small.fit_small(shared, [small.FoldParts(parts, at)], [0.1, 10.0], 1e-6) for at in (held, held[order])
+    )
+    np.testing.assert_allclose(other.decision, one.decision[:, order], atol=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_small_subproblems_have_the_decisions_of_libsvm(seed, monkeypatch):
     monkeypatch.setattr(small, "STEPS", 10_000_000)

@@ -46,17 +46,20 @@ def gather(K, at, first, least, out):
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
-def add_rows(K, at, coef, out):
-    """Add the rows `at` (n,) of K, each times its coefficient, to out (m,) in float64, four at a time."""
-    a = 0
+def add_rows(K, at, coef, out, first=0):
+    """Add the rows `at` (n,) of K, each times its coefficient, to out (m,) in float64, four at a time; of longer rows
+    the m values from number `first` on.
+    """
+    a, end = 0, first + out.size
     while a + 4 <= at.size:
-        r0, r1, r2, r3 = K[at[a]], K[at[a + 1]], K[at[a + 2]], K[at[a + 3]]
+        r0, r1 = K[at[a]][first:end], K[at[a + 1]][first:end]
+        r2, r3 = K[at[a + 2]][first:end], K[at[a + 3]][first:end]
         c0, c1, c2, c3 = coef[a], coef[a + 1], coef[a + 2], coef[a + 3]
         for j in range(out.size):
             out[j] += c0 * r0[j] + c1 * r1[j] + c2 * r2[j] + c3 * r3[j]
         a += 4
     while a < at.size:
-        row, c = K[at[a]], coef[a]
+        row, c = K[at[a]][first:end], coef[a]
         for j in range(out.size):
             out[j] += c * row[j]
         a += 1

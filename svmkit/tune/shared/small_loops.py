@@ -158,7 +158,14 @@ def _rows_of(matrix, room, rows):
 def _decide(matrix, rows, coef, bias, held, out):
     """Set out (n_held,) to the decisions of held-out rows."""
     out[:] = bias
-    for i in np.flatnonzero(coef):
+    idx, first = np.flatnonzero(coef), held[0]
+    is_run = True  # one row after the other, as where there are several classes
+    for j in range(held.size):
+        is_run &= held[j] == first + j
+    if is_run:
+        add_rows(matrix.K, matrix.slots[rows[idx]], coef[idx], out, first)
+        return
+    for i in idx:
         row, value = matrix.K[matrix.slots[rows[i]]], coef[i]
         for j in range(held.size):
             out[j] += value * row[held[j]]
