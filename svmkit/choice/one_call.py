@@ -236,7 +236,7 @@ def choose(
         "metric": metric,
         "flags": flags,
         "sample_weight": sample_weight,
-        "cv": LOO if alone else splits.pairs,
+        "cv": LOO if alone else splits,
         "groups": how.groups if alone else None,
         "preparation": how.preparation,
         "jobs": how.jobs,
@@ -296,7 +296,7 @@ def _small_runs(whole: Mapping[str, Any], data: TrainingData, truth: Answers, se
         raw, given = data.X, given | {"flags": None, "impute": None, "scale": None}
     weights = None if whole["sample_weight"] is None else data.own_weights
     rest = raw, truth.values, weights, isinstance(data.kernel, Precomputed)
-    return [stage.restrict(given, *rest) for stage in make_stages(given["cv"], truth.codes, seed)]
+    return [stage.restrict(given, *rest) for stage in make_stages(given["cv"].pairs, truth.codes, seed)]
 
 
 def _method_of(result: Result, method: Method) -> Method:

@@ -23,18 +23,17 @@ support vector machine. Journal of Machine Learning Research 5, 2004, section 3.
 
 from __future__ import annotations
 
-import itertools
 import math
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
+from sklearn.metrics.pairwise import manhattan_distances
 
 from svmkit.errors import InputError
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import Extent
-from svmkit.kernels.forms import Form
+from svmkit.kernels.forms import Argument, Form
 from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.scoring.ranks import RankScores
 from svmkit.training.data import TrainingData
@@ -91,15 +90,27 @@ class Ranges:
 
     def _middle(self) -> float:
         """Return 1 / (2 q) for the median distance between different rows, of inner products the default."""
-        form, X = self.data.kernel.form, self.data.X[self.rows]
+        form = self.data.kernel.form
         if form is None or not form.is_radial:
             return self.default_gamma()
-        if isinstance(X, np.ndarray):
-            X = X - X.mean(axis=0)  # far from the origin |x|^2 + |z|^2 - 2 x.z has no digits
-        apart = manhattan_distances(X) if form is Form.LAPLACIAN else euclidean_distances(X, squared=True)
-        apart = apart[np.triu_indices(len(self.rows), 1)]
+        apart = manhattan_distances(self.data.X[self.rows]) if form is Form.LAPLACIAN else self._squares
+        apart = apart[np.tri(len(self.rows), k=-1, dtype=np.bool_)]
         apart = apart[apart > 1e-12 * max(apart.max(initial=0.0), 1e-300)]
         return 1.0 / (2.0 * float(np.median(apart))) if len(apart) else self.default_gamma()
+
+    @cached_property
+    def _squares(self) -> np.ndarray:
+        """The |x - z|^2 between the rows of the sample."""
+        X = self.data.X[self.rows]
+        with np.errstate(over="ignore", invalid="ignore"):  # other code says which numbers are too large
+            if isinstance(X, np.ndarray):
+                X = X - X.mean(axis=0, dtype=np.float64)  # far from the origin |x|^2 + |z|^2 - 2 x.z has no digits
+                dots = X @ X.T
+            else:
+                X = X.astype(np.float64)
+                dots = (X @ X.T).toarray()
+            size = dots.diagonal()
+            return np.maximum(size[:, None] + size - 2.0 * dots, 0.0)
 
     def unit(self, kernel: Kernel) -> float:
         """Return the C that is 1 in units of the data, with a kernel whose gamma is a number."""
@@ -129,15 +140,14 @@ class Ranges:
         counts = np.bincount(codes, minlength=len(self.data.classes))
         if not self.data.task.has_classes or counts.min() == 0:
             return unit, 0.0
+        is_in = (codes == np.arange(len(counts))[:, None]).astype(np.float64)
+        means = is_in @ K / counts[:, None]
         order, ends = np.argsort(codes, kind="stable"), np.cumsum(counts)
-        means = np.add.reduceat(K[order], ends - counts, axis=0) / counts[:, None]
-        least = math.inf
-        for a, b in itertools.combinations(range(len(counts)), 2):
-            s = means[a] - means[b]
-            apart = s[codes == a].max() - s[codes == b].min()
-            if apart > 0.0:
-                least = min(least, 2.0 / (min(counts[a], counts[b]) / n * self.n_samples * apart))
-        return unit, least if math.isfinite(least) else 0.0
+        gains = means[codes, np.arange(n)] - means  # of the own class over each other one, for each row
+        most = np.maximum.reduceat(gains[:, order], ends - counts, axis=1)
+        a, b = np.triu_indices(len(counts), 1)
+        apart = float((np.minimum(counts[a], counts[b]) * (most[a, b] + most[b, a])).max(initial=0.0))
+        return unit, 2.0 * n / (self.n_samples * apart) if apart > 0.0 else 0.0
 
     def epsilon(self, kernel: Kernel) -> float:
         """Return 3 s sqrt(log n / n) for the noise s of the targets, which nearest neighbours in the kernel tell."""
@@ -163,6 +173,9 @@ class Ranges:
         if isinstance(kernel, Precomputed):
             X: Any = self.data.X
             return np.asarray(X[rows][:, rows].toarray() if hasattr(X, "toarray") else X[np.ix_(rows, rows)], float)
+        form = kernel.form
+        if form is not None and form.argument is Argument.SQUARE and math.isfinite(float(self._squares.sum())):
+            return form.apply(self._squares.copy(), kernel.scalars)
         X = self.data.X[rows]
         return engine_for(kernel, X, Extent.measure(kernel, X)).block(X, np.empty((len(rows), len(rows))))
 

@@ -65,7 +65,7 @@ def score_scales(
     stages = (
         []
         if is_loo(given["cv"]) or task.has_labels or task.has_groups
-        else make_stages(given["cv"], truth.codes, method.settings.seed)
+        else make_stages(given["cv"].pairs, truth.codes, method.settings.seed)
     )
     if stages:
         weights = given["sample_weight"]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.tune.splits import Pair
+from svmkit.tune.splits import Pair, Splits
 
 SIZES = (500, 2000)  # rows of the first stages
 LARGER = 2.0  # times the rows of a stage that all rows are at least: else there is no such stage
@@ -60,7 +60,7 @@ class Stage(NamedTuple):
         is_square : bool, default=False
             As for `part_of`.
         """
-        some = {"X": self.part_of(raw, is_square=is_square), "y": values[self.rows], "cv": self.pairs}
+        some = {"X": self.part_of(raw, is_square=is_square), "y": values[self.rows], "cv": Splits(self.pairs)}
         return {**given, **some, "sample_weight": None if weights is None else weights[self.rows]}
 
 

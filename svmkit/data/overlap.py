@@ -10,7 +10,7 @@ import numpy as np
 from svmkit.data.prepare.features import is_sparse
 
 KEPT = 512  # keys in a sketch
-_CHUNK = 1 << 16  # rows whose keys are computed at once
+_CHUNK = 1 << 16  # rows of CSR, or entries of dense rows, whose keys are computed at once
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)  # of splitmix64's finaliser
 
 
@@ -51,17 +51,15 @@ def measure_overlap(X: Any, sketch: str) -> Overlap | None:
 
 def row_keys(X: Any) -> np.ndarray:
     """Return a hash of each row, uint64; zeros count in no way, so that sparse and dense rows have the same."""
-    parts = [_keys_of(X[at : at + _CHUNK]) for at in range(0, X.shape[0], _CHUNK)]
+    step = _CHUNK if is_sparse(X) else max(1, _CHUNK // max(X.shape[1], 1))
+    parts = [_keys_of(X[at : at + step]) for at in range(0, X.shape[0], step)]
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint64)
 
 
 def _keys_of(X: Any) -> np.ndarray:
     columns = _mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
     if not is_sparse(X):
-        sums = np.zeros(X.shape[0], dtype=np.uint64)
-        for j, column in enumerate(columns):
-            sums += _mix(_bits(X[:, j])) * column
-        return _mix(sums + _FIRST)
+        return _mix(_mix(_bits(X)) @ columns + _FIRST)
     terms = _mix(_bits(X.data)) * columns[X.indices]
     ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms, dtype=np.uint64)])
     return _mix(ends[X.indptr[1:]] - ends[X.indptr[:-1]] + _FIRST)

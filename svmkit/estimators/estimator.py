@@ -267,9 +267,9 @@ class SVMEstimator(BaseEstimator):
         """Return the settings that the parameters describe; `names` are those of `_names_to_choose`, if known."""
         require_own_options(self.solver, getattr(self, "solver_options", None))
         own, names = vars(self), self._names_to_choose() if names is None else names
-        if names:  # a signature takes a tenth of a small fit
-            defaults = inspect.signature(type(self)).parameters
-            own = own | {name: defaults[name].default for name in names}
+        if names:
+            kind: Any = type(self)
+            own = own | {field.name: field.default for field in fields(kind) if field.name in names}
         return Settings(
             **{name: own[name] for name in _SETTINGS if name in own},
             loss_options={name: own[name] for name in ("tau", "delta") if own.get(name) is not None},
@@ -289,8 +289,9 @@ class SVMEstimator(BaseEstimator):
             return ()
         from svmkit.choice.one_call import names_to_choose
 
-        values = {name: value for name, value in vars(self).items() if name not in ("solver", "kernel", "cv")}
-        return names_to_choose({name: values[name] for name in self.get_params(deep=False) if name in values})
+        kind: Any = type(self)  # whose fields are at hand: names of a signature take longer than a small fit
+        named = [field.name for field in fields(kind) if field.name not in ("solver", "kernel", "cv")]
+        return names_to_choose({name: vars(self)[name] for name in named if name in vars(self)})
 
     def _resolve(self, X: Any, task: Task | None) -> tuple[Method, tuple[str, ...]]:
         """Return the method of the parameters and of the device of X, for the task of the estimator unless another one

@@ -166,7 +166,7 @@ class _WithGamma(Kernel):
             raise InputError(f"gamma must be a finite number > 0 (or scale, auto, msd), not {value}")
 
     def resolve(self, X) -> Kernel:
-        return replace(self, gamma=resolve_gamma(self.gamma, X))
+        return self if type(self.gamma) is float else replace(self, gamma=resolve_gamma(self.gamma, X))
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from svmkit.tune.shared import sharing
 from svmkit.tune.shared.engine import SharedSearch
 from svmkit.tune.shared.leave_one_out import PARTS, LeaveOneOut, can_share, is_loo, note_of, require_rows
 from svmkit.tune.space import EPSILON, Path, plan
-from svmkit.tune.splits import Pair, make_splits
+from svmkit.tune.splits import Pair, Splits, make_splits
 
 REPORT = 0.3  # seconds between two reports of progress
 SHARED = "loky"  # the backend in whose place threads of this process fit what shares kernel values
@@ -62,7 +62,7 @@ class Search:
 
     search: str = "grid"
     factor: int = 3  # by halving, 1 / `factor` of the candidates go on to the next round, with more samples
-    # folds, shuffled, of classes stratified; or "loo", a splitter of scikit-learn, or pairs of rows (`Splits`)
+    # folds, shuffled, of classes stratified; or "loo", a splitter of scikit-learn, pairs of rows, or checked `Splits`
     cv: Any = 5
     groups: Any = None  # (n_samples,): rows of the same group are in the same fold
     seconds: float = math.inf  # the most of the whole search; the candidates that were tried until then count
@@ -417,6 +417,8 @@ def _with_folds(how: Search, truth: Answers, task: Task, seed: int, counts: np.n
         require_rows(truth, task, np.flatnonzero(counts))
         if said := note_of(metric):
             warnings.warn(said, SvmkitWarning, stacklevel=4)
+    elif isinstance(how.cv, Splits):  # which are checked
+        return replace(how, cv=how.cv.pairs, groups=None)
     elif not how.halves and (
         how.groups is not None or task.has_groups or not isinstance(how.cv, int | np.integer) or not counts.all()
     ):
@@ -461,9 +463,7 @@ def _cut(paths: Sequence[Path], shares: Sequence[bool], jobs: int, cv: int) -> l
     together = [path for path, its in zip(paths, shares, strict=True) if its]
     others = [path for path, its in zip(paths, shares, strict=True) if not its]
     cut = _divide(together, max((len(path.Cs) for path in together), default=1))
-    if others:
-        cut += _divide(others, math.ceil(jobs / cv / len(others)))
-    return [replace(path, number=k) for k, path in enumerate(cut)]
+    return cut + _divide(others, math.ceil(jobs / cv / len(others)), len(cut)) if others else cut
 
 
 def _search_on_backend(
@@ -542,13 +542,17 @@ def _require_folds(cv: int, classes: np.ndarray, codes: np.ndarray) -> None:
         raise InputError(f"cv={cv} folds need {cv} samples of each class, but class {name} has {fewest}: {advice}")
 
 
-def _divide(paths: Sequence[Path], pieces: int) -> list[Path]:
-    """Divide each path into `pieces`, or into one for each C if it has fewer C; number the pieces from 0."""
-    parts = []
+def _divide(paths: Sequence[Path], pieces: int, first: int = 0) -> list[Path]:
+    """Divide each path into `pieces`, or into one for each C if it has fewer C; number the pieces from `first`."""
+    parts = list[Path]()
     for path in paths:
-        cut = np.array_split(np.arange(len(path.Cs)), min(pieces, len(path.Cs)))
-        parts += [replace(path, Cs=path.Cs[at[0] : at[-1] + 1]) for at in cut]
-    return [replace(part, number=k) for k, part in enumerate(parts)]
+        each, more = divmod(len(path.Cs), min(pieces, len(path.Cs)))
+        lo = 0
+        while lo < len(path.Cs):
+            hi = lo + each + (more > 0)  # the first ones have one more
+            parts.append(replace(path, number=first + len(parts), Cs=path.Cs[lo:hi]))
+            lo, more = hi, more - 1
+    return parts
 
 
 @contextmanager

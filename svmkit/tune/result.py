@@ -146,11 +146,10 @@ class Result:
         names = list(dict.fromkeys(name for c in every for name in c.params))
         found: dict[str, Any] = {"mean_fit_time": np.array([c.fit_s for c in every])}
         for name in names:
-            values = np.ma.masked_all(len(every), dtype=object)
+            values, lacks = np.full(len(every), None), [name not in c.params for c in every]
             for k, c in enumerate(every):
-                if name in c.params:
-                    values[k] = c.params[name]
-            found[f"param_{name}"] = values
+                values[k] = c.params.get(name)
+            found[f"param_{name}"] = np.ma.MaskedArray(values, lacks)
         found["params"] = [dict(c.params) for c in every]
         for k in range(max(len(c.scores) for c in every)):
             found[f"split{k}_test_score"] = np.array([c.scores[k] for c in every])
@@ -232,7 +231,7 @@ def rank(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int
         if t.path not in last or t.n_rows > last[t.path].n_rows:
             last[t.path] = t
     gammas: dict[Any, float | None] = {}
-    ranked = []
+    found = []
     for path in (path for path in paths if path.number in last):
         gamma = path.kernel.params.get("gamma")
         if isinstance(gamma, str) and {"scale", "impute"} & path.values.keys():
@@ -240,8 +239,8 @@ def rank(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int
         if gamma not in gammas:  # a rule is evaluated once
             gammas[gamma] = path.kernel.resolve(X).params["gamma"] if isinstance(gamma, str) else gamma
         for i in range(len(path.Cs)):
-            ranked.append(_candidate(path, i, gammas[gamma], last[path.number], why.get((path.number, i))))
-    return sort_candidates(ranked)
+            found.append((path, i, gammas[gamma], last[path.number], why.get((path.number, i))))
+    return sort_candidates(_candidates(found))
 
 
 def sort_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -253,29 +252,39 @@ def sort_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=place)
 
 
-def _candidate(path: Path, i: int, gamma: float | None, tried: Tried, reason: str | None) -> Candidate:
-    of = {fact: tried.scores[f"{fact}_{i}"] for fact in FACTS}
-    means = dict(zip(FACTS, np.array([of[fact] for fact in FACTS], float).mean(axis=1).tolist(), strict=True))
-    if math.isnan(means["fit_s"]):
-        reason = reason or "a fit failed in a worker that could not say why"
-    elif math.isnan(means["metric"]):
-        reason = reason or "the metric is not defined for the predictions in some fold"
-    same = {fact: means[fact] for fact in ("fit_s", "n_iter", "kernel_values", "n_support")}
-    return Candidate(
-        path.params(path.Cs[i]),
-        path.solver,
-        path.kernel,
-        path.Cs[i],
-        gamma,
-        tried.n_rows,
-        mean_accuracy=means["accuracy"],
-        std_accuracy=float(of["accuracy"].std()),
-        mean_score=means["metric"],
-        std_score=float(of["metric"].std()),
-        **same,
-        converged=means["converged"] == 1.0,
-        determined=means["determined"] == 1.0,
-        tol=float(of["tol"].min()) if of["tol"].min() < math.inf else None,
-        reason=reason,
-        scores=tuple(of["metric"].tolist()),
-    )
+def _candidates(found: Sequence[tuple[Path, int, float | None, Tried, str | None]]) -> list[Candidate]:
+    """Return a candidate for each path, the position of its C, its gamma, its scores and why a fit failed."""
+    if not found:
+        return []
+    # (n_candidates, n_facts, n_folds), of which means and deviations are taken by few calls
+    facts = np.array([[tried.scores[f"{fact}_{i}"] for fact in FACTS] for _, i, _, tried, _ in found], float)
+    accuracy, metric, tol = (FACTS.index(fact) for fact in ("accuracy", "metric", "tol"))
+    means, spreads = facts.mean(axis=2).tolist(), facts[:, [accuracy, metric]].std(axis=2).tolist()
+    scores, tols = facts[:, metric].tolist(), facts[:, tol].min(axis=1).tolist()
+    made = []
+    for k, (path, i, gamma, tried, reason) in enumerate(found):
+        mean = dict(zip(FACTS, means[k], strict=True))
+        if math.isnan(mean["fit_s"]):
+            reason = reason or "a fit failed in a worker that could not say why"
+        elif math.isnan(mean["metric"]):
+            reason = reason or "the metric is not defined for the predictions in some fold"
+        candidate = Candidate(
+            path.params(path.Cs[i]),
+            path.solver,
+            path.kernel,
+            path.Cs[i],
+            gamma,
+            tried.n_rows,
+            mean_accuracy=mean["accuracy"],
+            std_accuracy=spreads[k][0],
+            mean_score=mean["metric"],
+            std_score=spreads[k][1],
+            **{fact: mean[fact] for fact in ("fit_s", "n_iter", "kernel_values", "n_support")},
+            converged=mean["converged"] == 1.0,
+            determined=mean["determined"] == 1.0,
+            tol=tols[k] if tols[k] < math.inf else None,
+            reason=reason,
+            scores=tuple(scores[k]),
+        )
+        made.append(candidate)
+    return made

@@ -413,6 +413,16 @@ def test_the_smallest_C_is_where_the_solution_changes():
     assert np.abs(large.dual_coef_).sum() < 2 * counts.min() * least * 4.0 * 0.999
 
 
+def test_the_smallest_C_of_several_classes_is_that_of_the_pair_that_changes_first():
+    X, y = load_iris(return_X_y=True)
+    data = TrainingData.of(X, y, resolve(Settings(kernel=RBF(0.5))))
+    K, least = rbf_kernel(X, gamma=0.5), []
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        s = K[y == a].mean(axis=0) - K[y == b].mean(axis=0)
+        least.append(2.0 / (50 * (s[y == a].max() - s[y == b].min())))
+    assert Ranges(data, 0).least_C(data.kernel) == pytest.approx(min(least))
+
+
 def test_scales_of_the_data():
     X, y = DIABETES
     X = StandardScaler().fit_transform(X)

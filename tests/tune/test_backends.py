@@ -5,15 +5,16 @@ import os
 import threading
 import time
 
+import numpy as np
 import pytest
 from support.cli import wait_for
 from support.problems import overlapping
 
-from svmkit import tune
+from svmkit import plugins, tune
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF
 from svmkit.solver.stopping import Gap
-from svmkit.tune import backends
+from svmkit.tune import Path, backends, crossval
 from svmkit.tune.records import Records, scratch
 
 CS, GAMMAS = [0.1, 1.0, 10.0], [0.1, 1.0]
@@ -38,6 +39,15 @@ def test_processes_find_the_same():
     found = tune.search(X, y, grid={"C": CS, "gamma": GAMMAS}, cv=3, jobs=2, backend="loky")
     assert scores_of(found) == scores_of(expected)
     assert [c.params for c in found.candidates] == [c.params for c in expected.candidates]
+
+
+@pytest.mark.parametrize("pieces", range(1, 8))
+def test_paths_are_divided_evenly_and_numbered(pieces):
+    paths = [Path(0, plugins.build("solver", "smo"), RBF(1.0), tuple(range(1, n + 1))) for n in (5, 2)]
+    parts = crossval._divide(paths, pieces, 3)
+    expected = [at + 1 for path in paths for at in np.array_split(np.arange(len(path.Cs)), min(pieces, len(path.Cs)))]
+    assert [part.Cs for part in parts] == [tuple(Cs.tolist()) for Cs in expected]
+    assert [part.number for part in parts] == list(range(3, 3 + len(parts)))
 
 
 def test_more_jobs_than_paths_and_folds_cut_the_paths():

@@ -35,6 +35,7 @@ from svmkit.tune.shared.small import FoldPart, FoldParts, SmallFits, fit_small, 
 from svmkit.tune.space import Path
 
 TOGETHER = 1 << 26  # decision values that an engine returns at a time
+FIRST = {fact: f"{fact}_0" for fact in FACTS}  # the names of the facts in a record of one C
 ROWS = 2500  # of small folds that are fitted by one call, all together: the search looks around between two
 T = TypeVar("T")
 Folds = Sequence[tuple[np.ndarray, np.ndarray]]
@@ -87,6 +88,7 @@ class SharedSearch:
         settings = training.settings
         memory = self.jobs * parse_bytes(settings.memory)
         self.training, self.records = replace(training, settings=replace(settings, memory=memory)), records
+        self._unknown = {f"{fact}_{i}": math.nan for fact in FACTS for i in range(training.width)}
 
     @property
     def n_threads(self) -> int:
@@ -150,8 +152,9 @@ class SharedSearch:
         path, fold, facts, why : Path, int, dict, str or None
             The path of one C, the number of the fold, and the `FACTS`, or none and the reason why it failed.
         """
-        found = {f"{fact}_{i}": math.nan for fact in FACTS for i in range(self.training.width)}
-        found |= {f"{fact}_0": float(value) for fact, value in facts.items()}
+        found = self._unknown.copy()
+        for fact, value in facts.items():
+            found[FIRST[fact]] = float(value)
         found["score"] = found["metric_0"]
         record = {"path": path.number, "fold": fold, "n_rows": self.m, "n_fits": 1, "scores": found}
         self.records.keep(record | {"reasons": {} if why is None else {"0": why}})

@@ -132,8 +132,13 @@ def groups_of(paths: Sequence[Path]) -> list[list[Path]]:
     """
     groups: dict[Any, list[Path]] = {}
     places: dict[str, int] = {}
+    texts: dict[int, str] = {}  # many paths have the same kernel and the same solver
+
+    def text_of(part: Any) -> str:
+        return texts[id(part)] if id(part) in texts else texts.setdefault(id(part), repr(part))
+
     for path in paths:
-        key = repr(path.kernel), repr(path.solver), repr(sorted(path.settings.items()))
+        key = text_of(path.kernel), text_of(path.solver), repr(sorted(path.settings.items()))
         groups.setdefault(key, []).append(path)
         places.setdefault(key[0], len(places))
     ordered = sorted(groups.items(), key=lambda item: places[item[0][0]])
