@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from svmkit.problems.certificate import relative_gap
-from svmkit.problems.risks.linear_risk import LinearDual
+from svmkit.problems.risks.linear_risk import LinearDual, PairSums
 from svmkit.runtime.mapping import is_mapped, size_of
 from svmkit_newton.hessian import Rough
 from svmkit_newton.passes import NONE, Look, look
@@ -27,6 +27,7 @@ EACH = 50  # rows for each column that it has at least: of fewer the optimum is 
 ONE_IN = 4  # rows of which it has one at the most
 CLOSE = 0.1  # gap at which it is solved: its own error is many times as large
 STEPS = 20  # on it at the most
+FAR = 1e4  # times the gap asked for, from which on the next pass is not the last one
 
 
 def is_on_disk(problem: LinearDual, wide: int) -> bool:
@@ -42,7 +43,8 @@ class FromDisk(Tall):
 
     The Hessian takes up the rows whose second derivative has changed while they are in memory, in float32 as long as
     that does not spoil a step; whatever it is, P and D and the gradient are those of float64. The answer has the best
-    dual weights and the best w, which need not be their image.
+    dual weights and the best w, which need not be their image. A pass that may be the last one has the products that
+    the certificate needs computed as well, by `PairSums`.
     """
 
     def __init__(
@@ -51,6 +53,8 @@ class FromDisk(Tall):
         self._matrix = Rough(problem.design, np.zeros(problem.design.width))
         self._sample: LinearDual | None = None
         self._lowest, self._kept = np.inf, NONE  # the P of the answer, and w where the dual weights are from
+        self._last: PairSums | None = None  # of the last pass
+        self._sums: PairSums | None = None  # of the best dual weights
         super().__init__(problem, start, goal, over)
 
     def _first_guess(self, over: Callable[[], bool]) -> np.ndarray | None:
@@ -58,23 +62,33 @@ class FromDisk(Tall):
 
     def looks(self) -> tuple[Look]:
         p, matrix = self.problem, self._matrix
-        curvature = np.empty(p.m)  # which nobody keeps: a certificate takes as much memory as a pass
-        if not self._beta.size:
-            self._beta = np.empty(p.m)
-        matrix.begin(curvature)
-        given = {"beta": self._beta, "curvature": curvature, "is_curved": False}
-        seen = look(p.design, p.points, self._w, behind=matrix.add_rows, **given)
+        if self._sums is not None:
+            self._sums.drop()  # so that the X w of two passes are never there at once
+        self._last, self._beta = None, NONE
+        if is_mapped(p.design.rows) and self.gap <= FAR * self.goal:
+            self._last = p.begin_pair(self._w)
+        self._beta = np.empty(p.m) if self._last is None else self._last.beta
+        matrix.begin_pass()
+        seen = look(p.design, p.points, self._w, beta=self._beta, is_curved=False, behind=self._take_rows)
         return (seen._replace(curved=matrix.H),)
+
+    def _take_rows(self, lo: int, hi: int, curvature: np.ndarray) -> None:
+        """Take what the Hessian and a certificate need of rows that have been looked at."""
+        self._matrix.take_rows(lo, hi, curvature)
+        if self._last is not None:
+            self._last.add(lo, hi)
 
     def keep(self) -> None:
         self._kept, self._solution = self._w, None
         self._best, self._beta = self._beta, NONE  # the best ones so far may belong to others
+        self._sums, self._last = self._last, None
 
     def solution(self) -> np.ndarray:
-        self._beta = NONE
+        self._last, self._beta = None, NONE
         if self._solution is None:
-            self._solution = self.problem.balanced(self._best, self._best)
-        self.problem.pair(self._solution, self._answer)
+            own = self._sums.balance if self._sums is not None and self.problem.is_free else None
+            self._solution = own() if own else self.problem.balanced(self._best, self._best)
+        self.problem.pair(self._solution, self._answer, self._sums)
         return self._solution
 
     def propose(self, s: np.ndarray, steep: float) -> tuple[float, bool]:

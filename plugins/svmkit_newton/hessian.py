@@ -69,7 +69,13 @@ class Matrix:
 
     def add_rows(self, lo: int, hi: int) -> None:
         """Add what the rows lo to hi - 1 change. Which rows do is not kept: of all rows it takes much memory."""
-        before, after = self.curvature[lo:hi], self._wanted[lo:hi]
+        self._take(lo, hi, self._wanted[lo:hi])
+        if hi == self.design.m:
+            self._wanted = self.curvature  # so that nobody keeps the others
+
+    def _take(self, lo: int, hi: int, after: np.ndarray) -> None:
+        """Let second derivatives (hi - lo,) be those of the rows lo to hi - 1."""
+        before = self.curvature[lo:hi]
         if self.fresh:
             self._add(lo, hi, np.flatnonzero(after), after)
         else:
@@ -77,8 +83,6 @@ class Matrix:
             self._add(lo, hi, np.flatnonzero(difference > 0.0), difference)
             self._add(lo, hi, np.flatnonzero(difference < 0.0), np.negative(difference, out=difference), -1.0)
         before[:] = after
-        if hi == self.design.m:
-            self._wanted = self.curvature  # so that nobody keeps the others
 
     def forget(self) -> None:
         """Keep no second derivatives that belong to others."""
@@ -149,22 +153,28 @@ class Rough(Matrix):
         self.single = not self.pairs and float(design.sq.max(initial=0.0)) <= LARGEST
         self.changed = 1.0  # of the rows with a second derivative the part in which it has changed in the last pass
 
-    def begin(self, curvature: np.ndarray) -> bool:
-        """Let second derivatives (m,), each known once its row comes, be those of the matrix after `add_rows`."""
+    def begin_pass(self) -> None:
+        """Let all rows be those that come to `take_rows` from now on."""
         is_first = self.fresh is None
         self.fresh = is_first or self.changed > ANEW
         if self.fresh:
             self.H[:] = 0.0
-        self._wanted, self._n_changed, self._n_active = curvature, 0, 0
+        self._n_changed, self._n_active = 0, 0
         self._is_first = is_first
-        return True
 
-    def add_rows(self, lo: int, hi: int) -> None:
-        before, after = self.curvature[lo:hi], self._wanted[lo:hi]
+    def take_rows(self, lo: int, hi: int, after: np.ndarray) -> None:
+        """Let second derivatives be those of some rows, while they are in memory.
+
+        Parameters
+        ----------
+        lo, hi, after
+            The ends of the rows, and their second derivatives (hi - lo,).
+        """
+        before = self.curvature[lo:hi]
         self._n_changed += 0 if self._is_first else np.count_nonzero(before != after)
         self._n_active += np.count_nonzero(after)
         self.changed = self._n_changed / max(self._n_active, 1)
-        super().add_rows(lo, hi)
+        self._take(lo, hi, after)
 
     def refine(self) -> None:
         """Begin anew in the next pass, with products in float64."""

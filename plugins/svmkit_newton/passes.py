@@ -79,7 +79,7 @@ def look(
     beta: np.ndarray = NONE,
     curvature: np.ndarray = NONE,
     is_curved: bool = True,
-    behind: Callable[[int, int], None] = lambda lo, hi: None,
+    behind: Callable[[int, int, np.ndarray], None] | None = None,
 ) -> Look:
     """Return the sums over all rows at weights (width,).
 
@@ -94,14 +94,17 @@ def look(
     is_curved : bool, default=True
         Whether the Hessian is wanted.
     behind : callable, optional
-        Called with the ends of each range of rows that has been looked at, while rows on disk are still in memory.
+        Called with the ends of each range of rows that has been looked at and their second derivatives, which are kept
+        for it alone, while rows on disk are still in memory.
     """
     looks = []
     for lo, hi in design.windows():
         here = slice(lo, hi)
         rows = design.part(lo, hi), design.bias, w, points.rows[here], points.below, *_bent(curve, here)
-        looks.append(_look_at(design, rows, beta[here], curvature[here], is_curved))
-        behind(lo, hi)
+        bent = curvature[here] if behind is None else np.empty(hi - lo)
+        looks.append(_look_at(design, rows, beta[here], bent, is_curved))
+        if behind is not None:
+            behind(lo, hi, bent)
     return join(looks)
 
 

@@ -13,6 +13,7 @@ from svmkit.losses import Hinge, SquaredHinge
 from svmkit.losses.terms import Terms
 from svmkit.problems.risks.coordinate_descent import coordinate_pass
 from svmkit.problems.risks.design import Design, fetch_row, row_add, row_dot
+from svmkit.problems.risks.linear_risk import PairSums
 from svmkit.problems.risks.points import Side, excess_of, loss_beyond, make_points
 
 pytestmark = pytest.mark.usefixtures("one_pool")
@@ -110,6 +111,87 @@ def test_more_columns_than_rows_and_more_threads_than_rows():
     X = np.random.default_rng(0).normal(size=(2, 300))
     d = design(sp.csr_array(X))
     np.testing.assert_allclose(d.pull(np.array([1.0, -2.0]))[:-1], X[0] - 2.0 * X[1])
+
+
+def pair(storage, bias):
+    X = table()
+    full = np.column_stack([X, np.full(len(X), bias)]) if bias else X
+    d, rng = design(storage(X), bias), np.random.default_rng(2)
+    w, beta = rng.normal(size=full.shape[1]), rng.normal(size=len(X)) * (rng.random(len(X)) < 0.7)
+    return full, PairSums(d, w), w, beta
+
+
+def added(sums, beta, ends):
+    for lo, hi in ends:
+        sums.beta[lo:hi] = beta[lo:hi]
+        sums.add(lo, hi)
+    return sums
+
+
+@every_storage
+@pytest.mark.parametrize("bias", [0.0, 1.0, 2.5])
+@pytest.mark.parametrize("is_balanced", [False, True])
+def test_sums_of_a_pair_are_the_products_of_its_weights(storage, bias, is_balanced):
+    full, sums, w, beta = pair(storage, bias)
+    added(sums, beta, [(0, 7), (7, 8), (8, len(full))])
+    point = sums.balance() if is_balanced else sums.beta
+    if is_balanced:
+        assert abs(point.sum()) < 1e-13 and np.abs(point - beta).max() > 0.01
+        ratio = point[beta != 0.0] / beta[beta != 0.0]
+        assert ratio.max() == 1.0 and len(np.unique(ratio.round(12))) == 2
+    v, h = sums.take(point, w.copy())
+    np.testing.assert_allclose(h, full @ w, atol=1e-12)
+    np.testing.assert_allclose(v, full.T @ point, atol=1e-12)
+    assert sums.take(point, w) is None  # they are given out once
+
+
+@pytest.mark.parametrize("lo, hi", [(0, 7), (6, 9), (8, 12), (7, 7), (7, 24)], ids=str)
+def test_sums_of_a_pair_take_each_row_once_in_order(lo, hi):
+    _, sums, _, beta = pair(np.asarray, 1.0)
+    added(sums, beta, [(0, 7)])
+    with pytest.raises(ValueError, match="were added after 7 of 23"):
+        sums.add(lo, hi)
+
+
+def _change(sums, w):
+    sums.beta[3] += 1e-9
+    return sums.beta, w
+
+
+CHANGES = {
+    "dual weights changed": _change,
+    "two dual weights swapped": lambda sums, w: (sums.beta.__setitem__([0, 1], sums.beta[[1, 0]]), (sums.beta, w))[1],
+    "another array": lambda sums, w: (sums.beta.copy(), w),
+    "other weights": lambda sums, w: (sums.beta, w + 1e-9),
+    "dropped": lambda sums, w: (sums.drop(), (sums.beta, w))[1],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("is_balanced", [False, True])
+def test_sums_of_a_pair_are_for_these_weights_alone(change, is_balanced):
+    _, sums, w, beta = pair(np.asarray, 1.0)
+    added(sums, beta, [(0, 20), (20, 23)])
+    if is_balanced:
+        sums.balance()
+    assert sums.take(*change(sums, w)) is None
+
+
+@pytest.mark.parametrize("is_balanced", [False, True])
+def test_sums_of_a_pair_without_all_rows_are_none(is_balanced):
+    _, sums, w, beta = pair(np.asarray, 1.0)
+    added(sums, beta, [(0, 20)])
+    sums.beta[20:] = 0.0
+    if is_balanced:
+        assert abs(sums.balance().sum()) < 1e-13
+    assert sums.take(sums.beta, w) is None
+
+
+def test_dual_weights_that_change_before_they_are_balanced_have_no_sums():
+    _, sums, w, beta = pair(np.asarray, 1.0)
+    added(sums, beta, [(0, 23)])
+    sums.beta[3] *= 2.0
+    assert abs(sums.balance().sum()) < 1e-13 and sums.take(sums.beta, w) is None
 
 
 def test_other_kernels_are_refused():

@@ -251,16 +251,22 @@ def add_exactly(h, number, errors):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def balance(beta, out):
-    """Write dual weights beta (m,) to out (m,), which may be beta, and return it; those of the sign with the larger sum
-    shrink until all sum to 0.
-    """
+def side_factors(beta):
+    """Return the factors of dual weights beta (m,) above 0 and below at which all sum to 0, and one of which is 1."""
     up, down = 0.0, 0.0
     for i in range(beta.size):
         up += max(beta[i], 0.0)
         down -= min(beta[i], 0.0)
     least = min(up, down)
-    of_up, of_down = least / up if up > 0.0 else 1.0, least / down if down > 0.0 else 1.0
+    return least / up if up > 0.0 else 1.0, least / down if down > 0.0 else 1.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def balance(beta, out):
+    """Write dual weights beta (m,) to out (m,), which may be beta, and return it; those of the sign with the larger sum
+    shrink until all sum to 0.
+    """
+    of_up, of_down = side_factors(beta)
     for i in range(beta.size):
         out[i] = beta[i] * (of_up if beta[i] > 0.0 else of_down)
     return out

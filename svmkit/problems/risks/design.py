@@ -182,8 +182,33 @@ class Design:
         out = np.empty(self.m) if out is None else out
         out[:] = self.bias * w[-1]
         for lo, hi in self.windows():
-            spread(_add_margins, hi - lo, ENTRY * self.entries / self.m, self.part(lo, hi), w, out[lo:hi])
+            self.add_margins(lo, hi, w, out)
         return out
+
+    def add_margins(self, lo: int, hi: int, w: np.ndarray, out: np.ndarray) -> None:
+        """Add X w of the columns, without that of the bias, to out (m,) at the rows lo to hi - 1.
+
+        Parameters
+        ----------
+        lo, hi, w, out
+            The ends of the rows, weights (width,), and the array.
+        """
+        spread(_add_margins, hi - lo, ENTRY * self.entries / self.m, self.part(lo, hi), w, out[lo:hi])
+
+    def no_pulls(self, *shape: int) -> np.ndarray:
+        """Return zeros (*shape, n, width) to which `add_pulls` adds."""
+        return np.zeros((*shape, self.n_parts(self.entries // (2 * self.width), 8 * self.width), self.width))
+
+    def add_pulls(self, lo: int, hi: int, v: np.ndarray, parts: np.ndarray) -> None:
+        """Add X'v of the columns, without that of the bias, over the rows lo to hi - 1 to parts (n, width).
+
+        Parameters
+        ----------
+        lo, hi, v, parts
+            The ends of the rows, their weights (hi - lo,), and the sums over parts of them.
+        """
+        work = ENTRY * self.entries * (hi - lo) / self.m / len(parts)
+        spread(_add_pulls, len(parts), work, self.part(lo, hi), v, parts)
 
     def pull(self, v: np.ndarray, along: Callable[[int, int], None] | None = None) -> np.ndarray:
         """Return X'v (width,) for v (m,), bias included. The order of the sum depends on the shape of X alone.
@@ -195,12 +220,11 @@ class Design:
         along : callable, default=None
             Called with the ends of each range of rows before its weights are used, so that rows on disk are read once.
         """
-        parts = np.zeros((self.n_parts(self.entries // (2 * self.width), 8 * self.width), self.width))
+        parts = self.no_pulls()
         for lo, hi in self.windows():
-            work = ENTRY * self.entries * (hi - lo) / self.m / len(parts)
             if along is not None:
                 along(lo, hi)
-            spread(_add_pulls, len(parts), work, self.part(lo, hi), v[lo:hi], parts)
+            self.add_pulls(lo, hi, v[lo:hi], parts)
         out = parts.sum(axis=0)
         if self.width > self.d:
             out[-1] = self.bias * v.sum()
@@ -209,11 +233,7 @@ class Design:
     def pull_and_margins(self, v: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return X'v (width,) and X w (m,), as `pull` and `margins` do, in one pass over X."""
         h = np.full(self.m, self.bias * w[-1])
-
-        def add_margins(lo: int, hi: int) -> None:
-            spread(_add_margins, hi - lo, ENTRY * self.entries / self.m, self.part(lo, hi), w, h[lo:hi])
-
-        return self.pull(v, add_margins), h
+        return self.pull(v, lambda lo, hi: self.add_margins(lo, hi, w, h)), h
 
     def n_parts(self, most: int, size: int, room: int = 0) -> int:
         """Return the number of sums over parts of the rows, a power of 2 where there is no room for `most`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -16,7 +17,8 @@ from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Bound, Certificate
-from svmkit.problems.risks.certify import certify, prove
+from svmkit.problems.risks.certify import balance, certify, prove, side_factors
+from svmkit.problems.risks.design import Design
 from svmkit.problems.risks.linear_problem import LinearProblem
 from svmkit.problems.risks.near_margin import guess_weights
 from svmkit.problems.risks.penalty import L1_RATIO, Penalty, make_penalty
@@ -24,9 +26,75 @@ from svmkit.problems.risks.points import dual_sums
 from svmkit.runtime.mapping import offer_decisions
 
 PASSES = 2  # passes of coordinate descent by which a certificate improves the best known lower bound
+# of X'beta as a sum over two signs, times factors, beyond those of one sum; twice, for the square in the bound on D
+ROUNDINGS = 8
 
 
 _proven = attrgetter("proven")
+
+
+class PairSums:
+    """X w and X'beta of weights w (width,) and dual weights beta (m,), computed as by `Design.pull_and_margins`, while
+    a pass for another purpose has the rows in memory.
+
+    Whoever makes the pass writes dual weights to `beta`, which belongs to the sums, and calls `add` with the ends of
+    each window once they are there. Nothing but X, w and beta enters. Products are given out once, and for these very
+    w and beta alone, after each row has been added once.
+
+    Parameters
+    ----------
+    design : Design
+        X with its bias column.
+    w : ndarray of float64, shape (width,)
+        The weights.
+    """
+
+    def __init__(self, design: Design, w: np.ndarray) -> None:
+        self.design, self.beta = design, np.empty(design.m)
+        self._w, self._h = w.copy(), np.full(design.m, design.bias * w[-1])
+        self._images, self._totals = design.no_pulls(2), np.zeros(2)  # over the dual weights above 0, and below
+        self._factors = np.ones(2)  # of these
+        self._end, self._checksum = 0, 0  # of the rows that have been added
+
+    def add(self, lo: int, hi: int) -> None:
+        """Add the rows lo to hi - 1, which follow the last ones that were added; ValueError if they do not."""
+        if lo != self._end or not lo < hi <= self.design.m:
+            raise ValueError(f"rows {lo} to {hi} were added after {self._end} of {self.design.m}")
+        beta = self.beta[lo:hi]
+        self.design.add_margins(lo, hi, self._w, self._h)
+        for k, side in enumerate((np.maximum(beta, 0.0), np.minimum(beta, 0.0))):
+            self.design.add_pulls(lo, hi, side, self._images[k])
+            self._totals[k] += side.sum()
+        self._end, self._checksum = hi, zlib.crc32(beta.data, self._checksum)
+
+    def balance(self) -> np.ndarray:
+        """Return beta, of which the weights of the sign with the larger sum have shrunk in place until all sum to 0."""
+        is_whole = self._is_whole()
+        self._factors *= side_factors(self.beta)
+        balance(self.beta, self.beta)
+        if is_whole:
+            self._checksum = zlib.crc32(self.beta.data)
+        return self.beta
+
+    def drop(self) -> None:
+        """Let go of X w: there are no products any more."""
+        self._h = np.empty(0)
+
+    def take(self, beta: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return X'beta (width,) and X w (m,), bias included, or None if there are none of these weights."""
+        is_same = beta is self.beta and np.array_equal(w, self._w)
+        if not (is_same and self._h.size == self.design.m and self._is_whole()):
+            return None
+        images = self._images.sum(axis=1)
+        if self.design.width > self.design.d:
+            images[:, -1] = self.design.bias * self._totals
+        h = self._h
+        self.drop()
+        return self._factors @ images, h
+
+    def _is_whole(self) -> bool:
+        """Return whether all rows have been added with the dual weights that they have."""
+        return self._end == self.design.m and zlib.crc32(self.beta.data) == self._checksum
 
 
 class LinearDual(LinearProblem):
@@ -48,7 +116,7 @@ class LinearDual(LinearProblem):
 
     name: ClassVar[str] = "LinearDual"
     _certified: tuple[np.ndarray, np.ndarray] | None = None  # the last point (m,) that was certified, and its weights
-    _paired: tuple[np.ndarray, np.ndarray] | None = None  # a point (m,), and the weights (width,) of its model
+    _paired: tuple[np.ndarray, np.ndarray, PairSums | None] | None = None  # as `pair` takes them
 
     def objective(self, point: np.ndarray) -> float:
         return -self.dual(point, self.weights(point))
@@ -61,13 +129,25 @@ class LinearDual(LinearProblem):
             return np.copysign(point, self.y)  # weights without signs, or of one class only
         return point
 
-    def pair(self, point: np.ndarray, w: np.ndarray) -> None:
+    def begin_pair(self, w: np.ndarray) -> PairSums:
+        """Return sums for the products of weights (width,) with those dual weights that will be paired with them."""
+        return PairSums(self.design, self._without_bias(w))
+
+    def pair(self, point: np.ndarray, w: np.ndarray, sums: PairSums | None = None) -> None:
         """Let weights (width,), the entry of a free bias aside, be those of the model of a point, in place of X'beta.
 
         X'beta has the P of the optimum to a gap only once the gradient at it has nearly vanished: long before that P of
-        a primal iterate is as good as that of the optimum. Its certificate takes one pass over X, not two.
+        a primal iterate is as good as that of the optimum. Its certificate takes one pass over X, not two; none where
+        the sums that `begin_pair` returned for these weights have been taken of this point.
+
+        Parameters
+        ----------
+        point, w : ndarray of float64, shape (m,) and (width,)
+            The dual weights and those of the model.
+        sums : PairSums, default=None
+            The sums; None if there are none.
         """
-        self._paired = point, w
+        self._paired = point, w, sums
 
     def certificate(self, point: np.ndarray) -> Certificate:
         if self._paired is not None and self._paired[0] is point:
@@ -77,16 +157,24 @@ class LinearDual(LinearProblem):
         primal, dual, *errors = certify(*self.points, self.design.sq, point, w, h, of_bias, self.is_free)
         return Certificate.from_values(primal, dual, h, bias, errors=(errors[0], errors[1]))
 
-    def _certify_pair(self, point: np.ndarray, w: np.ndarray) -> Certificate:
-        """Return the certificate of a point and other weights than its own, from scratch, in one pass over X."""
-        if self.is_free:
-            w = np.append(w[:-1], 0.0)
-        v, h = self.design.pull_and_margins(point, w)
+    def _without_bias(self, w: np.ndarray) -> np.ndarray:
+        """Return weights (width,) without the entry of a free bias."""
+        return np.append(w[:-1], 0.0) if self.is_free else w
+
+    def _certify_pair(self, point: np.ndarray, w: np.ndarray, sums: PairSums | None) -> Certificate:
+        """Return the certificate of a point and other weights than its own, from scratch: by a pass over X, unless a
+        pass for another purpose has computed the products of these very weights.
+        """
+        w = self._without_bias(w)
+        taken = sums.take(point, w) if sums is not None and sums.design is self.design else None
+        v, h = taken or self.design.pull_and_margins(point, w)
         if self.is_free:
             v[-1] = 0.0
         self._certified = point, w
         _, h, bias, of_bias = self.with_best_bias(w, h=h)
         primal, dual, *errors = prove(*self.points, self.design.sq, point, v, w, h, of_bias, self.is_free)
+        if taken:
+            errors[1] *= 1.0 + ROUNDINGS / self.m
         if not (self.origin or self._centre):
             columns, intercept = self.design.split(w)
             offer_decisions(self.gram.engine.X, columns, intercept if bias is None else bias, h)

@@ -14,10 +14,11 @@ from svmkit.kernels.gram import Gram
 from svmkit.losses import Huber, Logistic, SquaredHinge
 from svmkit.losses.terms import conjugates, loss_values
 from svmkit.problems.risks.design import Design
+from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.runtime import mapping
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Full
-from svmkit.solver.stopping import Gap
+from svmkit.solver.stopping import Gap, Iterations
 
 
 @pytest.fixture(autouse=True)
@@ -54,14 +55,14 @@ def test_the_optimum_is_that_in_memory(loss, bias, storage):
 @pytest.mark.parametrize("memory, most", [("1MB", 4), ("2MB", 3)], ids=["from 0", "from a sample"])
 @pytest.mark.parametrize("bias", [1.0, "free"])
 def test_a_step_is_a_pass(memory, most, bias, monkeypatch):
-    """Beside those of the steps there are the first one and one for the certificate, wherever a solve begins."""
+    """Beside those of the steps there is the first one, wherever a solve begins: the last one is the certificate's."""
     X, _, C = samples(SquaredHinge(), 12_000, 45)
     target = np.where(X[:, 0] + np.random.default_rng(1).normal(size=12_000) > 0.0, 1.0, -1.0)
     passes, windows = [], Design.windows
     monkeypatch.setattr(Design, "windows", lambda self: passes.append(self.m) or windows(self))
     found = solved(mapped(X), target, C, SquaredHinge(), gap=1e-3, bias=bias, memory=memory)
     assert found.certificate.gap <= 1e-3 and found.n_iter <= most
-    assert passes.count(12_000) == found.n_iter + 2
+    assert passes.count(12_000) == found.n_iter + 1
 
 
 @pytest.mark.parametrize("loss", [SquaredHinge(), Logistic(), Huber(0.4)], ids=str)
@@ -103,8 +104,17 @@ def test_the_model_is_the_iterate_and_its_certificate_is_true(loss, bias):
     solver = make("newton", loss=loss, bias=bias)
     problem = solver.pose(Gram(Linear(), mapped(X), memory="100KB"), target, C, loss)
     found = solve(problem, solver, stop=Gap(1e-2))
-    decision, terms = problem.decision_function(found.point, found.certificate), loss.terms(target, C)
-    own = 0.0 if bias == "free" else bias
+    w, image = certified(found, problem, X, bias, loss.terms(target, C))
+    assert found.certificate.gap <= 1e-2 and np.linalg.norm(image - w) > 1e-6
+    again = problem.certificate(found.point)  # by a pass of its own
+    assert again.primal == pytest.approx(found.certificate.primal, rel=1e-13)
+    assert again.dual == pytest.approx(found.certificate.dual, rel=1e-12)
+    assert again.rounding <= found.certificate.rounding * (1 + 1e-9) <= again.rounding * (1 + 9 / len(X))
+
+
+def certified(found, problem, X, bias, terms):
+    """Hold the certificate against P and D in NumPy; return the weights of the model and the image of the dual ones."""
+    decision, own = problem.decision_function(found.point, found.certificate), 0.0 if bias == "free" else bias
     norm = decision.w @ decision.w + (decision.intercept**2 / own**2 if own else 0.0)
     residuals = terms.target - X @ decision.w - decision.intercept
     primal = 0.5 * norm + loss_values(terms, residuals).sum()
@@ -112,8 +122,77 @@ def test_the_model_is_the_iterate_and_its_certificate_is_true(loss, bias):
     dual = terms.target @ found.point - 0.5 * image @ image - conjugates(terms, found.point).sum()
     assert found.certificate.primal == pytest.approx(primal, rel=1e-9)
     assert found.certificate.dual == pytest.approx(dual, rel=1e-6)
-    assert found.certificate.gap <= 1e-2 and np.linalg.norm(image[:45] - decision.w) > 1e-6
     assert bias != "free" or abs(found.point.sum()) < 1e-9 * np.abs(found.point).sum()
+    return decision.w, image[: X.shape[1]]
+
+
+def _lie_about_sums(monkeypatch):
+    def lie(*given, **named):
+        seen = look(*given, **named)
+        up, down = (side._replace(image=0.5 * side.image, linear=1.5 * side.linear) for side in (seen.up, seen.down))
+        return seen._replace(loss=0.7 * seen.loss, exact=0.7 * seen.exact, up=up, down=down)
+
+    look = from_disk.look
+    monkeypatch.setattr(from_disk, "look", lie)
+
+
+def _lie_about_the_gap(monkeypatch):
+    monkeypatch.setattr(from_disk.FromDisk, "_gap", lambda self: 0.0)
+
+
+def _change_dual_weights(monkeypatch):
+    def keep_others(self):
+        keep(self)
+        self._best *= 0.9
+
+    keep = from_disk.FromDisk.keep
+    monkeypatch.setattr(from_disk.FromDisk, "keep", keep_others)
+
+
+def _change_weights(monkeypatch):
+    def pair_others(self, point, w, sums=None):
+        pair(self, point, 1.1 * w, sums)
+
+    pair = LinearDual.pair
+    monkeypatch.setattr(LinearDual, "pair", pair_others)
+
+
+def _leave_out_a_window(monkeypatch):
+    def take_rows(self, lo, hi, curvature):
+        if self._last is not None and hi == self.problem.m:
+            self._last.add = lambda lo, hi: None
+        take(self, lo, hi, curvature)
+
+    take = from_disk.FromDisk._take_rows
+    monkeypatch.setattr(from_disk.FromDisk, "_take_rows", take_rows)
+
+
+LIES = [_lie_about_sums, _lie_about_the_gap, _change_dual_weights, _change_weights, _leave_out_a_window]
+
+
+@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("bias", [1.0, "free"])
+@pytest.mark.parametrize("loss", [SquaredHinge(), Logistic()], ids=str)
+def test_a_solver_that_lies_gets_the_certificate_of_what_it_returns(lie, bias, loss, monkeypatch):
+    X, target, C = samples(loss, 1500, 45)
+    lie(monkeypatch)
+    solver = make("newton", loss=loss, bias=bias)
+    problem = solver.pose(Gram(Linear(), mapped(X), memory="100KB"), target, C, loss)
+    found = solve(problem, solver, stop=Gap(1e-3) | Iterations(3))
+    certified(found, problem, X, bias, loss.terms(target, C))
+    assert (found.certificate.gap <= 1e-3) == (found.status == "converged")
+
+
+def test_a_window_twice_is_refused(monkeypatch):
+    def take_rows(self, lo, hi, curvature):
+        take(self, lo, hi, curvature)
+        take(self, lo, hi, curvature)
+
+    take = from_disk.FromDisk._take_rows
+    monkeypatch.setattr(from_disk.FromDisk, "_take_rows", take_rows)
+    X, target, C = samples(SquaredHinge(), 1500, 45)
+    with pytest.raises(ValueError, match="were added after"):
+        solved(mapped(X), target, C, SquaredHinge(), gap=1e-3)
 
 
 @pytest.mark.parametrize("size", [1e6, 1e-9])
@@ -155,9 +234,9 @@ def test_products_in_float32_are_those_of_float64_to_seven_digits():
     A, curvature = np.column_stack([X, np.ones(len(X))]), np.where(C > 0.5, C, 0.0)
     rough = Rough(problem.design, np.ones(46))
     for given in (curvature, C, curvature):
-        rough.begin(given)
+        rough.begin_pass()
         for lo in range(0, 5000, 1000):
-            rough.add_rows(lo, lo + 1000)
+            rough.take_rows(lo, lo + 1000, given[lo : lo + 1000])
         H = A.T @ (given[:, None] * A)
         off = np.triu(np.abs(rough.H - H)) / np.sqrt(np.outer(H.diagonal(), H.diagonal()))
         assert off.max() < 1e-6
