@@ -76,7 +76,7 @@ class ProbabilityScores:
     def log_loss(self) -> float:
         """The mean of -log of the probability of the true class."""
         true = self.probabilities[np.arange(len(self.codes)), self.codes]
-        return float(-np.log(np.maximum(true, LEAST)).mean())
+        return float(-np.log(np.maximum(true, LEAST)).mean()) + 0.0  # of a single class 0, not -0
 
     @property
     def brier_score(self) -> float:

@@ -130,3 +130,18 @@ def test_gain_is_the_share_that_a_sorted_list_finds(svmkit):
     assert taken.tolist() == of.tolist() == [0.0, 1.0]
     Path("one.csv").write_text("\n".join(line for line in Path(path).read_text().splitlines() if "leave" not in line))
     assert svmkit("evaluate", "m.model", "one.csv", "--json").json["gain"] is None
+
+
+def test_rows_that_say_nothing_of_costs_or_probabilities(svmkit, refused):
+    path = lopsided()
+    svmkit("train", path, "--solver", "smo", "--calibrate", "sigmoid", "--no-track", "--out", "m.model")
+    lines = Path(path).read_text().splitlines()
+    Path("other.csv").write_text("\n".join(line.replace("leave", "gone").replace("stay", "there") for line in lines))
+    found = svmkit("evaluate", "m.model", "other.csv", "--json").json
+    assert set(found["unknown_labels"]) == {"gone", "there"} and sum(found["rows"].values()) == 400
+    assert all(isinstance(n, int) for n in found["rows"].values())
+    refused(
+        ["no row of other has a label that the model knows"], "evaluate", "m.model", "other.csv", "--cost", "fn=2,fp=1"
+    )
+    Path("one.csv").write_text("\n".join(line for line in lines if "leave" not in line))
+    assert "(base rate 0.0000)" in svmkit("evaluate", "m.model", "one.csv").out

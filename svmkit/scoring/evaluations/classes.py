@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmkit.data import Dataset
+from svmkit.errors import InputError
 from svmkit.losses.base import Loss
 from svmkit.runtime.terminal import align
 from svmkit.scoring.accuracy import accuracy
@@ -210,7 +211,7 @@ class ClassEvaluation(Evaluation):
         return replace(self, scores=scores, predicted=predicted, positive=positive)
 
     def cost(self, positive: str, fn: float, fp: float) -> float:
-        """Return the mean cost of a row whose label the model knows.
+        """Return the mean cost of a row whose label the model knows; raise InputError if there is none.
 
         Parameters
         ----------
@@ -221,6 +222,8 @@ class ClassEvaluation(Evaluation):
         """
         at = self.labels.index(positive)
         known = ~np.isin(self.truth, [self.labels.index(label) for label in self.unknown])
+        if not known.any():
+            raise InputError(f"no row of {self.data} has a label that the model knows: its errors have no cost")
         truth, taken = self.truth[known] == at, self.predicted[known] == at
         return float(fn * (truth & ~taken).mean() + fp * (taken & ~truth).mean())
 
@@ -286,7 +289,7 @@ class ClassEvaluation(Evaluation):
         of_classes = precision_recall_fscore_support(
             self.truth, self.predicted, labels=np.arange(len(labels)), zero_division=np.nan
         )
-        precision, _, f1, rows = (dict(zip(labels, values.tolist(), strict=True)) for values in of_classes)
+        precision, _, f1, _ = (dict(zip(labels, values.tolist(), strict=True)) for values in of_classes)
         return {
             "data": self.data,
             "task": self.model.task,
@@ -298,7 +301,7 @@ class ClassEvaluation(Evaluation):
             "recall": scores.recall,
             "precision": {label: None if math.isnan(value) else value for label, value in precision.items()},
             "f1": {label: None if math.isnan(value) else value for label, value in f1.items()},
-            "rows": rows,
+            "rows": dict(zip(labels, scores.rows.tolist(), strict=True)),
             "never_predicted": scores.never_predicted(),
             "unknown_labels": self.unknown,
             "positive": self.positive,
