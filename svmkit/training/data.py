@@ -197,8 +197,9 @@ class TrainingData:
         data = cls(*given, None, *rest)
         for output in data.division.outputs:
             if output.constant is not None:
-                what = "all samples have label" if output.constant > 0.0 else "no sample has label"
-                warnings.warn(f"{what} {output.name}: so it is predicted for every row", SvmkitWarning, stacklevel=4)
+                has = output.constant > 0.0
+                what, so = ("all samples have", "every row") if has else ("no sample has", "no row")
+                warnings.warn(f"{what} label {output.name}: so it is predicted for {so}", SvmkitWarning, stacklevel=4)
         return data
 
     @property

@@ -93,7 +93,7 @@ def test_a_label_that_all_rows_have_or_none_is_constant_and_said_in_a_line(tmp_p
             machine = SVMClassifier(kernel=kernel).fit(X, labels)
         assert [str(line.message) for line in said] == [
             "all samples have label 1: so it is predicted for every row",
-            "no sample has label 2: so it is predicted for every row",
+            "no sample has label 2: so it is predicted for no row",
         ]
         assert (machine.predict(X)[:, 1:] == [1, 0]).all() and len(machine.certificate_) == 1
         alone = SVMClassifier(kernel=kernel).fit(X, Y[:, 0])
