@@ -279,11 +279,19 @@ class Products:
     The preconditioner is the diagonal of the Hessian and 1, mixed (Hsia, Chiang, Lin 2018). The iteration ends once a
     product lowers the quadratic model by little beside the mean of all so far (Nash, Sofer 1990), since residuals say
     little where columns differ much in size, or once the residual is small enough for the gap. It ends after any
-    product when the solve is `over`: each is a pass over X, and what it has by then is a direction of descent.
+    product when the solve is `over`: each is a pass over X, and what it has by then is a direction of descent. So it
+    does after so many `passes`.
     """
 
-    def __init__(self, design: Design, penalty: np.ndarray, over: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self,
+        design: Design,
+        penalty: np.ndarray,
+        over: Callable[[], bool] = lambda: False,
+        passes: float = np.inf,
+    ) -> None:
         self.design, self.penalty, self.over = design, penalty, over
+        self.most = int(max(min(passes / 2.0, MOST), 1.0))  # steps, two passes each
         self.curvature = np.zeros(design.m)
         self.loose = LOOSE
 
@@ -372,7 +380,7 @@ class Products:
         z = self.inverse * r
         p, rz = z, float(r @ z)
         passes, fall = 1.0, 0.0
-        for k in range(1, MOST + 1):
+        for k in range(1, self.most + 1):
             Hp = self.times(p, room)
             passes += 2.0
             curved = float(p @ Hp)

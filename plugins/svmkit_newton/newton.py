@@ -127,12 +127,14 @@ class Wide(State):
         goal: float,
         wide: int,
         over: Callable[[], bool] = lambda: False,
+        passes: float = np.inf,
     ) -> None:
         super().__init__(problem, start, goal)
         self.is_given = False
         exact = problem.design.width <= wide
         self.hessian: Matrix | Products
-        self.hessian = Matrix(problem.design, self.penalty) if exact else Products(problem.design, self.penalty, over)
+        given = problem.design, self.penalty
+        self.hessian = Matrix(*given) if exact else Products(*given, over, passes)
         self.is_paired = not (exact or self.shares.size)  # w is the model, not the image of the dual weights
         self.is_fused = is_mapped(problem.design.rows)  # rows on disk are read once for gradient and Hessian
         self.points = problem.points
@@ -324,7 +326,7 @@ class Newton(Solver):
         elif is_on_disk(problem, self.wide):
             state = FromDisk(problem, start, gap, draws.over)
         else:
-            state = Wide(problem, start, gap, self.wide, draws.over)
+            state = Wide(problem, start, gap, self.wide, draws.over, goal.passes)
         state.most = max(most, 1)
         return state
 

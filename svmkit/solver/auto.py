@@ -29,6 +29,8 @@ from svmkit.problems.risks.rank_risk import RankRisk
 from svmkit.problems.schemes import SCHEMES
 from svmkit.problems.simplex import SimplexQP
 from svmkit.solver.base import Solver
+from svmkit.solver.loop.free_bias import FreeBias
+from svmkit.solver.loop.relay import Relay
 from svmkit.solver.sampler import Draws, Sampler
 from svmkit.solver.selection import defaults
 from svmkit.solver.step_info import StepInfo
@@ -41,6 +43,8 @@ FLOAT64 = 8  # bytes of a kernel value
 # Newton's method has a Hessian of d^2 numbers: it is faster than coordinate descent with LONG rows a column and more,
 # FLAT rows a squared column and more, up to so many columns; without a kink of the loss, products with it will do
 LONG, FLAT, FEW_COLUMNS, FEW_OF_SMOOTH = 4, 1 / 40, 990, 3_000
+# columns beyond which its Hessian is no matrix, and rows a column from which on no rule says which one is faster
+WIDE, EVEN = 1_000, 0.5
 
 
 def fastest(task: Task, loss: Loss | None = None) -> tuple[str, str]:
@@ -65,9 +69,12 @@ def fastest(task: Task, loss: Loss | None = None) -> tuple[str, str]:
 def _fastest_linear(m: int, d: int, loss: Loss | None) -> tuple[str, str]:
     if not d or not (loss is None or plugins.load("solver", defaults.LINEAR_TALL).takes_loss(loss)):
         return defaults.LINEAR, "its steps need no kernel values"
-    most = FEW_COLUMNS if loss is None or loss.family is Family.BOUNDED else FEW_OF_SMOOTH
-    if d <= most and m >= max(LONG * d, FLAT * d**2):
+    is_smooth = loss is not None and loss.family is not Family.BOUNDED
+    if d <= (FEW_OF_SMOOTH if is_smooth else FEW_COLUMNS) and m >= max(LONG * d, FLAT * d**2):
         return defaults.LINEAR_TALL, "columns are few beside the rows"
+    if is_smooth and d > WIDE and m >= EVEN * d:
+        reason = f"columns are many: {defaults.LINEAR_TALL} where passes of {defaults.LINEAR} gain little"
+        return defaults.LINEAR_WIDE, reason
     return defaults.LINEAR, "its steps need no kernel values, and columns are many beside the rows"
 
 
@@ -75,10 +82,10 @@ def _fastest_linear(m: int, d: int, loss: Loss | None) -> tuple[str, str]:
 class Auto(Solver):
     """The fastest solver for size, kernel and memory. The bias is free, as in LIBSVM's problems.
 
-    Kernels: the hinge loss, solved by smo or fcsmo. The linear kernel: the squared hinge loss, solved by newton where
-    X has few columns and more rows, by dcd elsewhere. Regression: the epsilon-insensitive loss, by smo or fcsmo, and
-    with the linear kernel by newton or dcd. One-class models: OneClassQP by smo or fcsmo, and SimplexQP by fcfw.
-    Ranking: the squared hinge loss of pairs, by ocas.
+    Kernels: the hinge loss, solved by smo or fcsmo. The linear kernel: the squared hinge loss, solved by newton where X
+    has few columns and more rows, by dcd elsewhere, and by both in turn on many columns. Regression: the
+    epsilon-insensitive loss, by smo or fcsmo, and with the linear kernel by newton or dcd. One-class models: OneClassQP
+    by smo or fcsmo, and SimplexQP by fcfw. Ranking: the squared hinge loss of pairs, by ocas.
 
     Parameters
     ----------
@@ -236,5 +243,8 @@ def _formulation(auto: Auto, is_linear: bool, task: str) -> str:
 
 @cache
 def _build(name: str, loss: str | Loss | None = None, bias: float | str | None = None) -> Solver:
+    if name == defaults.LINEAR_WIDE:
+        first, second = _build(defaults.LINEAR, loss, bias), _build(defaults.LINEAR_TALL, loss, bias)
+        return Relay(FreeBias(first) if bias == FREE else first, second)
     given = {"loss": loss, "bias": bias}
     return plugins.build("solver", name, {key: value for key, value in given.items() if value is not None})

@@ -5,6 +5,7 @@ A sampler draws index arrays with a seeded generator, so that the same seed give
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
@@ -234,6 +235,7 @@ class Goal(NamedTuple):
     iterations: float  # the iterations after which it ends; inf without such a rule
     watched: bool = False  # somebody wants to see iterates on the way; it must not change which iterates there are
     begun: int = 0  # iterations of the earlier solve that is continued, which `iterations` leaves out
+    passes: float = math.inf  # over the data, after which a step that is made of many has to end
 
 
 class Draws:

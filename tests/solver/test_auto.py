@@ -85,15 +85,19 @@ def test_linear_models_of_losses_with_a_kink_need_fewer_columns_for_newton(loss,
     ("m", "d", "name"),
     [
         (10**6, 3000, "newton"),
-        (10**6, 3001, "dcd"),
+        (10**6, 3001, "dcd+newton"),
         (80, 20, "newton"),
         (79, 20, "dcd"),
         (1000, 200, "newton"),
         (999, 200, "dcd"),
+        (999, 1001, "dcd+newton"),
+        (999, 1000, "dcd"),
+        (2000, 4000, "dcd+newton"),
+        (1999, 4000, "dcd"),
         (10**6, 0, "dcd"),
     ],
 )
-def test_smooth_linear_models_with_few_columns_are_for_newton(loss, m, d, name):
+def test_smooth_linear_models_with_few_columns_are_for_newton_and_with_many_for_both(loss, m, d, name):
     problem = LinearTubeDual if loss.task == "regress" else LinearDual
     assert chosen(problem, m, kernel=Linear(), d=d, loss=loss) == name
 
@@ -120,9 +124,10 @@ def test_both_linear_ways_lead_to_one_optimum(bias):
 @pytest.mark.parametrize("memory", [1, GB])
 @pytest.mark.parametrize("kernel", [RBF(0.5), Poly(), Linear()])
 @pytest.mark.parametrize("loss", ["auto", "hinge", "squared_hinge"])
-def test_the_problem_does_not_depend_on_the_size(m, memory, kernel, loss):
+@pytest.mark.parametrize("d", [10, 5_000])
+def test_the_problem_does_not_depend_on_the_size(m, d, memory, kernel, loss):
     auto = Auto(loss)
-    taken = auto.solver_for(Task(auto.problem_for(kernel), kernel, m, memory, d=10))
+    taken = auto.solver_for(Task(auto.problem_for(kernel), kernel, m, memory, d=d))
     assert taken.problem_for(kernel) is auto.problem_for(kernel)
     assert taken.formulation(kernel) == auto.formulation(kernel)
     assert taken.sampler_for(kernel).every and auto.sampler_for(kernel).every

@@ -2,6 +2,7 @@
 
 LINEAR = "dcd"  # of the linear kernel: its steps need no kernel values
 LINEAR_TALL = "newton"  # the same where rows are many and columns few
+LINEAR_WIDE = f"{LINEAR}+{LINEAR_TALL}"  # the first, and the second where that is slow: of many columns
 RANKING = "ocas"  # of pairs, which its cuts count without listing them
 SPARSE = "cd"  # of the linear kernel with a penalty that makes weights exactly 0
 CHOOSER = "auto"  # chooses among these, and the name of its loss until the task is known

@@ -1,0 +1,130 @@
+"""A relay of two solvers of a problem: the second takes over where the first is slow, and gives back if it is, too."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from svmkit.problems.base import Problem
+from svmkit.problems.certificate import Certificate
+from svmkit.solver.base import Solver
+from svmkit.solver.sampler import Draws, Goal
+from svmkit.solver.step_info import StepInfo
+
+FACTS = "paper monotone recheck sampler certified"
+METHODS = "check check_kernel pose loss_for problem_for regression_for problem_of formulation takes_loss"
+NEAR = 1e-3  # the gap whose time is predicted where none is asked for
+FEWEST = 4.0  # passes of the first solver before it is judged
+AHEAD = 60.0  # passes that it may still need
+LONGEST = 100.0  # passes of a step of the second solver, and those of all of its steps, in its first turn; each turn
+MOST = 250.0  # has twice as many
+WORTH = 0.5  # passes of the first solver that take as long as one of the second
+
+
+@dataclass(frozen=True)
+class Relay(Solver):
+    """A solver that is `first` until that would need many more passes over the data, and then `second`.
+
+    The need is predicted from how fast the gap has fallen in the latter half of the passes so far. The second solver
+    has its turn until a step takes many passes, or all of them together do; then the first one continues for at least
+    as long, and each later turn of the second is twice as long. Both minimise the same problem, and the point of the
+    one is where the other begins. The second says how the problem is posed and checked.
+    """
+
+    first: Solver
+    second: Solver
+    frees_bias: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for names, solver in ((FACTS, self.first), (METHODS, self.second)):  # in which it is the one or the other
+            for own in names.split():
+                object.__setattr__(self, own, getattr(solver, own))
+        object.__setattr__(self, "name", f"{self.first.name}+{self.second.name}")
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return self.first.params
+
+    def patience(self, m: int) -> int:
+        return max(self.first.patience(m), self.second.patience(m))
+
+    def init(self, problem: Problem, start: np.ndarray | None, draws: Draws) -> _Run:
+        return _Run(self, problem, start, draws)
+
+    def step(self, state: _Run) -> StepInfo:
+        if state.is_due():
+            state.hand_over()
+        info = state.solver.step(state.state)
+        state.note(info)
+        return info
+
+    def solution(self, state: _Run) -> np.ndarray:
+        return state.solver.solution(state.state)
+
+    def resync(self, state: _Run, certificate: Certificate) -> None:
+        state.solver.resync(state.state, certificate)
+
+    def reactivate(self, state: _Run) -> None:
+        state.solver.reactivate(state.state)
+
+    def details(self, state: _Run) -> dict[str, float]:
+        return {f"{name}_iterations": float(count) for name, count in state.counts.items()}
+
+
+class _Run:
+    """State of a relay: the solver whose turn it is with its state, and what both have done so far.
+
+    `passes` and `gaps` are those at the end of each step of this turn, and `turn` counts from 0. The first solver is
+    not judged before it has made so many passes, `fewest`, and the second one has `longest` and `most`.
+    """
+
+    def __init__(self, relay: Relay, problem: Problem, start: np.ndarray | None, draws: Draws) -> None:
+        self.relay, self.problem, self.draws, self.given = relay, problem, draws, draws.goal
+        self.goal = (draws.goal.gap if draws.goal else 0.0) or NEAR
+        self.turn, self.fewest, self.longest, self.most = 0, FEWEST, LONGEST, MOST
+        self.counts: dict[str, int] = {}
+        self._begin(relay.first, start)
+
+    def _begin(self, solver: Solver, start: np.ndarray | None) -> None:
+        self.passes: list[float] = [0.0]
+        self.gaps: list[float] = [math.inf]
+        self.solver = solver
+        self.state = solver.init(self.problem, start, self.draws)
+
+    def note(self, info: StepInfo) -> None:
+        """Note what a step has taken, and the gap at its end."""
+        self.passes.append(self.passes[-1] + info.epochs)
+        self.gaps.append(info.gap)
+        self.counts[self.solver.name] = self.counts.get(self.solver.name, 0) + info.steps
+
+    def is_due(self) -> bool:
+        """Return whether it is the turn of the other solver."""
+        passes = self.passes[-1]
+        if self.gaps[-1] <= self.goal or not passes:
+            return False
+        if self.turn % 2:
+            return passes - self.passes[-2] >= self.longest or passes >= self.most
+        return self.draws.every and passes >= self.fewest and self.predict() > AHEAD
+
+    def predict(self) -> float:
+        """Return how many more passes the gap needs if it keeps falling as in the latter half of all passes."""
+        passes, gap = self.passes[-1], self.gaps[-1]
+        k = int(np.searchsorted(self.passes, 0.5 * passes, side="right")) - 1
+        fall = math.log(self.gaps[k] / gap) if 0.0 < gap < self.gaps[k] < math.inf else 0.0
+        return (passes - self.passes[k]) * math.log(gap / self.goal) / fall if fall else math.inf
+
+    def hand_over(self) -> None:
+        """Let the other solver begin where this one is."""
+        point, passes = self.solver.solution(self.state), self.passes[-1]
+        self.state = None  # else both states would be the most that a fit holds
+        self.turn += 1
+        if self.turn % 2:
+            self.draws.goal = (self.given or Goal(0.0, 1.0))._replace(passes=self.longest)
+            self._begin(self.relay.second, point)
+            return
+        self.draws.goal = self.given
+        self.fewest, self.longest, self.most = max(WORTH * passes, FEWEST), 2.0 * self.longest, 2.0 * self.most
+        self._begin(self.relay.first, point)
