@@ -235,6 +235,19 @@ class Design:
         h = np.full(self.m, self.bias * w[-1])
         return self.pull(v, lambda lo, hi: self.add_margins(lo, hi, w, h)), h
 
+    def add_pairs(self, lo: int, hi: int, w: np.ndarray, v: np.ndarray, h: np.ndarray, parts: np.ndarray) -> None:
+        """Add what `add_margins` and `add_pulls` do, the latter apart for v above 0 and below, each row at a time.
+
+        Parameters
+        ----------
+        lo, hi, w, v, h, parts
+            The ends of the rows, weights (width,), weights of all rows and the array for X w, both (m,), and the sums
+            (2, n, width).
+        """
+        n, here = parts.shape[1], slice(lo, hi)
+        work = 2.0 * ENTRY * self.entries * (hi - lo) / self.m / n
+        spread(_add_pairs, n, work, self.part(lo, hi), w, v[here], h[here], parts)
+
     def n_parts(self, most: int, size: int, room: int = 0) -> int:
         """Return the number of sums over parts of the rows, a power of 2 where there is no room for `most`.
 
@@ -270,6 +283,20 @@ class Design:
 def _add_margins(first, last, X, w, out):
     for i in range(first, last):
         out[i] += row_dot(X, i, w)
+
+
+@njit(nogil=True, cache=True)
+def _add_pairs(first, last, X, w, v, h, parts):
+    """Add X w to h (m,), and X'v in parts (2, n, width) of which each takes a contiguous range of rows of X."""
+    n = parts.shape[1]
+    step = (v.size + n - 1) // n
+    for p in range(first, last):
+        for i in range(p * step, min(v.size, p * step + step)):
+            h[i] += row_dot(X, i, w)
+            if v[i] > 0.0:
+                row_add(X, i, v[i], parts[0, p])
+            elif v[i] != 0.0:
+                row_add(X, i, v[i], parts[1, p])
 
 
 @njit(nogil=True, cache=True)

@@ -61,10 +61,8 @@ class PairSums:
         if lo != self._end or not lo < hi <= self.design.m:
             raise ValueError(f"rows {lo} to {hi} were added after {self._end} of {self.design.m}")
         beta = self.beta[lo:hi]
-        self.design.add_margins(lo, hi, self._w, self._h)
-        for k, side in enumerate((np.maximum(beta, 0.0), np.minimum(beta, 0.0))):
-            self.design.add_pulls(lo, hi, side, self._images[k])
-            self._totals[k] += side.sum()
+        self.design.add_pairs(lo, hi, self._w, self.beta, self._h, self._images)
+        self._totals += np.maximum(beta, 0.0).sum(), np.minimum(beta, 0.0).sum()
         self._end, self._checksum = hi, zlib.crc32(beta.data, self._checksum)
 
     def balance(self) -> np.ndarray:
