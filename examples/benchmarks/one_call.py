@@ -39,10 +39,13 @@ def least(call: Callable[[], object], turns: int) -> np.ndarray:
 
 
 def rows_of(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows and the labels of a set."""
+    """Return the rows and the labels of a set, without classes of a single row, which cannot be held out."""
     source, first = SETS[name]
     data = load(source)
     X, y = data.X[:first], np.asarray(data.y)[:first]
+    classes, counts = np.unique(y, return_counts=True)
+    kept = np.isin(y, classes[counts > 1])
+    X, y = X[kept], y[kept]
     X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     return StandardScaler().fit_transform(X) if name in STANDARD else X, y
 
