@@ -180,6 +180,17 @@ def test_auto_names_both_and_says_why(tmp_path):
     assert SVMModel.load(tmp_path / "m.svmkit").about["choice"] == str(choice)
 
 
+def test_a_solver_whose_passes_cost_more_hands_over_sooner():
+    X, y = one_hot()
+    given, counts = make("dcd", loss="squared_hinge"), []
+    for cost in (1e-9, 1e9):
+        taken = Relay(given, make("newton"), cost)
+        counts.append(solve(taken.pose(Gram(Linear(), X), y, 0.01), taken, stop=Gap(1e-6)).details)
+    assert set(counts[0]) == {"dcd_iterations"} and set(counts[1]) == BOTH
+    (choice,) = fit(X, y, solver=Auto("logistic"), kernel=Linear(), C=10.0).choices
+    assert choice.solver == "dcd+newton"
+
+
 def test_auto_takes_it_in_regression_and_leaves_kinks_to_the_first():
     X, _ = one_hot()
     target = X @ np.random.default_rng(1).normal(size=X.shape[1]) + np.random.default_rng(2).normal(size=X.shape[0])

@@ -36,6 +36,7 @@ class Relay(Solver):
 
     first: Solver
     second: Solver
+    cost: float = 1.0  # of a pass of the first solver, in units of one with a piecewise loss
     frees_bias: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -107,7 +108,7 @@ class _Run:
             return False
         if self.turn % 2:
             return passes - self.passes[-2] >= self.longest or passes >= self.most
-        return self.draws.every and passes >= self.fewest and self.predict() > AHEAD
+        return self.draws.every and passes >= self.fewest and self.relay.cost * self.predict() > AHEAD
 
     def predict(self) -> float:
         """Return how many more passes the gap needs if it keeps falling as in the latter half of all passes."""
@@ -126,5 +127,6 @@ class _Run:
             self._begin(self.relay.second, point)
             return
         self.draws.goal = self.given
-        self.fewest, self.longest, self.most = max(WORTH * passes, FEWEST), 2.0 * self.longest, 2.0 * self.most
+        self.fewest = max(WORTH * passes / self.relay.cost, FEWEST)
+        self.longest, self.most = 2.0 * self.longest, 2.0 * self.most
         self._begin(self.relay.first, point)
