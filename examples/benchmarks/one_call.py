@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,14 +39,18 @@ def least(call: Callable[[], object], turns: int) -> np.ndarray:
     return np.min(found, axis=0)
 
 
-def rows_of(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows and the labels of a set, without classes of a single row, which cannot be held out."""
-    source, first = SETS[name]
-    data = load(source)
-    X, y = data.X[:first], np.asarray(data.y)[:first]
+def without_single(X: Any, y: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Return the rows of classes that have two and more, which can be held out."""
     classes, counts = np.unique(y, return_counts=True)
     kept = np.isin(y, classes[counts > 1])
-    X, y = X[kept], y[kept]
+    return X[kept], y[kept]
+
+
+def rows_of(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows and the labels of a set."""
+    source, first = SETS[name]
+    data = load(source)
+    X, y = without_single(data.X[:first], np.asarray(data.y)[:first])
     X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     return StandardScaler().fit_transform(X) if name in STANDARD else X, y
 
@@ -62,7 +67,8 @@ def main() -> None:
         sides = [SVC(), SVMClassifier(C="cv", gamma="cv")]
         best = np.full((2, 2), np.inf)
         with threadpool_limits(1):
-            sides[1].fit(X[:: max(len(y) // ROWS, 1)], y[:: max(len(y) // ROWS, 1)])  # compilation is off the clock
+            step = max(len(y) // ROWS, 1)
+            sides[1].fit(*without_single(X[::step], y[::step]))  # compilation is off the clock
             best[0] = least(partial(sides[0].fit, X, y), 1)
             is_long = best[0, 1] > LONG
             for _ in range(1 if is_long else args.rounds):
