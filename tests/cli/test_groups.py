@@ -37,10 +37,12 @@ def test_the_column_is_read_and_is_no_feature():
 
 
 def test_folds_keep_groups_together(svmkit, monkeypatch):
+    from svmkit.choice import one_call
     from svmkit.tune import crossval
 
     seen, make = [], crossval.make_splits
-    monkeypatch.setattr(crossval, "make_splits", lambda *args, **given: seen.append(make(*args, **given)) or seen[-1])
+    for module in (one_call, crossval):
+        monkeypatch.setattr(module, "make_splits", lambda *args, **given: seen.append(make(*args, **given)) or seen[-1])
     rows = load(patients(), reading=Reading(groups="patient")).groups
     given = ("--groups", "patient", "--no-track", "--json", "--cv", 3)
     done = svmkit("train", patients(), "--tune", *given, "--calibrate", "sigmoid")
