@@ -1,4 +1,4 @@
-"""Which rows of a file a model was trained on: keys of some of the training rows, that a model file can keep."""
+"""Keys of rows: which rows of a file a model was trained on, and which rows of a set are equal across folds."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from svmkit.data.prepare.features import is_sparse
 
 KEPT = 512  # keys in a sketch
+MANY = 0.02  # share of the rows that are in another fold, too, from which on a line says so
 _CHUNK = 1 << 16  # rows of CSR, or entries of dense rows, whose keys are computed at once
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)  # of splitmix64's finaliser
 
@@ -47,6 +48,38 @@ def measure_overlap(X: Any, sketch: str) -> Overlap | None:
     if len(known) == KEPT:  # greater keys were not kept
         keys = keys[keys <= known[-1]]
     return Overlap(float(np.isin(keys, known).mean()), len(keys)) if len(keys) else None
+
+
+def repeated_line(X: Any, rows: np.ndarray, fold: np.ndarray, harm: str) -> str | None:
+    """Return a line if many rows are equal to one in another fold; None if few are, or none.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_features)
+    rows, fold : ndarray of shape (m,), int
+        The numbers of the rows that are held out, and the fold of each.
+    harm : str
+        What comes of it, as "scores may be too high".
+    """
+    repeated, n = count_repeated(X, rows, fold), len(np.unique(rows))
+    if repeated < max(MANY * n, 1):
+        return None
+    return (
+        f"{repeated:,} of {n:,} rows are equal to one in another fold, so that {harm}: groups keep such rows together "
+        "(groups= in Python, --groups COL)"
+    )
+
+
+def count_repeated(X: Any, rows: np.ndarray, fold: np.ndarray) -> int:
+    """Return how many rows are equal to one of another fold, of arguments as those of `repeated_line`."""
+    if not len(rows):
+        return 0
+    _, at = np.unique(row_keys(X)[rows], return_inverse=True)
+    first = np.full(at.max() + 1, -1)
+    first[at] = fold
+    several = np.zeros(len(first), dtype=bool)
+    several[at[first[at] != fold]] = True
+    return int(several[at].sum())
 
 
 def row_keys(X: Any) -> np.ndarray:

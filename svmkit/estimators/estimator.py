@@ -343,7 +343,7 @@ class SVMEstimator(BaseEstimator):
         X, options = self._read(X, y, method, options)
         method = method.with_groups(None if self._encoding is None else self._encoding.group_sizes)
         if settings.has_folds and not names:
-            options["fold"] = self._calibration_folds(y, method, groups, options.get("sample_weight"))
+            options["fold"] = self._calibration_folds(X, y, method, groups, options.get("sample_weight"))
         if getattr(self, "warm_start", False):
             options["start"] = getattr(self, "model_", None)
         trained: Fit
@@ -366,14 +366,15 @@ class SVMEstimator(BaseEstimator):
             trained, self.remedy, exhausted=self.exhausted, budgeted=self._is_budgeted(), stacklevel=4
         )
 
-    def _calibration_folds(self, y: Any, method: Method, groups: Any, sample_weight: Any) -> np.ndarray | None:
+    def _calibration_folds(self, X: Any, y: Any, method: Method, groups: Any, sample_weight: Any) -> np.ndarray | None:
         """Return the fold of each sample for the calibration, from `cv` and groups; None for those that it draws."""
         cv = getattr(self, "cv", FOLDS)
         if groups is None and isinstance(cv, Integral) and cv == FOLDS:
             return None
         n = len(y) if hasattr(y, "__len__") else len(np.asarray(y))
         used = sample_weights(sample_weight, n) > 0.0
-        return calibration_folds(cv, method.task.encode_truth(y, n), method, groups=groups, used=used)
+        truth, rows = method.task.encode_truth(y, n), X if groups is None else None
+        return calibration_folds(cv, truth, method, groups=groups, used=used, X=rows)
 
     def _read(self, X: Any, y: Any, method: Method, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Return training samples, of which the names are kept, as features, and the options of a training with what

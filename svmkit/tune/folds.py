@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from svmkit.data.prepare.features import as_features
 from svmkit.errors import InputError
 from svmkit.tasks import Answers
+from svmkit.training.calibration.folds import warn_of_repeated
 from svmkit.training.settings import Method
 from svmkit.tune.splits import make_splits
 
 
 def calibration_folds(
-    cv: Any, truth: Answers, method: Method, *, groups: Any = None, used: np.ndarray | None = None
+    cv: Any, truth: Answers, method: Method, *, groups: Any = None, used: np.ndarray | None = None, X: Any = None
 ) -> np.ndarray:
     """Return the fold in which each row is decided on by a model of the others, int (n,); -1 for rows in none.
 
@@ -27,6 +29,8 @@ def calibration_folds(
         Rows of the same group are in the same fold.
     used : boolean ndarray of shape (n,), default=None
         The rows that take part; None are all.
+    X : array-like or CSR of shape (n, d), default=None
+        The rows, for a warning if many are equal to one in another fold.
 
     Raises
     ------
@@ -46,4 +50,6 @@ def calibration_folds(
     fold = splits.numbers(len(truth.codes))
     if fold is None:
         raise InputError("a calibration takes each row out of one fold, and cv holds some rows out more than once")
+    if X is not None:
+        warn_of_repeated(as_features(X), fold)
     return fold

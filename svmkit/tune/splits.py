@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.data.overlap import row_keys
+from svmkit.data.overlap import repeated_line
 from svmkit.errors import InputError, one_line
 from svmkit.tasks import Answers, Task
 
 Pair = tuple[np.ndarray, np.ndarray]
 """The rows on which the models of a fold are trained, and those on which they are measured."""
-
-MANY = 0.02  # share of the rows that are in another fold, too, from which on a line says so
 
 
 @dataclass(frozen=True)
@@ -114,11 +112,11 @@ def make_splits(
         _require_whole(own, pairs)
     if not all(task.can_measure(truth, part) for pair in pairs for part in pair):
         raise InputError(f"a fold has no pair to rank among {len(pairs)} folds: give fewer folds, or larger groups")
-    if X is not None and (duplicates := count_duplicates(X, pairs)) >= max(MANY * len(rows), 1):
-        notes.append(
-            f"{duplicates:,} of {len(rows):,} rows are equal to one in another fold, so that scores may be too high: "
-            "groups keep such rows together"
-        )
+    if X is not None:
+        held = np.concatenate([test for _, test in pairs])
+        fold = np.repeat(np.arange(len(pairs)), [len(test) for _, test in pairs])
+        said = repeated_line(X, held, fold, "scores may be too high")
+        notes += [said] if said else []
     return Splits(pairs, tuple(notes))
 
 
@@ -193,16 +191,3 @@ def _n_folds(
     if folds < wanted:
         notes.append(f"{why}: {folds} folds in place of {wanted}")
     return folds
-
-
-def count_duplicates(X: Any, pairs: Sequence[Pair]) -> int:
-    """Return how many held-out rows of X (n, d) are equal to a row that is held out in another fold."""
-    held = np.concatenate([test for _, test in pairs])
-    fold = np.repeat(np.arange(len(pairs)), [len(test) for _, test in pairs])
-    keys = row_keys(X)[held]
-    _, at = np.unique(keys, return_inverse=True)
-    first = np.full(at.max() + 1, -1)
-    first[at] = fold
-    several = np.zeros(len(first), dtype=bool)
-    several[at[first[at] != fold]] = True
-    return int(several[at].sum())

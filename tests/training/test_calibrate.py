@@ -1,8 +1,10 @@
 """Training with a calibration: folds, weights, seeds, limits, and probabilities as good as those of SVC."""
 
 import os
+import re
 import signal
 import threading
+import warnings
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -20,7 +22,7 @@ from support.problems import blobs, zeros_and_ones
 from support.training import prepared
 
 from svmkit import SVMClassifier, fit, plugins
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
@@ -241,6 +243,7 @@ def test_a_decision_for_each_class_is_calibrated_too(multiclass):
     np.testing.assert_allclose(found, chances / chances.sum(axis=1, keepdims=True))
 
 
+@pytest.mark.filterwarnings("ignore:.* rows are equal to one in another fold")
 @pytest.mark.parametrize(("multiclass", "k", "tol"), [("ovo", 2, 1e-9), ("ovo", 3, 1e-3), ("ovr", 3, 1e-3)])
 def test_a_row_has_one_probability_alone_and_among_others(multiclass, k, tol):
     """Rounding differs by the batch, and duplicate rows are knots of it where a step may be steep."""
@@ -275,6 +278,7 @@ def test_decisions_that_only_rounding_tells_apart_have_one_chance():
         assert fitted_calibration("isotonic", h, h > 0, np.ones(100), np.array([100])).flaw() is None
 
 
+@pytest.mark.filterwarnings("ignore:.* rows are equal to one in another fold")
 @pytest.mark.parametrize("multiclass", ["ovo", "ovr", "crammer_singer"])
 @pytest.mark.parametrize("kind", [None, "sigmoid", "isotonic"])
 def test_labels_decisions_and_probabilities_agree(kind, multiclass):
@@ -397,3 +401,33 @@ def test_every_solver_of_classes_has_probabilities(name):
     kernel = by_name.kernel(None, for_solver=by_name.solver(name))
     model = fit(X, y, solver=name, kernel=kernel, stop=Gap(1e-2) | Iterations(3000), calibration="sigmoid").model
     assert log_loss(y, model.predict_proba(X)) < 0.6
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"calibration": "isotonic"},
+        {"thresholds": True},
+        {"calibration": "sigmoid", "cv": 4},
+        {"calibration": "sigmoid", "conformal": 0.2, "conformal_folds": 4},
+    ],
+)
+def test_rows_that_are_equal_across_folds_are_told_of_once(given):
+    rng = np.random.default_rng(0)
+    X, y, groups = np.repeat(rng.normal(size=(60, 5)), 5, axis=0), np.repeat(np.arange(60) % 2, 5), np.arange(300) // 5
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always", SvmkitWarning)
+        SVMClassifier(**given).fit(X, y)
+    (said,) = [str(one.message) for one in seen]
+    assert re.match(r"\d+ of 300 rows are equal to one in another fold.*too sure: .*groups=.*--groups COL", said)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SvmkitWarning)
+        SVMClassifier(**given).fit(rng.normal(size=(300, 5)), y)
+        if "conformal" not in given:
+            SVMClassifier(**given).fit(X, y, groups=groups)
+        SVMClassifier().fit(X, y)
+    if "cv" not in given:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always", SvmkitWarning)
+            SVMClassifier(C="cv", **given).fit(X, y)
+        assert len([one for one in seen if "rows are equal to one in another" in str(one.message)]) == 1

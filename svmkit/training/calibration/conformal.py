@@ -14,6 +14,7 @@ from svmkit.model.conformal import Conformal, CrossConformal, least_rows
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Seconds
 from svmkit.tasks import Answers
+from svmkit.training.calibration.folds import Folds
 from svmkit.training.computation import computation
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
@@ -79,7 +80,10 @@ def _train_folds(train: Callable[..., Fit], data: TrainingData, method: Method, 
             return fitted
         trained = time.perf_counter()
         for number in range(n_folds):
-            of_fold = train(data.without(folds == number), each, fold=options.get("fold"))
+            part, fold = data.without(folds == number), options.get("fold")
+            if fold is None and plain.has_folds:
+                fold = Folds.of(part, plain.seed).fold  # the training of all samples has told of equal ones
+            of_fold = train(part, each, fold=fold)
             if flag or of_fold.status is Status.INTERRUPTED:
                 solutions = [replace(solution, status=Status.INTERRUPTED) for solution in fitted.solutions]
                 return replace(fitted, solutions=solutions)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from svmkit.errors import InputError
+from svmkit.data.overlap import repeated_line
+from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.gram import parse_bytes
 from svmkit.model.calibration import BY_SAMPLES, FOLDS, Calibration
 from svmkit.model.model import SVMModel
@@ -86,6 +88,21 @@ class Folds:
         return self.data.without(self.fold == number)
 
 
+def warn_of_repeated(X: Any, fold: np.ndarray) -> None:
+    """Warn if many samples are equal to one in another fold, whose decisions are then not on unseen samples.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+    fold : ndarray of shape (n_samples,), int
+        The fold of each sample, -1 for none.
+    """
+    rows = np.flatnonzero(fold >= 0)
+    said = repeated_line(X, rows, fold[rows], "probabilities and thresholds may be too sure")
+    if said:
+        warnings.warn(said, SvmkitWarning, stacklevel=3)
+
+
 def calibrated(
     whole: Train, train: Train, data: TrainingData, method: Method, kind: str | None, fold: np.ndarray | None = None
 ) -> Fit:
@@ -109,13 +126,17 @@ def calibrated(
     kind : {"sigmoid", "isotonic"} or None
         The kind of calibration; None keeps the operating points of two classes alone.
     fold : ndarray of shape (n_samples,), int, default=None
-        The fold of each sample, such as those of a search; None draws them.
+        The fold of each sample, such as those of a search; None draws them, and warns if equal samples are in several.
     """
     settings = method.settings
     if kind is None and len(data.classes) != 2:
         raise InputError(f"thresholds are for two classes, and there are {len(data.classes)}: leave thresholds out")
     began, limit = time.perf_counter(), settings.rules.least(Seconds)
-    folds = Folds.of(data, settings.seed) if fold is None else Folds.take(data, fold)
+    if fold is None:
+        folds = Folds.of(data, settings.seed)
+        warn_of_repeated(data.raw, folds.fold)
+    else:
+        folds = Folds.take(data, fold)
     method = replace(method, settings=replace(settings, n_threads=None))  # those of the next line
     with computation(settings) as flag:
         fitted = whole(method.limit(SHARE * limit))
