@@ -18,6 +18,7 @@ from svmkit.model.calibration import BY_SAMPLES, FOLDS, Calibration
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import columns_of
 from svmkit.runtime import interrupt, threads
+from svmkit.runtime.mapping import is_mapped
 from svmkit.scoring.metric import Metric
 from svmkit.scoring.operating import Points
 from svmkit.solver.solution import Status
@@ -89,7 +90,8 @@ class Folds:
 
 
 def warn_of_repeated(X: Any, fold: np.ndarray) -> None:
-    """Warn if many samples are equal to one in another fold, whose decisions are then not on unseen samples.
+    """Warn if many samples are equal to one in another fold, whose decisions are then not on unseen samples; of samples
+    on disk nothing is known without a pass.
 
     Parameters
     ----------
@@ -97,6 +99,8 @@ def warn_of_repeated(X: Any, fold: np.ndarray) -> None:
     fold : ndarray of shape (n_samples,), int
         The fold of each sample, -1 for none.
     """
+    if is_mapped(X):
+        return
     rows = np.flatnonzero(fold >= 0)
     said = repeated_line(X, rows, fold[rows], "probabilities and thresholds may be too sure")
     if said:
