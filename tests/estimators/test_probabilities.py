@@ -21,6 +21,7 @@ from svmkit.estimators import expected_failures
     expected_failed_checks=expected_failures,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:.* rows are equal to one in another fold")
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 

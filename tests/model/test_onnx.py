@@ -369,6 +369,7 @@ def test_probabilities_of_a_model_that_lacks_a_class_pair(tmp_path):
     assert np.abs(session.run(["probability"], {"X": X})[0] - lacking.predict_proba(X)).max() < 1e-9
 
 
+@pytest.mark.filterwarnings("ignore:.* rows are equal to one in another fold")
 @pytest.mark.parametrize("layout", ["ovo", "ovr"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_isotonic_labels_of_duplicate_rows_are_ours(layout, dtype, tmp_path):
