@@ -70,6 +70,7 @@ def test_of_several_problems_each_is_a_task(protocol, iris):
     assert rows[1]["accuracy"] < rows[-1]["accuracy"] == fitted.score(*iris)
 
 
+@pytest.mark.filterwarnings("ignore:.* rows are equal to one in another fold")
 def test_calibration_is_scored_at_the_end_only(protocol, two):
     monitor = protocol.ScoringMonitor(scoring="neg_log_loss")
     SVMClassifier(calibration="sigmoid").set_callbacks(monitor).fit(*two)
