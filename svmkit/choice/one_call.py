@@ -32,9 +32,8 @@ from svmkit.training import train as training
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
 from svmkit.training.settings import CHOSEN, Method, Settings, resolve
-from svmkit.training.weights import sample_weights
 from svmkit.tune.crossval import Interrupted, Trials
-from svmkit.tune.folds import calibration_folds
+from svmkit.tune.folds import draw_folds
 from svmkit.tune.ranking import with_gap
 from svmkit.tune.records import Progress, Report, progress_line
 from svmkit.tune.result import Candidate, Result, sort_candidates
@@ -456,14 +455,7 @@ def _calibration_folds(y: Any, chosen: Chosen, how: Choice, sample_weight: Any) 
     """Return the folds of a calibration, or thresholds, those of the search; None for those that it draws."""
     if chosen.fold is not None or how.groups is None:
         return chosen.fold
-    return _draw_folds(y, chosen.method, replace(how, cv=FOLDS), sample_weight)
-
-
-def _draw_folds(y: Any, method: Method, how: Choice, sample_weight: Any) -> np.ndarray:
-    """Return the fold of each row, of whole groups."""
-    n = len(y) if hasattr(y, "__len__") else len(np.asarray(y))
-    used = sample_weights(sample_weight, n) > 0.0
-    return calibration_folds(how.cv, method.task.encode_truth(y, n), method, groups=how.groups, used=used)
+    return draw_folds(FOLDS, y, chosen.method, groups=how.groups, sample_weight=sample_weight)
 
 
 def _complete(function: Callable[..., Fit]) -> Callable[..., Fit]:
@@ -579,5 +571,5 @@ def _fit_in_folds(X: Any, y: Any, kernel: Any, numbers: Mapping[str, Any], how: 
     method = resolve(settings, task)
     if how.names:
         return train_chosen(X, y, method, how, **rest)
-    fold = _draw_folds(y, method, how, rest.get("sample_weight"))
+    fold = draw_folds(how.cv, y, method, groups=how.groups, sample_weight=rest.get("sample_weight"))
     return training.train(X, y, method, fold=fold, **rest)

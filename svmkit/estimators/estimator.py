@@ -47,8 +47,7 @@ from svmkit.training.settings import CHOSEN, Method, Settings, resolve
 from svmkit.training.stream.input import streaming_solver
 from svmkit.training.stream.online import Online
 from svmkit.training.train import train
-from svmkit.training.weights import sample_weights
-from svmkit.tune.folds import calibration_folds
+from svmkit.tune.folds import draw_folds
 
 T = TypeVar("T", bound="type[SVMEstimator]")
 
@@ -289,9 +288,8 @@ class SVMEstimator(BaseEstimator):
             return ()
         from svmkit.choice.one_call import names_to_choose
 
-        kind: Any = type(self)  # whose fields are at hand: names of a signature take longer than a small fit
-        named = [field.name for field in fields(kind) if field.name not in ("solver", "kernel", "cv")]
-        return names_to_choose({name: vars(self)[name] for name in named if name in vars(self)})
+        values = {name: value for name, value in vars(self).items() if name not in ("solver", "kernel", "cv")}
+        return names_to_choose({name: values[name] for name in self.get_params(deep=False) if name in values})
 
     def _resolve(self, X: Any, task: Task | None) -> tuple[Method, tuple[str, ...]]:
         """Return the method of the parameters and of the device of X, for the task of the estimator unless another one
@@ -371,10 +369,8 @@ class SVMEstimator(BaseEstimator):
         cv = getattr(self, "cv", FOLDS)
         if groups is None and isinstance(cv, Integral) and cv == FOLDS:
             return None
-        n = len(y) if hasattr(y, "__len__") else len(np.asarray(y))
-        used = sample_weights(sample_weight, n) > 0.0
-        truth, rows = method.task.encode_truth(y, n), X if groups is None else None
-        return calibration_folds(cv, truth, method, groups=groups, used=used, X=rows)
+        rows = X if groups is None else None
+        return draw_folds(cv, y, method, groups=groups, sample_weight=sample_weight, X=rows)
 
     def _read(self, X: Any, y: Any, method: Method, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Return training samples, of which the names are kept, as features, and the options of a training with what

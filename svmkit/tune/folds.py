@@ -11,6 +11,7 @@ from svmkit.errors import InputError
 from svmkit.tasks import Answers
 from svmkit.training.calibration.folds import warn_of_repeated
 from svmkit.training.settings import Method
+from svmkit.training.weights import sample_weights
 from svmkit.tune.splits import make_splits
 
 
@@ -53,3 +54,27 @@ def calibration_folds(
     if X is not None:
         warn_of_repeated(as_features(X), fold)
     return fold
+
+
+def draw_folds(
+    cv: Any, y: Any, method: Method, *, groups: Any = None, sample_weight: Any = None, X: Any = None
+) -> np.ndarray:
+    """Return what `calibration_folds` does for labels and sample weights as they are given.
+
+    Parameters
+    ----------
+    cv, method, groups, X : object
+        As for `calibration_folds`.
+    y, sample_weight : array-like of shape (n,)
+        The labels, and the weights of the samples, of which those above 0 take part; None are all.
+
+    Examples
+    --------
+    >>> from svmkit.tune.folds import draw_folds
+    >>> from svmkit.training.settings import Settings, resolve
+    >>> draw_folds(3, ["a", "b"] * 3, resolve(Settings()), groups=[0, 0, 1, 1, 2, 2]).tolist()
+    [0, 0, 1, 1, 2, 2]
+    """
+    n = len(y) if hasattr(y, "__len__") else len(np.asarray(y))
+    used, truth = sample_weights(sample_weight, n) > 0.0, method.task.encode_truth(y, n)
+    return calibration_folds(cv, truth, method, groups=groups, used=used, X=X)
