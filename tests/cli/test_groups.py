@@ -77,7 +77,8 @@ def test_the_folds_of_a_calibration_keep_groups_together(svmkit, command):
     kept, lost = (each.about["operating"] for each in (grouped, free))
     assert model.about["operating"] == kept != lost
     np.testing.assert_allclose(model.calibration.A, grouped.calibration.A, rtol=1e-6)
-    assert abs(free.calibration.A[0]) > 1.05 * abs(model.calibration.A[0])  # near twins were in other folds
+    if "learned" not in options:  # whose weights of the columns are chosen anew in each fold: A says nothing then
+        assert abs(free.calibration.A[0]) > 1.05 * abs(model.calibration.A[0])  # near twins were in other folds
 
 
 def test_the_folds_of_thresholds_keep_groups_together(svmkit):
