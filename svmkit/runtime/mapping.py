@@ -11,8 +11,9 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from threading import Thread
-from typing import Any
+from itertools import pairwise
+from threading import Semaphore, Thread
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy as np
 from svmkit.errors import InputError
 
 WINDOW = 32 << 20  # bytes of the rows that are read together
+AHEAD = 3  # windows that are read before they are worked on
 CHUNK = 8 << 20  # bytes that are copied together
 RUNS = 8  # of consecutive rows that are copied together, each of which may have 2 MB of the file mapped
 TOUCHED = 4 << 20  # bytes whose pages are brought to memory together: enough of them that numpy lets other threads run
@@ -271,8 +273,8 @@ def size_of(X: Any) -> int:
 def windows(X: Any, size: int | None = None) -> Iterator[tuple[int, int]]:
     """Yield the ranges of rows, first and behind the last, in which features are to be read: all rows if in memory.
 
-    Of features that are mapped to a file, a thread reads the next window while the caller works on one, and the pages
-    of one that has been read are released, so that they do not count as memory of the process.
+    Of features that are mapped to a file, a thread reads the next windows while the caller works on one, and the pages
+    of one that has been worked on are released, so that they do not count as memory of the process.
 
     Parameters
     ----------
@@ -286,16 +288,58 @@ def windows(X: Any, size: int | None = None) -> Iterator[tuple[int, int]]:
         yield 0, n
         return
     ends = window_ends(X, size or WINDOW)
-    for k in range(len(ends) - 1):
-        reader = Thread(target=_read, args=(X, *ends[k + 1 : k + 3].tolist()), daemon=True)
-        if k + 2 < len(ends):
-            reader.start()
+    with _Reader(X, ends) as reader:
+        for first, last in pairwise(ends.tolist()):
+            reader.wait()
+            yield first, last
+            release(X, first, last)
+            reader.free()
+
+
+class _Reader:
+    """A thread that brings windows to the memory of the system, up to AHEAD of them before they are worked on.
+
+    One thread reads all windows: to start one takes 2 ms while compiled loops run, and where a window took long to read
+    or to work on, the next ones make up for it.
+
+    Parameters
+    ----------
+    X, ends
+        Mapped features, and what `window_ends` returns for them.
+    """
+
+    def __init__(self, X: Any, ends: np.ndarray) -> None:
+        self._X, self._ends = X, ends.tolist()
+        self._room, self._ready, self._is_left = Semaphore(AHEAD), Semaphore(0), False
+        self._thread = Thread(target=self._work, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._is_left = True
+        self.free()
+        self._thread.join()
+
+    def wait(self) -> None:
+        """Wait until the next window has been read."""
+        self._ready.acquire()
+
+    def free(self) -> None:
+        """Say that a window has been worked on."""
+        self._room.release()
+
+    def _work(self) -> None:
         try:
-            yield int(ends[k]), int(ends[k + 1])
+            for first, last in pairwise(self._ends):
+                self._room.acquire()
+                if self._is_left:
+                    break
+                _read(self._X, first, last)
+                self._ready.release()
         finally:
-            if reader.ident is not None:
-                reader.join()
-        release(X, int(ends[k]), int(ends[k + 1]))
+            self._ready.release(len(self._ends))  # nobody waits for what is not read
 
 
 def window_ends(X: Any, size: int) -> np.ndarray:

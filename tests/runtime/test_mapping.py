@@ -73,6 +73,31 @@ def test_windows_that_are_left_leave_no_thread(X):
     assert threading.active_count() == before
 
 
+def test_windows_are_read_ahead_in_order_and_not_too_far(X, monkeypatch):
+    reading, worked_on, read, most = [], [], mapping._read, mapping.AHEAD
+
+    def note(there, first, last):
+        reading.append((first, last))
+        assert len(reading) <= len(worked_on) + most
+        read(there, first, last)
+
+    monkeypatch.setattr(mapping, "_read", note)
+    for window in mapping.windows(mapped(X), 1000):
+        assert window in reading, "it was read before"
+        worked_on.append(window)
+    assert reading == worked_on and len(worked_on) > 2 * most
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_windows_come_also_where_they_cannot_be_read_ahead(X, monkeypatch):
+    def fail(*given):
+        raise OSError("no")
+
+    monkeypatch.setattr(mapping, "_read", fail)
+    ends = [last for _, last in mapping.windows(mapped(X), 1000)]
+    assert ends[-1] == 500 and len(ends) > 2 * mapping.AHEAD
+
+
 def test_rows_in_runs_are_copied(X, monkeypatch):
     monkeypatch.setattr(mapping, "CHUNK", 1 << 11)
     starts = np.arange(0, 500, 9)[:, None]
