@@ -18,8 +18,8 @@ from svmkit_reference.messages import receive, send
 
 LOOK = 0.02  # seconds between two looks at the limit and the flag
 
-_idle: list[subprocess.Popen] = []  # at most one process that waits for a request
-_owner = os.getpid()  # of the idle process: a forked child starts its own
+_idle: list[subprocess.Popen] = []  # processes that wait for a request, as many as have worked at once
+_owner = os.getpid()  # of the idle processes: a forked child starts its own
 _lock = threading.Lock()
 
 
@@ -75,7 +75,7 @@ def prepare(module: str) -> None:
 
 
 def _take(module: str) -> subprocess.Popen:
-    """Return a process that has imported the module and waits for a request, the idle one if it still lives."""
+    """Return a process that has imported the module and waits for a request, an idle one if one still lives."""
     global _owner
     with _lock:
         if _owner != os.getpid():
@@ -114,12 +114,12 @@ def _answers(process: subprocess.Popen, module: str) -> bool:
 
 
 def _give(process: subprocess.Popen) -> None:
-    """Keep the process for the next fit if no other one waits."""
+    """Keep the process for the next fit; those that have ended after a minute without one go."""
     with _lock:
-        if not _idle:
-            _idle.append(process)
-            return
-    _kill(process)
+        ended = [other for other in _idle if other.poll() is not None]
+        _idle[:] = [*(other for other in _idle if other not in ended), process]
+    for other in ended:
+        _kill(other)
 
 
 def _kill(process: subprocess.Popen) -> None:

@@ -44,6 +44,12 @@ def running() -> list[int]:
     return found
 
 
+@pytest.fixture(autouse=True)
+def no_processes_of_other_tests():
+    while outside._idle:
+        outside._kill(outside._idle.pop())
+
+
 @pytest.mark.slow
 def test_a_limit_in_seconds_ends_a_fit():
     problem = endless()
@@ -99,6 +105,21 @@ def test_one_process_serves_fit_after_fit():
     for _ in range(3):
         solve(problem, LIBSVM(), stop=Gap(1e-3))
     assert running() == before and len(before) == 1
+
+
+@pytest.mark.posix
+def test_fits_side_by_side_leave_their_processes_to_the_next():
+    """All but one were killed, so that each calibration of LIBSVM paid for starts, seconds in a fit of milliseconds."""
+    first, second = outside._take("sklearn.svm"), outside._take("sklearn.svm")
+    outside._give(first)
+    outside._give(second)
+    assert len(running()) == 2
+    assert {outside._take("sklearn.svm"), outside._take("sklearn.svm")} == {first, second}
+    outside._give(first)
+    first.kill()
+    first.wait()
+    outside._give(second)
+    assert outside._idle == [second]
 
 
 @pytest.mark.posix
