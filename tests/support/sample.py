@@ -1,12 +1,14 @@
-"""Which tests a plain `pytest` runs: a sample of all of them, by four rules that `--full` switches off.
+"""Which tests a plain `pytest` runs: a sample of all of them, by five rules that `--full` switches off.
 
 1. Tests marked `slow` (more than about two seconds, among them servers and interrupted processes), `float32` (the
    loops are compiled for another precision), `browser`, `install` and `data` are left out.
-2. Of a test that is parametrised over solvers, one solver of each family runs, with every value of all other
-   parameters. Every solver, kernel and sampler runs through the light contract, tests/plugins/test_light_contract.py.
+2. Of a test that is parametrised over solvers, one solver of each family runs. Every solver, kernel and sampler runs
+   through the light contract, tests/plugins/test_light_contract.py.
 3. Of a test that is parametrised over precisions, storages or seeds, float64, dense and CSR, and the first seed run;
    each other storage is compiled for by itself.
 4. scikit-learn's checks of estimators run for the first estimator of a file.
+5. Of a test with several `parametrize`, which runs for each value of one with each value of the others, as few cases
+   run as have every value that rules 1 to 4 leave. A list of tuples is one parameter: all of them run.
 
 A rule that would leave nothing of a test keeps its first case. What is left out is deselected, never skipped.
 """
@@ -47,8 +49,41 @@ def left_out(items: Iterable[pytest.Item]) -> set[pytest.Item]:
         for others in (_other_solvers, _other_storages, _other_seeds):
             kept = _without(others, kept)
         kept = [case for case in kept if _estimator(case) == _estimator(kept[0])]
-        out.update(set(cases) - set(kept))
+        out.update(set(cases) - set(_covering(kept)))
     return out
+
+
+def _covering(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Cases that together have each value of each parameter: again and again the one with most of those that lack."""
+    values = {case: _values(case) for case in cases}
+    if all(len(own) < 2 for own in values.values()):
+        return cases
+    missing, kept = set().union(*values.values()), list[pytest.Item]()
+    while missing:
+        kept.append(max(cases, key=lambda case: len(values[case] & missing)))  # the first of several
+        missing -= values[kept[-1]]
+    return kept
+
+
+def _values(case: pytest.Item) -> set[tuple]:
+    """What each `parametrize` and each fixture with parameters gives the case, as hashable as it can be had."""
+    parameters = _parameters(case)
+    marks = [mark.args[0] for mark in case.iter_markers("parametrize") if mark.args]
+    groups = [tuple(names.replace(",", " ").split() if isinstance(names, str) else names) for names in marks]
+    alone = parameters.keys() - {name for group in groups for name in group}
+    return {
+        (group, *(_identity(parameters[name]) for name in group if name in parameters))
+        for group in [*groups, *((name,) for name in sorted(alone))]
+    }
+
+
+def _identity(value: Any) -> Any:
+    """The value, with its type, or the address of what cannot be hashed: objects of a list are those of all cases."""
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return type(value), value
 
 
 def _without(others: Callable[[pytest.Item], tuple], cases: list[pytest.Item]) -> list[pytest.Item]:
