@@ -22,7 +22,6 @@ from svmkit.data.tables.in_memory import encode_samples
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning
 from svmkit.kernels.functions import Precomputed
 from svmkit.losses.base import Loss
-from svmkit.model.calibration import FOLDS
 from svmkit.runtime import interrupt, progress, threads
 from svmkit.scoring.metric import Metric
 from svmkit.solver.selection import by_name
@@ -32,14 +31,14 @@ from svmkit.training import train as training
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
 from svmkit.training.settings import CHOSEN, Method, Settings, resolve
+from svmkit.training.splits import Splits, make_splits
 from svmkit.tune.crossval import Interrupted, Trials
-from svmkit.tune.folds import draw_folds
+from svmkit.tune.folds import NO_FOLDS, draw_folds
 from svmkit.tune.ranking import with_gap
 from svmkit.tune.records import Progress, Report, progress_line
 from svmkit.tune.result import Candidate, Result, sort_candidates
 from svmkit.tune.shared.leave_one_out import LOO, is_loo
 from svmkit.tune.space import EPSILON, Path
-from svmkit.tune.splits import Splits, make_splits
 
 NAMES = ("C", "gamma", EPSILON, SCALE)
 SHARE = 0.75  # of a limit in seconds that the search may take: the rest is for the model of all rows
@@ -443,19 +442,12 @@ def train_chosen(
     searched = time.perf_counter() - began
     best = chosen.method
     best = best.limit(best.settings.rules.least(Seconds) - searched)
-    fold = _calibration_folds(y, chosen, how, sample_weight) if best.settings.has_folds else None
-    fitted = training.train(X, y, best, verbose=verbose, fold=fold, **given, **options)
+    fold = chosen.fold if best.settings.has_folds else None
+    fitted = training.train(X, y, best, verbose=verbose, fold=fold, groups=how.groups, **given, **options)
     model = replace(fitted.model, about=fitted.model.about | {"search": chosen.facts})
     own = {field.name: getattr(fitted, field.name) for field in fields(Fit)}
     own |= {"model": model, "seconds": searched + fitted.seconds}
     return ChosenFit(**own, chosen=replace(chosen, method=best))
-
-
-def _calibration_folds(y: Any, chosen: Chosen, how: Choice, sample_weight: Any) -> np.ndarray | None:
-    """Return the folds of a calibration, or thresholds, those of the search; None for those that it draws."""
-    if chosen.fold is not None or how.groups is None:
-        return chosen.fold
-    return draw_folds(FOLDS, y, chosen.method, groups=how.groups, sample_weight=sample_weight)
 
 
 def _complete(function: Callable[..., Fit]) -> Callable[..., Fit]:
@@ -544,8 +536,6 @@ def fit(
     if own and not isinstance(kernel, str | None):
         raise InputError(f"gamma={gamma!r} is for a kernel that is given by its name: give {kernel!r} its own")
     kernel = by_name.kernel(kernel, own, options.get("solver", "auto") if kernel is None else None)
-    if groups is not None and not (names or options.get("calibration") or options.get("thresholds")):
-        raise InputError("groups are for a calibration, thresholds or parameters that are 'cv': nothing else has folds")
     encoding = None
     if not isinstance(kernel, Precomputed):
         X, encoding, options = encode_samples(X, y, options, holes=bool(options.get("impute")), stacklevel=3)
@@ -571,5 +561,9 @@ def _fit_in_folds(X: Any, y: Any, kernel: Any, numbers: Mapping[str, Any], how: 
     method = resolve(settings, task)
     if how.names:
         return train_chosen(X, y, method, how, **rest)
-    fold = draw_folds(how.cv, y, method, groups=how.groups, sample_weight=rest.get("sample_weight"))
-    return training.train(X, y, method, fold=fold, **rest)
+    if not settings.uses_groups:
+        raise InputError(NO_FOLDS)
+    fold = None
+    if settings.has_folds:
+        fold = draw_folds(how.cv, y, method, groups=how.groups, sample_weight=rest.get("sample_weight"))
+    return training.train(X, y, method, fold=fold, groups=how.groups, **rest)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.tune.splits import Pair, Splits
+from svmkit.training.splits import Pair, Splits
 
 SIZES = (500, 2000)  # rows of the first stages
 LARGER = 2.0  # times the rows of a stage that all rows are at least: else there is no such stage

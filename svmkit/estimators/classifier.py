@@ -170,8 +170,8 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         validation : tuple (X, y), default=None
             Held-out samples on which `history_` measures accuracy as the model grows.
         groups : array-like of shape (n_samples,), default=None
-            Rows of the same group are in the same fold, of the calibration, or of what thresholds cost, and of
-            the search for parameters that are "cv".
+            Rows of the same group are in the same fold, of the calibration, or of what thresholds cost, of learnt
+            relevance, and of the search for parameters that are "cv".
 
         Returns
         -------

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cache
 from html import escape
-from numbers import Integral
 from operator import itemgetter
 from typing import Any, Self, TypeVar
 
@@ -47,7 +46,7 @@ from svmkit.training.settings import CHOSEN, Method, Settings, resolve
 from svmkit.training.stream.input import streaming_solver
 from svmkit.training.stream.online import Online
 from svmkit.training.train import train
-from svmkit.tune.folds import draw_folds
+from svmkit.tune.folds import NO_FOLDS, draw_folds
 
 T = TypeVar("T", bound="type[SVMEstimator]")
 
@@ -334,14 +333,13 @@ class SVMEstimator(BaseEstimator):
         settings = method.settings
         for name in OF_SEARCH:
             vars(self).pop(name, None)  # of an earlier fit
-        if groups is not None and not names and not settings.has_folds:
-            raise InputError(
-                "groups are for a calibration, thresholds or parameters that are 'cv': nothing else has folds"
-            )
+        if groups is not None and not names and not settings.uses_groups:
+            raise InputError(NO_FOLDS)
         X, options = self._read(X, y, method, options)
         method = method.with_groups(None if self._encoding is None else self._encoding.group_sizes)
         if settings.has_folds and not names:
-            options["fold"] = self._calibration_folds(X, y, method, groups, options.get("sample_weight"))
+            cv, weights = getattr(self, "cv", FOLDS), options.get("sample_weight")
+            options["fold"] = draw_folds(cv, y, method, groups=groups, sample_weight=weights, X=X)
         if getattr(self, "warm_start", False):
             options["start"] = getattr(self, "model_", None)
         trained: Fit
@@ -350,7 +348,9 @@ class SVMEstimator(BaseEstimator):
             nonlocal trained
             options["callbacks"], options["verbose"] = tasks, self.verbose
             trained = (
-                self._fit_chosen(X, y, method, groups=groups, **options) if names else train(X, y, method, **options)
+                self._fit_chosen(X, y, method, groups=groups, **options)
+                if names
+                else train(X, y, method, groups=groups, **options)
             )
             self._online = None
             self._take(trained, method)
@@ -363,14 +363,6 @@ class SVMEstimator(BaseEstimator):
         warn_unless_converged(
             trained, self.remedy, exhausted=self.exhausted, budgeted=self._is_budgeted(), stacklevel=4
         )
-
-    def _calibration_folds(self, X: Any, y: Any, method: Method, groups: Any, sample_weight: Any) -> np.ndarray | None:
-        """Return the fold of each sample for the calibration, from `cv` and groups; None for those that it draws."""
-        cv = getattr(self, "cv", FOLDS)
-        if groups is None and isinstance(cv, Integral) and cv == FOLDS:
-            return None
-        rows = X if groups is None else None
-        return draw_folds(cv, y, method, groups=groups, sample_weight=sample_weight, X=rows)
 
     def _read(self, X: Any, y: Any, method: Method, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Return training samples, of which the names are kept, as features, and the options of a training with what

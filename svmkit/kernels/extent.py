@@ -97,7 +97,7 @@ def require_computable(kernel: Kernel, reach: float) -> None:
     if not sound:
         raise InputError(
             f"float64 cannot hold the numbers that the {kernel.name} kernel is computed from: |x|^2 is up to "
-            f"{reach:.3g}; scale the columns (--scale standard, or divide X)"
+            f"{reach:.3g}; scale the columns (scale=standard, or divide X)"
         )
 
 
@@ -105,6 +105,6 @@ def require_finite_values(kernel: Kernel, largest: float) -> None:
     """Raise InputError unless `largest`, a bound on |k(x, z)|, is finite."""
     if not math.isfinite(largest):
         raise InputError(
-            f"values of the {kernel.name} kernel go beyond float64 on these data: scale the columns (--scale standard, "
+            f"values of the {kernel.name} kernel go beyond float64 on these data: scale the columns (scale=standard, "
             "or divide X)" + (kernel.form.advice if kernel.form is not None else "")
         )

@@ -73,6 +73,6 @@ def gamma_of_moments(gamma: str, moments: Moments) -> float:
         raise InputError(
             f"gamma={gamma!r} would be {number:.3g} on these data: the columns are too "
             f"{'large' if number < 1.0 or math.isnan(number) else 'small'} for float64, so scale them "
-            "(--scale standard, or divide X), or give gamma as a number"
+            "(scale=standard, or divide X), or give gamma as a number"
         )
     return number

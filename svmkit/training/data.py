@@ -25,6 +25,7 @@ from svmkit.solver.task import Task as SolverTask
 from svmkit.tasks import Answers, Classification, Output, Task
 from svmkit.training.division import DIVISIONS, ClassPairs, Division, Joined, Subproblem
 from svmkit.training.settings import Method, Settings
+from svmkit.training.splits import number_groups
 from svmkit.training.weights import sample_weights, training_weights
 
 if TYPE_CHECKING:
@@ -113,6 +114,8 @@ class TrainingData:
         Whether a model sorts its predictions in each row.
     is_linear : bool, default=False
         Whether the problems are those of a linear model, of whose samples no number is kept that can be done without.
+    groups : ndarray of shape (n,), int, default=None
+        The group of each sample, which folds keep together.
 
     Examples
     --------
@@ -138,6 +141,7 @@ class TrainingData:
     outputs: tuple[Output, ...] = ()
     non_crossing: bool = False
     is_linear: bool = False
+    groups: np.ndarray | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -148,12 +152,13 @@ class TrainingData:
         *,
         sample_weight: np.ndarray | None = None,
         flags: np.ndarray | None = None,
+        groups: Any = None,
     ) -> TrainingData:
         """Check and preprocess the data, and compute the weights of the samples.
 
         Parameters
         ----------
-        X, y, sample_weight, flags : optional
+        X, y, sample_weight, flags, groups : optional
             As for `svmkit.fit`.
         method : Method
             The task, the kernel and the settings.
@@ -193,14 +198,16 @@ class TrainingData:
         if settings.non_crossing and not any(output.loss for output in outputs):
             raise InputError("non_crossing sorts the predictions of several levels: give loss=quantile and several tau")
         given = raw, X, answers, weights, kernel, preprocessing, settings.memory, task, multiclass
-        rest = own, preparation, outputs, settings.non_crossing, is_linear
-        data = cls(*given, None, *rest)
-        for output in data.division.outputs:
+        rest = own, preparation, outputs, settings.non_crossing, is_linear, number_groups(groups, raw.shape[0])
+        return cls(*given, None, *rest)
+
+    def warn_of_constants(self) -> None:
+        """Warn of each label that all samples have, or none: a search makes the data of many models, and warns once."""
+        for output in self.division.outputs:
             if output.constant is not None:
                 has = output.constant > 0.0
                 what, so = ("all samples have", "every row") if has else ("no sample has", "no row")
                 warnings.warn(f"{what} label {output.name}: so it is predicted for {so}", SvmkitWarning, stacklevel=4)
-        return data
 
     @property
     def classes(self) -> np.ndarray:
@@ -262,6 +269,7 @@ class TrainingData:
         answers = self.answers._replace(**kept)
         own = None if self.own_weights is None else self.own_weights[rows]
         parts = {"raw": self.raw[rows], "X": self.X[rows], "weights": self.weights[rows], "own_weights": own}
+        parts["groups"] = None if self.groups is None else self.groups[rows]
         return replace(self, answers=answers, known=None, **parts)
 
     def weigh(self, weights: np.ndarray) -> TrainingData:

@@ -27,6 +27,7 @@ from svmkit.training.computation import computation
 from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method
+from svmkit.training.splits import make_splits, require_classes
 
 ROUNDS, FOLDS = 3, 3
 MOST = 10_000  # samples of which weights are learnt
@@ -208,7 +209,12 @@ class Learner:
 
 
 def draw_folds(data: TrainingData, rng: np.random.Generator) -> np.ndarray:
-    """Return the fold of each sample, (n,), stratified by class; -1 for those of weight 0, and beyond about `MOST`."""
+    """Return the fold of each sample, (n,), stratified by class; -1 for those of weight 0, and beyond about `MOST`.
+
+    Groups are kept together.
+    """
+    if data.groups is not None:
+        return _draw_of_groups(data, data.groups, rng)
     used, fold, first = np.flatnonzero(data.weights > 0.0), np.full(data.X.shape[0], -1), 0
     share = MOST / max(len(used), MOST)
     for code in range(max(len(data.classes), 1)):
@@ -222,6 +228,24 @@ def draw_folds(data: TrainingData, rng: np.random.Generator) -> np.ndarray:
             )
         fold[members] = (first + np.arange(len(members))) % FOLDS
         first += len(members)
+    return fold
+
+
+def _draw_of_groups(data: TrainingData, groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return what `draw_folds` does, of whole groups (n,), of which some are drawn until they have `MOST` samples."""
+    sizes = np.bincount(groups[data.weights > 0.0])
+    order = rng.permutation(np.flatnonzero(sizes))
+    drawn = order[np.cumsum(sizes[order]) - sizes[order] < MOST]
+    used = (data.weights > 0.0) & np.isin(groups, drawn)
+    splits = make_splits(FOLDS, data.answers, data.task, int(rng.integers(1 << 31)), groups=groups, used=used)
+    if len(splits.pairs) < FOLDS:
+        why = splits.notes[0].partition(":")[0]
+        raise InputError(
+            f"relevance is chosen by {FOLDS} folds of whole groups, but {why}: add samples, or leave relevance out"
+        )
+    fold = splits.numbers(len(groups))
+    assert fold is not None
+    require_classes(data.answers, fold, used)
     return fold
 
 

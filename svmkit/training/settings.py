@@ -131,6 +131,11 @@ class Settings:
         return self.calibration is not None or self.thresholds
 
     @property
+    def uses_groups(self) -> bool:
+        """Whether training divides the samples into folds, which keep groups together."""
+        return self.has_folds or self.relevance is not None
+
+    @property
     def rules(self) -> Stop:
         """The stop rules; none if the default ones hold."""
         return Stop(()) if self.stop is None else Stop(()) | self.stop

@@ -242,6 +242,7 @@ def train(
     *,
     sample_weight: np.ndarray | None = None,
     flags: np.ndarray | None = None,
+    groups: Any = None,
     verbose: int = 0,
     callbacks: BeforeSolve | Callbacks | None = None,
     **options,
@@ -252,12 +253,15 @@ def train(
     ----------
     X, y, sample_weight, flags, verbose, callbacks : optional
         As for `fit`, where callbacks are `watch`.
+    groups : array-like of shape (n_samples,), default=None
+        The group of each sample; the folds of a calibration, of thresholds and of relevance keep groups together.
     method, **options : Method, object
         The task, solver, kernel and settings; start, validation, metric, checkpoint, fold of `fit_prepared`.
     """
     began = time.perf_counter()
     with displayed(verbose) as display:
-        data = TrainingData.of(X, y, method, sample_weight=sample_weight, flags=flags)
+        data = TrainingData.of(X, y, method, sample_weight=sample_weight, flags=flags, groups=groups)
+        data.warn_of_constants()
         prepared = time.perf_counter() - began
         if display is not None:
             display.n_samples = data.X.shape[0]

@@ -61,12 +61,13 @@ def weights_of_classes(codes, classes, class_weight, weights) -> np.ndarray:
         counts = np.bincount(codes, weights, minlength=len(classes))  # so that a weight of 2 counts like a repeated row
         return np.divide(weights.sum(), len(classes) * counts, out=np.zeros(len(classes)), where=counts > 0)
     by_label = {_label_key(label): weight for label, weight in class_weight.items()}
-    unknown = set(by_label) - {_label_key(label) for label in classes.tolist()}
+    known = {_label_key(label) for label in classes.tolist()}
+    unknown = [str(label) for label in class_weight if _label_key(label) not in known]
     numbers = all(isinstance(w, int | float | np.number) and w > 0 and math.isfinite(w) for w in by_label.values())
     if unknown or not numbers:
         raise InputError(
             f"class_weight must give a finite number > 0 for labels among {', '.join(map(str, classes))}"
-            + (f", not for {', '.join(sorted(map(str, unknown)))}" if unknown else "")
+            + (f", not for {', '.join(sorted(unknown))}" if unknown else "")
         )
     return np.array([float(by_label.get(_label_key(label), 1.0)) for label in classes.tolist()])
 

@@ -27,6 +27,7 @@ from svmkit.solver.selection import by_name
 from svmkit.tasks import Answers, Task, task_named
 from svmkit.training.data import TrainingData
 from svmkit.training.settings import Settings, resolve
+from svmkit.training.splits import Pair, Splits, make_splits
 from svmkit.tune import backends
 from svmkit.tune.estimator import MANY, PathClassifier, PathRegressor, Training, score
 from svmkit.tune.grids import Values
@@ -36,7 +37,6 @@ from svmkit.tune.shared import sharing
 from svmkit.tune.shared.engine import SharedSearch
 from svmkit.tune.shared.leave_one_out import PARTS, LeaveOneOut, can_share, is_loo, note_of, require_rows
 from svmkit.tune.space import EPSILON, Path, plan
-from svmkit.tune.splits import Pair, Splits, make_splits
 
 REPORT = 0.3  # seconds between two reports of progress
 SHARED = "loky"  # the backend in whose place threads of this process fit what shares kernel values

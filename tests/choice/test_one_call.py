@@ -159,6 +159,15 @@ def test_weights_of_samples_count_in_the_folds_and_rows_of_weight_0_do_not():
     assert (one.predict(X) == y[0]).mean() > 0.6 and (many.predict(X) == y[0]).mean() > 0.6
 
 
+def test_a_search_says_once_that_a_label_is_the_same_in_all_rows():
+    X, _ = IRIS
+    Y = np.c_[X[:, 0] > 5.8, X[:, 1] > 3.0, np.ones(len(X), bool)].astype(int)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        SVMClassifier(C="cv", cv=3).fit(X, Y)
+    assert [str(one.message) for one in said] == ["all samples have label 2: so it is predicted for every row"]
+
+
 def test_groups_stay_together(monkeypatch):
     X, y = blobs(60, 3)
     X, y, groups = np.repeat(X, 3, axis=0), np.repeat(y, 3), np.repeat(np.arange(60), 3)
@@ -186,7 +195,7 @@ def test_groups_stay_together(monkeypatch):
         SVMClassifier(C="cv").fit(X, y, groups=np.zeros(180))
     with pytest.raises(InputError, match="groups must be 180 values, one for each sample"):
         SVMClassifier(C="cv").fit(X, y, groups=groups[:5])
-    with pytest.raises(InputError, match="groups are for a calibration, thresholds or parameters that are 'cv'"):
+    with pytest.raises(InputError, match="groups are for a calibration, thresholds, relevance or parameters"):
         SVMClassifier().fit(X, y, groups=groups)
     with pytest.warns(SvmkitWarning, match="there are 2 groups: 2 folds in place of 5"):
         SVMClassifier(C="cv").fit(X, y, groups=np.arange(180) % 2)
@@ -397,7 +406,7 @@ def test_fit_is_the_same_function_with_more_parameters():
         fit(X, y, C="cv", no_such=1)
     with pytest.raises(InputError, match="epsilon='cv' is for quantities"):
         fit(X, y, epsilon="cv")
-    with pytest.raises(InputError, match="groups are for a calibration, thresholds or parameters that are 'cv'"):
+    with pytest.raises(InputError, match="groups are for a calibration, thresholds, relevance or parameters"):
         fit(X, y, groups=y)
 
 

@@ -95,6 +95,20 @@ def test_the_folds_of_thresholds_keep_groups_together(svmkit):
         assert fitted.model.about["operating"] == known
 
 
+def test_nested_folds_calibrate_on_whole_groups(svmkit, monkeypatch):
+    from svmkit.training.calibration import folds
+
+    drawn, of = [], folds.Folds.of
+    monkeypatch.setattr(folds.Folds, "of", lambda data, seed: drawn.append(of(data, seed)) or drawn[-1])
+    given = ("--groups", "patient", "--grid", "C=1,10", "--cv", 3, "--nested", 3, "--no-track", "--json")
+    done = svmkit("tune", patients(), *given, "--calibrate", "sigmoid")
+    assert done.code == 0, done.err
+    assert [len(each.fold) for each in drawn] == [180, 120, 120, 120]
+    for each in drawn:
+        of_group = each.fold.reshape(-1, 3)
+        assert (of_group == of_group[:, :1]).all()
+
+
 def test_a_ranked_table_is_read_once(svmkit, monkeypatch):
     from svmkit.data.tables import readers
 

@@ -100,7 +100,7 @@ def test_sparse_standard_divides_and_does_not_centre(dtype):
 
 
 def test_sparse_refuses_minmax():
-    refused("--scale maxabs", Scaling.fit, "minmax", sp.csr_array(np.eye(3)))
+    refused("scale=maxabs", Scaling.fit, "minmax", sp.csr_array(np.eye(3)))
 
 
 @pytest.mark.parametrize("kind", SKLEARN)

@@ -146,6 +146,31 @@ def test_of_many_samples_a_part_is_learnt_from(monkeypatch):
     assert np.sort(np.argsort(fitted.model.relevance)[-2:]).tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("machine", [SVMRegressor, SVMClassifier])
+def test_the_folds_keep_groups_together(machine, monkeypatch):
+    """Rows that stand three times are in one fold, however many are drawn."""
+    folds, draw = [], relevance.draw_folds
+    monkeypatch.setattr(relevance, "draw_folds", lambda data, rng: folds.append(draw(data, rng)) or folds[-1])
+    X, y = noisy_moons(100, 2)
+    X, y, groups = np.repeat(X, 3, axis=0), np.repeat(y, 3), np.repeat(np.arange(100), 3)
+    machine(relevance="learned").fit(X, y, groups=groups)
+    monkeypatch.setattr(relevance, "MOST", 90)
+    machine(relevance="learned").fit(X, y, groups=groups)
+    for fold, n in zip(folds, (300, 90), strict=True):
+        each = fold.reshape(100, 3)
+        assert (each == each[:, :1]).all() and set(fold[fold >= 0]) == {0, 1, 2} and np.count_nonzero(fold >= 0) == n
+
+
+def test_too_few_groups_are_refused_in_a_line():
+    X, y = noisy_moons(60, 2)
+    with pytest.raises(InputError, match="3 folds of whole groups, but there are 2 groups"):
+        SVMClassifier(relevance="learned").fit(X, y, groups=np.arange(60) % 2)
+    with pytest.raises(InputError, match="for a calibration, thresholds, relevance or parameters"):
+        SVMClassifier().fit(X, y, groups=np.arange(60) % 2)
+    with pytest.raises(InputError, match="for a calibration, thresholds, relevance or parameters"):
+        fit(X, y, groups=np.arange(60) % 2)
+
+
 def test_a_trivial_model_keeps_round_0():
     X = np.random.default_rng(0).normal(size=(30, 3))
     y = np.linspace(0.0, 0.1, 30)  # within the tube: no vectors, and no gradients

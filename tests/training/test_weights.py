@@ -76,7 +76,7 @@ def test_small_class_weights_are_weights():
 
 
 def test_class_weights_of_other_labels():
-    with pytest.raises(InputError, match=r"for labels among -1.0, 0.0, 7.0, not for 3.0, egg$"):
+    with pytest.raises(InputError, match=r"for labels among -1.0, 0.0, 7.0, not for 3, egg$"):
         training_weights(CODES, CLASSES, {"egg": 1.0, 3: 1.0, 7: 2.0}, None)
     with pytest.raises(InputError, match="class_weight='equal' is not known: give balanced or a weight for each label"):
         training_weights(CODES, CLASSES, "equal", None)

@@ -54,7 +54,8 @@ def run(options: Options) -> None:
         return
     files.write(options.out, content)
     if not options.json:
-        note(f"{rows.n_samples:,} predictions in {options.out}")
+        n = rows.n_samples
+        note(f"{n:,} prediction{'s' * (n != 1)} in {options.out}")
 
 
 def require_output(options: Options) -> None:

@@ -17,7 +17,6 @@ from svmkit.cli.training.sets import Sets, advise_scaling, read
 from svmkit.cli.training.train_options import TrainOptions
 from svmkit.data import Dataset
 from svmkit.kernels.gram import Gram
-from svmkit.model.calibration import FOLDS
 from svmkit.model.model import SVMModel
 from svmkit.runtime import compiling
 from svmkit.tasks import task_named
@@ -26,7 +25,6 @@ from svmkit.training.data import TrainingData, solver_tasks
 from svmkit.training.result import Fit, choices, in_words
 from svmkit.training.settings import Method
 from svmkit.training.train import fit_prepared
-from svmkit.tune.folds import calibration_folds
 
 OF_POINT = ("n_iter", "seconds", "n_support", "objective", "accuracy")
 FAR = 1.0  # times the spread of the targets that their mean may lie from 0 without a word
@@ -85,7 +83,10 @@ def _advise_bias(method: Method, data: TrainingData) -> None:
 def prepare(method: Method, sets: Sets) -> tuple[TrainingData, float]:
     """Return the training data, checked, preprocessed and with a number for gamma, and the seconds that this took."""
     began = time.perf_counter()
-    data = TrainingData.of(sets.train.X, _name_columns(sets.train), method, flags=sets.train.flags)
+    data = TrainingData.of(
+        sets.train.X, _name_columns(sets.train), method, flags=sets.train.flags, groups=sets.train.groups
+    )
+    data.warn_of_constants()
     if not method.task.is_supervised:  # the problem of one row tells before a run is opened
         method.solver.check(method.pose(method.solver, Gram(data.kernel, data.X[:1]), np.zeros(1), np.ones(1)))
     return data, time.perf_counter() - began
@@ -114,21 +115,13 @@ def fit_and_finish(job: Job, data: TrainingData, tracker: Tracker) -> Outcome:
             metric=None if job.metric.name == "accuracy" else job.metric,
             callbacks=display,
             checkpoint=options.saver(),
-            fold=_calibration_folds(job, data) if job.method.settings.has_folds else None,
+            fold=job.fold,
         )
         if fitted.choices:
             note(f"{solver.name}: {in_words(fitted.choices)}")
         facts = {"compile_s": compiled.seconds, "curve": _size_curve(fitted)}  # of the fit alone
         outcome = finish(job, tracker, replace(fitted, seconds=job.seconds + fitted.seconds))
     return replace(outcome, result=outcome.result | facts)
-
-
-def _calibration_folds(job: Job, data: TrainingData) -> np.ndarray | None:
-    """Return the folds of a calibration, or thresholds: those of a search, or of whole groups; None for drawn ones."""
-    groups = job.sets.train.groups
-    if job.fold is not None or groups is None:
-        return job.fold
-    return calibration_folds(FOLDS, data.answers, job.method, groups=groups)
 
 
 def _size_curve(fitted: Fit) -> list[dict[str, Any]] | None:

@@ -42,12 +42,12 @@ from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Seconds
 from svmkit.tasks import Answers, Task, task_named
 from svmkit.tracking import Tracker
+from svmkit.training.splits import Pair, make_splits
 from svmkit.training.train import fit_prepared
 from svmkit.tune import backends, grids, picture
 from svmkit.tune.ranking import with_gap
 from svmkit.tune.records import progress_line
 from svmkit.tune.space import NONE, WORDS, settings_of
-from svmkit.tune.splits import Pair, make_splits
 
 SCORES = ("mean_accuracy", "std_accuracy", "mean_score", "std_score")
 SHOWN = 10  # candidates in the table

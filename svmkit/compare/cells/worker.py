@@ -24,7 +24,6 @@ from svmkit.compare.plan.entries import OBJECTIVE, OPTIONS, PENALTY
 from svmkit.compare.plan.sets import Sets, prepare
 from svmkit.compare.plan.spec import Cell
 from svmkit.compare.plan.whole_sets import WholeSets
-from svmkit.data import Dataset
 from svmkit.data.classes import answers
 from svmkit.data.prepare.scaling import standard_note
 from svmkit.data.splitting import part
@@ -43,7 +42,6 @@ from svmkit.tasks import task_named
 from svmkit.tracking import Recorder, RunRecord
 from svmkit.training.settings import Method, resolve
 from svmkit.training.train import train
-from svmkit.tune.folds import calibration_folds
 
 CellCallback = Callable[[Cell, dict[str, Any] | None], None]
 """Called with a cell and None when it begins, and with its record when it has ended; from any thread, one at a time."""
@@ -130,8 +128,8 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
         _bench.metric = _metric(method, sets, data.get("metric"))
         validation = sets.test if curve and method.task.is_supervised else None
         with _collect_notes() as notes:
-            fold = _calibration_folds(method, rows) if method.settings.has_folds else None
-            fitted = train(rows.X, rows.truth, method, flags=rows.flags, validation=validation, fold=fold)
+            flags, groups = rows.flags, rows.groups
+            fitted = train(rows.X, rows.truth, method, flags=flags, groups=groups, validation=validation)
     except Exception as error:  # a third party's solver may raise anything
         return failure(record, error)
     _bench.trained = RunRecord(method.solver, method.kernel, fitted, rows.name, rows.n_samples, rows.n_features)
@@ -139,14 +137,6 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
     taken = rows.notes[-1:] if method.task.has_targets and data.get("task") is None else ()  # the label as a quantity
     notes = [*_bench.notes, *taken, *filter(None, advised), *notes]
     return record | plain(_result(_bench.trained, sets, method)) | ({"notes": notes} if notes else {})
-
-
-def _calibration_folds(method: Method, rows: Dataset) -> np.ndarray | None:
-    """Return the folds of a calibration, of whole groups; None for those that it draws."""
-    if rows.groups is None:
-        return None
-    truth = method.task.encode_truth(rows.y, rows.n_samples)
-    return calibration_folds(FOLDS, truth, method, groups=rows.groups)
 
 
 def _without_split(data: dict[str, Any]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def _pairs(data: Dataset, test: dict[str, Any]) -> tuple[tuple[np.ndarray, np.nd
     """Return the rows of all folds, which a search would have too."""
     from sklearn.model_selection import PredefinedSplit, TimeSeriesSplit
 
-    from svmkit.tune.splits import make_splits
+    from svmkit.training.splits import make_splits
 
     groups, cv, n_folds = None, test["cv"], test["cv"]
     if test["by"] == GROUPS:

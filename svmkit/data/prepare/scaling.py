@@ -271,7 +271,7 @@ def _require_kind(kind: str, *, sparse: bool = False) -> None:
     if kind not in KINDS:
         raise InputError(f"no scaling is called {kind!r}: use one of {', '.join(KINDS)}")
     if sparse and kind == "minmax":
-        raise InputError("minmax scaling would fill in the zeros of sparse data: use maxabs (--scale maxabs)")
+        raise InputError("minmax scaling would fill in the zeros of sparse data: give scale=maxabs")
 
 
 def _row_chunks(X: Any) -> Iterator[slice]:

@@ -29,6 +29,7 @@ from svmkit.training.data import TrainingData
 from svmkit.training.division import AllClasses
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method
+from svmkit.training.splits import make_splits, require_classes
 
 WORK = 1e9  # nanoseconds of training a fold, roughly: folds are worth threads of their own
 SHARE = 0.5  # of a limit in seconds that the model of all samples may take
@@ -57,17 +58,19 @@ class Folds:
         Raises InputError where all samples of a class are in one fold.
         """
         fold = np.where(data.weights > 0.0, fold, -1)
-        for number in range(int(fold.max()) + 1):
-            left = np.bincount(data.codes[(data.weights > 0.0) & (fold != number)], minlength=len(data.classes))
-            if not left.min():
-                rare = data.classes[left.argmin()]
-                raise InputError(f"fold {number + 1} has all samples of class {rare}: the others train no calibration")
+        require_classes(data.answers, fold, data.weights > 0.0)
         return cls(data, fold)
 
     @classmethod
     def of(cls, data: TrainingData, seed: int) -> Folds:
-        """Draw the folds from each class in random order; raise InputError for a class of fewer samples than folds."""
+        """Draw the folds from each class in random order; raise InputError for a class of fewer samples than folds.
+
+        Groups are kept together, in fewer folds where groups or the samples of a class are few.
+        """
         used = data.weights > 0.0
+        if data.groups is not None:
+            splits = make_splits(FOLDS, data.answers, data.task, seed, groups=data.groups, used=used)
+            return cls.take(data, splits.numbers(len(used)))  # type: ignore[arg-type]  # no row is held out twice
         rows = np.bincount(data.codes[used], minlength=len(data.classes))
         if rows.min() < FOLDS:
             rare = data.classes[rows.argmin()]
@@ -130,7 +133,8 @@ def calibrated(
     kind : {"sigmoid", "isotonic"} or None
         The kind of calibration; None keeps the operating points of two classes alone.
     fold : ndarray of shape (n_samples,), int, default=None
-        The fold of each sample, such as those of a search; None draws them, and warns if equal samples are in several.
+        The fold of each sample, such as those of a search; None draws them, of whole groups if there are groups, and
+        warns otherwise if equal samples are in several.
     """
     settings = method.settings
     if kind is None and len(data.classes) != 2:
@@ -138,7 +142,8 @@ def calibrated(
     began, limit = time.perf_counter(), settings.rules.least(Seconds)
     if fold is None:
         folds = Folds.of(data, settings.seed)
-        warn_of_repeated(data.raw, folds.fold)
+        if data.groups is None:
+            warn_of_repeated(data.raw, folds.fold)
     else:
         folds = Folds.take(data, fold)
     method = replace(method, settings=replace(settings, n_threads=None))  # those of the next line

@@ -1,4 +1,4 @@
-"""The folds of a search: as many as the rows allow, groups kept together, or as a splitter of scikit-learn says."""
+"""Folds: as many as the rows allow, groups kept together, or as a splitter of scikit-learn says."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Splits:
     --------
     >>> import numpy as np
     >>> from svmkit.tasks import task_named
-    >>> from svmkit.tune.splits import make_splits
+    >>> from svmkit.training.splits import make_splits
     >>> task = task_named("classify")
     >>> splits = make_splits(5, task.encode(["a", "b"] * 3, 6), task, seed=0)
     >>> len(splits.pairs), splits.notes
@@ -86,7 +86,7 @@ def make_splits(
     """
     n = len(truth.codes)
     rows = np.arange(n) if used is None else np.flatnonzero(used)
-    groups, own = _checked_groups(groups, n), task.groups(truth)
+    groups, own = number_groups(groups, n), task.groups(truth)
     if groups is None:
         groups = own
     notes: list[str] = []
@@ -156,8 +156,49 @@ def _splitter_of(cv: Any) -> Any:
         raise InputError(f"cv={cv!r} is no way to split data: {one_line(error)}") from None
 
 
-def _checked_groups(groups: Any, n: int) -> np.ndarray | None:
-    """Return the number of the group of each row."""
+def require_classes(truth: Answers, fold: np.ndarray, used: np.ndarray) -> None:
+    """Raise InputError where all samples of a class are in one fold.
+
+    Parameters
+    ----------
+    truth : Answers
+        The classes.
+    fold : ndarray of shape (n,), int
+        The fold of each sample, -1 for one that is in none.
+    used : ndarray of shape (n,), bool
+        The samples that models are trained on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.tasks import task_named
+    >>> from svmkit.training.splits import require_classes
+    >>> truth = task_named("classify").encode(["a", "b", "a", "b"], 4)
+    >>> require_classes(truth, np.array([0, 0, 1, 1]), np.ones(4, bool))
+    """
+    for number in range(int(fold.max()) + 1):
+        left = np.bincount(truth.codes[used & (fold != number)], minlength=len(truth.classes))
+        if not left.min():
+            rare = truth.classes[left.argmin()]
+            raise InputError(f"fold {number + 1} has all samples of class {rare}: nothing can be learnt without it")
+
+
+def number_groups(groups: Any, n: int) -> np.ndarray | None:
+    """Return the number of the group of each row, int (n,); None without groups, and InputError for another shape.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n,) or None
+        A number or a name for each row.
+    n : int
+        The number of rows.
+
+    Examples
+    --------
+    >>> from svmkit.training.splits import number_groups
+    >>> number_groups(["b", "a", "b"], 3).tolist()
+    [1, 0, 1]
+    """
     if groups is None:
         return None
     given = np.asarray(groups)
