@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, cached_property
 from html import escape
 from operator import itemgetter
 from typing import Any, Self, TypeVar
@@ -432,7 +432,15 @@ class SVMEstimator(BaseEstimator):
         self.gap_ = trained.gap
         self.bound_ = trained.dual_objective
         self.certificate_: Any = [s.certificate for s in trained.solutions]
-        self.history_: Any = [s.history for s in trained.solutions]
+        vars(self).pop("history_", None)
+        self._solutions = trained.solutions
+
+    @cached_property
+    def history_(self) -> Any:
+        """The history of each class pair, or the only one."""
+        if "_solutions" not in vars(self):
+            raise AttributeError("no history_: there is one of a training, after `fit`")
+        return [s.history for s in vars(self).pop("_solutions")]
 
     @only_where(_require_conformal)
     def predict_sets(self, X, *, alpha: float | None = None) -> np.ndarray:
@@ -645,7 +653,9 @@ class SVMEstimator(BaseEstimator):
         return bundle
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in super().__getstate__().items() if key != "_online"}
+        if "_solutions" in vars(self):
+            _ = self.history_  # made of what is not kept
+        return {key: value for key, value in super().__getstate__().items() if key not in ("_online", "_solutions")}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -163,9 +164,15 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
     def _take(self, trained: Fit, method: Method) -> None:
         super()._take(trained, method)
         (solution,) = trained.solutions
-        self.certificate_, self.history_ = solution.certificate, solution.history
+        self.certificate_ = solution.certificate
         self.rho_ = self.task.rho(self.loss, solution.certificate)
         vars(self).update(self._model_attributes(trained.model))
+
+    @cached_property
+    def history_(self) -> Any:
+        """The history."""
+        (history,) = super().history_
+        return history
 
     def score_samples(self, X) -> np.ndarray:
         """Compute sum_i alpha_i k(x_i, x), (n_samples,), which is high for samples like the training data."""

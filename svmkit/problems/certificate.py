@@ -110,24 +110,18 @@ class Certificate:
         gradients, biases : list of ndarray, list of float
             The gradient and the best bias of each point.
         """
-        primal, dual, of_primal, of_dual = values.T
-        with np.errstate(all="ignore"):
-            least = np.maximum(np.abs(primal) - of_primal, np.abs(dual) - of_dual)
-            dual = dual - of_dual
-            difference = primal + of_primal - dual
-            gap = np.minimum(np.where(dual >= 0.0, 1.0, 2.0), difference / least)
-            rounding = np.minimum(gap, (of_primal + of_dual) / np.maximum(np.abs(primal), np.abs(dual)))
-        plain = (difference > 0.0) & (difference < math.inf) & (least > 0.0) & (least < math.inf)
-        lists = plain.tolist(), primal.tolist(), dual.tolist(), gap.tolist(), rounding.tolist()
         made = list[Certificate]()
-        for k, (is_plain, P, D, relative, rounded) in enumerate(zip(*lists, strict=True)):
-            if is_plain:
+        for k, (primal, dual, of_primal, of_dual) in enumerate(values.tolist()):
+            P, D, proven = abs(primal), abs(dual), dual - of_dual
+            least, difference = max(P - of_primal, D - of_dual), primal + of_primal - proven
+            if 0.0 < difference < math.inf and 0.0 < least < math.inf:
                 one = object.__new__(cls)  # the constructor of a frozen class takes as long as all the rest
-                fields = {"primal": P, "dual": D, "gap": relative, "gradient": gradients[k], "bias": biases[k]}
-                vars(one).update(fields, beta=None, rounding=rounded, flaw=None)
+                gap = min(1.0 if proven >= 0.0 else 2.0, difference / least)
+                rounding = min(gap, (of_primal + of_dual) / max(P, abs(proven)))
+                fields = {"primal": primal, "dual": proven, "gap": gap, "gradient": gradients[k], "bias": biases[k]}
+                vars(one).update(fields, beta=None, rounding=rounding, flaw=None)
             else:
-                errors = float(of_primal[k]), float(of_dual[k])
-                one = cls.from_values(P, float(values[k, 1]), gradients[k], biases[k], errors=errors)
+                one = cls.from_values(primal, dual, gradients[k], biases[k], errors=(of_primal, of_dual))
             made.append(one)
         return made
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+MANY = 100  # results that are so many objects that looking for garbage among them takes a tenth of a fit
 YOUNG, OLD = 20_000, 20  # objects, and collections of younger ones, after which Python looks while it collects seldom
 
 _lock = threading.Lock()
@@ -31,9 +32,16 @@ def collecting_seldom() -> Iterator[None]:
                 gc.set_threshold(*before)
 
 
+def collecting_later(n: int) -> AbstractContextManager[None]:
+    """Let no garbage be collected inside the block, in any thread, unless somebody has it collected anyway; where few
+    results (n) are made there, nothing changes, which a small fit feels.
+    """
+    return _collecting_later() if n >= MANY else nullcontext()
+
+
 @contextmanager
-def collecting_later() -> Iterator[None]:
-    """Let no garbage be collected inside the block, in any thread, unless somebody has it collected anyway.
+def _collecting_later() -> Iterator[None]:
+    """Let no garbage be collected inside the block.
 
     Python looks at all young objects each time their number has grown, and now and then at all there are: where
     hundreds of thousands are made and kept that takes a third of the time, and finds nothing.

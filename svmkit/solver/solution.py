@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any, Self
 
 import numpy as np
 
@@ -84,6 +86,36 @@ class Solution:
     certificate: Certificate
     history: History = field(repr=False)
     details: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def defer_history(
+        cls,
+        make_history: Callable[[], History],
+        point: np.ndarray,
+        status: Status,
+        n_iter: int,
+        seconds: float,
+        certificate: Certificate,
+    ) -> Self:
+        """Return a solution whose history is made when it is first read: most of those of small problems never are.
+
+        Parameters
+        ----------
+        make_history
+            Makes the history.
+        point, status, n_iter, seconds, certificate
+            The attributes.
+        """
+        made = cls(point, status, n_iter, seconds, certificate, History())
+        vars(made)["_make_history"] = make_history
+        del made.history
+        return made
+
+    def __getattr__(self, name: str) -> Any:  # asked where there is no such attribute
+        if name != "history" or "_make_history" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.history = vars(self).pop("_make_history")()
+        return self.history
 
     @property
     def n_support(self) -> int:

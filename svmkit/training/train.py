@@ -14,7 +14,7 @@ import numpy as np
 from svmkit.kernels.engines import device_for
 from svmkit.kernels.functions import Kernel
 from svmkit.losses.base import Loss
-from svmkit.runtime.garbage import collecting_seldom
+from svmkit.runtime.garbage import MANY, collecting_seldom
 from svmkit.scoring.metric import Metric
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
@@ -31,8 +31,6 @@ from svmkit.training.settings import Method, Settings, resolve
 from svmkit.training.subproblems.one import Start
 from svmkit.training.subproblems.trainer import Trainer
 from svmkit.training.subproblems.validation import Held
-
-MANY = 100  # subproblems whose results are so many objects that looking for garbage among them takes a tenth of a fit
 
 
 def fit(
@@ -314,5 +312,4 @@ def fit_prepared(
         data.bind(checkpoint, settings)
     seldom = collecting_seldom() if len(data.sizes) >= MANY else nullcontext()  # a small fit feels it
     with computation(settings), seldom:
-        fitted = trainer.fit(trainer.run(settings.C, checkpoint), settings.C)
-    return replace(fitted, seconds=time.perf_counter() - trainer.one.measuring - began)
+        return trainer.fit(trainer.run(settings.C, checkpoint), settings.C, began)

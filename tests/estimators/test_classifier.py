@@ -65,6 +65,16 @@ def test_defaults_follow_the_conventions():
     assert len(model.certificate_) == len(model.history_) == 1
 
 
+@pytest.mark.parametrize("options", [{}, {"kernel": "linear"}, {"solver": "swap2o"}], ids=["smo", "newton", "swap2o"])
+def test_histories_are_there_whenever_they_are_read(options):
+    model = SVMClassifier(**options).fit(*IRIS)
+    late = pickle.loads(pickle.dumps(model))
+    assert late.history_ == model.history_ and not hasattr(SVMClassifier(), "history_")
+    assert [history[-1].n_iter for history in model.history_] == model.n_iter_by_problem_.tolist()
+    before = model.history_
+    assert model.fit(IRIS[0][:100], IRIS[1][:100]).history_ != before and len(model.history_) == 1
+
+
 @pytest.mark.parametrize(("shape", "columns"), [("ovr", 4), ("ovo", 6)])
 def test_decision_shapes(shape, columns):
     rng = np.random.default_rng(0)

@@ -60,9 +60,12 @@ def _classes_and_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if labels.dtype.kind in "iuf" and abs(low := int(labels.min())) < EXACT:
         span = int(labels.max()) - low
         if span < min(len(labels), MOST_COUNTED):
-            offsets = labels.astype(np.int64) - low
-            found = np.bincount(offsets, minlength=span + 1) > 0
-            return (np.flatnonzero(found) + low).astype(labels.dtype), (np.cumsum(found) - 1)[offsets]
+            codes, found = labels.astype(np.int64) - low, np.arange(span + 1)
+            counts = np.bincount(codes, minlength=span + 1)
+            if not counts.all():
+                (found,) = counts.nonzero()
+                codes = np.cumsum(counts > 0)[codes] - 1
+            return (found + low).astype(labels.dtype), codes
     classes, codes = np.unique(labels, return_inverse=True)
     return classes, codes
 

@@ -165,9 +165,7 @@ class CompleteKernel:
         """Return what `where` does, int64 (n, 4), of each of n class pairs, int (n, 2)."""
         if len(self.sizes) <= 2:
             return np.tile(np.array([0, self.m, 0, 0], dtype=np.int64), (len(pairs), 1))
-        starts, sizes = np.asarray(self.starts, dtype=np.int64), np.asarray(self.sizes, dtype=np.int64)
-        a, b = pairs.T
-        return np.column_stack([starts[a], sizes[a], starts[b], sizes[b]])
+        return np.array([self.starts, self.sizes], dtype=np.int64).T[pairs].reshape(-1, 4)
 
     def source(self, where: tuple[int, int, int, int]) -> tuple[FromMatrix | FromDense, int]:
         """Return where the kernel rows of a class pair come from, and how many values have been computed for that."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise, repeat
 
 import numpy as np
@@ -106,21 +106,19 @@ class AtOnce:
             owners.append(room.pair_of[:lines].copy())
         seconds = time.perf_counter() - began
         self._rooms.append(room)
-        with collecting_later():
-            self._keep(answers, first, at, seconds, np.concatenate(trail), np.concatenate(owners))
+        with collecting_later(at):
+            self._keep(answers, first, at, seconds, Histories(trail, owners))
         return first + at
 
-    def _keep(
-        self, answers: Answers, first: int, at: int, seconds: float, trail: np.ndarray, owners: np.ndarray
-    ) -> None:
-        """Keep the parts of the first `at` answers, of class pairs from number `first` on, with lines of histories."""
+    def _keep(self, answers: Answers, first: int, at: int, seconds: float, histories: Histories) -> None:
+        """Keep the parts of the first `at` answers, of class pairs from number `first` on, with their histories."""
         sizes = self.sizes[first : first + at]
         counts, firsts, supports = answers.counts[:at].tolist(), answers.first.tolist(), answers.size.tolist()
         biases, values = answers.bias.tolist(), answers.values[:at]
         work = [2.0 * m * (steps + 1) + 4.0 * computed for m, (steps, computed) in zip(sizes, counts, strict=False)]
         total = sum(work)
         took = [seconds * part / total for part in work]
-        histories = _histories(trail, owners, answers.counts[:at, 0], np.array(took))
+        histories.steps, histories.took = counts, took
         gradients = [answers.gradient[start : start + m] for start, m in zip(firsts, sizes, strict=False)]
         certificates = Certificate.from_many(values[:, :4], gradients, biases)
         bent = (values[:, 4] < -2.0 * values[:, 2]).tolist()  # which shows that the kernel is not semidefinite
@@ -130,7 +128,8 @@ class AtOnce:
             certificate = certificates[p]
             proven = certificate.gap is not None and certificate.gap <= self.goal.gap and not bent[p]
             status = Status.CONVERGED if proven else Status.INTERRUPTED
-            solution = Solution(answers.beta[source_of_pair], status, n_iter, took[p], certificate, histories[p])
+            known = answers.beta[source_of_pair], status, n_iter, took[p], certificate
+            solution = Solution.defer_history(partial(histories.read, p), *known)
             decision = DecisionFunction(answers.coef[of_support], biases[p], None, answers.rows[of_support])
             self.parts[self.ks[first + p]] = Part(solution, decision, computed, took[p])
 
@@ -143,31 +142,48 @@ class AtOnce:
         return room if len(room.side) >= n else Room.make(n, np.empty(n * n), room.done)
 
 
-def _histories(lines: np.ndarray, owners: np.ndarray, steps: np.ndarray, took: np.ndarray) -> list[History]:
-    """Return the histories of class pairs that took so many steps and seconds, with times in proportion to the steps.
+class Histories:
+    """The histories of class pairs, with times in proportion to their steps, made when one of them is first read.
 
     Many of them are made, so that no Python runs for each of their points.
 
     Parameters
     ----------
-    lines : ndarray of float64, shape (n, 5)
+    lines : list of ndarray of float64, shape (n, 5)
         Iterations, objective, gap, support vectors and kernel values, of one class pair after the other.
-    owners : ndarray of int, shape (n,)
-        The number of the class pair.
-    steps, took : ndarray of int and of float64, shape (n_pairs,)
-        Iterations and seconds of each class pair.
+    owners : list of ndarray of int, shape (n,)
+        The number of the class pair of each line.
+
+    Attributes
+    ----------
+    steps, took : list of [int, int] and of float
+        Iterations and kernel values, and seconds, of each class pair.
     """
-    # of two lines about one iterate the second one knows more
-    again = (owners[1:] == owners[:-1]) & (lines[1:, 0] == lines[:-1, 0])
-    kept = np.append(~again, True)[: len(owners)]
-    lines, owners = lines[kept], owners[kept]
-    done, objective, gap, n_support, values = lines.T
-    at = took[owners] * done / np.maximum(steps[owners], 1)
-    n_iter, support, computed = (column.astype(np.int64).tolist() for column in (done, n_support, values))
-    columns = n_iter, at.tolist(), objective.tolist(), gap.tolist(), support, computed, repeat(None), repeat(None)
-    points = list(map(partial(tuple.__new__, HistoryPoint), zip(*columns, strict=False)))
-    ends = np.searchsorted(owners, np.arange(len(took) + 1)).tolist()
-    return [History(points[first:last]) for first, last in pairwise(ends)]
+
+    steps: list[list[int]]
+    took: list[float]
+
+    def __init__(self, lines: list[np.ndarray], owners: list[np.ndarray]) -> None:
+        self.lines, self.owners = lines, owners
+
+    def read(self, p: int) -> History:
+        """Return the history of class pair p."""
+        return self._histories[p]
+
+    @cached_property
+    def _histories(self) -> list[History]:
+        lines, owners = np.concatenate(self.lines), np.concatenate(self.owners)
+        # of two lines about one iterate the second one knows more
+        again = (owners[1:] == owners[:-1]) & (lines[1:, 0] == lines[:-1, 0])
+        kept = np.append(~again, True)[: len(owners)]
+        lines, owners = lines[kept], owners[kept]
+        done, objective, gap, n_support, values = lines.T
+        at = np.array(self.took)[owners] * done / np.maximum(np.array(self.steps)[owners, 0], 1)
+        n_iter, support, computed = (column.astype(np.int64).tolist() for column in (done, n_support, values))
+        columns = n_iter, at.tolist(), objective.tolist(), gap.tolist(), support, computed, repeat(None), repeat(None)
+        points = list(map(partial(tuple.__new__, HistoryPoint), zip(*columns, strict=False)))
+        ends = np.searchsorted(owners, np.arange(len(self.took) + 1)).tolist()
+        return [History(points[first:last]) for first, last in pairwise(ends)]
 
 
 def at_once(

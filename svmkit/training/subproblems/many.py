@@ -145,7 +145,7 @@ class _Many:
             answers, began = Answers.empty(self.sizes[first:last], self.d, most), time.perf_counter()
             spread(self.code.solve, last - first, work / (last - first), part, answers)
             seconds = time.perf_counter() - began
-            with collecting_later():
+            with collecting_later(last - first):
                 self._keep(parts, answers, first, last, seconds)
             self.trainer.callbacks.on_trained(last - first, len(self.ks))
             first = last
@@ -164,9 +164,10 @@ class _Many:
             certificate = Certificate.from_values(primal, dual, *values, errors=(of_primal, of_dual))
             if certificate.gap is None or certificate.gap > self.goal.gap:
                 continue
-            history = _history(answers.trail[p, : steps[p]], took)
+            make_history = partial(_history, answers.trail[p, : steps[p]].copy(), took)
             beta, rows = answers.beta[at], answers.rows[at]
-            solution = Solution(beta, Status.CONVERGED, steps[p], took, certificate, history)
+            known = beta, Status.CONVERGED, steps[p], took, certificate
+            solution = Solution.defer_history(make_history, *known)
             parts[k] = Part(solution, DecisionFunction(beta, bias, answers.w[p]).restrict(rows), 0, took)
 
 

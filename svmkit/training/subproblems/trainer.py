@@ -118,7 +118,8 @@ class Trainer:
     @property
     def _has_neighbours(self) -> bool:
         """Whether the solution of a subproblem is known to be near that of another one."""
-        return any(self.data.division.neighbour(k) is not None for k in range(len(self.data.sizes)))
+        division = self.data.division
+        return bool(division.outputs) and any(division.neighbour(k) is not None for k in range(len(self.data.sizes)))
 
     def _shares(self, ks: list[int]) -> list[float]:
         """Return the share of each of these subproblems in the time that is left when it begins."""
@@ -174,9 +175,20 @@ class Trainer:
         budget.take(time.perf_counter() - began - (one.measuring - measuring))
         return part
 
-    def fit(self, parts: Sequence[Part | None], C: float) -> Fit:
-        """Join the results of all subproblems, trained with this C, into a model; None stands for one without any."""
-        began = time.perf_counter()
+    def fit(self, parts: Sequence[Part | None], C: float, began: float | None = None) -> Fit:
+        """Join the results of all subproblems into a model, and tell of the training.
+
+        Parameters
+        ----------
+        parts : sequence of Part or None
+            The results; None stands for a subproblem without any.
+        C : float
+            The weight of the summed losses.
+        began : float, default=None
+            When the training began, by `time.perf_counter`; None counts the seconds of the subproblems and of joining.
+        """
+        if began is None:
+            began = time.perf_counter() - sum(part.seconds for part in parts if part) - self.one.measuring
         data, method = self.data, self.method
         known = [part for part in parts if part is not None]
         chosen = choices(method.solver, self.one.tasks, data.division.many, self.one.solvers)
@@ -192,7 +204,7 @@ class Trainer:
             decisions = [part.decision if part else lost for part in parts]
             solutions = [part.solution if part else empty for part in parts]
         model, support = data.model(decisions, about)
-        seconds = sum(part.seconds for part in known) + time.perf_counter() - began
+        seconds = time.perf_counter() - self.one.measuring - began
         return Fit(model, solutions, support, seconds, sum(part.kernel_values for part in known), chosen)
 
 

@@ -192,7 +192,7 @@ def test_an_exception_in_a_thread_comes_through(monkeypatch):
     X, y = standardised(load_wine)
     monkeypatch.setattr(at_once, "WORK", 1e6)
     monkeypatch.setattr(slices.CompleteState, "step", lambda self, method: 1 / 0)
-    monkeypatch.setattr(at_once, "_histories", lambda *args: 1 / 0)
+    monkeypatch.setattr(at_once.AtOnce, "_keep", lambda *args: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         trained(X, y)
 
