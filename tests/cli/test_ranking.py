@@ -154,6 +154,7 @@ def test_tune_chooses_values_of_C_itself():
     assert result["search"]["metric"]["name"] == "concordance" and result["search"]["n_candidates"] >= 5
 
 
+@pytest.mark.slow
 def test_a_named_solver_is_searched_and_compared_with_a_kernel():
     given = "--solver", "ocas", "--grid", "kernel=linear,rbf", "--grid", "gamma=0.1,1", "-C", "0.1"
     found = {c["params"]["kernel"] for c in tune("q.csv", "--groups", "query", *given)["candidates"]}
@@ -203,6 +204,7 @@ def test_what_a_search_cannot_rank_is_said_in_one_line(args, words):
     assert "\n" not in str(told.value)
 
 
+@pytest.mark.slow
 def test_curve_trains_on_more_and_more_groups(capfd):
     own = ("--groups", "query", "--rows", "33,100", "--repeat", "2", "--metric", "kendall_tau")
     result = run("curve", "q.csv", "--task", "rank", *own, "--plot", "c.png")

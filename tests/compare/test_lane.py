@@ -7,6 +7,7 @@ import pytest
 from svmkit.compare.cells.lane import Lane, Stopped
 
 
+@pytest.mark.slow
 def test_a_call_that_is_given_up_at_once_leaves_nothing_behind(monkeypatch):
     """The pool's thread has not yet taken the call over when the signal comes."""
     flag, failed, workers = [], [], []

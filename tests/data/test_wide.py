@@ -124,9 +124,10 @@ def test_what_is_read_keeps_narrow_column_numbers(few, indices):
     np.testing.assert_array_equal(X.toarray(), A.toarray())
 
 
-@pytest.mark.parametrize("indices", [np.int32, pytest.param(np.int64, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("indices", [np.int32, np.int64])
 @pytest.mark.parametrize("scale", [None, "standard", "maxabs"])
-@pytest.mark.parametrize("solver", ["dcd", pytest.param("auto", marks=pytest.mark.slow), *SLOW])
+@pytest.mark.parametrize("solver", ["dcd", "auto", "newton", "ocas", "sgd", "pegasos", "folos", "smo"])
 def test_a_fit_is_that_of_int32(few, solver, scale, indices):
     A = plain()
     X, y, kernel = rows_of(A, indices), labels(A), RBF(0.3) if solver in ("smo", "fcsmo") else Linear()

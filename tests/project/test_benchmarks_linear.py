@@ -140,6 +140,7 @@ def test_everyday_sets_are_compared_with_defaults_and_with_the_best_options(tmp_
     assert "To its best options: geometric mean" in page.read_text()
 
 
+@pytest.mark.slow
 def test_a_set_on_disk_is_read_and_trained_on(tmp_path):
     records = tmp_path / "disk.jsonl"
     small = ["--rows", "3000", "--memory", "100KB", "--records", records]

@@ -1,7 +1,8 @@
 """Which tests a plain `pytest` runs: a sample of all of them, by five rules that `--full` switches off.
 
-1. Tests marked `slow` (more than about two seconds, among them servers and interrupted processes), `float32` (the
-   loops are compiled for another precision), `browser`, `install` and `data` are left out.
+1. Tests marked `slow` (more than about two seconds, with what they compile for themselves alone; among them servers and
+   interrupted processes), `float32` (the loops are compiled for another precision), `browser`, `install` and `data`
+   are left out.
 2. Of a test that is parametrised over solvers, one solver of each family runs. Every solver, kernel and sampler runs
    through the light contract, tests/plugins/test_light_contract.py.
 3. Of a test that is parametrised over precisions, storages or seeds, float64, dense and CSR, and the first seed run;

@@ -95,7 +95,13 @@ def test_an_independent_judge_agrees(loss):
 
 
 @pytest.mark.parametrize(
-    "loss", [losses.EpsilonInsensitive(0.1), losses.SquaredEpsilonInsensitive(0.1), losses.Huber(0.5)], ids=str
+    "loss",
+    [
+        pytest.param(losses.EpsilonInsensitive(0.1), marks=pytest.mark.slow),  # what is compiled for each
+        pytest.param(losses.SquaredEpsilonInsensitive(0.1), marks=pytest.mark.slow),
+        losses.Huber(0.5),
+    ],
+    ids=str,
 )
 def test_targets_are_those_of_newton_on_one_machine(loss):
     target = X @ np.linspace(-1.0, 1.0, 6) + 40.0 + np.random.default_rng(1).normal(size=len(X))
