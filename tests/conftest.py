@@ -38,6 +38,7 @@ def pytest_configure(config):
     config.everything = bool(named or chosen or config.getoption("full"))
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node):
     """Of pytest-xdist: the arguments of a worker are not those that were typed."""
     node.workerinput["everything"] = node.config.everything

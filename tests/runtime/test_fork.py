@@ -112,9 +112,8 @@ def test_a_process_forked_while_threads_compute():
     assert lines == ["right", "held"]
 
 
-@pytest.mark.parametrize(
-    "signum", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)], ids=lambda s: s.name
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT], ids=lambda s: s.name)
 def test_a_signal_interrupts_a_fit_in_a_forked_process(signum):
     lines = run(f"""
     trained("smo")

@@ -156,9 +156,9 @@ def test_progress_of_the_second_turn_is_where_a_solve_goes_on(bias, at_once):
     assert later.certificate.dual >= first.certificate.dual * (1.0 - 1e-9)
 
 
-@pytest.mark.parametrize("bias", [1.0, "free"])
+@pytest.mark.parametrize("bias", [pytest.param(1.0, marks=pytest.mark.slow), "free"])
 def test_rows_on_disk(bias, monkeypatch):
-    monkeypatch.setattr("svmkit.problems.risks.design.WINDOW", 4000)
+    monkeypatch.setattr("svmkit.problems.risks.design.WINDOW", 20_000)  # four parts
     X, y = one_hot()
     arrays = (mapping.write_blocks(values.dtype, [values]) for values in (X.data, X.indices))
     found = solved(mapping.with_arrays(X, *arrays, X.indptr), y, 10.0, bias=bias, memory="200KB")
