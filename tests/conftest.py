@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 WORKER = "PYTEST_XDIST_WORKER" in os.environ
-GRACE = 30  # seconds after a test's timeout, then its process ends even if compiled code holds Python's lock
 SESSION_LIMIT = {"sample": 30 * 60, "full": 120 * 60}  # seconds; then the run has failed, whatever hangs
 STDERR = os.dup(2)  # of the process, while pytest captures that of the tests
 
@@ -112,18 +111,22 @@ def pytest_collection():
         gc.enable()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
-    """pytest-timeout needs Python to run; this alarm is one of C."""
-    marker = item.get_closest_marker("timeout")
-    limit = marker.args[0] if marker and marker.args else float(item.config.getini("timeout") or 0)
-    limit = float(item.config.getoption("timeout", None) or limit)
-    if limit:
-        faulthandler.dump_traceback_later(limit + GRACE, exit=True, file=STDERR)
-    try:
-        return (yield)
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+@pytest.hookimpl(optionalhook=True)
+def pytest_timeout_set_timer(item, settings):
+    """Let a thread of C end the process: it needs no lock of Python's, which compiled code may hold.
+
+    pytest-timeout's own alarm is a thread of Python's, which costs a test half a millisecond of the processor, and
+    several of waiting for each other on a busy machine.
+    """
+    faulthandler.dump_traceback_later(settings.timeout, exit=True, file=STDERR)
+    return True
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_timeout_cancel_timer(item):
+    """The test has ended, or a debugger begins."""
+    faulthandler.cancel_dump_traceback_later()
+    return True
 
 
 @pytest.fixture(autouse=True)
