@@ -21,8 +21,9 @@ from svmkit.tasks import Ranking
 class SVMRanker(SVMEstimator):
     """Ranking SVM with a certificate: the order of values within groups, and that of survival times.
 
-    It minimises 1/2 |w|^2 + C sum of loss(1 - (h_i - h_j)) over all comparable pairs: i and j are in one group, y_i is
-    larger than y_j, and y_j was observed. Pairs are counted, never listed: a pass costs O(m log m) and memory O(m).
+    It minimises 1/2 |w|^2 + C sum of loss(1 - (h_i - h_j)) over all comparable pairs: i and j are in one group, y_j was
+    observed, and y_i is larger, or as large and censored. Pairs are counted, never listed: a pass costs O(m log m) and
+    memory O(m).
 
     Parameters
     ----------

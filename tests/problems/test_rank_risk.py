@@ -35,7 +35,8 @@ def draw(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def list_pairs(y: np.ndarray, groups: np.ndarray, observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.nonzero((groups[:, None] == groups) & (y[:, None] > y) & observed)
+    later = (y[:, None] > y) | ((y[:, None] == y) & ~observed[:, None])
+    return np.nonzero((groups[:, None] == groups) & later & observed)
 
 
 def pose(k: int, C: float = 1.0, loss: str = "hinge", X=None) -> RankRisk:
@@ -192,6 +193,11 @@ def test_far_from_the_origin_the_gap_includes_the_rounding():
 def test_what_cannot_be_ranked_is_refused(target, words):
     with pytest.raises(InputError, match=words):
         RankRisk(Gram(Linear(), np.eye(3)), target, 1.0)
+
+
+def test_a_censored_value_is_above_an_observed_one_that_is_as_large():
+    target = np.array([[1.0, 0.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+    assert RankRisk(Gram(Linear(), np.eye(4)), target, 1.0).n_pairs == 4
 
 
 def test_other_losses_and_weights_of_samples_are_refused():

@@ -37,13 +37,23 @@ def test_metrics_are_those_of_scikit_learn_and_scipy(drawn):
 def test_concordance_counts_pairs_of_all_groups_and_half_of_equal_predictions(drawn):
     predicted, values, groups = drawn
     observed = np.random.default_rng(1).random(200) < 0.5
-    above, below = np.nonzero((groups[:, None] == groups) & (values[:, None] > values) & observed)
+    later = (values[:, None] > values) | ((values[:, None] == values) & ~observed[:, None])
+    above, below = np.nonzero((groups[:, None] == groups) & later & observed)
     h = predicted[above] - predicted[below]
     found = RankScores.from_predictions(predicted, Ranks(values, groups, observed))
     assert found.concordance == pytest.approx(((h > 0) + 0.5 * (h == 0)).mean(), rel=1e-12)
     assert found.n_pairs == len(h)
     assert math.isnan(found.kendall_tau) and math.isnan(found.ndcg)
     assert found.summary()["ndcg"] is None
+
+
+def test_whoever_is_censored_outlived_an_event_at_the_same_time():
+    """The figures are those of scikit-survival's `concordance_index_censored`; R's `concordance` counts alike."""
+    months = np.array([1, 1, 1, 2, 2, 3, 3, 3, 4, 4.0])
+    died = np.array([1, 0, 1, 1, 0, 0, 1, 1, 0, 1], bool)
+    predicted = np.array([2, 1, 3, 3, 5, 1, 4, 2, 5, 3.0])
+    found = RankScores.from_predictions(predicted, Ranks(months, observed=died))
+    assert (found.n_pairs, found.concordance) == (29, pytest.approx(0.5862068965517241, rel=1e-15))
 
 
 def test_groups_without_a_pair_do_not_count():

@@ -229,8 +229,9 @@ def judge_ranking(
     y = np.asarray(y, dtype=np.float64)
     groups = np.zeros(len(y)) if groups is None else np.asarray(groups)
     seen = np.ones(len(y), bool) if observed is None else np.asarray(observed, bool)
-    pairs = [(i, j) for i in range(len(y)) for j in range(len(y)) if groups[i] == groups[j] and y[i] > y[j] and seen[j]]
-    above, below = np.array(pairs).T
+    later = (y[:, None] > y) | ((y[:, None] == y) & ~seen[:, None])  # a time that was censored outlived an equal event
+    pairs = np.argwhere((groups[:, None] == groups) & later & seen)
+    above, below = pairs.T
     values = Values(fit.model.kernel.name, fit.model.kernel.params, X)
     squared = loss == "squared_hinge"
     if fit.model.kernel.name == "linear":

@@ -20,7 +20,8 @@ class Ranks(NamedTuple):
     groups : array-like of shape (n_samples,), default=None
         The group of each sample, numbers or text, such as the query that a document answers; None is one group.
     observed : array-like of shape (n_samples,), bool, default=None
-        Whether a value was observed; one that was not is only known to be larger, as a censored time is. None is all.
+        Whether a value was observed; one that was not is only known to be larger, as a censored time is, also than an
+        observed value that is as large. None is all.
 
     Examples
     --------
@@ -133,7 +134,7 @@ def is_encoded(y: Any) -> bool:
 
 
 def has_pairs(encoded: np.ndarray) -> bool:
-    """Return whether a group has an observed value and a larger one.
+    """Return whether a group has an observed value and a larger one, or one as large that was not observed.
 
     Parameters
     ----------
@@ -146,10 +147,11 @@ def has_pairs(encoded: np.ndarray) -> bool:
     >>> has_pairs(encode_ranks(Ranks([1, 2, 5], groups=["a", "a", "b"]), n_samples=3))
     True
     """
-    values, codes = encoded[:, 0], encoded[:, 1].astype(np.int64)
-    largest = np.full(int(codes.max(initial=-1)) + 1, -np.inf)
+    values, codes, seen = encoded[:, 0], encoded[:, 1].astype(np.int64), encoded[:, 2] > 0.0
+    largest, censored = np.full((2, int(codes.max(initial=-1)) + 1), -np.inf)
     np.maximum.at(largest, codes, values)
-    return bool(((encoded[:, 2] > 0.0) & (values < largest[codes])).any())
+    np.maximum.at(censored, codes[~seen], values[~seen])
+    return bool((seen & ((values < largest[codes]) | (values <= censored[codes]))).any())
 
 
 def encode_groups(groups: Any, n_samples: int) -> np.ndarray:
@@ -198,6 +200,6 @@ def _refuse_no_pair(values: np.ndarray, observed: np.ndarray, sizes: np.ndarray)
     if sizes.max() == 1:
         raise InputError("there is no pair to rank: each group has one row; check which column says the groups")
     if not observed.all():
-        raise InputError("there is no pair to rank: no event was observed before a larger time")
+        raise InputError("there is no pair to rank: no event was observed before a larger time, or at a censored one")
     where = "all values are equal" if len(sizes) == 1 else "all values of each group are equal"
     raise InputError(f"there is no pair to rank: {where}")

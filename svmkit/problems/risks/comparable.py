@@ -1,7 +1,7 @@
 """Comparable pairs of samples, counted without ever being listed: groups, levels, and one sweep in O(m log m).
 
-A pair (i, j) is comparable if both are in one group, i has the larger value, and the value of j was observed, as all
-are but for censored times.
+A pair (i, j) is comparable if both are in one group, the value of j was observed, as all are but for censored times,
+and i has the larger value, or the same one without having been observed: whoever is censored at a time outlived it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class Order(NamedTuple):
     starts : ndarray of shape (n_groups + 1,), int64
         Where each group begins in `rows`, and m.
     level : ndarray of shape (m,), int64
-        The rank of the value of each of `rows` among the different values of its group, from 0.
+        The rank of the value of each of `rows` among the different values of its group, from 0; censored values come
+        right after observed ones that are as large.
     observed : ndarray of shape (m,), bool
         Whether the value of each of `rows` was observed, so that it can be the lower one of a pair.
 
@@ -86,13 +87,14 @@ def make_order(values: np.ndarray, groups: np.ndarray, observed: np.ndarray | No
     observed : ndarray of shape (m,), bool, default=None
         Whether a value was observed; None for all.
     """
-    rows = np.lexsort((values, groups))
-    ordered, of_group = values[rows], groups[rows]
+    seen = np.ones(len(values), dtype=bool) if observed is None else np.asarray(observed, dtype=bool)
+    rows = np.lexsort((~seen, values, groups))
+    ordered, of_group, known = values[rows], groups[rows], seen[rows]
     begins = np.append(True, of_group[1:] != of_group[:-1])
     starts = np.append(np.flatnonzero(begins), len(rows)).astype(np.int64)
-    steps = np.cumsum(np.append(False, ordered[1:] != ordered[:-1]) | begins)
+    differs = (ordered[1:] != ordered[:-1]) | (known[1:] != known[:-1])
+    steps = np.cumsum(np.append(False, differs) | begins)
     level = (steps - np.repeat(steps[starts[:-1]], np.diff(starts))).astype(np.int64)
-    known = np.ones(len(rows), dtype=bool) if observed is None else np.asarray(observed, dtype=bool)[rows]
     return Order(rows.astype(np.int64), starts, level, known)
 
 

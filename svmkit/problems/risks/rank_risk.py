@@ -36,8 +36,9 @@ class Plane(NamedTuple):
 class RankRisk(Problem):
     """min 1/2 |w|^2 + C sum over comparable pairs (i, j) of loss(1 - (h_i - h_j)), h = Xw.
 
-    A pair is comparable if both samples are in one group, the value of i is larger, and that of j was observed. C
-    multiplies the sum over pairs: Joachims' SVM-rank divides C by the number of pairs or groups.
+    A pair is comparable if both samples are in one group, the value of j was observed, and that of i is larger, or as
+    large and not observed. C multiplies the sum over pairs: Joachims' SVM-rank divides C by the number of pairs or
+    groups.
 
     Parameters
     ----------
