@@ -19,9 +19,11 @@ from svmkit.compare.plan.spec import Cell, Spec, read
 from svmkit.compare.plan.testing import HOLD_OUT
 from svmkit.compare.report.plots import numbers, title
 from svmkit.compare.results import Results, results_frame
+from svmkit.data.classes import answers
 from svmkit.errors import InputError
 from svmkit.runtime.packages import require_installed
 from svmkit.scoring.metric import title as scoring_title
+from svmkit.tasks import task_named
 from svmkit.training.settings import resolve
 
 if TYPE_CHECKING:
@@ -134,6 +136,10 @@ def learning_cells(spec: Spec, sizes: Sequence[int] | None, repeats: int) -> lis
     train = prepare(first.settings["data"]).train
     for cell in spec.cells(seeds=1):
         resolve(cell.training, train.task).problem_type()  # a solver that cannot learn it is refused before a fit
+    of_all: dict[str, str] = {}
+    if first.settings["data"].get("metric") is None and task_named(train.task).has_classes:
+        metric = resolve(first.training, train.task).metric(None, *answers(train)).name  # few rows have other shares
+        of_all = {} if metric == "accuracy" else {"metric": metric}
     n = train.n_samples
     sizes = sorted(set(sizes)) if sizes else default_sizes(n)
     for size in sizes:
@@ -143,7 +149,7 @@ def learning_cells(spec: Spec, sizes: Sequence[int] | None, repeats: int) -> lis
     for size in sizes:
         for at in range(repeats):
             for cell in spec.cells(seeds=1):
-                data = cell.settings["data"] | {"sample": [int(size), at]}
+                data = cell.settings["data"] | {"sample": [int(size), at]} | of_all
                 settings = cell.settings | {"data": data, "seed": at}
                 cells.append(replace(cell, data=f"{cell.data} {size} rows", seed=at, settings=settings))
     return cells

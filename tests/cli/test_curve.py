@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -45,3 +46,14 @@ def test_bad_options_cost_one_line(svmkit, args, message):
 def test_one_value_has_no_spread():
     assert "±" not in _cell("test_accuracy", pd.Series([0.5])) and "±" in _cell("test_accuracy", pd.Series([0.5, 0.7]))
     assert _cell("test_accuracy", pd.Series([], dtype=float)) == ""
+
+
+def test_all_sizes_are_measured_by_the_metric_that_all_rows_call_for(svmkit):
+    """Small samples with a tenth of the rare class had no metric, and the column was called accuracy."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 2)), np.arange(600) % 12 == 0
+    pd.DataFrame({"a": X[:, 0] + 2 * y, "b": X[:, 1], "y": np.where(y, "yes", "no")}).to_csv("rare.csv", index=False)
+    done = svmkit("curve", "rare.csv", "--solver", "smo", "--rows", "30,60,300", "--repeat", "3", "--json")
+    fits = json.loads(done.out)["fits"]
+    assert len(fits) == 9 and {fit["metric"]["name"] for fit in fits} == {"balanced_accuracy"}
+    assert all(fit["test_metric"] == fit["test_scores"]["balanced_accuracy"] for fit in fits)
