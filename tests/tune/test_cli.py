@@ -171,6 +171,7 @@ def test_runs_in_mlflow(svmkit):
     metrics = parent.data.metrics
     assert metrics["best/C"] == found["best"]["params"]["C"] and metrics["final/gap"] == found["refit"]["gap"]
     assert metrics["cv/mean_accuracy"] == found["best"]["mean_accuracy"] and "curve/gap" in metrics
+    assert metrics["model/n_support"] == found["refit"]["n_support"] != metrics["cv/n_support"]  # that of the folds
     assert metrics["best/log10_C"] == pytest.approx(np.log10(metrics["best/C"])) and metrics["best/gamma"] > 0
     kept = {entry.path for entry in client.list_artifacts(parent.info.run_id)}
     assert kept >= {"accuracy.png", "candidates.json"} and parent.outputs.model_outputs

@@ -343,7 +343,9 @@ class TuneJob:
         place = {"C": best.C, "log10_C": math.log10(best.C)}
         if best.gamma is not None:
             place |= {"gamma": best.gamma, "log10_gamma": math.log10(best.gamma)}
-        of_best = {f"best/{name}": value for name, value in place.items()} | _numbers(best, self.metric)
+        of_folds = _numbers(best, self.metric)
+        of_folds["cv/n_support"] = of_folds.pop("n_support")  # the model that is logged here has a number of its own
+        of_best = {f"best/{name}": value for name, value in place.items()} | of_folds
         if self.nested is not None:
             about = self.nested.about()
             of_best |= {f"nested/{name}": about[name] for name in ("mean_score", "std_score", "inner_mean_score")}
