@@ -245,7 +245,8 @@ class ClassPairs(Machine):
     @cached_property
     def _known(self) -> np.ndarray:
         """The coefficients of the vectors in the known decisions, (n_sv, len(trained)), zeros included."""
-        return self.coefficients[:, self.trained]
+        every = self.coefficients
+        return every if len(self.trained) == every.shape[1] else every[:, self.trained]
 
     @cached_property
     def _terms(self) -> list[tuple[slice, np.ndarray, np.ndarray]]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+LARGEST = 2**15 - 1  # number of 16 bits
 FEW = 16  # classes up to which votes are counted by a dense product: scipy takes longer to begin with a sparse one
 
 
@@ -89,20 +90,23 @@ def pair_coefficients(coef: np.ndarray, owner: np.ndarray, a: int, b: int) -> tu
 def coefficients_by_column(coef: np.ndarray, n_support: np.ndarray) -> np.ndarray:
     """Return the coefficient of each vector in each column of decisions, (n_sv, n_pairs), zeros included."""
     n_classes = len(n_support)
-    owner = np.repeat(np.arange(n_classes), n_support)
-    row = np.arange(n_classes - 1)[:, None]
-    other = row + (row >= owner)  # as `coefficient_row`
-    columns = np.zeros((len(owner), n_classes * (n_classes - 1) // 2))
-    column = pair_column(np.minimum(owner, other), np.maximum(owner, other), n_classes)
-    columns[np.arange(len(owner)), column] = coef
+    of_class = _columns_of_each(n_classes)[np.repeat(np.arange(n_classes), n_support)]
+    columns = np.zeros((len(of_class), n_classes * (n_classes - 1) // 2))
+    columns[np.arange(len(of_class))[:, None], of_class] = coef.T
     return columns
+
+
+@lru_cache(maxsize=4)
+def _columns_of_each(n_classes: int) -> np.ndarray:
+    """Return `columns_of` each class, (n_classes, n_classes - 1); do not write to them."""
+    return np.array([columns_of(c, n_classes) for c in range(n_classes)])
 
 
 def order_by_class(codes: np.ndarray) -> np.ndarray:
     """Return the places of samples with these codes >= 0, sorted by class and then by place."""
     # numpy sorts integers of 16 bits by radix, in a third of the time
-    few = len(codes) and codes.max() <= np.iinfo(np.int16).max
-    return np.argsort(codes.astype(np.int16) if few else codes, kind="stable")
+    few = len(codes) and codes.max() <= LARGEST
+    return (codes.astype(np.int16) if few else codes).argsort(kind="stable")
 
 
 def union_support(at: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +139,7 @@ def merge_support(
     support, place = union_support(at, codes)
     coef = np.zeros((n_classes - 1, len(support)))
     a, b = (np.repeat(classes, sizes) for classes in pair_classes(n_classes))
-    own = np.where(codes[at] == a, coefficient_row(a, b), coefficient_row(b, a))
+    own = np.where(codes[at] == a, b - 1, a)  # as `coefficient_row` of a < b
     coef[own, place[at]] = np.concatenate(list(values))
     return support, np.bincount(codes[support], minlength=n_classes), coef
 
@@ -168,12 +172,13 @@ def scores(decision: np.ndarray, n_classes: int, columns: np.ndarray | None = No
     (-1/3, 1/3), is added to its votes, so that margins decide between equal votes and nowhere else. A decision of
     exactly 0 is a vote for the second class, as in LIBSVM.
     """
-    sides = _sides(n_classes)
+    sides, most = _sides(n_classes), n_classes - 1.0
     if columns is not None and len(columns) < sides.shape[1]:
         sides = sides[:, columns]
+        most = abs(sides).sum(axis=1)[:, None]
     margins = sides @ decision.T
     won_less_lost = sides @ np.where(decision.T > 0.0, 1.0, -1.0)
-    votes = 0.5 * (won_less_lost + abs(sides).sum(axis=1)[:, None])
+    votes = 0.5 * (won_less_lost + most)
     return (votes + margins / (3.0 * (np.abs(margins) + 1.0))).T
 
 

@@ -168,8 +168,8 @@ def _measure_chunks(first: int, last: int, X: np.ndarray, step: int, parts: list
 
 def _measure_chunk(rows: np.ndarray, norms: np.ndarray | None = None) -> Moments:
     """Return the moments of a few rows, and write their square norms to `norms` (n,)."""
-    low, high = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
     away = rows.astype(np.float64)
+    low, high = away.min(axis=0), away.max(axis=0)
     if norms is not None:
         np.einsum("ij,ij->i", away, away, out=norms)
     mean = away.sum(axis=0) / len(rows)

@@ -26,7 +26,8 @@ class _Request(NamedTuple):
     device: str | None = None
 
 
-_asked: list[_Request] = [_Request()]  # the innermost last
+_NOTHING = _Request()
+_asked: list[_Request] = [_NOTHING]  # the innermost last
 
 
 @contextmanager
@@ -94,7 +95,7 @@ def device_for(device: str | None, X: Any) -> str | None:
     >>> device_for("cpu", [[0.0]]), device_for(None, [[0.0]])
     ('cpu', None)
     """
-    if device is not None or _asked[-1] != _Request():
+    if device is not None or _asked[-1] != _NOTHING:
         return device
     return device_of(X) or device_of(source_of(X))
 
@@ -145,7 +146,7 @@ def solves_boxes(kernel: Kernel, X: Any) -> bool:
     >>> solves_boxes(RBF(1.0), np.eye(2))
     False
     """
-    return _asked[-1] != _Request() and _class_for(kernel, with_int32_indices(X)).solves_boxes
+    return _asked[-1] != _NOTHING and _class_for(kernel, with_int32_indices(X)).solves_boxes
 
 
 def asked_engine(kernel: Kernel, X: Any) -> Engine | None:

@@ -84,7 +84,10 @@ class _Products(Engine):
     @cached_property
     def entries(self) -> int:
         """The largest number of entries of a row that take part in a sum."""
-        return int(np.diff(self.X.indptr).max(initial=0)) if sp.issparse(self.X) else self.X.shape[1]
+        if not sp.issparse(self.X):
+            return self.X.shape[1]
+        ends = self.X.indptr
+        return int((ends[1:] - ends[:-1]).max(initial=0))
 
     @cached_property
     def error(self) -> float:
@@ -277,7 +280,7 @@ class CSREngine(_Products):
 
     def __init__(self, kernel: Kernel, X, extent: Extent | None = None) -> None:
         super().__init__(kernel, X, extent and extent.around_zero())
-        self.panel = int(np.clip(PANEL_BYTES // (8 * max(X.shape[1], 1)), 1, PANEL))
+        self.panel = min(max(PANEL_BYTES // (8 * max(X.shape[1], 1)), 1), PANEL)
 
     def _panels(self, Z, dtype):
         """Yield slices of Z with their dense panel (d, width), |z|^2 and, where it counts, |z|_1; 0 beyond the rows."""
