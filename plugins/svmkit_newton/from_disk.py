@@ -70,6 +70,7 @@ class FromDisk(Tall):
         self._beta = np.empty(p.m) if self._last is None else self._last.beta
         matrix.begin_pass()
         seen = look(p.design, p.points, self._w, beta=self._beta, is_curved=False, behind=self._take_rows)
+        matrix.end_pass()
         return (seen._replace(curved=matrix.H),)
 
     def _take_rows(self, lo: int, hi: int, curvature: np.ndarray) -> None:

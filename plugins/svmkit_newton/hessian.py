@@ -123,15 +123,23 @@ class Matrix:
         """Add sign sum_i weights_i x_i x_i' over the rows lo + idx (n,), which have weights (hi - lo,) >= 0."""
         if not idx.size:
             return
+        parts = self._no_products(idx.size)
+        self._add_to(parts, lo, hi, idx, weights)
+        self.H += sign * parts.sum(axis=0)
+
+    def _no_products(self, n: int) -> np.ndarray:
+        """Return zeros (parts, width, width) to which products of n rows are added."""
         d = self.design
-        rows = d.part(lo, hi)
-        parts = np.zeros((d.n_parts(idx.size // (self.each * d.width), 8 * d.width**2, ROOM), d.width, d.width))
+        return np.zeros((d.n_parts(n // (self.each * d.width), 8 * d.width**2, ROOM), d.width, d.width))
+
+    def _add_to(self, parts: np.ndarray, lo: int, hi: int, idx: np.ndarray, weights: np.ndarray) -> None:
+        """Add what `_add` does to parts of the sum (n, width, width)."""
+        d, rows = self.design, self.design.part(lo, hi)
         if self.pairs:
             work = PAIR * (d.entries / d.m) ** 2 * idx.size / len(parts)
             spread(_add_pairs, len(parts), work, rows, d.bias, idx, weights, parts)
         else:
             self._add_products(rows, d.bias, idx, weights, parts)
-        self.H += sign * parts.sum(axis=0)
 
     def _add_products(self, rows: Any, bias: float, idx: np.ndarray, weights: np.ndarray, parts: np.ndarray) -> None:
         """Add the rows idx (n,) of `rows` to the parts of their sum, as `_add` does."""
@@ -143,22 +151,27 @@ class Rough(Matrix):
     """The matrix of rows that are read once for their second derivatives and for it, with products in float32.
 
     Blocks of products are summed in float64. The errors of a direction are those of about seven digits, relative to the
-    diagonal; a step that they spoil is told by the gradient, and `refine` begins anew with products in float64.
+    diagonal; a step that they spoil is told by the gradient, and `refine` begins anew with products in float64. Rows of
+    all windows are added to the same sums, and few rows that have changed are gathered until they are a block.
     """
 
-    each = 3  # a window has few rows, and the thread that reads the next one takes time of one of the cores
+    each = 3  # a window has few rows, and the thread that reads the next ones takes time of one of the cores
 
     def __init__(self, design: Design, penalty: np.ndarray) -> None:
         super().__init__(design, penalty)
         self.single = not self.pairs and float(design.sq.max(initial=0.0)) <= LARGEST
         self.changed = 1.0  # of the rows with a second derivative the part in which it has changed in the last pass
+        self._parts = np.empty((0, 0, 0))  # of the sum over all rows, in a pass that has each of them added
+        self._blocks: tuple[_Block, ...] = ()  # of rows whose second derivative has become larger, and smaller
 
     def begin_pass(self) -> None:
-        """Let all rows be those that come to `take_rows` from now on."""
+        """Let all rows be those that come to `take_rows` from now on, until `end_pass`."""
         is_first = self.fresh is None
         self.fresh = is_first or self.changed > ANEW
         if self.fresh:
             self.H[:] = 0.0
+        elif self.single:
+            self._blocks = _Block(self.design, self.H, 1.0), _Block(self.design, self.H, -1.0)
         self._n_changed, self._n_active = 0, 0
         self._is_first = is_first
 
@@ -176,18 +189,76 @@ class Rough(Matrix):
         self.changed = self._n_changed / max(self._n_active, 1)
         self._take(lo, hi, after)
 
+    def end_pass(self) -> None:
+        """Complete the matrix, once all rows have come."""
+        if self._parts.size:
+            self.H += self._parts.sum(axis=0)
+        for block in self._blocks:
+            block.flush()
+        self._parts, self._blocks = np.empty((0, 0, 0)), ()
+
     def refine(self) -> None:
         """Begin anew in the next pass, with products in float64."""
         self.single, self.fresh = False, None
+
+    def _add(self, lo: int, hi: int, idx: np.ndarray, weights: np.ndarray, sign: float = 1.0) -> None:
+        if self.fresh:
+            if not self._parts.size:
+                self._parts = self._no_products(hi - lo)
+            self._add_to(self._parts, lo, hi, idx, weights)
+        elif self._blocks:
+            self._blocks[int(sign < 0.0)].add(self.design.part(lo, hi), idx, weights)
+        else:
+            super()._add(lo, hi, idx, weights, sign)
 
     def _add_products(self, rows: Any, bias: float, idx: np.ndarray, weights: np.ndarray, parts: np.ndarray) -> None:
         if not self.single:
             super()._add_products(rows, bias, idx, weights, parts)
             return
-        most = float(weights[idx].max())
+        most = float(weights[idx].max(initial=0.0)) or 1.0
         work = 0.5 * PRODUCT * idx.size * self.design.width**2 / len(parts)
-        spread(_add_single_blocks, len(parts), work, rows, bias, idx, weights / most, parts)
-        parts *= most
+        spread(_add_single_blocks, len(parts), work, rows, bias, idx, weights / most, parts, most)
+
+
+class _Block:
+    """Rows, times the roots of their weights in float32, whose products are added to a matrix once they are many.
+
+    Parameters
+    ----------
+    design, H : Design, ndarray of float64, shape (width, width)
+        X with its bias column, and the matrix.
+    sign : float
+        What the products are multiplied by.
+    """
+
+    def __init__(self, design: Design, H: np.ndarray, sign: float) -> None:
+        self.design, self.H, self.sign = design, H, sign
+        self._rows, self._n = np.empty((TALL, design.width), np.float32), 0
+        self._most = 0.0  # of the weights, which products are divided by so that none overflows
+
+    def add(self, rows: Any, idx: np.ndarray, weights: np.ndarray) -> None:
+        """Add rows idx (n,) of some rows, all of which have weights >= 0."""
+        most = float(weights[idx].max(initial=0.0))
+        if most > self._most:
+            self.flush()
+            self._most = most
+        lo = 0
+        while lo < idx.size:
+            n = min(idx.size - lo, TALL - self._n)
+            _gather(rows, self.design.bias, idx, lo, weights / self._most, self._rows[self._n : self._n + n])
+            lo, self._n = lo + n, self._n + n
+            if self._n == TALL:
+                self.flush()
+
+    def flush(self) -> None:
+        """Add the products of the rows that there are to the matrix, and begin anew."""
+        width = self.design.width
+        if self._n:
+            products = np.zeros((self.design.n_parts(self._n // width, 4 * width**2), width, width), np.float32)
+            work = 0.5 * PRODUCT * self._n * width**2 / len(products)
+            spread(_multiply, len(products), work, self._rows[: self._n], products)
+            self.H += self.sign * self._most * products.sum(axis=0, dtype=np.float64)
+        self._n = 0
 
 
 class Given(Matrix):
@@ -223,16 +294,34 @@ def _add_blocks(
 
 
 def _add_single_blocks(
-    first: int, last: int, X: Any, bias: float, idx: np.ndarray, weights: np.ndarray, parts: np.ndarray
+    first: int, last: int, X: Any, bias: float, idx: np.ndarray, weights: np.ndarray, parts: np.ndarray, most: float
 ) -> None:
-    """Do what `_add_blocks` does with products in float32, which are summed in float64 block by block."""
+    """Do what `_add_blocks` does with products in float32, which are multiplied by `most` and summed in float64 block
+    by block.
+    """
     n, share, width = len(parts), -(-idx.size // len(parts)), parts.shape[1]
     block, product = np.empty((min(TALL, share), width), np.float32), np.empty((width, width), np.float32)
     for p in range(first, min(last, n)):
         for lo in range(p * share, min(idx.size, p * share + share), TALL):
             rows = block[: min(TALL, idx.size - lo, p * share + share - lo)]
             _gather(X, bias, idx, lo, weights, rows)
-            parts[p] += np.matmul(rows.T, rows, out=product)
+            _add_multiple(np.matmul(rows.T, rows, out=product), most, parts[p])
+
+
+def _multiply(first: int, last: int, rows: np.ndarray, products: np.ndarray) -> None:
+    """Write the products of the columns of rows in parts, each of a contiguous range, to `products`."""
+    n, share = len(products), -(-len(rows) // len(products))
+    for p in range(first, min(last, n)):
+        part = rows[p * share : p * share + share]
+        np.matmul(part.T, part, out=products[p])
+
+
+@njit(cache=True, nogil=True)
+def _add_multiple(product, most, out):
+    """Add `most` times a matrix of float32 to one of float64, both (n, n)."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] += most * np.float64(product[i, j])
 
 
 @njit(cache=True, nogil=True)

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from support.newton import samples
 from support.problems import make
-from svmkit_newton import from_disk
+from svmkit_newton import from_disk, hessian
 from svmkit_newton import newton as module
 from svmkit_newton.hessian import Products, Rough
 
@@ -218,26 +218,30 @@ def test_a_hessian_that_spoils_steps_is_computed_anew(monkeypatch):
     X, target, C = samples(SquaredHinge(), 600, 43)
     refined, refine = [], Rough.refine
     monkeypatch.setattr(Rough, "refine", lambda self: refined.append(self.single) or refine(self))
-    add = from_disk.Rough._add_products
+    gather = hessian._gather
 
-    def spoilt(self, rows, bias, idx, weights, parts):
-        add(self, rows, bias, idx, weights, parts)
-        parts *= 0.7 if self.single else 1.0
+    def spoil(X, bias, idx, lo, weights, out):
+        gather(X, bias, idx, lo, weights, out)
+        out *= 0.8 if out.dtype == np.float32 else 1.0
 
-    monkeypatch.setattr(Rough, "_add_products", spoilt)
+    monkeypatch.setattr(hessian, "_gather", spoil)
     found = solved(mapped(X), target, C, SquaredHinge(), gap=1e-9, bias="free")
     assert found.certificate.gap <= 1e-9 and refined == [True]
 
 
-def test_products_in_float32_are_those_of_float64_to_seven_digits():
+@pytest.mark.parametrize("tall", [2048, 70])
+def test_products_in_float32_are_those_of_float64_to_seven_digits(tall, monkeypatch):
+    monkeypatch.setattr(hessian, "TALL", tall)
     X, target, C = samples(SquaredHinge(), 5000, 45)
     problem = make("newton", loss=SquaredHinge()).pose(Gram(Linear(), X), target, C, SquaredHinge())
     A, curvature = np.column_stack([X, np.ones(len(X))]), np.where(C > 0.5, C, 0.0)
+    larger = np.where(np.arange(5000) % 9 == 0, 1e3 * (C + 1.0), curvature)  # in all windows, of which it is a part
     rough = Rough(problem.design, np.ones(46))
-    for given in (curvature, C, curvature):
+    for given in (curvature, C, curvature, larger):
         rough.begin_pass()
         for lo in range(0, 5000, 1000):
             rough.take_rows(lo, lo + 1000, given[lo : lo + 1000])
+        rough.end_pass()
         H = A.T @ (given[:, None] * A)
         off = np.triu(np.abs(rough.H - H)) / np.sqrt(np.outer(H.diagonal(), H.diagonal()))
         assert off.max() < 1e-6
