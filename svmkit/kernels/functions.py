@@ -387,7 +387,7 @@ class Precomputed(Kernel):
         return resolved
 
     def diag(self, X) -> np.ndarray:
-        return np.asarray(X.diagonal(), dtype=np.float64)
+        return np.array(X.diagonal(), dtype=np.float64)  # for a view of X, loops would be compiled anew
 
     def take_rows(self, X, rows: np.ndarray):
         """Return the kernel values (n, n) among some rows, int (n,), of the matrix X (m, m)."""

@@ -248,6 +248,15 @@ def test_names_and_options_that_do_not_exist():
         plugins.build("kernel", "poly", {"coef0": "x"})
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_diagonal_of_given_values_is_an_array_of_its_own_as_that_of_any_kernel(kind):
+    """Loops are compiled for one kind of array."""
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    given = Precomputed().diag((X @ X.T).astype(kind))
+    assert given.dtype == np.float64 and given.flags.c_contiguous and given.flags.writeable and given.flags.owndata
+    np.testing.assert_allclose(given, Linear().diag(X), rtol=1e-6)
+
+
 def test_precomputed_must_be_square():
     with pytest.raises(InputError, match="square"):
         Precomputed().resolve(np.ones((3, 4)))
