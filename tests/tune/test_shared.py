@@ -483,6 +483,7 @@ def ahead_of(box):
     return box.y * box.beta, box.v - float(np.median(box.v[is_free]))
 
 
+@pytest.mark.slow  # compiles leaps for factors of float64
 @pytest.mark.parametrize("seed", range(4))
 def test_leaps_along_a_path_end_at_the_optima_of_libsvm(seed, monkeypatch):
     """Each from the last optimum times C over the last C, with the factor that the leaps before have left."""
@@ -521,6 +522,7 @@ def test_leaps_along_a_path_end_at_the_optima_of_libsvm(seed, monkeypatch):
     assert 0 < n_new < len(Cs) - 1
 
 
+@pytest.mark.slow  # compiles leaps for factors of float64
 @pytest.mark.parametrize("seed", range(10))
 def test_a_leap_from_anywhere_keeps_the_bounds_and_the_sum_and_never_leads_up(seed):
     K, y, *_ = path_of(seed, 40)
@@ -538,6 +540,7 @@ def test_a_leap_from_anywhere_keeps_the_bounds_and_the_sum_and_never_leads_up(se
     np.testing.assert_allclose(box.v, v + length * image, atol=1e-12)
 
 
+@pytest.mark.slow  # compiles each part of a leap by itself
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("come", [3, 40])
 def test_a_factor_with_a_border_solves_for_other_sets(come, kind):
