@@ -16,6 +16,11 @@ BOTH = UP | LOW
 INF = np.inf
 
 
+def second_of(*given):
+    """The partner of a point, by arguments of the types that the loop gives: there is nothing to compile for others."""
+    return smo_steps.second_order(*given, 1.0, smo_steps.TAU, None)
+
+
 def box(y, beta, upper, v, ridge=0.0, diag=1.0):
     """A Box of n points, their sides set."""
     n = len(y)
@@ -23,7 +28,7 @@ def box(y, beta, upper, v, ridge=0.0, diag=1.0):
         np.broadcast_to(np.asarray(x, dtype=np.float64), (n,)).copy() for x in (y, 0.0, upper, ridge, diag, beta, v)
     ]
     made = Box(*full, np.zeros(n, np.uint8))
-    smo_box.take_sides(made)
+    smo_box.take_sides(made, None)
     return made
 
 
@@ -66,13 +71,13 @@ def test_extremes(n):
     for scale in (1e-300, 1.0, 1e300):
         for shift in (-3.0, 0.0, 3.0):  # all below 0, both signs, all above 0
             v, side = scale * (rng.uniform(-1.0, 1.0, n) + shift) / 4.0, rng.integers(0, 4, n).astype(np.uint8)
-            assert smo_box.extremes(v, side) == extremes_of(v, side)
+            assert smo_box.extremes(v, side, None) == extremes_of(v, side)
     v = rng.uniform(-1.0, 1.0, n)
     for side in (0, UP, LOW):
         sides = np.full(n, side, np.uint8)
-        assert smo_box.extremes(v, sides) == extremes_of(v, sides)
+        assert smo_box.extremes(v, sides, None) == extremes_of(v, sides)
     v[:] = 0.5  # of equal ones, the first
-    assert smo_box.extremes(v, np.full(n, BOTH, np.uint8)) == (0, 0)
+    assert smo_box.extremes(v, np.full(n, BOTH, np.uint8), None) == (0, 0)
 
 
 def test_extremes_of_several_blocks():
@@ -81,9 +86,9 @@ def test_extremes_of_several_blocks():
     for at in (0, smo_box.BLOCK - 1, smo_box.BLOCK, 2 * smo_box.BLOCK - 1, 2 * smo_box.BLOCK, n - 1):
         v = np.zeros(n)
         v[at], v[(at + smo_box.BLOCK + 44) % n] = -1.0, 1.0
-        assert smo_box.extremes(v, side) == (at, (at + smo_box.BLOCK + 44) % n)
+        assert smo_box.extremes(v, side, None) == (at, (at + smo_box.BLOCK + 44) % n)
         side[at] = LOW  # out of UP: the first of the others is as low
-        assert smo_box.extremes(v, side) == (1 if at == 0 else 0, (at + smo_box.BLOCK + 44) % n)
+        assert smo_box.extremes(v, side, None) == (1 if at == 0 else 0, (at + smo_box.BLOCK + 44) % n)
         side[at] = BOTH
 
 
@@ -93,19 +98,19 @@ def test_a_move(n, t):
     rng = np.random.default_rng(n)
     v, rows, side = rng.normal(size=n), rng.normal(size=(2, n)), rng.integers(0, 4, n).astype(np.uint8)
     want = v + t * (rows[0] - rows[1])
-    found = smo_box.move(v, side, rows[0], rows[1], t)
+    found = smo_box.move(v, side, rows[0], rows[1], t, None)
     np.testing.assert_allclose(v, want, rtol=1e-14, atol=1e-15)
-    assert found == extremes_of(v, side) == smo_box.extremes(v, side)
+    assert found == extremes_of(v, side) == smo_box.extremes(v, side, None)
     still = v.copy()
-    assert smo_box.move(v, np.zeros(n, np.uint8), rows[0], rows[1], 0.0) == (-1, -1)
+    assert smo_box.move(v, np.zeros(n, np.uint8), rows[0], rows[1], 0.0, None) == (-1, -1)
     np.testing.assert_array_equal(v, still)
 
 
 def test_who_stays_when_points_are_left_out():
     v = np.array([0.0, 1.0, 2.0, 3.0, 0.0, 1.0, 2.0, 3.0, 1.5, -9.0, 9.0, 1.5])
     side = np.array([UP] * 4 + [LOW] * 4 + [BOTH] * 3 + [0], np.uint8)
-    assert smo_box.stay(v, side, 1.0, 2.0).tolist() == [0, 1, 2, 5, 6, 7, 8, 9, 10]
-    assert smo_box.stay(v, side, 2.5, -1.0).tolist() == [7, 9, 10]
+    assert smo_box.stay(v, side, 1.0, 2.0, None).tolist() == [0, 1, 2, 5, 6, 7, 8, 9, 10]
+    assert smo_box.stay(v, side, 2.5, -1.0, None).tolist() == [7, 9, 10]
 
 
 # --- the gap
@@ -131,7 +136,7 @@ def test_the_gap_is_p_minus_d(squared, b):
         norm = (y * beta) @ K @ (y * beta)
         primal = 0.5 * norm + (C @ slack**2 if squared else C @ slack)
         dual = beta.sum() - 0.5 * norm - 0.5 * ridge @ beta**2
-        assert smo_box.gap(box(y, beta, upper, y * gradient, ridge), squared, b) == pytest.approx(
+        assert smo_box.gap(box(y, beta, upper, y * gradient, ridge), squared, b, None) == pytest.approx(
             primal - dual, rel=1e-12
         )
 
@@ -155,30 +160,30 @@ def test_the_partner_has_the_largest_gain(n, unit):
         diag, row = rng.uniform(0.5, 2.0, n), rng.uniform(-1.0, 1.0, n) / unit
         for i in (0, n // 2, n - 1):
             want = partner_of(v, side, diag, row, i, unit, floor)
-            assert smo_steps.second_order(v, side, diag, row, i, unit, floor) == want
+            assert smo_steps.second_order(v, side, diag, row, i, unit, floor, None) == want
 
 
 def test_the_partner_of_a_curvature_of_nothing():
     """Copies of point i: the floor makes their gain large, and 1 by 1e-12 it is."""
     v, side = np.array([0.0, 1.0, 1e-5, 2.0]), np.full(4, BOTH, np.uint8)
-    assert smo_steps.second_order(v, side, np.ones(4), np.array([1.0, -1.0, 1.0, -1.0]), 0) == 2  # 1e-10 / 1e-12 > 1
+    assert second_of(v, side, np.ones(4), np.array([1.0, -1.0, 1.0, -1.0]), 0) == 2  # 1e-10 / 1e-12 > 1
     v[2] = 1e-6
-    assert smo_steps.second_order(v, side, np.ones(4), np.array([1.0, 0.0, 1.0, -1.0]), 0) == 2  # 1, and 1/2
+    assert second_of(v, side, np.ones(4), np.array([1.0, 0.0, 1.0, -1.0]), 0) == 2  # 1, and 1/2
     v[2] = 0.9e-6
-    assert smo_steps.second_order(v, side, np.ones(4), np.array([1.0, 0.0, 1.0, -1.0]), 0) == 3  # 0.81, and 4/4
+    assert second_of(v, side, np.ones(4), np.array([1.0, 0.0, 1.0, -1.0]), 0) == 3  # 0.81, and 4/4
 
 
 @pytest.mark.parametrize(("first", "second"), [(5, 9), (5, 400), (300, 310), (0, 511)])
 def test_of_equal_gains_the_first_is_taken(first, second):
     v, side = np.zeros(600), np.full(600, BOTH, np.uint8)
     v[[first, second]], v[599] = 1.0, -0.5
-    assert smo_steps.second_order(v, side, np.ones(600), np.zeros(600), 599) == first
+    assert second_of(v, side, np.ones(600), np.zeros(600), 599) == first
 
 
 def test_nobody_violates_with_the_highest_point():
     v = np.array([0.0, 3.0, 3.0, 1.0])
-    assert smo_steps.second_order(v, np.full(4, BOTH, np.uint8), np.ones(4), np.zeros(4), 1) == -1
-    assert smo_steps.second_order(v, np.full(4, UP, np.uint8), np.ones(4), np.zeros(4), 0) == -1
+    assert second_of(v, np.full(4, BOTH, np.uint8), np.ones(4), np.zeros(4), 1) == -1
+    assert second_of(v, np.full(4, UP, np.uint8), np.ones(4), np.zeros(4), 0) == -1
 
 
 # --- a step
@@ -282,7 +287,7 @@ def overlapping(m=12):
 def test_steps_are_those_of_smo(second, most):
     K, y = overlapping()
     b = box(y, 0.0, 1.0, -y)
-    found = run(b, table(K), *smo_box.extremes(b.v, b.side), second, most, 1e-9)
+    found = run(b, table(K), *smo_box.extremes(b.v, b.side, None), second, most, 1e-9)
     beta, v, steps, fell, pair = plain_smo(K, y, 1.0, second, most, 1e-9)
     assert found == (steps, *pair, pytest.approx(fell, rel=1e-12), -1) and steps == most
     np.testing.assert_allclose(b.beta, beta, rtol=1e-12)
@@ -294,7 +299,7 @@ def test_steps_are_those_of_smo(second, most):
 def test_a_run_ends_at_its_target(second, target):
     K, y = overlapping()
     b = box(y, 0.0, 1.0, -y)
-    steps, i, k, change, missing = run(b, table(K), *smo_box.extremes(b.v, b.side), second, 1000, target)
+    steps, i, k, change, missing = run(b, table(K), *smo_box.extremes(b.v, b.side, None), second, 1000, target)
     assert 0 < steps < 1000 and missing == -1 and (i, k) == extremes_of(b.v, b.side)
     assert b.v[k] - b.v[i] <= target
     coef = y * b.beta
@@ -325,7 +330,7 @@ def test_rows_in_multiples_of_a_quantum():
     K = np.round(64.0 * np.exp(-((X[:, None] - X) ** 2).sum(axis=2))) / 64.0
     boxes = [box(y, 0.0, 1.0, -y) for _ in range(2)]
     ends = [
-        run(b, rows, *smo_box.extremes(b.v, b.side), True, 5, 1e-6)
+        run(b, rows, *smo_box.extremes(b.v, b.side, None), True, 5, 1e-6)
         for b, rows in zip(boxes, (table(K), table(64.0 * K, quantum=1.0 / 64.0)), strict=True)
     ]
     assert ends[0] == pytest.approx(ends[1], rel=1e-12)

@@ -454,7 +454,7 @@ def test_a_step_of_newton_keeps_the_bounds_and_the_sum_and_tells_the_fall(seed):
     def value(signed):
         return 0.5 * signed @ K @ signed - np.abs(signed).sum()
 
-    fall = loops.newton_step(box, K, np.arange(m), 0.0)
+    fall = loops.newton_step(box, K, np.arange(m), 0.0, None)
     assert (box.beta >= 0.0).all() and (box.beta <= 1.0).all()
     assert y @ box.beta == pytest.approx(y @ beta, abs=1e-12)
     assert fall == pytest.approx(value(y * beta) - value(y * box.beta), abs=1e-10) and fall >= 0.0

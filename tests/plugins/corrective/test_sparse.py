@@ -95,9 +95,9 @@ def test_steps_are_those_of_smo_on_the_same_matrix(ridge, second):
     for _ in range(2):
         arrays = y[idx], np.zeros(n), np.full(n, 2.0), np.full(n, ridge), np.full(n, 1.0 + ridge), np.zeros(n), -y[idx]
         box = Box(*arrays, np.empty(n, np.uint8))
-        smo_box.take_sides(box)
+        smo_box.take_sides(box, None)
         boxes.append(box)
-    pairs = [np.array([smo_box.extremes(box.v, box.side)]) for box in boxes]
+    pairs = [np.array([smo_box.extremes(box.v, box.side, None)]) for box in boxes]
     plain = Square(Gram(RBF(3.0), X[idx], dtype=np.float64))
     plain.append(np.arange(n))
     table = plain.rows

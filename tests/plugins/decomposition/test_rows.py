@@ -141,7 +141,7 @@ def box(m, seed=0, loss="hinge"):
     upper = np.minimum(problem.upper, 2.0)
     beta = np.clip(rng.uniform(-0.5, 1.5, size=m), 0.0, 1.0) * upper
     made = smo_box.box_of(problem, beta, problem.gradient(beta))
-    smo_box.take_sides(made)
+    smo_box.take_sides(made, None)
     return problem, made, rbf_kernel(X, gamma=0.4)
 
 
@@ -156,30 +156,30 @@ def test_extremes_and_moves_as_numpy_has_them(m):
     np.testing.assert_array_equal((b.side & LOW) > 0, low)
     v = b.v.copy()
     want = np.argmin(np.where(up, v, np.inf)), np.argmax(np.where(low, v, -np.inf))
-    assert smo_box.extremes(b.v, b.side) == want
+    assert smo_box.extremes(b.v, b.side, None) == want
     for dtype in (np.float32, np.float64):
         rows = K[:2].astype(dtype)
         b.v[:] = v
-        found = smo_box.move(b.v, b.side, rows[0], rows[1], 0.3)
+        found = smo_box.move(b.v, b.side, rows[0], rows[1], 0.3, None)
         np.testing.assert_allclose(b.v, v + 0.3 * (rows[0].astype(float) - rows[1]), rtol=1e-14, atol=1e-15)
         assert found == (np.argmin(np.where(up, b.v, np.inf)), np.argmax(np.where(low, b.v, -np.inf)))
     nobody = np.zeros(m, dtype=np.uint8)
-    assert smo_box.extremes(b.v, nobody) == (-1, -1)
+    assert smo_box.extremes(b.v, nobody, None) == (-1, -1)
 
 
 @pytest.mark.parametrize(("m", "seed"), [(5, 0), (257, 0), (1000, 1), (1000, 2), (1000, 3)])
 @pytest.mark.slow
 def test_the_second_order_rule(m, seed):
     _, b, K = box(m, seed)
-    i, _ = smo_box.extremes(b.v, b.side)
+    i, _ = smo_box.extremes(b.v, b.side, None)
     violation = b.v - b.v[i]
     gain = np.where(
         (b.side & LOW > 0) & (violation > 0), violation**2 / np.maximum(b.diag[i] + b.diag - 2 * K[i], 1e-12), 0.0
     )
-    assert smo_steps.second_order(b.v, b.side, b.diag, K[i], i) == np.argmax(gain)
+    assert smo_steps.second_order(b.v, b.side, b.diag, K[i], i, 1.0, smo_steps.TAU, None) == np.argmax(gain)
     scores, cached = np.empty(m), np.full(m, -1)
     cached[np.argmax(gain)] = 0
-    guesses.gains(b, cached, K[i], i, scores)
+    guesses.gains(b, cached, K[i], i, scores, None)
     gain[np.argmax(gain)] = 0.0
     np.testing.assert_allclose(scores, gain, rtol=1e-9, atol=1e-12)
     most = guesses.largest(scores, 7)
@@ -190,16 +190,16 @@ def test_the_second_order_rule(m, seed):
 def test_guesses_are_of_points_that_may_be_chosen_and_whose_rows_are_missing():
     """The gains of points that can fall, and how far points that can rise lie below, by their definitions."""
     _, b, K = box(60)
-    (i, k), cached = smo_box.extremes(b.v, b.side), np.full(60, -1)
+    (i, k), cached = smo_box.extremes(b.v, b.side, None), np.full(60, -1)
     cached[::5] = 0
     scores, missing = np.empty(60), cached < 0
     violation = b.v - b.v[i]
     falls, rises = (b.side & LOW > 0) & (violation > 0.0) & missing, (b.side & UP > 0) & missing
     assert 0 < np.count_nonzero(falls) < np.count_nonzero((violation > 0.0) & missing)
-    guesses.gains(b, cached, K[i], i, scores)
+    guesses.gains(b, cached, K[i], i, scores, None)
     curvature = np.maximum(b.diag[i] + b.diag - 2.0 * K[i], 1e-12)
     np.testing.assert_allclose(scores, np.where(falls, violation**2 / curvature, 0.0), rtol=1e-9)
-    guesses.depths(b, cached, b.v[k], scores)
+    guesses.depths(b, cached, b.v[k], scores, None)
     np.testing.assert_allclose(scores, np.where(rises, np.maximum(b.v[k] - b.v, 0.0), 0.0), rtol=1e-12)
     for n in (1, 7, 100):
         order = np.argsort(-scores, kind="stable")[: min(n, np.count_nonzero(scores))]
@@ -209,13 +209,13 @@ def test_guesses_are_of_points_that_may_be_chosen_and_whose_rows_are_missing():
 def test_the_second_order_rule_looks_beyond_the_largest_difference():
     v, side, row = np.zeros(600), np.full(600, UP | LOW, dtype=np.uint8), np.zeros(600)
     v[5], v[400], row[400] = 1.0, 0.9, 0.9  # gains of 1 / 2 and 0.81 / 0.2
-    assert smo_steps.second_order(v, side, np.ones(600), row, 0) == 400
+    assert smo_steps.second_order(v, side, np.ones(600), row, 0, 1.0, smo_steps.TAU, None) == 400
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_a_step_is_the_best_one_on_its_pair(loss):
     problem, b, K = box(60, loss=loss)
-    i, k = smo_box.extremes(b.v, b.side)
+    i, k = smo_box.extremes(b.v, b.side, None)
     before, start = problem.objective(b.beta), b.beta.copy()
     t, change = smo_steps.step(b, i, k, K[i, k])
     after = problem.objective(b.beta)
@@ -239,7 +239,7 @@ def test_a_step_to_a_bound_ends_exactly_there():
         pair = Box(
             y, np.zeros(2), upper, np.zeros(2), np.ones(2), beta.copy(), np.array([-1e3, 1e3]), np.empty(2, np.uint8)
         )
-        smo_box.take_sides(pair)
+        smo_box.take_sides(pair, None)
         t, _ = smo_steps.step(pair, 0, 1, 0.5)
         room = np.array([upper[0] - beta[0] if y[0] > 0 else beta[0], beta[1] if y[1] > 0 else upper[1] - beta[1]])
         r = int(np.argmin(room))
@@ -256,16 +256,16 @@ def test_the_gap_is_that_of_the_certificate(loss):
     beta = problem.start(b.beta * b.y)  # y'beta = 0
     b.beta[:], b.v[:] = beta, b.y * problem.gradient(beta)
     certificate = problem.certificate(beta)
-    best = smo_box.gap(b, loss == "squared_hinge", certificate.bias)
+    best = smo_box.gap(b, loss == "squared_hinge", certificate.bias, None)
     assert best == pytest.approx(certificate.primal - certificate.dual, rel=1e-9)
     for off in (-0.1, 0.05, 1.0):
-        assert smo_box.gap(b, loss == "squared_hinge", certificate.bias + off) >= best * (1.0 - 1e-12)
+        assert smo_box.gap(b, loss == "squared_hinge", certificate.bias + off, None) >= best * (1.0 - 1e-12)
 
 
 @pytest.mark.parametrize("half", [1, 3, 40])
 def test_the_steepest_direction(half):
     _, b, _ = box(300)
-    i, k = smo_box.extremes(b.v, b.side)
+    i, k = smo_box.extremes(b.v, b.side, None)
     chosen = np.empty(2 * half, dtype=np.int64)
     n = sets.steepest(b.v, b.side, i, k, half, chosen)
     lows, highs = chosen[:n:2], chosen[1:n:2]
