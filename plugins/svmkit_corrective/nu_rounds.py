@@ -117,7 +117,7 @@ class NuRounds(Rounds):
         total = 0.0
         for box, (i, k) in zip(self.inner, self.pairs.tolist(), strict=True):
             if min(i, k) >= 0:
-                total += smo_box.gap(box, False, -0.5 * float(box.v[i] + box.v[k]))
+                total += smo_box.gap(box, False, -0.5 * float(box.v[i] + box.v[k]), None)
         return total
 
     def advance(self, most: int) -> tuple[int, float, bool]:
