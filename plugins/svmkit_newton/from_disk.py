@@ -141,6 +141,7 @@ def _optimum_of_runs(problem: LinearDual, over: Callable[[], bool]) -> np.ndarra
     terms = problem.take_terms(rows)
     if not (terms.lower.any() and terms.upper.any()):
         return None  # the bias would have no optimum
+    problem.drop_points()  # so that they are not there at once with the sample
     state = FromDisk(problem.sample(rows), None, CLOSE, over)
     for _ in range(STEPS):
         if state.gap <= CLOSE or over():

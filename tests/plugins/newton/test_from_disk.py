@@ -184,6 +184,21 @@ def test_a_solver_that_lies_gets_the_certificate_of_what_it_returns(lie, bias, l
     assert (found.certificate.gap <= 1e-3) == (found.status == "converged")
 
 
+def test_terms_of_all_rows_are_not_held_beside_the_sample(monkeypatch):
+    held, begin, solver = [], from_disk.FromDisk.looks, make("newton")
+    X, target, C = samples(SquaredHinge(), 12_000, 45)
+    problem = solver.pose(Gram(Linear(), mapped(X), memory="2MB"), target, C, SquaredHinge())
+
+    def looks(self):
+        held.append((self.problem.m, "points" in problem.__dict__))
+        return begin(self)
+
+    monkeypatch.setattr(from_disk.FromDisk, "looks", looks)
+    monkeypatch.setattr("svmkit.problems.risks.linear_problem.KEPT", 5000)
+    assert solve(problem, solver, stop=Gap(1e-3)).certificate.gap <= 1e-3
+    assert {is_held for m, is_held in held if m < 12_000} == {False}
+
+
 def test_a_window_twice_is_refused(monkeypatch):
     def take_rows(self, lo, hi, curvature):
         take(self, lo, hi, curvature)
