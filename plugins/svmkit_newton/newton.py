@@ -141,7 +141,18 @@ class Wide(State):
         if self.shares.size:
             self.points = Points(problem.points.rows.copy(), problem.points.below)
             self._put_centre(self.beta)
+        if self.is_paired and start is not None:
+            self._leave_if_far()
         self.examine()
+
+    def _leave_if_far(self) -> None:
+        """Let w be 0 where P is less there than at the image of the dual weights: where these are far from the optimum
+        and C is large, so is their image, in directions that take many steps.
+        """
+        p, zeros, size = self.problem, np.zeros(self.problem.m), self.penalty * self.image
+        at_zero, losses = (p.total_loss(h + p.best_bias(h) if p.is_free else h) for h in (zeros, self.h))
+        if 0.5 * float(size @ size) + losses > at_zero:
+            self.w[:], self.h = 0.0, zeros
 
     def _put_centre(self, centre: np.ndarray) -> None:
         put_centre(*self.problem.points, self.shares, self.width, centre, self.points.rows)

@@ -9,6 +9,7 @@ from support.problems import make
 from svmkit import SVMClassifier, fit
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
+from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Full
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap
@@ -58,3 +59,24 @@ def test_it_takes_few_passes(C, most):
     while state.gap > 1e-3 and passes < 3e4:
         passes += solver.step(state).epochs
     assert passes <= most
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@pytest.mark.parametrize("bias", [1.0, "free"])
+def test_a_start_that_is_worse_than_zero_is_left_and_a_good_one_kept(loss, bias):
+    X, y = one_hot()
+    solver = make("newton", loss=loss, bias=bias)
+    problem = solver.pose(Gram(Linear(), X), y, 100.0)
+    dull = problem.balanced(problem.clip(50.0 * y))
+    v = problem.weights(dull)
+    h = np.zeros(len(y)) + (problem.best_bias(np.zeros(len(y))) if bias == "free" else 0.0)
+    at_zero = problem.total_loss(h)
+    far = problem.decision(v)
+    far += problem.best_bias(far) if bias == "free" else 0.0
+    assert problem.total_loss(far) > at_zero, "its image is a bad place"
+    state = solver.init(problem, dull, Draws(Full(), y, 0))
+    assert state.primal == pytest.approx(at_zero, rel=1e-9) and state.dual >= problem.dual(dull, v)
+    found = solve(problem, solver, stop=Gap(1e-6))
+    assert found.status == Status.CONVERGED
+    again = solver.init(problem, found.point, Draws(Full(), y, 0))
+    assert again.primal < 1.1 * found.certificate.primal < at_zero
