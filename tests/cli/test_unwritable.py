@@ -81,6 +81,21 @@ def test_a_picture_that_cannot_be_written_loses_no_search(svmkit, monkeypatch, s
     assert found["model"] == "m.model" and found["plot"] is None and SVMModel.load("m.model")
 
 
+def test_a_curve_names_no_picture_that_could_not_be_written(svmkit, monkeypatch):
+    from matplotlib.figure import Figure
+
+    def no_room(self, *args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Figure, "savefig", no_room)
+    ask = ["curve", "iris", "--solver", "smo", "--rows", "20,40", "--repeat", 1, "--plot", "p.png", "--out", "c.jsonl"]
+    done = svmkit(*ask)
+    assert done.code == 1 and "picture" not in done.out
+    assert done.err.splitlines()[-1].startswith("svmkit: cannot write p.png: No space left")
+    again = svmkit(*ask, "--json")
+    assert again.code == 1 and json.loads(again.out)["plot"] is None
+
+
 def test_a_report_that_cannot_be_written_loses_no_results(svmkit, full):
     full("r.html")
     done = svmkit("compare", "breast_cancer", "--solvers", "swap2o", "--no-track", "--json", "--report", "r.html")

@@ -31,6 +31,7 @@ class Learning(CellsJob):
     """A learning curve, whose options are all checked before a fit."""
 
     noun = "fits"
+    is_drawn = False  # whether the picture was written
 
     def __init__(self, options: Options) -> None:
         self.options, self.plot, self.out = options, options.plot, options.out
@@ -66,6 +67,7 @@ class Learning(CellsJob):
         if self.plot and self.frame["fit_s"].notna().any():
             try:
                 plot_learning_curve(self.frame).savefig(self.plot, dpi=150)
+                self.is_drawn = True
             except OSError as error:
                 self.failure = SvmkitError(f"cannot write {self.plot}: {error.strerror}")
 
@@ -77,7 +79,7 @@ class Learning(CellsJob):
                 "fits": [as_line(record) for record in self.records],
                 "growth": [{k: getattr(g, k) for k in ("solver", "exponent", "low", "high", "sizes")} for g in trends],
                 "is_whole": self.is_whole,
-                "plot": self.plot,
+                "plot": self.plot if self.is_drawn else None,
             })  # fmt: skip
         else:
             print_table(self.frame)
@@ -85,7 +87,7 @@ class Learning(CellsJob):
                 say(line)
             if self.out:
                 say(f"results  {self.out}")
-            if self.plot and self.frame["fit_s"].notna().any():
+            if self.is_drawn:
                 say(f"picture  {self.plot}")
         if not self.is_whole:
             kept = "the same command goes on with what is missing" if self.out else "--out FILE keeps what is finished"
