@@ -38,7 +38,7 @@ from svmkit.tune.ranking import with_gap
 from svmkit.tune.records import Progress, Report, progress_line
 from svmkit.tune.result import Candidate, Result, sort_candidates
 from svmkit.tune.shared.leave_one_out import LOO, is_loo
-from svmkit.tune.space import EPSILON, Path
+from svmkit.tune.space import ALL, EPSILON, Path
 
 NAMES = ("C", "gamma", EPSILON, SCALE)
 SHARE = 0.75  # of a limit in seconds that the search may take: the rest is for the model of all rows
@@ -237,6 +237,7 @@ def choose(
         "cv": LOO if alone else splits,
         "groups": how.groups if alone else None,
         "preparation": how.preparation,
+        "refine": ALL,  # candidates of several runs are compared
         "jobs": how.jobs,
         "backend": how.backend,
     } | _shared_settings(plain, how.names)

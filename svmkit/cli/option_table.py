@@ -162,6 +162,8 @@ _SEARCH = _panel(
          "the best, without --grid (as train --tune); --time-limit is then that of all."),
     _row("tune", "n_iter", int, None, "Points of --search random; default 20.", min=1),
     _row("tune", "factor", int, None, "By --search halving 1/factor of the candidates go on; default 3.", min=2),
+    _row("tune", "refine", str, "near", "near or all: the candidates that are solved to --tol. Hard fits that share "
+         "kernel values end at a gap of 0.1 where the score is not near the best."),
     _row("tune", "cv", Folds, 5, "Folds, shuffled, and stratified by class; loo leaves out one row at a time.", min=2),
     _row("tune", "nested", int, None, "Repeat search and training without each of so many outer folds, and measure on "
          "its rows: what the search is worth.", min=2),

@@ -36,7 +36,7 @@ from svmkit.tune.result import Result, Tried, from_records, from_results, rank, 
 from svmkit.tune.shared import sharing
 from svmkit.tune.shared.engine import SharedSearch
 from svmkit.tune.shared.leave_one_out import PARTS, LeaveOneOut, can_share, is_loo, note_of, require_rows
-from svmkit.tune.space import EPSILON, Path, plan
+from svmkit.tune.space import ALL, EPSILON, NEAR, Path, plan
 
 REPORT = 0.3  # seconds between two reports of progress
 SHARED = "loky"  # the backend in whose place threads of this process fit what shares kernel values
@@ -69,6 +69,9 @@ class Search:
     jobs: int = 1  # fits that run at a time on the backend
     backend: str = "loky"
     preparation: str = "each"  # whether imputing, scaling and rules of gamma are learnt in "each" fold or "once" of all
+    # which candidates are solved to the gap that is asked for: "all", or those whose score is "near" the best; where
+    # kernel values are shared, hard fits of others end at a rough gap
+    refine: str = NEAR
     cluster: Cluster | None = None  # a fit at a time on each worker, with its threads and a row cache of `memory`
     report: Report | None = None  # called now and then with the `Progress`, in a thread of its own
 
@@ -79,6 +82,8 @@ class Search:
         if self.preparation not in PREPARATIONS:
             known = ", ".join(PREPARATIONS)
             raise InputError(f"preparation={self.preparation!r} is not known; there are: {known}")
+        if self.refine not in (NEAR, ALL):
+            raise InputError(f"refine={self.refine!r} is not known; there are: {NEAR}, {ALL}")
         if self.halves and (self.groups is not None or not isinstance(self.cv, int | np.integer)):
             raise InputError("search=halving draws its own rows: give cv a number of folds, and no groups")
         if self.leaves_one_out and self.groups is not None:
@@ -359,7 +364,7 @@ class Trials:
                 1 if how.cluster is not None else jobs
             )  # of the memory, which workers of a cluster have of their own
             each = replace(learnt, memory=parse_bytes(learnt.memory) // share, n_threads=max(1, all_threads // jobs))
-            training = Training(max(len(path.Cs) for path in paths), folder, metric, each, task, flags)
+            training = Training(max(len(path.Cs) for path in paths), folder, metric, each, task, flags, how.refine)
             tried, why, interrupted = self._try_all(ready, n_shared, X, how, training)
         candidates = rank(paths, tried, why, data.X)
         if not candidates:

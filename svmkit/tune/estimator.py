@@ -29,7 +29,7 @@ from svmkit.training.train import fit_prepared
 from svmkit.tune.ranking import Carried, carry_on, is_ranked
 from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS
-from svmkit.tune.space import Path
+from svmkit.tune.space import ALL, Path
 
 MANY = 100  # class pairs from which on their solves one by one take longer than all at once
 QUIET = np.errstate(all="ignore")  # an overflow is refused with a reason; a warning of each worker adds nothing
@@ -45,6 +45,7 @@ class Training:
     settings: Settings  # the solver and the kernel are those of a path
     task: Task
     flags: np.ndarray | None  # as for `svmkit.fit`
+    refine: str = ALL  # which candidates of hard fits are solved to the gap that is asked for
 
     @property
     def has_one_label(self) -> bool:
@@ -181,6 +182,7 @@ def _score(estimator: PathEstimator, X, y) -> dict[str, float]:
             fitted.status is Status.CONVERGED,
             one.determined,
             one.tol,
+            math.inf if fitted.gap is None else fitted.gap,
         )
         found |= {f"{fact}_{i}": float(value) for fact, value in zip(FACTS, facts, strict=True)}
     known = [found[f"metric_{i}"] for i in range(training.width) if not math.isnan(found[f"metric_{i}"])]
@@ -250,7 +252,7 @@ def predict_rows(
     is_likely = metric.name in OF_PROBABILITIES
     likely = fitted.model.predict_proba(X, n_threads=training.threads) if is_likely else None
     counts = fitted.seconds, one.n_iter, fitted.kernel_values, len(fitted.support)
-    values = (*counts, fitted.status is Status.CONVERGED, one.determined, one.tol)
+    values = (*counts, fitted.status is Status.CONVERGED, one.determined, one.tol, math.nan)
     return metric.codes(predicted), decision, likely, dict(zip(FACTS[2:], values, strict=True))
 
 

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +57,6 @@ class Records:
         self._at = here()
         self._here = bool(folder) and os.path.isdir(folder)
         self._read: dict[str, dict[str, Any]] = {}
-        self._numbers = count()
         self._next_look, self._stopped = -math.inf, False
 
     def add(self, record: dict[str, Any]) -> None:
@@ -73,8 +71,8 @@ class Records:
             os.replace(part, Path(part).with_suffix(".json"))
 
     def keep(self, record: dict[str, Any]) -> None:
-        """Keep a record of the process of the search itself, which needs no file."""
-        self._read[f"kept {next(self._numbers)}"] = record
+        """Keep a record of the process of the search itself, which needs no file, in place of one of the same fit."""
+        self._read[f"kept {record['path']} {record['fold']}"] = record
 
     def all(self) -> list[dict[str, Any]]:
         """Return all records so far, in no particular order."""

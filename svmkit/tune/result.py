@@ -15,7 +15,7 @@ from svmkit.solver.base import Solver
 from svmkit.tune.space import Path, settings_of
 
 # of each C in each fold
-FACTS = ("accuracy", "metric", "fit_s", "n_iter", "kernel_values", "n_support", "converged", "determined", "tol")
+FACTS = ("accuracy", "metric", "fit_s", "n_iter", "kernel_values", "n_support", "converged", "determined", "tol", "gap")
 
 NEXT = 1.5  # times the rows of a round of halving from which on they are of the next, which has twice as many or more
 
@@ -54,6 +54,9 @@ class Candidate:
         Why a fit failed; None if none failed.
     scores : tuple of float
         The metric in each fold.
+    gap : float or None
+        The largest relative gap of the certificates of all folds. It may be above the one that was asked for where the
+        fits are hard and the score is far from the best. None where a fit has no certificate, and of leave-one-out.
 
     Examples
     --------
@@ -84,6 +87,7 @@ class Candidate:
     tol: float | None
     reason: str | None = None
     scores: tuple[float, ...] = ()
+    gap: float | None = None
 
     @property
     def failed(self) -> bool:
@@ -162,6 +166,7 @@ class Result:
         is_before = (rows[None, :] > rows[:, None]) | (
             (rows[None, :] == rows[:, None]) & (score[None, :] > score[:, None])
         )
+        found["gap"] = np.array([math.nan if c.gap is None else c.gap for c in every])
         return found | {"rank_test_score": 1 + is_before.sum(axis=1).astype(np.int32)}
 
 
@@ -258,9 +263,10 @@ def _candidates(found: Sequence[tuple[Path, int, float | None, Tried, str | None
         return []
     # (n_candidates, n_facts, n_folds), of which means and deviations are taken by few calls
     facts = np.array([[tried.scores[f"{fact}_{i}"] for fact in FACTS] for _, i, _, tried, _ in found], float)
-    accuracy, metric, tol = (FACTS.index(fact) for fact in ("accuracy", "metric", "tol"))
+    accuracy, metric, tol, gap = (FACTS.index(fact) for fact in ("accuracy", "metric", "tol", "gap"))
     means, spreads = facts.mean(axis=2).tolist(), facts[:, [accuracy, metric]].std(axis=2).tolist()
     scores, tols = facts[:, metric].tolist(), facts[:, tol].min(axis=1).tolist()
+    gaps = facts[:, gap].max(axis=1).tolist()
     made = []
     for k, (path, i, gamma, tried, reason) in enumerate(found):
         mean = dict(zip(FACTS, means[k], strict=True))
@@ -285,6 +291,7 @@ def _candidates(found: Sequence[tuple[Path, int, float | None, Tried, str | None
             tol=tols[k] if tols[k] < math.inf else None,
             reason=reason,
             scores=tuple(scores[k]),
+            gap=gaps[k] if gaps[k] < math.inf else None,
         )
         made.append(candidate)
     return made

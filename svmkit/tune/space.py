@@ -20,6 +20,7 @@ from svmkit.tasks import Task, task_named
 from svmkit.tune.grids import MOST, Span, Values
 
 SEARCHES = ("grid", "random", "halving")
+NEAR, ALL = "near", "all"  # which candidates are solved to the gap that is asked for
 EPSILON, NU, KERNEL = "epsilon", "nu", "kernel"
 LEAST = {"C": "> 0", EPSILON: ">= 0", NU: "> 0"}
 """Numbers that are options of neither solver nor kernel, and what a value has to be."""

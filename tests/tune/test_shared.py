@@ -54,8 +54,8 @@ def shared(monkeypatch):
     """The solves of shared searches, as (problem, solved, target)."""
     seen, solve = [], ActiveSets.solve
 
-    def watched(self, problem, C, target, patience):
-        seen.append((problem, solve(self, problem, C, target, patience), target))
+    def watched(self, problem, C, target, patience, rough=None):
+        seen.append((problem, solve(self, problem, C, target, patience, rough), target))
         return seen[-1][1]
 
     monkeypatch.setattr(ActiveSets, "solve", watched)
@@ -80,6 +80,9 @@ def test_the_winner_and_the_scores_are_those_of_refits(name, seed, shared, monke
     X, y = SETS[name](seed)
     stop = Gap(2e-7)  # rounding leaves 1.1e-7 on digits
     how = {"grid": {"C": CS, "gamma": GAMMAS}, "cv": FOLDS, "seed": seed, "stop": stop, "metric": "accuracy"}
+    monkeypatch.setattr(active, "SHORT", 100)
+    near = tune.search(X, y, **how).best
+    how["refine"] = "all"
     found = tune.search(X, y, **how)
     n_solves = len(shared)
     monkeypatch.setattr(small, "MOST", (1500,) * 3)
@@ -96,6 +99,7 @@ def test_the_winner_and_the_scores_are_those_of_refits(name, seed, shared, monke
             assert c.mean_score == pytest.approx(own[point], abs=row)
             assert c.mean_score == pytest.approx(truth[point], abs=3 * row)
         assert own[result.best.C, result.best.params["gamma"]] >= max(own.values()) - row
+    assert near.converged and own[near.C, near.params["gamma"]] >= max(own.values()) - row
 
 
 @pytest.mark.parametrize("least", [2, active.LEAP])
@@ -137,7 +141,7 @@ def test_quantities_and_their_tube(shared):
     X, t = datasets.make_regression(90, 4, noise=20.0, random_state=0)
     t = t / t.std()
     grid = {"C": CS, "gamma": GAMMAS, "epsilon": [0.1]}
-    found = tune.search(X, t, task="regress", grid=grid, cv=FOLDS, stop=Gap(1e-7))
+    found = tune.search(X, t, task="regress", grid=grid, cv=FOLDS, stop=Gap(1e-7), refine="all")
     folds = list(KFold(FOLDS, shuffle=True, random_state=0).split(X))
     truth = refits(lambda C, gamma: SVR(C=C, gamma=gamma, epsilon=0.1, tol=1e-7), X, t, folds)
     assert len(shared) == 18
@@ -172,7 +176,7 @@ def test_a_given_matrix_is_shared_and_one_that_is_not_semidefinite_is_told(share
 def test_memory_is_kept_to(shared, monkeypatch):
     """A square never has more samples than there is room for, and without room for the matrix nothing is shared."""
     X, y = overlapping(150)
-    how = {"kernel": RBF(0.5), "grid": {"C": CS}, "cv": 3, "stop": Gap(1e-5)}
+    how = {"kernel": RBF(0.5), "grid": {"C": CS}, "cv": 3, "stop": Gap(1e-5), "refine": "all"}
     expected = tune.search(X, y, **how)
     assert len(shared) == 9
     sizes, bring = [], Square.bring
@@ -396,7 +400,7 @@ def test_paths_that_cannot_share_are_fitted_as_before(shared):
 def test_a_fit_that_fails_says_why(monkeypatch):
     X, y = overlapping(90)
 
-    def broken(self, problem, C, target, patience):
+    def broken(self, problem, C, *rest):
         raise InputError("no")
 
     before = ActiveSets.solve
@@ -639,7 +643,8 @@ def test_leaps_wait_for_a_fit_of_many_steps_and_go_on_from_there(shared, monkeyp
         monkeypatch.setattr(active, "LONG", steps)
         taken.clear()
         shared.clear()
-        tune.search(X, y, kernel=RBF(0.5), grid={"C": np.geomspace(0.3, 300.0, 8).tolist()}, cv=2, stop=Gap(1e-6))
+        grid = {"C": np.geomspace(0.3, 300.0, 8).tolist()}
+        tune.search(X, y, kernel=RBF(0.5), grid=grid, cv=2, stop=Gap(1e-6), refine="all")
         fits[steps] = set(taken)
     assert not fits[10**9] and 0 < len(fits[10]) < len(fits[0])
     assert max(fits[10]) == max(fits[0])  # the number of the last fit that leaps
@@ -647,7 +652,8 @@ def test_leaps_wait_for_a_fit_of_many_steps_and_go_on_from_there(shared, monkeyp
 
 def test_searches_with_leaps_have_the_scores_of_refits_and_forget_what_has_no_room(shared, monkeypatch):
     X, y = overlapping(150)
-    how = {"kernel": RBF(0.5), "grid": {"C": np.geomspace(0.3, 300.0, 8).tolist()}, "cv": 3, "stop": Gap(1e-6)}
+    grid = {"C": np.geomspace(0.3, 300.0, 8).tolist()}
+    how = {"kernel": RBF(0.5), "grid": grid, "cv": 3, "stop": Gap(1e-6), "refine": "all"}
     expected = tune.search(X, y, **how)
     monkeypatch.setattr(active, "LEAP", 10)
     taken, leap = [], leaps.leap

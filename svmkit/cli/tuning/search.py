@@ -47,6 +47,7 @@ from svmkit.training.train import fit_prepared
 from svmkit.tune import backends, grids, picture
 from svmkit.tune.ranking import with_gap
 from svmkit.tune.records import progress_line
+from svmkit.tune.shared.near import ROUGH
 from svmkit.tune.space import NONE, WORDS, settings_of
 
 SCORES = ("mean_accuracy", "std_accuracy", "mean_score", "std_score")
@@ -281,6 +282,7 @@ class TuneJob:
                 **shared | {"sampler": method.sampler},
                 jobs=given.jobs,
                 backend=given.backend,
+                refine=given.refine,
                 cluster=cluster,
                 report=(lambda at: show(progress_line(at, self.metric))) if show else None,
             )
@@ -304,7 +306,7 @@ class TuneJob:
         failed = [c for c in tried if c.failed]
         if failed:
             note(f"{len(failed)} of {len(tried)} candidates failed, the first: {failed[0].reason}")
-        slow = sum(not c.converged for c in tried) - len(failed)
+        slow = sum(not c.converged for c in tried) - len(failed) - sum(map(_is_rough, tried))
         if slow:
             note(f"{slow} of {len(tried)} candidates did not converge in every fold: give more time or a larger --tol")
         unknown = sum(not c.determined for c in tried) - len(failed)
@@ -443,20 +445,28 @@ def _table(result: tune.Result, most: int) -> list[str]:
     halved = len({c.n_rows for c in result.candidates}) > 1
     metric = result.metric
     other = [] if metric.name == "accuracy" or math.isnan(result.best.mean_accuracy) else ["accuracy"]
+    shown = [c for c in result.candidates[:most] if not c.failed]
+    has_rough = any(map(_is_rough, shown))
     head = ["", *names, metric.title, *other, *(["rows"] if halved else []), "support", "fit"]
-    lines = [head]
-    for k, c in enumerate(c for c in result.candidates[:most] if not c.failed):
+    lines = [head + ["gap"] * has_rough]
+    for k, c in enumerate(shown):
         spread = f"{100 * c.std_score:.2f}" if metric.is_share else f"{c.std_score:.4f}"
         score = [f"{metric.format(c.mean_score)} ± {spread}", *(f"{c.mean_accuracy:.2%}" for _ in other)]
         rest = [*([f"{c.n_rows:,}"] if halved else []), f"{c.n_support:,.0f}", f"{c.fit_s:.2f} s"]
+        rest += ["-" if c.gap is None else f"{c.gap:.1e}"] * has_rough
         lines.append([str(k + 1), *(format_param(c.params.get(name, "-")) for name in names), *score, *rest])
     return align(lines)
+
+
+def _is_rough(c: tune.Candidate) -> bool:
+    """Return whether hard fits of a candidate have ended at a rough gap, since others are better by far."""
+    return not c.converged and c.gap is not None and c.gap <= ROUGH
 
 
 def _row(c: tune.Candidate, search: str) -> dict[str, Any]:
     number = {key: None if c.failed else getattr(c, key) for key in SCORES}
     resources = {"n_resources": c.n_rows} if search == "halving" else {}
-    seconds = {"fit_s": None if c.failed else c.fit_s, "determined": c.determined, "tol": c.tol}
+    seconds = {"fit_s": None if c.failed else c.fit_s, "determined": c.determined, "tol": c.tol, "gap": c.gap}
     return {"params": c.params, **number, **resources, **seconds} | ({"reason": c.reason} if c.reason else {})
 
 

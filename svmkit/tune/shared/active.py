@@ -34,6 +34,7 @@ JITTER = 3e-6  # part of the largest value that is added to a diagonal before it
 LEAPS, LEAP_STEPS = 6, 12  # of a solve, and steps of a leap, at most
 LEAP = 300  # weights between their bounds, from which on leaps are taken
 LONG = 5  # steps of SMO for each of these, which take as long as a leap: after a fit of more, leaps are taken
+HARD, SHORT = 1, 1000  # steps of SMO a sample, and at all, from which on a rough gap is enough where one is given
 OFF = 0.5  # of the gap that is asked for: what violations of the samples at their bounds may add up to after a leap
 NEAR = 0.3  # of a margin of 1: how far from leaving its bound a sample is at which a leap looks
 AGAIN = 0.5  # of the weights that are not 0 have moved: decision values are computed anew instead of changed
@@ -144,7 +145,7 @@ class ActiveSets:
         is_feasible = not ((point > problem.upper).any() or (point < problem.lower).any())
         self._base = (self._from_scratch(problem, point), C) if is_feasible else None
 
-    def solve(self, problem: DualQP, C: float, target: float, patience: float) -> Solved:
+    def solve(self, problem: DualQP, C: float, target: float, patience: float, rough: float | None = None) -> Solved:
         """Solve a problem of these rows to a certified relative gap.
 
         Parameters
@@ -153,18 +154,24 @@ class ActiveSets:
             The problem and the C that it was posed for, above those of all problems before.
         target, patience : float
             The gap that is asked for, and the most steps.
+        rough : float, default=None
+            A gap that is enough where the one that is asked for takes more steps than `HARD` a sample.
         """
         now = self._start(problem, C)
         if self._base is None:
             self._base = now, C
-        goal, steps, began = target, 0, now
+        goal, steps, spent, began = target, 0, 0.0, now
+        most, enough = (patience, target) if rough is None else (min(patience, max(HARD * len(self.at), SHORT)), target)
         for _ in range(TRIES):
-            now, taken = self._descend(problem, C, now, goal, patience - steps)
-            steps += taken
+            now, taken, cost = self._descend(problem, C, now, goal, most - spent, most < patience)
+            steps, spent = steps + taken, spent + cost
             if now.depth > len(self.at):  # which is what a certificate allows for
                 now = self._from_scratch(problem, now.point)
             certificate = problem.certify(now.point, now.h[self.at])
-            if certificate.gap is None or certificate.gap <= target or certificate.is_exhausted or steps >= patience:
+            is_hard = most < patience and spent >= most
+            if is_hard and rough is not None:
+                goal, enough, most = 2.0 * rough, rough, patience
+            if certificate.gap is None or certificate.gap <= enough or certificate.is_exhausted or spent >= patience:
                 break
             goal *= 0.5
         if now is not began:  # what is scaled from a solution is off by one rounding, however often
@@ -253,10 +260,21 @@ class ActiveSets:
         point[order] = np.clip(min(sums) - (filled - upper[order]), 0.0, upper[order])
         return self._from_scratch(problem, point)
 
-    def _descend(self, problem: DualQP, C: float, now: _Iterate, target: float, most: float) -> tuple[_Iterate, int]:
-        """Lower the objective until the relative gap is at most `target`, and return where that is, and the steps."""
-        kinks, steps = l1_part(problem), 0
-        can_leap = self._leaps and kinks is None and not problem.is_ridged and np.isfinite(problem.upper).all()
+    def _descend(
+        self, problem: DualQP, C: float, now: _Iterate, target: float, most: float, is_trial: bool
+    ) -> tuple[_Iterate, int, float]:
+        """Lower the objective until the relative gap is at most `target`, or for `most` steps.
+
+        Returns where that is, the steps, and how many the time that leaps take stands for with these.
+        """
+        kinks, steps, spent = l1_part(problem), 0, 0.0
+        can_leap = (
+            self._leaps
+            and not is_trial
+            and kinks is None
+            and not problem.is_ridged
+            and np.isfinite(problem.upper).all()
+        )
         leaps_left = LEAPS if can_leap else 0
         for _ in range(ROUNDS):
             point, h, _ = now
@@ -271,21 +289,22 @@ class ActiveSets:
             bias, value = -0.5 * (low + high), problem.value(point, gradient)
             difference = gap(box, problem.is_ridged, bias, kinks)
             size = max(abs(value), abs(difference - value))
-            if not high > low or difference <= target * size or steps >= most:
+            if not high > low or difference <= target * size or spent >= most:
                 break
             if self.stopped():
                 raise Stopped
             n_free = np.count_nonzero((box.beta > box.lower) & (box.beta < box.upper)) if leaps_left else 0
             if LEAP <= n_free <= self.most:
                 leaps_left -= 1
+                spent += LONG * n_free
                 after = self._leap(C, now, box, target * size, leaps_left == LEAPS - 1)
                 if after is not None:
                     now = after
                     continue
                 leaps_left = 0
             picked = self._pick(box, bias, MARGIN * 0.5 * (high - low), kinks)
-            taken, moved = self._round(box, picked, problem.is_ridged, SHARE * target * size, most - steps, kinks)
-            steps += taken
+            taken, moved = self._round(box, picked, problem.is_ridged, SHARE * target * size, most - spent, kinks)
+            steps, spent = steps + taken, spent + taken
             idx = np.flatnonzero(moved)
             if not len(idx):
                 break
@@ -294,7 +313,7 @@ class ActiveSets:
             now = self._apply(now, change, problem)
             if len(idx) > AGAIN * np.count_nonzero(now.point):
                 now = self._from_scratch(problem, now.point)
-        return now, steps
+        return now, steps, spent
 
     def _leap(self, C: float, now: _Iterate, box: Box, goal: float, is_first: bool) -> _Iterate | None:
         """Take Newton's steps that change many bounds at a time; return where they lead to, None if that is not down.

@@ -30,12 +30,14 @@ from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS
 from svmkit.tune.shared.active import ActiveSets, Solved, Stopped
 from svmkit.tune.shared.matrix import SharedMatrix, as_thin
+from svmkit.tune.shared.near import ROUGH, Hard, Standings
 from svmkit.tune.shared.sharing import engine_solves, gap_of, groups_of, method_of, most_kept, most_of_a_round
 from svmkit.tune.shared.small import FoldPart, FoldParts, SmallFits, fit_small, is_small
-from svmkit.tune.space import Path
+from svmkit.tune.space import NEAR, Path
 
 TOGETHER = 1 << 26  # decision values that an engine returns at a time
 FIRST = {fact: f"{fact}_0" for fact in FACTS}  # the names of the facts in a record of one C
+SUMS = "fit_s", "n_iter", "kernel_values"  # the facts that add up where a fit goes on
 ROWS = 2500  # of small folds that are fitted by one call, all together: the search looks around between two
 T = TypeVar("T")
 Folds = Sequence[tuple[np.ndarray, np.ndarray]]
@@ -89,6 +91,7 @@ class SharedSearch:
         memory = self.jobs * parse_bytes(settings.memory)
         self.training, self.records = replace(training, settings=replace(settings, memory=memory)), records
         self._unknown = {f"{fact}_{i}": math.nan for fact in FACTS for i in range(training.width)}
+        self.standings: Standings | None = None
 
     @property
     def n_threads(self) -> int:
@@ -109,7 +112,20 @@ class SharedSearch:
 
     @QUIET
     def run(self, paths: Sequence[Path]) -> None:
-        """Fit all paths; the search may end in between (`Records.stop`)."""
+        """Fit all paths; the search may end in between (`Records.stop`).
+
+        With `Training.refine` of `NEAR`, hard fits end at a rough gap at first, and go on where they may be the best.
+        """
+        if self.training.refine != NEAR or len(paths) < 2:
+            self._run(paths)
+            return
+        standings = self.standings = Standings(len(self.folds), self._memory)
+        self._run(paths, ROUGH)
+        while (near := standings.near_best(paths)) and not self.records.stopped:
+            self._run(near, goes_on=True)
+
+    def _run(self, paths: Sequence[Path], rough: float | None = None, goes_on: bool = False) -> None:
+        """Fit paths, hard ones to a rough gap if one is given, or go on with such fits."""
         groups = groups_of(paths)
         if self._matrix is not None:  # its kernel comes first
             at_hand = repr(self._matrix.kernel)
@@ -133,7 +149,8 @@ class SharedSearch:
                 except Exception as error:
                     self._fail(group, error)
                     continue
-            _Group(self, group, self._matrix, time.perf_counter() - began).run()
+            seconds = time.perf_counter() - began
+            _Group(self, group, self._matrix, seconds, rough).run(goes_on)
 
     @property
     def _memory(self) -> int:
@@ -156,6 +173,8 @@ class SharedSearch:
         for fact, value in facts.items():
             found[FIRST[fact]] = float(value)
         found["score"] = found["metric_0"]
+        if self.standings is not None:
+            self.standings.add(path.number, fold, found["score"])
         record = {"path": path.number, "fold": fold, "n_rows": self.m, "n_fits": 1, "scores": found}
         self.records.keep(record | {"reasons": {} if why is None else {"0": why}})
 
@@ -163,11 +182,19 @@ class SharedSearch:
 class _Group:
     """The fits of the paths of one group, which differ in C alone."""
 
-    def __init__(self, search: SharedSearch, group: list[Path], shared: SharedMatrix | None, seconds: float) -> None:
+    def __init__(
+        self,
+        search: SharedSearch,
+        group: list[Path],
+        shared: SharedMatrix | None,
+        seconds: float,
+        rough: float | None = None,
+    ) -> None:
         self.search, self.group, self.shared = search, group, shared
         self.method: Method = method_of(group[0], search.training.settings, search.training.task)
         settings = self.method.settings
         self.target = gap_of(settings.stop) or 0.0
+        self.rough = rough if rough is not None and rough > self.target else None
         self.most = most_of_a_round(search.m, settings, search.jobs)
         fits = len(group) * len(search.folds)
         # what the matrix has taken, for each fit
@@ -177,9 +204,15 @@ class _Group:
         self.waiting: deque[Fold] = deque()
         self.failed: BaseException | None = None
 
-    def run(self) -> None:
+    def run(self, goes_on: bool) -> None:
+        """Fit the paths in all folds, or go on with the fits that have ended at a rough gap."""
         n_folds = len(self.folds)
         jobs = min(self.search.jobs, n_folds)
+        if goes_on:
+            self.waiting.extend(self.folds)
+            self._complete_matrix()
+            self._side_by_side(jobs, self._next_further)
+            return
         calls = min(n_folds, max(jobs, math.ceil(n_folds * self.search.m / ROWS)))
         starts = [k * n_folds // calls for k in range(calls + 1)]
         self.beginning.extend(self.folds[lo:hi] for lo, hi in itertools.pairwise(starts))
@@ -259,6 +292,20 @@ class _Group:
             self.waiting.append(fold)
         return True
 
+    def _next_further(self) -> bool:
+        """Go on with the next fit that has ended at a rough gap; return whether there was a fold to look at."""
+        fold, standings = _take(self.waiting), self.search.standings
+        if fold is None or standings is None:
+            return False
+        hard = standings.take(self.group[fold.next].number, fold.number)
+        if hard is None:
+            fold.next += 1
+        else:
+            self._fit(fold, hard)
+        if fold.next < len(self.group):
+            self.waiting.append(fold)
+        return True
+
     def _begin(self, folds: list[Fold]) -> None:
         """Fit the first C of some folds, as many as compiled code can certify at once, and keep their records."""
         began, search, shared = time.perf_counter(), self.search, self.shared
@@ -295,8 +342,11 @@ class _Group:
                 self.search.keep(self.group[c], fold.number, facts)
                 fold.next += 1
 
-    def _fit(self, fold: Fold) -> None:
-        """Fit the next C of a fold, judge the fit on the held-out rows, and keep the record."""
+    def _fit(self, fold: Fold, hard: Hard | None = None) -> None:
+        """Fit the next C of a fold, judge the fit on the held-out rows, and keep the record.
+
+        A fit that has ended at a rough gap goes on from there.
+        """
         path, began = self.group[fold.next], time.perf_counter()
         try:
             if fold.parts is None:
@@ -304,7 +354,9 @@ class _Group:
             if fold.sets is None:
                 fold.sets = [self._active_sets(part.rows, fold.parts) for part in fold.parts]
             C = path.Cs[0]
-            solved = [self._solve(part, sets, C) for part, sets in zip(fold.parts, fold.sets, strict=True)]
+            points = itertools.repeat(None) if hard is None or hard.points is None else hard.points
+            every = zip(fold.parts, fold.sets, points, strict=False)
+            solved = [self._solve(part, sets, C, point) for part, sets, point in every]
             facts = self._facts(fold, solved)
         except Stopped:
             raise
@@ -314,6 +366,11 @@ class _Group:
             fold.next += 1
             return
         facts["fit_s"] = time.perf_counter() - began + self.around[0]
+        if hard is not None:
+            facts |= {name: facts[name] + hard.facts[name] for name in SUMS}
+        standings = self.search.standings
+        if self.rough is not None and standings is not None and self.target < facts["gap"] <= self.rough:
+            standings.put_off(path.number, fold.number, [one.point for one in solved], facts)
         self.search.keep(path, fold.number, facts)
         fold.next += 1
 
@@ -323,10 +380,12 @@ class _Group:
         kept = most_kept(search.m, self.method.settings, search.jobs, len(parts) * len(search.folds))
         return ActiveSets(self.shared, rows, self.most, lambda: search.records.stopped, kept)
 
-    def _solve(self, part: FoldPart, sets: ActiveSets, C: float) -> Solved:
+    def _solve(self, part: FoldPart, sets: ActiveSets, C: float, point: np.ndarray | None) -> Solved:
         problem = self.method.pose(self.method.solver, sets.gram, part.y, C * part.weights)
         assert isinstance(problem, DualQP)
-        return sets.solve(problem, C, self.target, libsvm_patience(len(part.rows)))
+        if point is not None:
+            sets.begin(problem, point, C)
+        return sets.solve(problem, C, self.target, libsvm_patience(len(part.rows)), self.rough)
 
     def _parts(self, fold: Fold) -> list[FoldPart]:
         return self.search.parts(fold, self.method.settings.class_weight)
@@ -383,6 +442,7 @@ class _Group:
             "converged": gap <= self.target,
             "determined": True,
             "tol": math.inf,
+            "gap": gap,
         }
 
 

@@ -202,7 +202,7 @@ class LeaveOneOut:
             "converged": done,
         }
         shared.computed = 0
-        facts |= {"determined": True, "tol": math.inf}
+        facts |= {"determined": True, "tol": math.inf, "gap": math.nan}
         if not n_classes:
             return Predictions(decision[:, 0], None, None, facts)
         if n_classes == 2:

@@ -1,0 +1,88 @@
+"""Fits that are hard end at a rough gap, and are solved on where their candidate's score is near the best.
+
+Most of the time of a grid goes to candidates of a large C that nobody takes: where the optimum is hard to reach, the
+score is mostly lower. It takes no small gap to see that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from svmkit.tune.space import Path
+
+ROUGH = 0.1  # the gap at which hard fits are compared
+MARGIN = 1.0  # standard errors of the best score within which a score is near it
+KEPT = 0.1  # of the memory: what points of hard fits may take
+
+
+class Hard(NamedTuple):
+    """A fit that has ended at a rough gap: its points, None where there was no room, and its facts."""
+
+    points: list[np.ndarray] | None
+    facts: dict[str, Any]
+
+
+class Standings:
+    """The scores of the paths of a single C of a search so far, and the fits that have ended at a rough gap.
+
+    Parameters
+    ----------
+    n_folds, memory : int, int
+        The folds, and the bytes of all fits of the search.
+    """
+
+    def __init__(self, n_folds: int, memory: int) -> None:
+        self.n_folds, self._room = n_folds, KEPT * memory
+        self._scores: dict[int, dict[int, float]] = {}
+        self._hard: dict[tuple[int, int], Hard] = {}
+        self._rough: dict[int, float] = {}  # what the scores were before these fits were solved on
+
+    def add(self, path: int, fold: int, score: float) -> None:
+        """Take the score of a fit, in place of that of a rough gap.
+
+        Parameters
+        ----------
+        path, fold, score : int, int, float
+            The numbers of the path and of the fold, and the metric.
+        """
+        self._scores.setdefault(path, {})[fold] = score
+
+    def put_off(self, path: int, fold: int, points: list[np.ndarray], facts: dict[str, Any]) -> None:
+        """Keep a fit that has ended at a rough gap.
+
+        Parameters
+        ----------
+        path, fold, points, facts : int, int, list of ndarray, dict
+            The numbers of the path and of the fold, the point of each subproblem, and the facts of the fit.
+        """
+        size = sum(point.nbytes for point in points)
+        has_room = size <= self._room
+        self._room -= size if has_room else 0
+        self._hard[path, fold] = Hard(points if has_room else None, facts)
+
+    def take(self, path: int, fold: int) -> Hard | None:
+        """Return a fit that is to be solved on, once; None if it is at the gap that was asked for."""
+        return self._hard.pop((path, fold), None)
+
+    def near_best(self, paths: Sequence[Path]) -> list[Path]:
+        """Return the paths with fits to be solved on: those within a margin of the best score.
+
+        The margin is a standard error of the best score, and the most by which a score has moved so far as its fits
+        were solved on.
+        """
+        means = {number: float(np.mean(list(found.values()))) for number, found in self._scores.items()}
+        known = {number: mean for number, mean in means.items() if not math.isnan(mean)}
+        moved = max((abs(known.get(number, before) - before) for number, before in self._rough.items()), default=0.0)
+        least = -math.inf
+        if known:
+            best = max(known, key=lambda number: known[number])
+            error = float(np.std(list(self._scores[best].values()))) / math.sqrt(max(1, self.n_folds - 1))
+            least = known[best] - MARGIN * error - moved
+        hard = {number for number, _ in self._hard}
+        near = [path for path in paths if path.number in hard and not means[path.number] < least]
+        self._rough |= {path.number: known[path.number] for path in near if path.number in known}
+        return near
