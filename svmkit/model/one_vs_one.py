@@ -90,7 +90,7 @@ def pair_coefficients(coef: np.ndarray, owner: np.ndarray, a: int, b: int) -> tu
 def coefficients_by_column(coef: np.ndarray, n_support: np.ndarray) -> np.ndarray:
     """Return the coefficient of each vector in each column of decisions, (n_sv, n_pairs), zeros included."""
     n_classes = len(n_support)
-    of_class = _columns_of_each(n_classes)[np.repeat(np.arange(n_classes), n_support)]
+    of_class = _columns_of_each(n_classes)[np.arange(n_classes).repeat(n_support)]
     columns = np.zeros((len(of_class), n_classes * (n_classes - 1) // 2))
     columns[np.arange(len(of_class))[:, None], of_class] = coef.T
     return columns
@@ -138,7 +138,7 @@ def merge_support(
     sizes, at = [len(of_pair) for of_pair in rows], np.concatenate(list(rows))
     support, place = union_support(at, codes)
     coef = np.zeros((n_classes - 1, len(support)))
-    a, b = (np.repeat(classes, sizes) for classes in pair_classes(n_classes))
+    a, b = (classes.repeat(sizes) for classes in pair_classes(n_classes))
     own = np.where(codes[at] == a, b - 1, a)  # as `coefficient_row` of a < b
     coef[own, place[at]] = np.concatenate(list(values))
     return support, np.bincount(codes[support], minlength=n_classes), coef

@@ -305,9 +305,11 @@ class Task(ABC):
         about = {"C": float(C)} | ({} if settings.nu is None else {"nu": float(settings.nu)})
         return about if settings.loss is None else about | {"loss": settings.loss.name, **settings.loss.params}
 
-    def formulation(self, method: Any) -> str:
-        """Return the objective in words, such as "hinge, free bias"; equal words mean equal objectives."""
-        return method.solver.formulation(method.kernel, self.loss_task)
+    def formulation(self, method: Any, kernel: Any) -> str:
+        """Return the objective of a method with a kernel in words, such as "hinge, free bias"; equal words mean equal
+        objectives.
+        """
+        return method.solver.formulation(kernel, self.loss_task)
 
     def limits_support(self, settings: Any) -> bool:
         """Return whether a solver may hand over to one that improves within a limit on support vectors."""

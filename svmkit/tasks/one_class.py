@@ -115,7 +115,7 @@ class OneClass(Task):
         nu = method.settings.nu
         return {"nu": float(NU if nu is None else nu), "loss": self.loss(method.solver, method.settings)}
 
-    def formulation(self, method):
+    def formulation(self, method, kernel):
         return f"one class, {self.loss(method.solver, method.settings).replace('_', ' ')}"
 
     def limits_support(self, settings: Any) -> bool:

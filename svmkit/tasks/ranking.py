@@ -86,5 +86,5 @@ class Ranking(Task):
         loss = settings.loss or solver.loss_for(gram.kernel, self.name)
         return solver.problem_of(gram.kernel, self.name).from_loss(gram, target, C, loss)
 
-    def formulation(self, method):
-        return method.solver.problem_of(method.kernel, self.name).formulation(loss=method.loss)
+    def formulation(self, method, kernel):
+        return method.solver.problem_of(kernel, self.name).formulation(loss=method.loss)

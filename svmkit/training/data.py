@@ -301,9 +301,11 @@ class TrainingData:
     @cached_property
     def sizes(self) -> np.ndarray:
         """The number of samples of each subproblem, samples of weight 0 included: int64, shape (n_problems,)."""
+        if "used" in vars(self) and sum(map(len, self._members)) == self.n_samples:
+            return self.used
         return self.division.sizes(np.bincount(self.codes, minlength=len(self.classes)))
 
-    @property
+    @cached_property
     def used(self) -> np.ndarray:
         """The number of samples of each subproblem, without samples of weight 0: int64, shape (n_problems,)."""
         return self.division.sizes(np.array([len(rows) for rows in self._members], dtype=np.int64))
@@ -362,6 +364,8 @@ class TrainingData:
     def is_complete(self) -> list[bool]:
         """Whether all kernel rows of a subproblem may be kept, for each subproblem."""
         sizes = self.sizes.tolist()
+        if sizes and self.grams.keeps(max(sizes)):  # smaller ones have room, too
+            return [True] * len(sizes)
         keeps = {n: self.grams.keeps(n) for n in set(sizes)}  # few sizes, many class pairs
         return [keeps[n] for n in sizes]
 

@@ -220,7 +220,7 @@ class Method:
     @property
     def formulation(self) -> str:
         """The objective in words, such as "hinge, free bias"."""
-        return self.task.formulation(self)
+        return self.task.formulation(self, self.kernel)
 
     def division(self, n_classes: int) -> str:
         """Return the name of the way in which data of so many classes fall into subproblems."""
@@ -239,7 +239,7 @@ class Method:
 
     def _describe(self, kernel: Kernel) -> dict[str, Any]:
         loss = self.solver.loss_for(kernel, self.task.loss_task, self.settings.epsilon)
-        return describe_objective(loss, self.task.formulation(replace(self, kernel=kernel)))
+        return describe_objective(loss, self.task.formulation(self, kernel))
 
     def require_one_output(self, who: str) -> None:
         """Raise InputError if there are several levels or labels, which `who`, in words, does not learn together."""

@@ -260,11 +260,10 @@ def train(
     with displayed(verbose) as display:
         data = TrainingData.of(X, y, method, sample_weight=sample_weight, flags=flags, groups=groups)
         data.warn_of_constants()
-        prepared = time.perf_counter() - began
         if display is not None:
             display.n_samples = data.X.shape[0]
-        fitted = fit_prepared(data, method, callbacks=callbacks or display, **options)
-    fitted = replace(fitted, seconds=prepared + fitted.seconds)
+        prepared = time.perf_counter() - began
+        fitted = fit_prepared(data, method, callbacks=callbacks or display, prepared=prepared, **options)
     if display is not None:
         write_end(fitted)
     return fitted
@@ -280,8 +279,9 @@ def fit_prepared(
     callbacks: BeforeSolve | Callbacks | None = None,
     checkpoint: Checkpoint | None = None,
     fold: np.ndarray | None = None,
+    prepared: float = 0.0,
 ) -> Fit:
-    """Train on data that have been checked, scaled and weighed, whose preparation `seconds` leave out.
+    """Train on data that have been checked, scaled and weighed.
 
     Parameters
     ----------
@@ -293,19 +293,21 @@ def fit_prepared(
         What is measured on the validation set besides accuracy.
     fold : ndarray of shape (n_samples,), int, default=None
         The folds of the calibration, as `calibrated` takes them.
+    prepared : float, default=0.0
+        The seconds that the preparation of the data took, which count.
     """
-    began = time.perf_counter()
+    began = time.perf_counter() - prepared
     if isinstance(method, Settings):
         method = resolve(replace(method, kernel=data.kernel), data.task)
     settings, callbacks = method.settings, as_callbacks(callbacks)
     given: dict[str, Any] = {"validation": validation, "metric": metric, "callbacks": callbacks}
-    if settings.conformal is not None:
-        return train_with_sets(fit_prepared, data, method, start=start, checkpoint=checkpoint, fold=fold, **given)
-    if settings.relevance is not None:
-        return train_with_relevance(fit_prepared, data, method, start=start, checkpoint=checkpoint, fold=fold, **given)
+    if settings.conformal is not None or settings.relevance is not None:
+        special = train_with_sets if settings.conformal is not None else train_with_relevance
+        fitted = special(fit_prepared, data, method, start=start, checkpoint=checkpoint, fold=fold, **given)
+        return replace(fitted, seconds=fitted.seconds + prepared)
     if settings.has_folds:
         plain = replace(method, settings=replace(settings, calibration=None, thresholds=False))
-        whole = partial(fit_prepared, data, start=start, checkpoint=checkpoint, **given)
+        whole = partial(fit_prepared, data, start=start, checkpoint=checkpoint, prepared=prepared, **given)
         return calibrated(whole, fit_prepared, data, plain, settings.calibration, fold)
     trainer = Trainer(data, method, start=start, **given)
     if checkpoint is not None:

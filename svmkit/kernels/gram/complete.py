@@ -73,7 +73,7 @@ class CompleteKernel:
     ) -> None:
         self.kernel, self.memory = kernel, memory
         sizes = np.array([len(rows) for rows in members])
-        self.sizes, self.starts = sizes, np.cumsum(sizes) - sizes
+        self.sizes, self.starts = sizes, sizes.cumsum() - sizes
         two = len(members) <= 2  # of one pair, and in regression, the samples stay in the order of the data
         order = np.sort(np.concatenate(members)) if two else np.concatenate(members)
         self.order, self.m = order, len(order)

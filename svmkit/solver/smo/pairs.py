@@ -45,7 +45,7 @@ class Answers(NamedTuple):
         beta, gradient, coef = np.empty(total), np.empty(total), np.empty(total)
         rows, size = np.empty(total, dtype=np.int64), np.zeros(n, dtype=np.int64)
         values, counts = np.empty((n, 5)), np.zeros((n, 2), dtype=np.int64)
-        return cls(np.cumsum(sizes) - sizes, beta, gradient, rows, coef, size, np.empty(n), values, counts)
+        return cls(sizes.cumsum() - sizes, beta, gradient, rows, coef, size, np.empty(n), values, counts)
 
 
 class Room(NamedTuple):

@@ -62,7 +62,7 @@ class AtOnce:
         pairs = data.pairs
         where = shared.places(np.array([pairs[k] for k in ks]))
         sizes = where[:, 1] + where[:, 3]
-        order = np.argsort(-sizes, kind="stable")
+        order = (-sizes).argsort(kind="stable")
         self.ks, where, self.sizes = np.array(ks)[order].tolist(), where[order], sizes[order].tolist()
         costs = C * data.weights[shared.order]
         if not (costs.min() > 0.0 and costs.max() < math.inf):
@@ -191,7 +191,7 @@ def at_once(
 ) -> None:
     """Train class pairs in few calls of compiled code, if the solver has such code and the stop rules allow it.
 
-    A single pair is left to other code: a tenth of a millisecond is not worth the seconds of a first compilation.
+    A single pair is not trained here: a tenth of a millisecond is not worth the seconds of a first compilation.
 
     Parameters
     ----------
@@ -206,8 +206,8 @@ def at_once(
         Where the results go; None stays where a class pair did not begin.
     """
     data, stop = trainer.data, Stop(()) | (trainer.stop or Gap(1e-3))
-    goal, members = stop.goal, data.grams.complete.sizes if ks else np.zeros(1)
-    if len(ks) < 2 or goal is None or not 0.0 < goal.gap == stop.least(Gap) or not members.all() or flag:
+    goal = stop.goal
+    if goal is None or not 0.0 < goal.gap == stop.least(Gap) or not data.grams.complete.sizes.all() or flag:
         return
     if budget.left < math.inf or trainer.start is not None or data.kernel.semidefinite is False:
         return

@@ -91,9 +91,10 @@ class Trainer:
                     order = [k for k in order if parts[k] is None]
                     # those that begin where a neighbour ended are trained one after the other
                     small = [k for k in order if one.is_complete(k)] if order and not self._has_neighbours else []
-                    if small and self.data.has_class_pairs:
+                    if len(small) > 1 and self.data.has_class_pairs:
                         at_once(one, small, C, budget, parts, flag)
-                    side_by_side(one, [k for k in small if parts[k] is None], C, budget, parts, flag)
+                    if len(small) > 1:
+                        side_by_side(one, [k for k in small if parts[k] is None], C, budget, parts, flag)
                     order = [k for k in order if parts[k] is None]
                     if self.one.interrupted or budget.left <= 0.0:
                         return parts
