@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from svmkit.data.classes import with_task
-from svmkit.data.dataset import Dataset
+from svmkit.data.dataset import CLASSIFY, Dataset
 from svmkit.data.formats.files import split_endings
 from svmkit.data.formats.kinds import TABLES, kind_of
 from svmkit.data.loading import load
 from svmkit.data.places.sources import find
 from svmkit.data.prepare.dates import YEAR_FIRST, text_of
+from svmkit.data.prepare.labels import encode_labels
 from svmkit.data.prepare.reading import Reading
 from svmkit.data.tables import alone, label_column, onehot, refusals
 from svmkit.data.tables.columns import Column, Trouble
@@ -167,4 +168,9 @@ def _label_facts(data: Dataset) -> dict[str, Any]:
             "range": [float(y.min()), float(y.max())],
             "mean": float(y.mean()),
         }
+    elif decided.task == CLASSIFY:
+        try:
+            encode_labels(decided.y, n_samples=len(data.y))
+        except InputError as error:
+            about["refusal"] = str(error)
     return about | {"task": decided.task}

@@ -110,6 +110,13 @@ def test_datasets_info(svmkit, churned):
     assert about["refusal"] is None and len(about["columns"]) == 9 and about["n_features"] == 21
 
 
+def test_datasets_info_of_a_single_class(svmkit):
+    out = svmkit("datasets", "info", write("t.csv", "a,kind\n1,yes\n2,yes\n"), "--label", "kind").out
+    assert (
+        "classes     yes: 2 (100.0%)" in out and "train would refuse this: y has only one class ('yes' in all 2" in out
+    )
+
+
 def test_datasets_info_of_a_quantity(svmkit):
     out = svmkit("datasets", "info", write("t.csv", QUANTITY), "--label", "price").out
     assert "target      a quantity: 400 values from 0 to" in out and "classes" not in out
