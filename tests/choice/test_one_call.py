@@ -17,9 +17,11 @@ from sklearn.preprocessing import StandardScaler
 from support.problems import blobs, overlapping
 
 from svmkit import SVMClassifier, SVMOneClass, SVMRegressor, fit
+from svmkit.choice import one_call
 from svmkit.choice.ranges import Ranges
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning
 from svmkit.kernels.functions import RBF, Linear
+from svmkit.solver.stopping import Gap, Seconds, Stop
 from svmkit.training import TrainingData
 from svmkit.training.settings import Settings, resolve
 
@@ -286,6 +288,14 @@ def test_a_limit_shorter_than_the_first_candidate_leaves_the_default():
     assert model.best_params_ == {} and np.isnan(model.best_score_) and model.cv_results_ == {}
     assert model.model_.about["C"] == 1.0 and model.model_.about["search"]["ended"] == "time_limit"
     assert set(model.predict(X)) <= set(y)
+
+
+def test_the_model_has_a_quarter_of_the_limit_however_long_the_search_took():
+    method = resolve(Settings(stop=Stop((Seconds(2.0), Gap(1e-3)))))
+    chosen = one_call.Chosen(method, None, None)
+    limits = [chosen.limited(seconds).settings.rules.least(Seconds) for seconds in (0.5, 1.5, 1.9, 12.0)]
+    assert limits == pytest.approx([1.5, 0.5, 0.5, 0.5])
+    assert one_call.Chosen(resolve(Settings()), None, None).limited(3.0).settings.rules.least(Seconds) == np.inf
 
 
 def test_ctrl_c_keeps_the_best_so_far(monkeypatch):

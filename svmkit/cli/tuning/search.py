@@ -39,7 +39,6 @@ from svmkit.runtime.terminal import align, say
 from svmkit.scoring.metric import Metric
 from svmkit.solver.selection.with_penalty import with_penalty
 from svmkit.solver.solution import Status
-from svmkit.solver.stopping import Seconds
 from svmkit.tasks import Answers, Task, task_named
 from svmkit.tracking import Tracker
 from svmkit.training.splits import Pair, make_splits
@@ -245,13 +244,12 @@ class TuneJob:
                 report=(lambda at: show(progress_line(at, self.metric))) if show else None,
             )
             self.chosen = choose(data.X, labels_of(data), self.method, how, flags=data.flags)
-        self.result, best = self.chosen.result, self.chosen.method
+        self.result = self.chosen.result
         if scores := self.chosen.facts.get("scale_scores"):
             taken, *others = (f"{self.metric.format(score)} with --scale {kind}" for kind, score in scores.items())
             beside = f" ({others[0]})" if others else ""
             note(f"the features' scales differ much: {self.metric.title} is {taken}, which is taken{beside}")
-        limit = best.settings.rules.least(Seconds)
-        self.method = best.limit(limit - (time.perf_counter() - began))
+        self.method = self.chosen.limited(time.perf_counter() - began)
         self.cv = self.chosen.facts["cv"]
 
     def _search(self) -> None:
