@@ -23,6 +23,7 @@ SHARE = 0.1  # of the diagonal in the preconditioner
 LOOSE, TIGHT = 0.1, 1e-15
 EXACT = 1e-8  # part of the gradient that is a residual of rounding errors
 TALL = 2048  # rows whose products are summed in float32
+LARGEST_RIDGE = 1e6  # times the diagonal: what is added to a matrix that is indefinite by rounding
 LARGEST = 1e30  # square norm of a row up to which its products in float32 do not overflow
 ANEW = 0.9  # part of the rows with a second derivative above which, if so many change, all of them are added anew
 LOWER = 0.5  # factor of that part from step to step, since loose steps never end where few samples are curved
@@ -106,18 +107,20 @@ class Matrix:
 
     def _factorise(self) -> np.ndarray:
         """Return the lower factor of Cholesky in the order of Fortran; of a matrix that rounding has made indefinite,
-        with a larger diagonal.
+        with a larger diagonal, and of one that no diagonal mends, of its diagonal alone.
         """
-        ridge, at = 0.0, np.arange(len(self.H))
-        while True:
+        ridge, at, diagonal = 0.0, np.arange(len(self.H)), np.abs(self.H.diagonal())
+        while ridge < LARGEST_RIDGE and np.isfinite(diagonal).all():
             H = self.H.T.copy(order="F")
-            H[at, at] += self.penalty + ridge * H[at, at]
+            H[at, at] += self.penalty + ridge * diagonal
             if not self.penalty[-1] and H[-1, -1] <= 0.0:
                 H[-1, -1] = 1.0  # no sample is curved: the bias is the best one already
             factor, failed = scipy.linalg.lapack.dpotrf(H, lower=1, clean=0, overwrite_a=1)
-            if not failed:
+            if not failed and np.isfinite(factor[at, at]).all():  # of NaN it may say nothing
                 return factor
             ridge = max(100.0 * ridge, 1e-15)
+        sizes = np.where(np.isfinite(diagonal), diagonal, 0.0) + self.penalty
+        return np.asfortranarray(np.diag(np.sqrt(np.where(sizes > 0.0, sizes, 1.0))))
 
     def _add(self, lo: int, hi: int, idx: np.ndarray, weights: np.ndarray, sign: float = 1.0) -> None:
         """Add sign sum_i weights_i x_i x_i' over the rows lo + idx (n,), which have weights (hi - lo,) >= 0."""

@@ -261,3 +261,18 @@ def test_products_in_float32_are_those_of_float64_to_seven_digits(tall, monkeypa
         off = np.triu(np.abs(rough.H - H)) / np.sqrt(np.outer(H.diagonal(), H.diagonal()))
         assert off.max() < 1e-6
     assert 0.0 < rough.changed < 1.0 and off.max() > 1e-12
+
+
+@pytest.mark.parametrize("flaw", [-1e3, np.nan, np.inf])
+@pytest.mark.parametrize("bias", [1.0, "free"])
+def test_a_matrix_that_rounding_has_spoilt_has_a_factor(bias, flaw):
+    """A negative entry of the diagonal made the ridge negative, too, and factorising never ended."""
+    X, target, C = samples(SquaredHinge(), 60, 8)
+    solver = make("newton", loss=SquaredHinge(), bias=bias)
+    design = solver.pose(Gram(Linear(), X), target, C, SquaredHinge()).design
+    matrix = Rough(design, np.append(np.ones(8), 0.0 if bias == "free" else 1.0))
+    for at in (3, 8):
+        matrix.H[:], matrix.factor = np.eye(9), None
+        matrix.H[at, at] = flaw
+        step = matrix.direction(np.ones(9))[0]
+        assert np.isfinite(step).all() and step @ np.ones(9) < 0.0  # it goes down
