@@ -106,9 +106,14 @@ class Chosen:
     fold: np.ndarray | None
     facts: dict[str, Any] = field(default_factory=dict)
 
-    def limited(self, seconds: float) -> Method:
-        """Return the method with what so many seconds of search have left of its limit, or a quarter of it where that
-        is more: a step that went on beyond the search's share is not to cost the model.
+    def shorten(self, seconds: float) -> Method:
+        """Return the method with what a search has left of its limit, or a quarter of the limit where that is more: a
+        step that went on beyond the search's share is not to cost the model.
+
+        Parameters
+        ----------
+        seconds : float
+            What the search has taken.
         """
         limit = self.method.settings.rules.least(Seconds)
         return self.method.limit(max(limit - seconds, (1.0 - SHARE) * limit))
@@ -448,7 +453,7 @@ def train_chosen(
             how = replace(how, report=lambda at: show(f"svmkit: {progress_line(at)}"))
         chosen = choose(X, y, method, how, **given)
     searched = time.perf_counter() - began
-    best = chosen.limited(searched)
+    best = chosen.shorten(searched)
     fold = chosen.fold if best.settings.has_folds else None
     fitted = training.train(X, y, best, verbose=verbose, fold=fold, groups=how.groups, **given, **options)
     model = replace(fitted.model, about=fitted.model.about | {"search": chosen.facts})

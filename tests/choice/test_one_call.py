@@ -293,9 +293,9 @@ def test_a_limit_shorter_than_the_first_candidate_leaves_the_default():
 def test_the_model_has_a_quarter_of_the_limit_however_long_the_search_took():
     method = resolve(Settings(stop=Stop((Seconds(2.0), Gap(1e-3)))))
     chosen = one_call.Chosen(method, None, None)
-    limits = [chosen.limited(seconds).settings.rules.least(Seconds) for seconds in (0.5, 1.5, 1.9, 12.0)]
+    limits = [chosen.shorten(seconds).settings.rules.least(Seconds) for seconds in (0.5, 1.5, 1.9, 12.0)]
     assert limits == pytest.approx([1.5, 0.5, 0.5, 0.5])
-    assert one_call.Chosen(resolve(Settings()), None, None).limited(3.0).settings.rules.least(Seconds) == np.inf
+    assert one_call.Chosen(resolve(Settings()), None, None).shorten(3.0).settings.rules.least(Seconds) == np.inf
 
 
 def test_ctrl_c_keeps_the_best_so_far(monkeypatch):

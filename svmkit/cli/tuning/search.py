@@ -249,7 +249,7 @@ class TuneJob:
             taken, *others = (f"{self.metric.format(score)} with --scale {kind}" for kind, score in scores.items())
             beside = f" ({others[0]})" if others else ""
             note(f"the features' scales differ much: {self.metric.title} is {taken}, which is taken{beside}")
-        self.method = self.chosen.limited(time.perf_counter() - began)
+        self.method = self.chosen.shorten(time.perf_counter() - began)
         self.cv = self.chosen.facts["cv"]
 
     def _search(self) -> None:
