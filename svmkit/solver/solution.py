@@ -101,10 +101,15 @@ class Solution:
 
         Parameters
         ----------
-        make_history
-            Makes the history.
-        point, status, n_iter, seconds, certificate
+        make_history : callable
+            make_history() returns the history.
+        point, status, n_iter, seconds, certificate : ndarray, Status, int, float, Certificate
             The attributes.
+
+        Returns
+        -------
+        Solution
+            The solution, with these attributes.
         """
         made = cls(point, status, n_iter, seconds, certificate, History())
         vars(made)["_make_history"] = make_history
