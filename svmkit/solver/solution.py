@@ -117,10 +117,13 @@ class Solution:
         return made
 
     def __getattr__(self, name: str) -> Any:  # asked where there is no such attribute
-        if name != "history" or "_make_history" not in vars(self):
+        own = vars(self)
+        if name == "history" and (make := own.get("_make_history")) is not None:
+            self.history = make()
+            own.pop("_make_history", None)
+        if name not in own:  # it is there if another thread has made it in the meantime
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self.history = vars(self).pop("_make_history")()
-        return self.history
+        return own[name]
 
     @property
     def n_support(self) -> int:
