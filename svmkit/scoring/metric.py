@@ -52,7 +52,7 @@ def require_metric(name: str, *, probabilities: bool = False) -> str:
         if any("predict_proba" in str(failure) for failure in failures):
             raise InputError(
                 f"metric {name} needs probabilities, which the models do not have: give roc_auc or average_precision, "
-                "or train with a calibration or the logistic loss, for neg_log_loss and neg_brier_score"
+                "or train with a calibration (--calibrate) or the logistic loss, for neg_log_loss and neg_brier_score"
             )
         raise InputError(f"metric {name} cannot be taken of one label a row: {failures[0]}")
     return name

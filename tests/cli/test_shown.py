@@ -42,12 +42,14 @@ def test_an_interrupted_comparison_says_that_it_goes_on(is_whole, capsys):
 
 
 @pytest.mark.parametrize("failed", [0, 1, 3])
-def test_a_curve_with_a_fit_that_failed_has_a_picture_and_one_without_any_has_none(failed, capsys):
+def test_a_curve_with_a_fit_that_failed_has_a_picture_and_one_without_any_has_none(failed, capsys, tmp_path):
     cells = made(sets=("iris 20 rows", "iris 40 rows", "iris 80 rows"), solvers=("smo",)).cells
     records = [failure(cell, "no") if k < failed else record(cell, n_samples=20 * 2**k) for k, cell in enumerate(cells)]
     options = SimpleNamespace(json=False)
-    own = {"records": records, "frame": results_frame(records), "options": options, "out": None, "plot": "c.png"}
-    Learning.show(SimpleNamespace(**own, is_whole=True))
+    own = {"records": records, "frame": results_frame(records), "options": options, "out": None, "is_drawn": False}
+    job, picture = SimpleNamespace(**own, is_whole=True, plot=str(tmp_path / "c.png")), tmp_path / "c.png"
+    Learning.draw(job)
+    Learning.show(job)
     out = capsys.readouterr().out
-    assert ("picture  c.png" in out) == (failed < 3) and "results" not in out
+    assert (f"picture  {picture}" in out) == picture.exists() == (failed < 3) and "results" not in out
     assert [line.split()[0] for line in out.splitlines()[1:4]] == ["20", "40", "80"]

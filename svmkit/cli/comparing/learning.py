@@ -64,6 +64,10 @@ class Learning(CellsJob):
         self.frame = results_frame(self.records)
         if self.store.failure:
             self.failure = SvmkitError(self.store.failure)
+        self.draw()
+
+    def draw(self) -> None:
+        """Write the picture, if one is asked for and a fit has succeeded."""
         if self.plot and self.frame["fit_s"].notna().any():
             try:
                 plot_learning_curve(self.frame).savefig(self.plot, dpi=150)
