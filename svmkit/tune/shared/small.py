@@ -103,7 +103,8 @@ def fit_small(shared: SharedMatrix, folds: Sequence[FoldParts], Cs: Sequence[flo
         np.concatenate([fold.held for fold in folds]),
         np.cumsum([0, *(len(fold.held) for fold in folds)]),
     )
-    if not 0.0 < Cs[0] * joined.weights.min() <= Cs[-1] * joined.weights.max() < np.inf:
+    least, most = float(joined.weights.min()), float(joined.weights.max())  # Python's floats overflow without a warning
+    if not 0.0 < float(Cs[0]) * least <= float(Cs[-1]) * most < np.inf:
         return None
     shape = n_C, len(every)
     fits = Fits(
