@@ -245,10 +245,10 @@ class _Block:
         if most > self._most:
             self.flush()
             self._most = most
-        lo = 0
+        shares, lo = weights / (self._most or 1.0), 0
         while lo < idx.size:
             n = min(idx.size - lo, TALL - self._n)
-            _gather(rows, self.design.bias, idx, lo, weights / self._most, self._rows[self._n : self._n + n])
+            _gather(rows, self.design.bias, idx, lo, shares, self._rows[self._n : self._n + n])
             lo, self._n = lo + n, self._n + n
             if self._n == TALL:
                 self.flush()

@@ -154,3 +154,20 @@ def test_a_score_that_is_not_defined_at_a_rough_gap_is_near():
     standings.put_off(0, 0, [], {})
     standings.add(0, 0, math.nan)
     assert [path.number for path in standings.near_best(paths(1))] == [0]
+    assert standings.near_best(paths(1)) == []  # once, though the fit is still there
+
+
+def test_a_search_ends_where_a_kernel_matrix_fails_as_fits_go_on(solves, monkeypatch):
+    """Such candidates have no score, and were taken for near the best again and again."""
+    made, prepare = [], engine.SharedMatrix.prepare
+
+    def run_out(self):
+        made.append(self)
+        if len(made) > len(GRID["gamma"]):
+            raise MemoryError("no room")
+        return prepare(self)
+
+    monkeypatch.setattr(engine.SharedMatrix, "prepare", run_out)
+    found = find(*overlapping(240), "near")
+    assert len(made) > len(GRID["gamma"]) and not found.best.failed
+    assert {c.reason for c in found.candidates if c.failed} == {"MemoryError: no room"}

@@ -69,20 +69,21 @@ class Standings:
         return self._hard.pop((path, fold), None)
 
     def near_best(self, paths: Sequence[Path]) -> list[Path]:
-        """Return the paths with fits to be solved on: those within a margin of the best score.
+        """Return the paths with fits to be solved on: those within a margin of the best score, each of them once.
 
         The margin is a standard error of the best score, and the most by which a score has moved so far as its fits
         were solved on.
         """
         means = {number: float(np.mean(list(found.values()))) for number, found in self._scores.items()}
         known = {number: mean for number, mean in means.items() if not math.isnan(mean)}
-        moved = max((abs(known.get(number, before) - before) for number, before in self._rough.items()), default=0.0)
+        both = {number: before for number, before in self._rough.items() if number in known and not math.isnan(before)}
+        moved = max((abs(known[number] - before) for number, before in both.items()), default=0.0)
         least = -math.inf
         if known:
             best = max(known, key=lambda number: known[number])
             error = float(np.std(list(self._scores[best].values()))) / math.sqrt(max(1, self.n_folds - 1))
             least = known[best] - MARGIN * error - moved
-        hard = {number for number, _ in self._hard}
+        hard = {number for number, _ in self._hard} - self._rough.keys()  # what failed as it was solved on stays so
         near = [path for path in paths if path.number in hard and not means[path.number] < least]
-        self._rough |= {path.number: known[path.number] for path in near if path.number in known}
+        self._rough |= {path.number: means[path.number] for path in near}
         return near
