@@ -99,7 +99,7 @@ class Side:
 
     def prepare(self) -> Any:
         """Return training data read from the files."""
-        return TrainingData.of(*read(self.paths), resolve(self.settings))
+        return TrainingData.prepare(*read(self.paths), resolve(self.settings))
 
     def costs(self) -> dict[str, Any]:
         return {}

@@ -21,7 +21,7 @@ from svmkit.estimators.classifier import SVMClassifier
 from svmkit.estimators.regressor import SVMRegressor
 from svmkit.solver.selection import by_name, defaults
 from svmkit.solver.solution import Status
-from svmkit.training.callbacks import displayed, write_end
+from svmkit.training.callbacks import make_display, write_end
 from svmkit.training.result import Fit
 from svmkit.training.settings import Settings, require_class_by_class, resolve
 from svmkit.training.train import fit_prepared
@@ -73,7 +73,7 @@ class _OnCluster:
 
         def work(tasks: FitTasks | None) -> None:
             nonlocal trained
-            with displayed(self.verbose) as display:
+            with make_display(self.verbose) as display:
                 sources = sources_from(client, X, y, sample_weight)
                 with closing(ScatteredData(DaskExecutor(Watch(client)), sources, method)) as data:
                     trained = fit_prepared(data, method, callbacks=tasks or display)

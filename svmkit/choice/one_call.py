@@ -227,7 +227,7 @@ def choose(
     began, settings = time.perf_counter(), method.settings
     require_choosable(how.names, method)
     plain = replace(method, settings=replace(settings, calibration=None, stop=_without_seconds(settings)))
-    data = TrainingData.of(X, y, plain, sample_weight=sample_weight, flags=flags)
+    data = TrainingData.prepare(X, y, plain, sample_weight=sample_weight, flags=flags)
     truth = method.task.encode_truth(y, data.n_samples)
     used = data.weights > 0.0
     alone = is_loo(how.cv)
@@ -261,7 +261,7 @@ def choose(
         facts |= {SCALE: kind, "scale_scores": scores}
         whole[SCALE] = kind
         method, plain = (replace(each, settings=replace(each.settings, scale=kind)) for each in (method, plain))
-        data = TrainingData.of(X, y, plain, sample_weight=sample_weight, flags=flags)
+        data = TrainingData.prepare(X, y, plain, sample_weight=sample_weight, flags=flags)
     elif SCALE not in how.names and (hint := advise_scaling(plain, data.raw)):
         warnings.warn(hint, SvmkitWarning, stacklevel=2)
     whole["data"] = data

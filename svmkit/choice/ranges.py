@@ -61,7 +61,7 @@ class Ranges:
     >>> from svmkit.training import TrainingData
     >>> from svmkit.training.settings import Settings, resolve
     >>> iris = load("iris")
-    >>> ranges = Ranges(TrainingData.of(iris.X, iris.y, resolve(Settings())), seed=0)
+    >>> ranges = Ranges(TrainingData.prepare(iris.X, iris.y, resolve(Settings())), seed=0)
     >>> gammas = ranges.gammas()
     >>> len(gammas), ranges.unit(ranges.data.kernel) > 0
     (3, True)

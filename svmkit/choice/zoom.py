@@ -65,7 +65,7 @@ class Zoom:
     >>> from svmkit.training import TrainingData
     >>> from svmkit.training.settings import Settings, resolve
     >>> iris, method = load("iris"), resolve(Settings())
-    >>> zoom = Zoom(method, ("C",), Ranges(TrainingData.of(iris.X, iris.y, method), seed=0))
+    >>> zoom = Zoom(method, ("C",), Ranges(TrainingData.prepare(iris.X, iris.y, method), seed=0))
     >>> [len(path.Cs) for path in zoom.first_paths()]
     [5]
     """

@@ -100,7 +100,7 @@ SOME, OTHERS = np.array([7, 3, 0, 299, 41]), np.array([250, 3, 120])
 SOME.flags.writeable = OTHERS.flags.writeable = False
 
 
-def _in_every_case(find: Callable[[Case], str | None]) -> Callable[[type[Engine]], str | None]:
+def _check_every_case(find: Callable[[Case], str | None]) -> Callable[[type[Engine]], str | None]:
     """Make a check on cases a check on engines."""
 
     @wraps(find)
@@ -126,7 +126,7 @@ def _declares(engine: type[Engine]) -> str | None:
     return "it takes complex numbers" if any(engine.takes(kernel, X) for kernel in KERNELS) else None
 
 
-@_in_every_case
+@_check_every_case
 def _blocks(case: Case) -> str | None:
     """block writes k(X[sel[a]], Z[b]) to out[b, a]: in float64 within `error`, in float32 within 2e-5 of the largest
     value, 5e-4 if rough; `largest` bounds all values. Arrays that it is given may be read-only.
@@ -148,7 +148,7 @@ def _blocks(case: Case) -> str | None:
     return None
 
 
-@_in_every_case
+@_check_every_case
 def _foreign_rows(case: Case) -> str | None:
     """Z holds vectors of a model, dense or CSR."""
     if isinstance(case.engine.kernel, Precomputed):
@@ -161,7 +161,7 @@ def _foreign_rows(case: Case) -> str | None:
     return None
 
 
-@_in_every_case
+@_check_every_case
 def _products(case: Case) -> str | None:
     """product and self_product return float64 sums within the bound that `error`, `largest` and `panel` give."""
     every, own = np.arange(N), case.engine
@@ -186,7 +186,7 @@ def _products(case: Case) -> str | None:
     return None
 
 
-@_in_every_case
+@_check_every_case
 def _diagonal(case: Case) -> str | None:
     """diag() is k(x, x) in float64."""
     diag = case.engine.diag()
@@ -195,7 +195,7 @@ def _diagonal(case: Case) -> str | None:
     return _off(case, "diag", diag, np.diag(case.truth), case.engine.error)
 
 
-@_in_every_case
+@_check_every_case
 def _empty(case: Case) -> str | None:
     """take, block and product work for index arrays without entries."""
     none = np.empty(0, dtype=np.int64)
@@ -209,7 +209,7 @@ def _empty(case: Case) -> str | None:
     return None
 
 
-@_in_every_case
+@_check_every_case
 def _wide(case: Case) -> str | None:
     """Indices of CSR may be int32 or int64, and entries may be 0."""
     if not sp.issparse(case.X):
@@ -219,7 +219,7 @@ def _wide(case: Case) -> str | None:
     return _off(case, what, values, case.truth[SOME], own.error)
 
 
-@_in_every_case
+@_check_every_case
 def _certifies(case: Case) -> str | None:
     """D from this engine is the exact D within the certificate's rounding."""
     y, beta = np.where(np.arange(N) % 2, 1.0, -1.0), np.full(N, 0.3)

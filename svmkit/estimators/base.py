@@ -40,7 +40,7 @@ def options_by_name(first: str) -> Callable[[type[T]], type[T]]:
         known = list(signature(init).parameters)[1:]
 
         @wraps(init)
-        def checked(self: Any, *args: Any, **options: Any) -> None:
+        def check_options(self: Any, *args: Any, **options: Any) -> None:
             name = type(self).__name__
             if len(args) > 1 or any(isinstance(value, Number) for value in args):
                 value = next((value for value in args if isinstance(value, Number)), 1.0)
@@ -53,7 +53,7 @@ def options_by_name(first: str) -> Callable[[type[T]], type[T]]:
                 raise TypeError(f"{name} has no option {key!r}{close}{own}")
             init(self, *args, **options)
 
-        cls.__init__ = checked  # type: ignore[method-assign]
+        cls.__init__ = check_options  # type: ignore[method-assign]
         return cls
 
     return decorate

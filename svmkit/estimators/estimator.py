@@ -412,7 +412,7 @@ class SVMEstimator(BaseEstimator):
         learned = online.update(X, y, sample_weight, test=False)
         self._online = online
         cut_short = learned != X.shape[0]
-        trained = online.fitted(Status.INTERRUPTED if cut_short else Status.MAX_ITER)
+        trained = online.to_fit(Status.INTERRUPTED if cut_short else Status.MAX_ITER)
         self._take(trained, method)
         if cut_short:
             warn_unless_converged(trained, "", stacklevel=4)

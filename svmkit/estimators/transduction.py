@@ -64,7 +64,7 @@ def full_conformal(estimator: SVMClassifier, X: Any, y: Any, X_new: Any, *, by_c
         raise InputError("full_conformal takes one label for each sample, and y has several columns")
     frames = [frame_of(given) for given in (X, X_new)]
     known, new = (given if frame is None else frame for given, frame in zip((X, X_new), frames, strict=True))
-    data = TrainingData.of(known, y, method)
+    data = TrainingData.prepare(known, y, method)
     new = as_features(new)
     require_finite(new, holes=bool(method.settings.impute))
     if new.shape[1] != data.n_features:

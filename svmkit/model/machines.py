@@ -332,7 +332,7 @@ def normalise(logs: np.ndarray) -> np.ndarray:
     return logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
 
 
-def rounded(p: np.ndarray) -> np.ndarray:
+def round_probabilities(p: np.ndarray) -> np.ndarray:
     """Return probabilities to 40 binary digits (Veltkamp 1968): what only rounding tells apart becomes a tie, and
     whatever differs has two logarithms."""
     more = DIGITS * p

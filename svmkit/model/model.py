@@ -31,7 +31,7 @@ from svmkit.model.machines import (
     Machine,
     OneFunction,
     Outputs,
-    rounded,
+    round_probabilities,
 )
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.schemes import SCHEMES
@@ -407,7 +407,7 @@ class SVMModel:
         InputError
             The model has no calibration, or X cannot be used.
         """
-        return rounded(np.exp(self.predict_log_proba(X, n_threads=n_threads, device=device)))
+        return round_probabilities(np.exp(self.predict_log_proba(X, n_threads=n_threads, device=device)))
 
     def predict_sets(
         self, X, *, alpha: float | None = None, n_threads: int | None = None, device: str | None = None
@@ -497,7 +497,7 @@ class SVMModel:
     def probabilities(self, decision: np.ndarray) -> np.ndarray:
         """Return the probabilities (n_samples, n_classes) that the decisions of `decision_function` stand for."""
         self.require_calibration()
-        return rounded(np.exp(self._log_probabilities(self._select_trained(decision))))
+        return round_probabilities(np.exp(self._log_probabilities(self._select_trained(decision))))
 
     def log_odds(self, decision: np.ndarray) -> np.ndarray:
         """Return decisions that agree with the labels of a model with a calibration.
@@ -871,5 +871,5 @@ class SVMModel:
         """Return the logarithms of the probabilities behind known decisions (`Machine`)."""
         assert self.calibration is not None
         logs = self.machine.log_probabilities(self.calibration.log_odds(known, self.machine.trained))
-        p = rounded(np.exp(logs))
+        p = round_probabilities(np.exp(logs))
         return np.log(p, out=logs, where=p > 0.0)

@@ -54,7 +54,7 @@ class HistoryPoint(NamedTuple):
         """Whether something was measured on a validation set."""
         return self.accuracy is not None or self.score is not None
 
-    def measured(self, answer: float | Measured | None) -> HistoryPoint:
+    def with_scores(self, answer: float | Measured | None) -> HistoryPoint:
         """Return the point with what was measured on a validation set."""
         if isinstance(answer, Measured):
             return self._replace(accuracy=answer.accuracy, score=answer.score)
@@ -100,7 +100,7 @@ class History(list[HistoryPoint]):
 
 
 class Clock:
-    """A clock; calling it returns `offset` plus the seconds since it was made, time inside `stopped()` excluded."""
+    """A clock; calling it returns `offset` plus the seconds since it was made, time inside `pause()` excluded."""
 
     def __init__(self, offset: float = 0.0) -> None:
         self._start = self._made = time.perf_counter() - offset
@@ -109,11 +109,11 @@ class Clock:
         return time.perf_counter() - self._start
 
     def total(self) -> float:
-        """Return the seconds since the clock was made, time inside `stopped()` included."""
+        """Return the seconds since the clock was made, time inside `pause()` included."""
         return time.perf_counter() - self._made
 
     @contextmanager
-    def stopped(self) -> Iterator[None]:
+    def pause(self) -> Iterator[None]:
         """Stop the clock during a block."""
         at = time.perf_counter()
         try:

@@ -98,7 +98,7 @@ def line(point: HistoryPoint, n_samples: int) -> str:
     return f"{text}  {rate:,.0f} rows/s" if n_samples else text
 
 
-def displayed(verbose: Any) -> AbstractContextManager[Display | None]:
+def make_display(verbose: Any) -> AbstractContextManager[Display | None]:
     """Yield a display on stderr or in a notebook, None for `verbose=0`; raise InputError for no whole number >= 0."""
     if isinstance(verbose, float | str) or not (hasattr(verbose, "__index__") and verbose >= 0):
         raise InputError(f"verbose must be 0 (silent) or 1 (progress on stderr), not {verbose!r}")

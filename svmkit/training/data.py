@@ -122,7 +122,7 @@ class TrainingData:
     >>> from svmkit.training import TrainingData
     >>> from svmkit.training.settings import Settings, resolve
     >>> method = resolve(Settings(solver="smo", kernel="rbf"))
-    >>> TrainingData.of([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], method).sizes.tolist()
+    >>> TrainingData.prepare([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], method).sizes.tolist()
     [4]
     """
 
@@ -144,7 +144,7 @@ class TrainingData:
     groups: np.ndarray | None = field(default=None, repr=False)
 
     @classmethod
-    def of(
+    def prepare(
         cls,
         X,
         y,

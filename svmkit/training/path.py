@@ -79,7 +79,7 @@ def c_path(
     method = resolve(Settings(kernel=kernel, **options), task)
     if method.settings.relevance is not None:
         raise InputError("relevance is learnt for one C: train by svmkit.fit, or leave relevance out")
-    data = TrainingData.of(X, y, method, sample_weight=sample_weight, flags=flags)
+    data = TrainingData.prepare(X, y, method, sample_weight=sample_weight, flags=flags)
     return path_prepared(data, Cs, method, callbacks=as_callbacks(watch), **given)
 
 

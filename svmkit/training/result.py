@@ -125,7 +125,7 @@ class Fit:
         return next((s.certificate.flaw for s in self.solutions if s.certificate.flaw is not None), None)
 
 
-def untrained(status: Status, flaw: str | None = None) -> Solution:
+def make_untrained(status: Status, flaw: str | None = None) -> Solution:
     """Return the solution of a class pair that did not begin: no point, and the bounds that hold without one."""
     return Solution(np.empty(0), status, 0, 0.0, Certificate(math.inf, 0.0, None, flaw=flaw), History())
 
@@ -136,7 +136,7 @@ def _all_or_none(values: list[float | None]) -> list[float]:
     return known if len(known) == len(values) else []
 
 
-def in_words(choices: Sequence[Choice]) -> str | None:
+def describe_choices(choices: Sequence[Choice]) -> str | None:
     """Return the choices in one line; None if there are none."""
     return ", ".join(map(str, choices)) or None
 

@@ -20,8 +20,8 @@ from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
 from svmkit.solver.stopping import Criterion, Stop
 from svmkit.training.calibration.conformal import train_with_sets
-from svmkit.training.calibration.folds import calibrated
-from svmkit.training.callbacks import BeforeSolve, Callbacks, as_callbacks, displayed, write_end
+from svmkit.training.calibration.folds import fit_calibrated
+from svmkit.training.callbacks import BeforeSolve, Callbacks, as_callbacks, make_display, write_end
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.computation import computation
 from svmkit.training.data import TrainingData
@@ -257,8 +257,8 @@ def train(
         The task, solver, kernel and settings; start, validation, metric, checkpoint, fold of `fit_prepared`.
     """
     began = time.perf_counter()
-    with displayed(verbose) as display:
-        data = TrainingData.of(X, y, method, sample_weight=sample_weight, flags=flags, groups=groups)
+    with make_display(verbose) as display:
+        data = TrainingData.prepare(X, y, method, sample_weight=sample_weight, flags=flags, groups=groups)
         data.warn_of_constants()
         if display is not None:
             display.n_samples = data.X.shape[0]
@@ -308,7 +308,7 @@ def fit_prepared(
     if settings.has_folds:
         plain = replace(method, settings=replace(settings, calibration=None, thresholds=False))
         whole = partial(fit_prepared, data, start=start, checkpoint=checkpoint, prepared=prepared, **given)
-        return calibrated(whole, fit_prepared, data, plain, settings.calibration, fold)
+        return fit_calibrated(whole, fit_prepared, data, plain, settings.calibration, fold)
     trainer = Trainer(data, method, start=start, **given)
     if checkpoint is not None:
         data.bind(checkpoint, settings)

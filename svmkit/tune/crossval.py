@@ -313,7 +313,7 @@ class Trials:
         # unusable data are refused here once, instead of in each fold
         method = resolve(replace(settings, **first.settings), task)
         if data is None:
-            data = TrainingData.of(X, y, method, sample_weight=sample_weight, flags=flags)
+            data = TrainingData.prepare(X, y, method, sample_weight=sample_weight, flags=flags)
         if not task.has_targets and EPSILON in first.settings:
             raise InputError("epsilon is for quantities, and the labels are classes: leave it out of the grid")
         truth = task.encode_truth(y, data.raw.shape[0])

@@ -96,7 +96,7 @@ class PathEstimator(BaseEstimator):
         records, own = Records(t.folder), path.settings
         settings = replace(t.settings, solver=path.solver, kernel=path.kernel, n_threads=t.threads, **own)
         method = resolve(settings, t.task)
-        data = TrainingData.of(X, y, method, sample_weight=weights, flags=t.flags)
+        data = TrainingData.prepare(X, y, method, sample_weight=weights, flags=t.flags)
         watch = as_callbacks(lambda k, n_problems, name: [lambda point: records.stopped])
         if len(data.pairs) > MANY and all(data.is_complete):  # compiled code trains many small problems at once
             fits = [_fit_at_once(data, replace(method, settings=replace(settings, C=C)), records) for C in Cs]

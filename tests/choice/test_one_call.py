@@ -357,7 +357,7 @@ def test_the_default_stays_unless_another_candidate_is_better_beyond_doubt():
     from svmkit.choice.zoom import Zoom
 
     method = resolve(Settings(solver="smo"))
-    zoom = Zoom(method, ("C",), Ranges(TrainingData.of(*IRIS, method), 0))
+    zoom = Zoom(method, ("C",), Ranges(TrainingData.prepare(*IRIS, method), 0))
     default = candidate(method, 1.0, 0.90, 0.92, 0.94)
     clear, doubtful = candidate(method, 10.0, 0.95, 0.96, 0.98), candidate(method, 5.0, 0.99, 0.90, 0.93)
     assert zoom.choose([clear, doubtful, default])[0] is clear
@@ -370,7 +370,7 @@ def test_a_larger_C_is_followed_as_long_as_it_brings_something():
 
     method = resolve(Settings(solver="smo", kernel=RBF(0.5)))
     for gain, up in ((0.0015, True), (0.0005, False), (0.0, False)):  # a thousandth of the metric
-        zoom = Zoom(method, ("C",), Ranges(TrainingData.of(*IRIS, method), 0))
+        zoom = Zoom(method, ("C",), Ranges(TrainingData.prepare(*IRIS, method), 0))
         Cs = sorted({C for path in zoom.first_paths() for C in path.Cs})
         scores = [0.5 + 0.01 * k for k in range(len(Cs) - 1)]
         ranked = sorted(zip([*scores, scores[-1] + gain], Cs, strict=True), reverse=True)
@@ -386,7 +386,7 @@ def test_a_first_round_hardly_better_than_the_default_ends_a_search_for_classes_
 
     method = resolve(Settings(solver="smo", kernel=RBF(0.5)), task)
     for scores, is_hopeful in (((0.92, 0.90, 0.96), False), ((0.94, 0.93, 0.97), True)):
-        zoom = Zoom(method, ("C",), Ranges(TrainingData.of(*IRIS, method), 0))
+        zoom = Zoom(method, ("C",), Ranges(TrainingData.prepare(*IRIS, method), 0))
         Cs = sorted({C for path in zoom.first_paths(is_last=is_last) for C in path.Cs})
         best = Cs[2] if Cs[2] != 1.0 else Cs[1]
         others = [candidate(method, C, 0.5, 0.5, 0.5) for C in Cs if C not in (1.0, best)]
@@ -423,7 +423,7 @@ def test_fit_is_the_same_function_with_more_parameters():
 def test_the_smallest_C_is_where_the_solution_changes():
     X, y = overlapping(80)
     method = resolve(Settings(kernel=RBF(0.5)))
-    data = TrainingData.of(X, y, method)
+    data = TrainingData.prepare(X, y, method)
     least = Ranges(data, 0).least_C(data.kernel)
     small, edge, large = (SVMClassifier(C=least * f, gamma=0.5, tol=1e-9).fit(X, y) for f in (0.2, 0.9, 4.0))
     counts = np.bincount((y == y.max()).astype(int))
@@ -434,7 +434,7 @@ def test_the_smallest_C_is_where_the_solution_changes():
 
 def test_the_smallest_C_of_several_classes_is_that_of_the_pair_that_changes_first():
     X, y = load_iris(return_X_y=True)
-    data = TrainingData.of(X, y, resolve(Settings(kernel=RBF(0.5))))
+    data = TrainingData.prepare(X, y, resolve(Settings(kernel=RBF(0.5))))
     K, least = rbf_kernel(X, gamma=0.5), []
     for a, b in ((0, 1), (0, 2), (1, 2)):
         s = K[y == a].mean(axis=0) - K[y == b].mean(axis=0)
@@ -446,17 +446,17 @@ def test_scales_of_the_data():
     X, y = DIABETES
     X = StandardScaler().fit_transform(X)
     method = resolve(Settings(), "regress")
-    one, ten = (Ranges(TrainingData.of(X, t, method), 0) for t in (y, 10.0 * y))
+    one, ten = (Ranges(TrainingData.prepare(X, t, method), 0) for t in (y, 10.0 * y))
     kernel = one.data.kernel
     assert ten.unit(kernel) == pytest.approx(10.0 * one.unit(kernel))
     assert ten.epsilon(kernel) == pytest.approx(10.0 * one.epsilon(kernel), rel=0.01)
     apart = ((X[:, None] - X[None]) ** 2).sum(-1)[np.triu_indices(150, 1)]
     assert any(g == pytest.approx(1 / (2 * np.median(apart)), rel=0.01) for g in one.gammas())
     assert kernel.gamma in one.gammas()  # that of gamma="scale"
-    far = Ranges(TrainingData.of(X + 1e6, y, method), 0)
+    far = Ranges(TrainingData.prepare(X + 1e6, y, method), 0)
     np.testing.assert_allclose(far.gammas()[:1], one.gammas()[:1], rtol=1e-2)
     # C = 1 stands for the spread of the targets over the variance of the rows, wherever they lie
-    moved = Ranges(TrainingData.of(X + 30.0, y, method), 0)
+    moved = Ranges(TrainingData.prepare(X + 30.0, y, method), 0)
     for ranges in (one, moved):
         rows = ranges.data.X[ranges.rows]
         variance = rows.var(axis=0, ddof=1).sum()

@@ -98,7 +98,7 @@ def test_the_folds_of_thresholds_keep_groups_together(svmkit):
 def test_nested_folds_calibrate_on_whole_groups(svmkit, monkeypatch):
     from svmkit.training.calibration import folds
 
-    drawn, of = [], folds.Folds.of
+    drawn, of = [], folds.Folds.draw
     monkeypatch.setattr(folds.Folds, "of", lambda data, seed: drawn.append(of(data, seed)) or drawn[-1])
     given = ("--groups", "patient", "--grid", "C=1,10", "--cv", 3, "--nested", 3, "--no-track", "--json")
     done = svmkit("tune", patients(), *given, "--calibrate", "sigmoid")

@@ -27,7 +27,7 @@ def test_a_table_by_hand():
     never = np.inf
     np.testing.assert_array_equal(found.costs, [[3, 3], [4, 2], [1, 10], [7, never], [never, never]])
     np.testing.assert_array_equal(found.ratios, [[1, 1], [2, 1], [1, 10], [1, never], [never, never]])
-    shares = [found.within(tau).tolist() for tau in (1.0, 1.9, 2.0, 9.9, 10.0, 1e9)]
+    shares = [found.share_within(tau).tolist() for tau in (1.0, 1.9, 2.0, 9.9, 10.0, 1e9)]
     assert shares == [[0.6, 0.4], [0.6, 0.4], [0.8, 0.4], [0.8, 0.4], [0.8, 0.6], [0.8, 0.6]]
     assert found.solved.tolist() == [0.8, 0.6] and found.goals == (1e-3,) and found.notes == ()
     for kind, at, share in (("performance", [1, 10], [0.4, 0.6]), ("data", [2, 3, 10], [0.2, 0.4, 0.6])):
@@ -53,7 +53,7 @@ def test_seeds_are_averaged_and_stop_rules_are_problems():
     runs = [run("a", "s", 1.0), run("a", "s", 3.0), run("a", "s", 9.0, stop="tight", goal=1e-5, gap=1e-6)]
     found = profile(runs)
     assert found.problems == ["s", "s tight"] and found.costs.tolist() == [[2.0], [9.0]]
-    assert found.goals == (1e-5, 1e-3) and found.within(1.0).tolist() == [1.0]
+    assert found.goals == (1e-5, 1e-3) and found.share_within(1.0).tolist() == [1.0]
 
 
 def test_problems_on_which_somebody_did_not_run_are_left_out():
@@ -94,7 +94,7 @@ def test_profiles_rise_to_the_share_solved_whatever_the_unit(kind):
             for x in (*at, *(at + 0.1)):  # brute force
                 assert share[at <= x][-1] == pytest.approx(np.mean(column <= x))
         solved = np.isfinite(costs).any(axis=1)
-        assert found.within(1.0).sum() >= solved.mean() - 1e-12  # each solved problem has a best solver
+        assert found.share_within(1.0).sum() >= solved.mean() - 1e-12  # each solved problem has a best solver
 
 
 @pytest.mark.parametrize(

@@ -144,9 +144,9 @@ def test_a_fit_is_that_of_int32(few, solver, scale, indices):
 def test_training_shares_column_numbers(few, kernel):
     X = rows_of(plain())
     method = resolve(Settings(kernel=kernel))
-    data = TrainingData.of(X, labels(X), method)
+    data = TrainingData.prepare(X, labels(X), method)
     assert is_wide(data.X) and np.shares_memory(data.X.indices, X.indices)
-    scaled = TrainingData.of(X, labels(X), resolve(Settings(kernel=kernel, scale="maxabs")))
+    scaled = TrainingData.prepare(X, labels(X), resolve(Settings(kernel=kernel, scale="maxabs")))
     assert is_wide(scaled.X) and np.shares_memory(scaled.X.indices, X.indices)
 
 

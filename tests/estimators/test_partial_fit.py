@@ -54,7 +54,7 @@ def test_it_is_the_online_learner(storage):
     online = Online(["no", "yes"], solver="sfw", kernel=RBF(0.5), C=0.3)
     for lo in range(0, 200, 60):
         online.update(A[lo : lo + 60], y[lo : lo + 60])
-    fitted = online.fitted(Status.MAX_ITER)
+    fitted = online.to_fit(Status.MAX_ITER)
     np.testing.assert_array_equal(model.decision_function(A), fitted.model.decision_function(A))
     np.testing.assert_array_equal(model.support_, fitted.support)
     assert (model.n_iter_, model.status_, model.gap_, model.bound_) == (200, Status.MAX_ITER, None, online.bound)

@@ -12,7 +12,7 @@ from support.model import IRIS, NAMES, binary, trained
 from svmkit.errors import InputError
 from svmkit.model import file
 from svmkit.model.calibration import Isotonic, Sigmoid, require_kind
-from svmkit.model.machines import couple, normalise, rounded
+from svmkit.model.machines import couple, normalise, round_probabilities
 from svmkit.model.model import SVMModel
 
 
@@ -97,7 +97,7 @@ def test_what_rounding_errors_tell_apart_is_a_tie():
     rng = np.random.default_rng(0)
     ahead = rng.uniform(0.0, 1.0, 20_000)
     chances = np.stack([np.full(20_000, 0.5), ahead, ahead], axis=1)  # the first two classes are alike
-    p = rounded(couple(chances, 3))
+    p = round_probabilities(couple(chances, 3))
     assert (p[:, 0] == p[:, 1]).mean() > 0.99
     np.testing.assert_array_equal(p[:, 0] < p[:, 1], np.log(p[:, 0]) < np.log(p[:, 1]))
     np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)

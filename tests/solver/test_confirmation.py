@@ -62,7 +62,7 @@ def test_a_gap_of_the_solver_is_no_proof_where_the_certificate_has_none():
     step, confirmation = deciding(iterate, Gap(1e-3) | Iterations(20))
     iterate.measured = Certificate(1.0, None, None)
     assert [step(10, gap=1e-9, objective=objective) for objective in (float("nan"), 1.0)] == [None, Status.MAX_ITER]
-    assert confirmation.denied(iterate.measured) is Status.STALLED and not confirmation.proves(iterate.measured)
+    assert confirmation.find_denial(iterate.measured) is Status.STALLED and not confirmation.proves(iterate.measured)
 
 
 def test_the_first_rule_that_holds_names_the_status():
@@ -319,13 +319,13 @@ def test_what_a_certificate_denies_in_the_end():
     good, bad = Certificate(1.0, 0.999, 1e-3), Certificate(1.0, 0.5, 0.5)
     flaw = Certificate(1.0, None, None, flaw="for a reason")
     _, confirmation = deciding(Iterate(), Gap(1e-3))
-    assert [confirmation.denied(c) for c in (good, bad, flaw)] == [None, Status.STALLED, Status.NOT_CERTIFIED]
+    assert [confirmation.find_denial(c) for c in (good, bad, flaw)] == [None, Status.STALLED, Status.NOT_CERTIFIED]
     _, confirmation = deciding(Iterate(), Iterations(3))
-    assert [confirmation.denied(c) for c in (good, bad, flaw)] == [None, None, Status.NOT_CERTIFIED]
+    assert [confirmation.find_denial(c) for c in (good, bad, flaw)] == [None, None, Status.NOT_CERTIFIED]
     step, confirmation = deciding(Iterate(), Gap(1e-3) | Violation(1e-3))
-    assert confirmation.denied(bad) is Status.STALLED
+    assert confirmation.find_denial(bad) is Status.STALLED
     assert step(violation=1e-3) is Status.CONVERGED
-    assert confirmation.denied(bad) is None  # the violation has ended the solve
+    assert confirmation.find_denial(bad) is None  # the violation has ended the solve
 
 
 def test_a_flaw_of_other_software_ends_the_solve():

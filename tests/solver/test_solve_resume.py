@@ -65,7 +65,7 @@ def test_the_schedule_thins_out():
 
 def test_the_clock_stops():
     clock = Clock(100.0)
-    with clock.stopped():
+    with clock.pause():
         time.sleep(0.05)
     assert 100.0 <= clock() < 100.05
 

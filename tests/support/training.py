@@ -10,7 +10,7 @@ KERNEL = RBF(0.5)
 
 def prepared(X, y, *, task=None, kernel=KERNEL, sample_weight=None, **settings):
     """The data that a training with these settings is given."""
-    return TrainingData.of(X, y, resolve(Settings(kernel=kernel, **settings), task), sample_weight=sample_weight)
+    return TrainingData.prepare(X, y, resolve(Settings(kernel=kernel, **settings), task), sample_weight=sample_weight)
 
 
 def trainer(data, **settings):

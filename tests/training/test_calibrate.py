@@ -28,7 +28,7 @@ from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 from svmkit.training.calibration.curves import fitted_calibration
-from svmkit.training.calibration.folds import Folds, calibrated
+from svmkit.training.calibration.folds import Folds, fit_calibrated
 from svmkit.training.settings import Settings, resolve
 from svmkit.training.train import fit_prepared
 
@@ -46,14 +46,14 @@ def test_folds_are_stratified_and_belong_to_the_seed():
     y = np.repeat([0, 1, 2], [50, 23, 7])
     weights = np.where(np.arange(80) % 10 == 0, 0.0, 1.0)
     data = prepared(np.arange(160.0).reshape(80, 2), y, kernel=RBF(1.0), sample_weight=weights)
-    fold = Folds.of(data, 3).fold
+    fold = Folds.draw(data, 3).fold
     assert (fold[weights == 0.0] == -1).all() and set(fold[weights > 0.0].tolist()) == set(range(5))
     for code in range(3):
         sizes = np.bincount(fold[(y == code) & (weights > 0.0)], minlength=5)
         assert sizes.max() - sizes.min() <= 1
-    np.testing.assert_array_equal(fold, Folds.of(data, 3).fold)
-    assert (fold != Folds.of(data, 4).fold).any()
-    held = Folds.of(data, 3).training(2).weights
+    np.testing.assert_array_equal(fold, Folds.draw(data, 3).fold)
+    assert (fold != Folds.draw(data, 4).fold).any()
+    held = Folds.draw(data, 3).training(2).weights
     np.testing.assert_array_equal(held, np.where(fold == 2, 0.0, weights))
 
 
@@ -213,7 +213,7 @@ def test_decisions_are_those_of_models_of_the_other_folds(kernel, options):
     if "impute" in options:
         X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
     decision, options = np.empty(60), options | {"kernel": kernel, "stop": Gap(1e-9)}
-    folds = Folds.of(prepared(X, y, **options), 7)
+    folds = Folds.draw(prepared(X, y, **options), 7)
     for number in range(5):
         held = folds.fold == number
         decision[held] = fit(X[~held], y[~held], **options).model.decision_function(X[held])
@@ -352,7 +352,7 @@ def test_the_folds_share_the_seconds_that_the_model_leaves(monkeypatch):
 
         return train
 
-    fitted = calibrated(take(40.0), take(5.0), data, method, "sigmoid")
+    fitted = fit_calibrated(take(40.0), take(5.0), data, method, "sigmoid")
     assert limits == pytest.approx([50.0, 60.0 / 5, 55.0 / 4, 50.0 / 3, 45.0 / 2, 40.0])
     assert (fitted.seconds, fitted.calibration_s, fitted.kernel_values) == (65.0, 25.0, 6 * model.kernel_values)
 
@@ -378,7 +378,7 @@ def test_few_support_vectors_may_all_be_in_one_fold(solver, kernel):
     for seed in range(8):  # a fold of five has both of two vectors for one seed in five
         model = SVMClassifier(solver, kernel=kernel, max_support=2, calibration="sigmoid", random_state=seed).fit(X, y)
         assert model.model_.about["calibration"]["folds"] == 5
-        fold = Folds.of(data, seed).fold
+        fold = Folds.draw(data, seed).fold
         support.append(len(set(fold[model.support_].tolist())) == 1)
     assert any(support)
 

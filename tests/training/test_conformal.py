@@ -96,7 +96,7 @@ def test_held_out_rows_teach_nothing_and_the_model_is_that_of_the_others():
     from svmkit.training.data import TrainingData
     from svmkit.training.settings import Settings, resolve
 
-    data = TrainingData.of(X, y, resolve(Settings(kernel="rbf", scale="standard")))
+    data = TrainingData.prepare(X, y, resolve(Settings(kernel="rbf", scale="standard")))
     held = draw_held(data, 0.1, 0, by_class=False)
     alone = SVMClassifier("smo", C=2.0, gamma=0.5, scale="standard").fit(X[~held], y[~held])
     assert held.sum() == 30 and not np.isin(machine.support_, np.flatnonzero(held)).any()
@@ -164,7 +164,7 @@ def folds_of(X, y, n_folds, task="classify", alpha=0.2, **options):
     from svmkit.training.data import TrainingData
     from svmkit.training.settings import Settings, resolve
 
-    data = TrainingData.of(X, y, resolve(Settings(kernel="rbf", **options), task))
+    data = TrainingData.prepare(X, y, resolve(Settings(kernel="rbf", **options), task))
     return draw_folds(data, alpha, n_folds, 0, by_class=False)
 
 

@@ -19,7 +19,7 @@ from svmkit.tracking import RunRecord
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.division import ClassPairs
 from svmkit.training.path import c_path
-from svmkit.training.result import Fit, untrained
+from svmkit.training.result import Fit, make_untrained
 from svmkit.training.subproblems import at_once
 from svmkit.training.train import fit
 
@@ -190,7 +190,7 @@ def test_a_gap_that_is_not_known_makes_that_of_the_fit_unknown(gaps):
 def test_the_history_of_many_pairs_is_thinned():
     X, y = many(3, 30)
     fitted = fit(X, y, kernel=RBF(0.5), stop=Iterations(5))
-    solutions = [fitted.solutions[0]] * 2500 + [untrained(Status.TIME_LIMIT)] * 2500
+    solutions = [fitted.solutions[0]] * 2500 + [make_untrained(Status.TIME_LIMIT)] * 2500
     record = RunRecord(
         by_name.solver("smo"), RBF(0.5), Fit(fitted.model, solutions, fitted.support, 0.0, 0), "d", 30, 3
     )

@@ -45,7 +45,7 @@ def test_blocks_equal_the_whole(name, size, storage):
     assert online.n_iter == whole.n_iter == online.samples == 300
     np.testing.assert_allclose(weights(online, 300), whole.point, atol=1e-12)
     assert online.bound == pytest.approx(whole.certificate.dual, rel=1e-10)
-    fitted = online.fitted(Status.MAX_ITER)
+    fitted = online.to_fit(Status.MAX_ITER)
     assert fitted.gap is None and fitted.dual_objective == online.bound and fitted.status is Status.MAX_ITER
     np.testing.assert_array_equal(np.sort(fitted.support), np.flatnonzero(whole.point))
     found = problem_of(X, y, kernel=GAMMA).decision_function(whole.point, whole.certificate)
@@ -117,7 +117,7 @@ def test_three_classes_are_three_pairs(size):
         rows = np.flatnonzero((y == plus) | (y == minus))
         whole = in_one_go(problem_of(X[rows], np.where(y[rows] == plus, 1.0, -1.0), kernel=GAMMA), "sfw")
         np.testing.assert_allclose(weights(online, 150, k)[rows], whole.point, atol=1e-12)
-    support = online.fitted(Status.MAX_ITER).support
+    support = online.to_fit(Status.MAX_ITER).support
     np.testing.assert_array_equal(model.vectors, X[support])
     assert len(np.unique(support)) == len(support)
     assert (model.classes[np.repeat([0, 1, 2], model.n_support)] == y[support]).all()
@@ -191,7 +191,7 @@ def test_cut_short_in_the_middle_of_a_block(classes):
     assert 17 <= learned < 50 and online.samples == 40 + learned
     assert online.n_iter == (57 if classes == 2 else online.n_iter)
     online.update(X[90:], y[90:])
-    support = online.fitted(Status.MAX_ITER).support
+    support = online.to_fit(Status.MAX_ITER).support
     np.testing.assert_array_equal(online.model().vectors, X[support])
     if classes == 2:
         assert not set(support) & set(range(57, 90))

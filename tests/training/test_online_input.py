@@ -106,7 +106,7 @@ def test_refused_weights_change_nothing():
     with pytest.raises(InputError, match="no samples"):
         online.model()
     with pytest.raises(InputError, match="no samples"):
-        online.fitted(Status.MAX_ITER)
+        online.to_fit(Status.MAX_ITER)
 
 
 HUGE = {

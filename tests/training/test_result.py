@@ -87,7 +87,7 @@ def test_a_part_that_is_continued_has_the_effort_of_both_and_the_better_point():
 
     for gaps in ((0.5, 0.1), (0.1, 0.5)):
         first, later = part(gaps[0], 5, 1.0, 0.25), part(gaps[1], 7, 2.0, 0.5)
-        both = first.continued(later)
+        both = first.continue_with(later)
         assert (both.kernel_values, both.seconds, both.around) == (12, 3.0, 0.5)
         assert both.solution.certificate.gap == both.solution.point[0] == 0.1
         assert [*both.solution.history] == [*first.solution.history, *later.solution.history]

@@ -68,7 +68,7 @@ def test_a_carried_fit_is_near_the_optimum_and_costs_are_added_up():
     """Its decisions differ from those at a gap of 1e-9 by at most what |w - w*| <= |w| / 10 allows, from any start."""
     X, y = diabetes()
     method = resolve(Settings(solver="smo", kernel=RBF(1.0)))
-    data = TrainingData.of(X, y, method)
+    data = TrainingData.prepare(X, y, method)
     assert ranking.is_ranked(data, Metric.from_name("roc_auc", np.array([0, 1]), np.bincount(y)), method)
     loose = fit(X, y, solver="smo", kernel=RBF(1.0), C=0.01, stop=Gap(1e-3))
     carried = ranking.carry_on(loose, data, 0.01, method)

@@ -106,7 +106,7 @@ def _share() -> None:
     """Compute kernel values of one-versus-one on three classes, in both precisions."""
     X, _ = data()
     for memory in ("1GB", 1):
-        three = TrainingData.of(X, np.arange(POINTS) % 3, resolve(Settings(kernel=RBF(0.5), memory=memory)))
+        three = TrainingData.prepare(X, np.arange(POINTS) % 3, resolve(Settings(kernel=RBF(0.5), memory=memory)))
         gram = three.subproblem(0).gram
         gram.row(0)
         gram.matvec(np.ones(4), np.arange(4), dtype=gram.dtype)

@@ -22,7 +22,7 @@ from svmkit.runtime import compiling
 from svmkit.tasks import task_named
 from svmkit.tracking import Tracker
 from svmkit.training.data import TrainingData, solver_tasks
-from svmkit.training.result import Fit, choices, in_words
+from svmkit.training.result import Fit, choices, describe_choices
 from svmkit.training.settings import Method
 from svmkit.training.train import fit_prepared
 
@@ -55,7 +55,7 @@ def run(options: TrainOptions) -> Outcome:
     if metric.note and (options.metric or options.curve):
         note(metric.note)
     job = Job(options, method, sets, metric, start=start, seconds=seconds)
-    choice = in_words(choices(method.solver, solver_tasks(method, data), data.division.many))
+    choice = describe_choices(choices(method.solver, solver_tasks(method, data), data.division.many))
     params = run_params(options, replace(method, kernel=data.kernel), sets.train)
     with closing(open_tracker(options)) as tracker:
         title = f"{method.solver.name} {sets.train.name}"
@@ -83,7 +83,7 @@ def _advise_bias(method: Method, data: TrainingData) -> None:
 def prepare(method: Method, sets: Sets) -> tuple[TrainingData, float]:
     """Return the training data, checked, preprocessed and with a number for gamma, and the seconds that this took."""
     began = time.perf_counter()
-    data = TrainingData.of(
+    data = TrainingData.prepare(
         sets.train.X, _name_columns(sets.train), method, flags=sets.train.flags, groups=sets.train.groups
     )
     data.warn_of_constants()
@@ -118,7 +118,7 @@ def fit_and_finish(job: Job, data: TrainingData, tracker: Tracker) -> Outcome:
             fold=job.fold,
         )
         if fitted.choices:
-            note(f"{solver.name}: {in_words(fitted.choices)}")
+            note(f"{solver.name}: {describe_choices(fitted.choices)}")
         facts = {"compile_s": compiled.seconds, "curve": _size_curve(fitted)}  # of the fit alone
         outcome = finish(job, tracker, replace(fitted, seconds=job.seconds + fitted.seconds))
     return replace(outcome, result=outcome.result | facts)

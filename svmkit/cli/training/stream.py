@@ -120,7 +120,7 @@ class StreamJob:
             note(f"no sample of class {', '.join(map(str, classes[~seen]))} has arrived")
         status = self.ending or (Status.INTERRUPTED if self.failure else Status.MAX_ITER)
         test = self._test()
-        fitted = online.fitted(status)
+        fitted = online.to_fit(status)
         example = Dataset(pad_or_refuse_columns(self.few.X, online.input.n_features, pad=True), self.few.y, NAME)
         facts = {"samples": online.samples, "skipped": stream.skipped, "accuracy": online.accuracy}
         sets = Sets(example, test, online.samples, online.input.n_features)

@@ -55,7 +55,7 @@ def join_solver(about: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
 
 def training_settings(about: dict[str, Any], how: dict[str, Any], **more: Any) -> Settings:
     """Return the settings of a training on a problem, `about`, with a solver, `how`, whose entries are joined."""
-    loss = fields.named("loss", how["loss"]) if "loss" in how else {"name": None}
+    loss = fields.as_entry("loss", how["loss"]) if "loss" in how else {"name": None}
     return Settings(
         solver=str(how["solver"]),
         solver_options=how["options"],
@@ -114,7 +114,7 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
             kernel = kernel | {"gamma": gamma}
         problem, built = common | {"kernel": kernel, "C": C}, build_kernel(where, kernel)
         by_title[title] = problem | {key: value for key, value in chosen.items() if value is not None}
-        with fields.located(where):
+        with fields.locate(where):
             given = {key: by_title[title][key] for key in OPTIONS if key in by_title[title]}
             resolve(Settings(kernel=built, **given), common.get("task"))
     return by_title
@@ -128,7 +128,7 @@ def build_kernel(where: str, entry: dict[str, Any], msd: float = 1.0) -> Kernel:
     factor, times, _ = str(params.get("gamma", "")).partition("*")
     if times:
         params["gamma"] = fields.positive(f"{where}.kernel.gamma", factor.strip()) * msd
-    with fields.located(where):
+    with fields.locate(where):
         return plugins.build("kernel", entry["name"], params)
 
 
@@ -137,7 +137,7 @@ def check_pairs(name: str, about: dict[str, Any], solvers: dict[str, dict]) -> N
     chosen = about.get("solvers", solvers)
     if not chosen or any([_takes_loss(name, about, solver, solvers[solver]) for solver in chosen]):
         return
-    loss = loss_type(fields.named("loss", about["loss"])["name"])
+    loss = loss_type(fields.as_entry("loss", about["loss"])["name"])
     able = ", ".join(plugins.solvers_where(lambda kind: kind.takes_loss(loss)))
     raise InputError(f"data.{name}: loss={loss.name} is taken by none of {', '.join(chosen)}; with it: {able}")
 
@@ -148,11 +148,11 @@ def _takes_loss(name: str, about: dict[str, Any], solver: str, how: dict[str, An
     used = join_solver(about, how)
     task, loss = about.get("task"), used.pop("loss", None)
     if "calibrate" in used:
-        with fields.located(f"{where}.calibrate"):
+        with fields.locate(f"{where}.calibrate"):
             require_kind(used["calibrate"])
         if task_named(task).has_targets:
             raise InputError(f"{where}: quantities have no probabilities: leave calibrate out")
-    with fields.located(where):
+    with fields.locate(where):
         method = resolve(training_settings(about, used, kernel=kernel), task)
         method.task.require_kernel(method.solver, kernel)
         if loss is None:
@@ -190,7 +190,7 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
     if not isinstance(entry.get("strict", False), bool):
         raise InputError(f"{where}.strict should be true or false, not {entry['strict']!r}")
     if "metric" in entry:
-        with fields.located(f"{where}.metric"):
+        with fields.locate(f"{where}.metric"):
             entry["metric"] = require_any_metric(str(entry["metric"]))
     by_name.sampler(entry.get("sampler"))
     if "solvers" in entry:
@@ -204,11 +204,11 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
     if "epsilon" in entry:
         entry["epsilon"] = fields.number(f"{where}.epsilon", entry["epsilon"])
     if "loss" in entry and entry["loss"] is not None:
-        fields.named(f"{where}.loss", entry["loss"])
+        fields.as_entry(f"{where}.loss", entry["loss"])
     for key in ("drop", "only", "categorical"):
         if key in entry:
             entry[key] = [fields.column(f"{where}.{key}", name) for name in fields.as_list(entry[key])]
-    with fields.located(where):
+    with fields.locate(where):
         Reading.from_options(entry)
     weight = entry.get("class_weight")
     if weight not in (None, "balanced"):
@@ -227,7 +227,7 @@ def first_rows(where: str, entry: dict[str, Any]) -> slice:
 
 
 def _kernel(where: str, entry: Any) -> dict[str, Any]:
-    entry = fields.named(where, entry)
+    entry = fields.as_entry(where, entry)
     options = plugins.options(plugins.load("kernel", entry["name"]))
     fields.require_known(where, set(entry) - {"name"}, [*options, *["sigma"] * ("gamma" in options)], what="key")
     if {"gamma", "sigma"} <= set(entry):

@@ -133,7 +133,7 @@ def require_known(where: str, names: Iterable[Any], right: Iterable[Any], what: 
 
 
 @contextmanager
-def located(where: str) -> Iterator[None]:
+def locate(where: str) -> Iterator[None]:
     """Put a place before the message of an InputError that is raised within the block."""
     try:
         yield
@@ -141,7 +141,7 @@ def located(where: str) -> Iterator[None]:
         raise InputError(f"{where}: {error}") from None
 
 
-def named(where: str, value: Any) -> dict[str, Any]:
+def as_entry(where: str, value: Any) -> dict[str, Any]:
     """Return NAME or {name: NAME, ...} as the latter; raise InputError for any other value."""
     entry = {"name": value} if isinstance(value, str) else dict(as_map(where, value))
     if not isinstance(entry.get("name"), str):

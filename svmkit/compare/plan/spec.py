@@ -193,7 +193,7 @@ def load_spec(path: str | Path, extra: Sequence[str] = ()) -> Spec:
     raw = fields.read_yaml(path)
     if isinstance(raw, dict):
         raw.setdefault("name", Path(path).stem)
-    with fields.located(str(path)):
+    with fields.locate(str(path)):
         return read(raw, extra, Path(path).parent)
 
 
@@ -281,11 +281,11 @@ def _solvers(raw: Any) -> dict[str, dict]:
         if "repeats" in how:
             fields.count(f"{where}.repeats", how["repeats"], most=MOST)
         how["options"] = {str(k): v for k, v in fields.as_map(f"{where}.options", how["options"]).items()}
-        with fields.located(where):
+        with fields.locate(where):
             by_name.sampler(how.get("sampler"))
             plugins.build("solver", str(how["solver"]), how["options"])
         if how.get("loss") is not None:
-            fields.named(f"{where}.loss", how["loss"])
+            fields.as_entry(f"{where}.loss", how["loss"])
             if "loss" in how["options"]:
                 raise InputError(f"{where}: loss is given twice: leave it out of the options")
         if "stops" in how:

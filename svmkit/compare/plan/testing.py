@@ -58,7 +58,7 @@ def _folds(where: str, cv: Any, entry: dict[str, Any]) -> dict[str, Any]:
             raise InputError(f"{where}={text} follows the order of the rows: leave groups out")
         return {"cv": fields.count(where, _whole(number), least=2, most=MOST), "seed": 0, "by": TIME}
     if isinstance(cv, str) and _whole(text) is text:
-        with fields.located(where):
+        with fields.locate(where):
             numbers = given.read_folds(text)
         return {"cv": int(numbers.max()) + 1, "seed": 0, "by": text}
     folds = {"cv": fields.count(where, _whole(cv), least=2, most=MOST), "seed": 0}
@@ -102,7 +102,7 @@ def require_source(where: str, source: Any) -> None:
     """Raise InputError unless there is a data set of this name or path."""
     if not isinstance(source, str):
         raise InputError(f"{where} should be the name or path of a data set, not {source!r}")
-    with fields.located(where):
+    with fields.locate(where):
         place = find(source)
     if isinstance(place, Path) and not place.is_file():
         raise InputError(f"{where}: {source} is no regular file: name a data file")

@@ -78,7 +78,7 @@ def share_table(results: Results) -> str:
 
 def _share_block(one: Profile) -> str:
     """Return the lines of a profile."""
-    columns = [*(one.within(tau) for tau in TAUS), one.solved]
+    columns = [*(one.share_within(tau) for tau in TAUS), one.solved]
     cells = [[(f"${100.0 * of[k]:.0f}$", of[k] == of.max() > 0.0) for of in columns] for k in range(len(one.solvers))]
     return _lines(TITLES[one.measure], list(zip(one.solvers, cells, strict=True)))
 

@@ -48,7 +48,7 @@ class Profile:
     >>> from svmkit.compare.report.profiles import Profile
     >>> costs = np.array([[1.0, 2.0], [3.0, 3.0], [8.0, np.inf], [np.inf, np.inf]])
     >>> found = Profile("fit_s", ["smo", "fw"], ["a", "b", "c", "d"], costs, (1e-3,), ())
-    >>> found.within(1.0).tolist(), found.within(2.0).tolist(), found.solved.tolist()
+    >>> found.share_within(1.0).tolist(), found.share_within(2.0).tolist(), found.solved.tolist()
     ([0.75, 0.25], [0.75, 0.5], [0.75, 0.5])
     >>> found.steps("fw", "performance")
     (array([1., 2.]), array([0.25, 0.5 ]))
@@ -72,7 +72,7 @@ class Profile:
         """The share of the problems that each solver solves at all (n_solvers,), where its profiles end."""
         return np.isfinite(self.costs).mean(axis=0)
 
-    def within(self, tau: float) -> np.ndarray:
+    def share_within(self, tau: float) -> np.ndarray:
         """Return the share of the problems that each solver solves within `tau` times the best cost, (n_solvers,)."""
         return (self.ratios <= tau).mean(axis=0)
 
@@ -131,7 +131,7 @@ def profile(runs: Iterable[Mapping[str, Any]], measure: str = "fit_s", *, goal: 
     >>> from svmkit.compare.report.profiles import profile
     >>> run = {"set": "iris", "stop": "", "status": "converged", "goal": 1e-3, "gap": 9e-4, "formulation": "hinge"}
     >>> found = profile([run | {"solver": "smo", "fit_s": 0.1}, run | {"solver": "fw", "fit_s": 0.3}])
-    >>> found.within(2.0).tolist(), round(found.ratios[0, 1], 9)
+    >>> found.share_within(2.0).tolist(), round(found.ratios[0, 1], 9)
     ([1.0, 0.0], 3.0)
     """
     done = [run for run in runs if run["status"] != Status.INTERRUPTED]

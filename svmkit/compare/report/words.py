@@ -187,7 +187,7 @@ def ranking(tests: Tests) -> Table:
 
 def shares(one: Profile) -> Table:
     """Return the shares of the problems that each solver solves within some multiples of the best cost, and at all."""
-    columns = [*(one.within(tau) for tau in TAUS), one.solved]
+    columns = [*(one.share_within(tau) for tau in TAUS), one.solved]
     heads = ["best", *(f"within {tau:g} times the best" for tau in TAUS[1:]), "solved"]
     body = [
         [Entry(who, who), *(Entry(f"{of[k]:.0%}", float(of[k]), of[k] == of.max() > 0.0) for of in columns)]

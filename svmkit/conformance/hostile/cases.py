@@ -176,7 +176,7 @@ def _w(name: str, weights: Callable[[np.random.Generator, np.ndarray], np.ndarra
     return Case(name, partial(weigh, weights), **options)
 
 
-def _precomputed(kind: str) -> Case:
+def _matrix_case(kind: str) -> Case:
     return Case(f"precomputed, {kind}", partial(matrix, kind), Precomputed(), 10.0, linear=False)
 
 
@@ -211,7 +211,7 @@ def _o(name: str, change: Callable = lambda X, t: t, *args: Any, of: Any = np.as
     return replace(case, name=f"labels: {name}") if case.task == "multilabel" else case
 
 
-def _as(kind: str, case: Case, *, text: bool = False, **options: Any) -> Case:
+def _vary(kind: str, case: Case, *, text: bool = False, **options: Any) -> Case:
     """A case with further options of `fit`."""
     return replace(case, name=f"{kind}: {case.name}", options=tuple(options.items()), text=text, every_loss=False)
 
@@ -327,7 +327,7 @@ GROUPS: dict[str, list[Case]] = {
         Case("CSR, int64 indices", partial(sparse, 30, indices=np.int64)),
         Case("CSC", partial(sparse, 30, to="tocsc")),
         Case("COO", partial(sparse, 30, to="tocoo")),
-        *map(_precomputed, ("rbf", "float32")),
+        *map(_matrix_case, ("rbf", "float32")),
     ],
     "indefinite": [
         *(
@@ -335,7 +335,7 @@ GROUPS: dict[str, list[Case]] = {
             for k in (Sigmoid(0.5, -1.0), Sigmoid(1.0, 0.0), Poly(1.0, 3, -1.0), Poly(0.5, 2, -2.0))
             for C in (1.0, 1e4)
         ),
-        *map(_precomputed, ("unsymmetric", "shifted", "random", "negative")),
+        *map(_matrix_case, ("unsymmetric", "shifted", "random", "negative")),
     ],
     "classes": [
         Case("three classes", three, every_loss=True),
@@ -377,18 +377,18 @@ GROUPS |= {
         _t("sigmoid", lambda X, t: t, Sigmoid(0.5, -1.0), linear=False),
     ],
     "nu": [
-        *(_as(f"nu={nu:g}", case, nu=nu) for nu in (0.05, 0.5) for case in _PLAIN),
-        _as("nu=1", _BY_NAME["C=1"], nu=1.0),
-        _as("nu=0.5", _BY_NAME["weights 1e-12 to 1e12"], nu=0.5),
-        _as("nu=0.5", _BY_NAME["separable, C=1"], nu=0.5),
+        *(_vary(f"nu={nu:g}", case, nu=nu) for nu in (0.05, 0.5) for case in _PLAIN),
+        _vary("nu=1", _BY_NAME["C=1"], nu=1.0),
+        _vary("nu=0.5", _BY_NAME["weights 1e-12 to 1e12"], nu=0.5),
+        _vary("nu=0.5", _BY_NAME["separable, C=1"], nu=0.5),
     ],
-    "ovr": [_as("ovr", case, multiclass="ovr") for case in _THREE],
+    "ovr": [_vary("ovr", case, multiclass="ovr") for case in _THREE],
     "Crammer-Singer": [
-        _as("Crammer-Singer", case, multiclass="crammer_singer")
+        _vary("Crammer-Singer", case, multiclass="crammer_singer")
         for case in (*_THREE, replace(_BY_NAME["three classes"], name="three classes, C=1e8", C=1e8))
     ],
     "multinomial": [
-        _as("multinomial", case, multiclass="multinomial")
+        _vary("multinomial", case, multiclass="multinomial")
         for case in (
             *_THREE,
             replace(_BY_NAME["three classes"], name="three classes, C=1e8", C=1e8),
@@ -400,7 +400,7 @@ GROUPS |= {
         )
     ],
     "penalties": [
-        _as(f"{penalty}{ratio or ''}", case, penalty=penalty, **_ratio(ratio))
+        _vary(f"{penalty}{ratio or ''}", case, penalty=penalty, **_ratio(ratio))
         for penalty, ratio in (("l1", None), ("elasticnet", 0.3), ("group", None))
         for case in (
             *(_BY_NAME[name] for name in ("C=1", "C=1e+08", "C=1e-06", "X + 1e+08", "all rows twice, opposite labels")),
@@ -408,7 +408,7 @@ GROUPS |= {
         )
     ],
     "calibration": [
-        _as(kind, case, calibration=kind)
+        _vary(kind, case, calibration=kind)
         for kind in ("sigmoid", "isotonic")
         for case in (*_PLAIN[1:-1], _THREE[0], _BY_NAME["timestamps, gamma=100"], _BY_NAME["weights 0 for half"])
     ],
@@ -468,10 +468,10 @@ GROUPS |= {
         _o("X + 1e8", _signs, of=_move(1e8), C=1e2, **_LABELS),
         _o("X * 1e160", _signs, of=_scale(1e160), **_LABELS),
     ],
-    "text": [_as("text", case, text=True) for case in (*_PLAIN, *_THREE, _BY_NAME["CSR + 1e6"])],
+    "text": [_vary("text", case, text=True) for case in (*_PLAIN, *_THREE, _BY_NAME["CSR + 1e6"])],
 }
 GROUPS["nu"] += [
-    _as("nu=0.4", case, nu=0.4)
+    _vary("nu=0.4", case, nu=0.4)
     for case in GROUPS["regression"]
     if case.name.endswith((": a curve", "C=1e+06", "1e12", "equal", "X + 1e8"))
 ]

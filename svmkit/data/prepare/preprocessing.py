@@ -192,14 +192,14 @@ class Preprocessing:
             If the header lacks an entry.
         """
 
-        def stored(step: str) -> dict[str, np.ndarray]:
+        def arrays_of(step: str) -> dict[str, np.ndarray]:
             return {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{step}.")}
 
         kind = header.get("imputing")
         steps = cls(
             Encoding.from_json(header["encoding"]) if header["encoding"] else None,
-            None if kind is None else Imputing.from_arrays(kind, stored("imputing")),
-            Scaling.from_arrays(header["scaling"], stored("scaling")) if header["scaling"] else None,
+            None if kind is None else Imputing.from_arrays(kind, arrays_of("imputing")),
+            Scaling.from_arrays(header["scaling"], arrays_of("scaling")) if header["scaling"] else None,
         )
         wide = steps.imputing is None or len(steps.imputing.statistics) == n_features
         if not wide or (steps.scaling and len(steps.scaling.scale) != steps.width(n_features)):

@@ -31,7 +31,7 @@ def probability(graph: Graph, model: SVMModel, decision: str) -> None:
         found = graph.node("Softmax", positive, axis=1)
     else:
         found = _shares(graph, _couple(graph, positive, k))
-    more = graph.node("Mul", found, _number(graph, DIGITS))  # as `svmkit.model.machines.rounded`
+    more = graph.node("Mul", found, _number(graph, DIGITS))  # as `svmkit.model.machines.round_probabilities`
     found = graph.node("Sub", more, graph.node("Sub", more, found))
     graph.node("Cast", found, to=graph.element, out="probability")
 

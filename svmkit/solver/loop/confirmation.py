@@ -69,7 +69,7 @@ class Confirmation:
         """Return whether a certificate proves the requested gap; the loop's estimate is often stricter."""
         return self._limit < math.inf and certificate.gap is not None and certificate.gap <= self._limit
 
-    def denied(self, certificate: Certificate) -> Status | None:
+    def find_denial(self, certificate: Certificate) -> Status | None:
         """Return the status of a solve whose estimates say converged, if its certificate does not allow that."""
         if certificate.flaw is not None:
             return Status.NOT_CERTIFIED

@@ -43,7 +43,7 @@ class Estimate:
             self._next_look = n_iter + max(1, n_iter // 32)
             bounds = self._solver.bounds(state)
             if bounds is not None:
-                return info._replace(gap=self._known(info.gap, *bounds))
+                return info._replace(gap=self._relative_gap(info.gap, *bounds))
         self._own = info.gap
         return info._replace(gap=min(info.gap, self._factor * info.gap**2))
 
@@ -52,7 +52,7 @@ class Estimate:
         if certificate.gap and 0.0 < self._own < math.inf:
             self._factor = min(STEEPEST, certificate.gap / self._own**2)
 
-    def _known(self, own: float, primal: float, dual: float) -> float:
+    def _relative_gap(self, own: float, primal: float, dual: float) -> float:
         """Return the relative gap of P and D; the reported one where they prove nothing."""
         gap = relative_gap(primal - dual, dual)
         return own if gap <= self._limit and self._problem.gram.definiteness.flaw is not None else gap

@@ -70,9 +70,9 @@ class Iterate:
                 self._draws.rng.bit_generator.state = start.rng_state
             except (TypeError, ValueError, KeyError, OverflowError) as error:
                 raise InputError(f"the state of the random generator is damaged ({error}): do not resume") from None
-        self.state: Any = self.begun(start.point if start else None)
+        self.state: Any = self.begin(start.point if start else None)
 
-    def begun(self, start: np.ndarray | None) -> Any:
+    def begin(self, start: np.ndarray | None) -> Any:
         """Return a new state of the solver, at this point of the problem or at the solver's own choice."""
         return self.solver.init(self.problem, start, self._draws)
 

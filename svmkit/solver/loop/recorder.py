@@ -109,7 +109,7 @@ class Recorder:
         stop = self._follow(info, seconds)
         if self._score is not None and iterate.n_iter >= self._next_score:
             self._next_score = iterate.n_iter + 1 + iterate.n_iter // 5
-            point = self._scored(point, iterate.point(), iterate.problem.bound(info.objective))
+            point = self._score_point(point, iterate.point(), iterate.problem.bound(info.objective))
         if self.history and self.history[-1].n_iter == point.n_iter:  # more is known of the same iterate
             before = self.history.pop()
             if not point.is_measured:
@@ -151,14 +151,14 @@ class Recorder:
     def score_answer(self, point: np.ndarray, certificate: Certificate) -> None:
         """Store the accuracy of the returned point in the last point of the history."""
         if self._score is not None and self.history:
-            self.history[-1] = self._scored(self.history[-1], point, certificate)
+            self.history[-1] = self._score_point(self.history[-1], point, certificate)
 
     def _point(self, info: StepInfo, seconds: float) -> HistoryPoint:
         gap = info.gap if math.isfinite(info.gap) else None
         values = self._iterate.problem.gram.kernel_values
         return HistoryPoint(self._iterate.n_iter, seconds, info.objective, gap, info.n_support, values)
 
-    def _scored(self, point: HistoryPoint, answer: np.ndarray, certificate: Certificate) -> HistoryPoint:
+    def _score_point(self, point: HistoryPoint, answer: np.ndarray, certificate: Certificate) -> HistoryPoint:
         assert self._score is not None
         with self._iterate.problem.gram.pause_counting():
-            return point.measured(self._score(answer, certificate))
+            return point.with_scores(self._score(answer, certificate))

@@ -146,7 +146,7 @@ class _Run:
             self.info = info = iterate.step()
             seconds = self.clock()
             if self.limit.passed(info):
-                with self.clock.stopped():
+                with self.clock.pause():
                     self.info, self.status = self.limit.fall_back(info), Status.MAX_SUPPORT
                 return
             ending = confirmation.ending(info, self._towards_limit())
@@ -154,12 +154,12 @@ class _Run:
                 if not ending and iterate.epochs < self.next_look:
                     continue
                 self.next_look = iterate.epochs + max(1.0, iterate.epochs / 8)
-                with self.clock.stopped():
+                with self.clock.pause():
                     self.info = info = iterate.measure(info)
                 ending = ending or confirmation.ending(info, self._towards_limit())
             due = recorder.due(info, seconds)
             if ending or due:
-                with self.clock.stopped():
+                with self.clock.pause():
                     stop = recorder.write(info, seconds)
                 if ending:
                     self.status = ending
@@ -179,7 +179,7 @@ class _Run:
             self._measure()
             recorder.complete(self.info, seconds)
         point, certificate = self._answer()
-        point, certificate = self.limit.held(point, certificate)
+        point, certificate = self.limit.enforce(point, certificate)
         if not (np.isfinite(point).all() and (iterate.is_cut_short or math.isfinite(certificate.primal))):
             raise NotFinite(iterate.solver.name)
         if certificate.rounding >= 1.0 and certificate.primal > iterate.problem.ceiling:
@@ -190,7 +190,7 @@ class _Run:
         if self.status in budgets and self.confirmation.proves(certificate):
             self.status = Status.CONVERGED
         elif self.status is Status.CONVERGED:
-            self.status = self.confirmation.denied(certificate) or Status.CONVERGED
+            self.status = self.confirmation.find_denial(certificate) or Status.CONVERGED
         elif self.status is Status.STALLED and certificate.flaw is not None:
             self.status = Status.NOT_CERTIFIED
         recorder.score_answer(point, certificate)

@@ -67,14 +67,14 @@ class SupportLimit:
     def fall_back(self, info: StepInfo) -> StepInfo:
         """Set the iterate, which has passed the limit, to the best point within it, and report on this point."""
         problem, point = self._iterate.problem, self._iterate.point()
-        point, certificate = self.held(point, problem.certificate(point))
+        point, certificate = self.enforce(point, problem.certificate(point))
         self._iterate.fallen_back = point
         objective = math.nan if math.isnan(info.objective) else problem.objective(point)
         gap, D = certificate.gap, certificate.dual
         info = StepInfo(objective, int(np.count_nonzero(point)), info.epochs, steps=info.steps)
         return info if gap is None or D is None else info._replace(gap=gap, gap_abs=certificate.primal - D)
 
-    def held(self, point: np.ndarray, certificate: Certificate) -> tuple[np.ndarray, Certificate]:
+    def enforce(self, point: np.ndarray, certificate: Certificate) -> tuple[np.ndarray, Certificate]:
         """Return a point with its certificate, replaced by the best point within the limit if it is not within."""
         if self.most == math.inf or np.count_nonzero(point) <= self.most:
             return point, certificate
@@ -100,7 +100,7 @@ class SupportLimit:
             reduced[chosen] = scale * coef[chosen]
             trimmed = iterate.problem.start(reduced)
             if trimmed is None:  # no point has these coefficients: where a solve begins, within the limit
-                trimmed = iterate.solver.solution(iterate.begun(None))
+                trimmed = iterate.solver.solution(iterate.begin(None))
                 if np.count_nonzero(trimmed) > most:  # of a solver that begins with all points: no point at all
                     trimmed = np.zeros_like(point)
                     if iterate.problem.infeasible(trimmed) is not None:

@@ -69,7 +69,7 @@ def _sigmoids(
     """
     from scipy.special import expit
 
-    def summed(values: np.ndarray) -> np.ndarray:
+    def sum_runs(values: np.ndarray) -> np.ndarray:
         return np.add.reduceat(values, starts)
 
     def each(values: np.ndarray) -> np.ndarray:
@@ -77,9 +77,9 @@ def _sigmoids(
 
     def entropy(A: np.ndarray, B: np.ndarray) -> np.ndarray:
         f = z * each(A) + each(B)  # log(1 + e^f) - (1 - t) f, written so that no exponential overflows
-        return summed(weights * (np.logaddexp(0.0, -np.abs(f)) + np.maximum(f, 0.0) - (1.0 - targets) * f))
+        return sum_runs(weights * (np.logaddexp(0.0, -np.abs(f)) + np.maximum(f, 0.0) - (1.0 - targets) * f))
 
-    total, hoped = summed(weights), summed(weights * targets)
+    total, hoped = sum_runs(weights), sum_runs(weights * targets)
     size = np.maximum.reduceat(np.abs(decision), starts)
     size[size == 0.0] = 1.0
     z = decision / each(size)
@@ -88,12 +88,12 @@ def _sigmoids(
     for _ in range(STEPS):
         p = expit(-(z * each(A) + each(B)))
         curvature, pull = weights * p * (1.0 - p), weights * (targets - p)
-        g_A, g_B = summed(z * pull), summed(pull)
+        g_A, g_B = sum_runs(z * pull), sum_runs(pull)
         open_ = (np.maximum(np.abs(g_A), np.abs(g_B)) > ACCURACY * total) & ~stuck
         if not open_.any():
             break
-        h_AA, h_BB = summed(z * z * curvature) + RIDGE, summed(curvature) + RIDGE
-        h_AB = summed(z * curvature)
+        h_AA, h_BB = sum_runs(z * z * curvature) + RIDGE, sum_runs(curvature) + RIDGE
+        h_AB = sum_runs(z * curvature)
         determinant = h_AA * h_BB - h_AB * h_AB
         d_A = np.where(open_, (h_AB * g_B - h_BB * g_A) / determinant, 0.0)
         d_B = np.where(open_, (h_AB * g_A - h_AA * g_B) / determinant, 0.0)

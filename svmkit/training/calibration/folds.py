@@ -62,7 +62,7 @@ class Folds:
         return cls(data, fold)
 
     @classmethod
-    def of(cls, data: TrainingData, seed: int) -> Folds:
+    def draw(cls, data: TrainingData, seed: int) -> Folds:
         """Draw the folds from each class in random order; raise InputError for a class of fewer samples than folds.
 
         Groups are kept together, in fewer folds where groups or the samples of a class are few.
@@ -110,7 +110,7 @@ def warn_of_repeated(X: Any, fold: np.ndarray) -> None:
         warnings.warn(said, SvmkitWarning, stacklevel=3)
 
 
-def calibrated(
+def fit_calibrated(
     whole: Train, train: Train, data: TrainingData, method: Method, kind: str | None, fold: np.ndarray | None = None
 ) -> Fit:
     """Train a model, and a calibration on the decisions of models that were trained without the samples they decide on.
@@ -141,7 +141,7 @@ def calibrated(
         raise InputError(f"thresholds are for two classes, and there are {len(data.classes)}: leave thresholds out")
     began, limit = time.perf_counter(), settings.rules.least(Seconds)
     if fold is None:
-        folds = Folds.of(data, settings.seed)
+        folds = Folds.draw(data, settings.seed)
         if data.groups is None:
             warn_of_repeated(data.raw, folds.fold)
     else:

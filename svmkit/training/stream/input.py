@@ -89,7 +89,7 @@ class StreamInput:
     settled: bool = False  # whether a block or a model has settled all of this
 
     @classmethod
-    def of_model(cls, model: SVMModel) -> StreamInput:
+    def from_model(cls, model: SVMModel) -> StreamInput:
         """Return the form of the data that a model was trained on; raise InputError for a model that imputes."""
         if model.preprocessing.takes_holes:
             raise InputError("a model that imputes cannot go on with a stream, which has no holes: start anew")

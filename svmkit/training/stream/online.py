@@ -134,7 +134,7 @@ class Online:
             raise InputError(f"classes must announce two labels or more, not {announced[0]} only")
         self.classes = announced
         training_weights(np.empty(0, dtype=np.int64), self.classes, settings.class_weight, None)
-        self.input = StreamInput(kernel, settings.scale) if start is None else StreamInput.of_model(start)
+        self.input = StreamInput(kernel, settings.scale) if start is None else StreamInput.from_model(start)
         n_classes = len(self.classes)
         signed = [signed_pair(a, b, n_classes) for a, b in class_pairs(n_classes)] or [(0, 0)]
         memory = max(1, parse_bytes(settings.memory) // len(signed))
@@ -339,7 +339,7 @@ class Online:
         """Return the model so far, without a pass over the data; classes not seen yet lose against all others."""
         return self._join()[0]
 
-    def fitted(self, status: Status) -> Fit:
+    def to_fit(self, status: Status) -> Fit:
         """Return the model as a `Fit` of this status; gap and objective are unknown, None and inf or nan."""
         model, support = self._join()
         solutions = []

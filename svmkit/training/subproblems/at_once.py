@@ -186,7 +186,7 @@ class Histories:
         return [History(points[first:last]) for first, last in pairwise(ends)]
 
 
-def at_once(
+def train_at_once(
     trainer: SubproblemTrainer, ks: list[int], C: float, budget: TimeBudget, parts: list[Part | None], flag: Flag
 ) -> None:
     """Train class pairs in few calls of compiled code, if the solver has such code and the stop rules allow it.
@@ -222,7 +222,7 @@ def at_once(
             solution = part.solution
             start = Progress(solution.point, solution.n_iter, 0.0, part.seconds)
             later = trainer.train(trainer.subproblem(k), C, budget=budget, start=start)
-            parts[k] = part.continued(later)
+            parts[k] = part.continue_with(later)
             trainer.note_end(later, flag)
 
 

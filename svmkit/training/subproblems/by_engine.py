@@ -48,7 +48,7 @@ def train_by_engine(
     ks : list of int
         The subproblems.
     C, budget, parts, flag : object
-        As for `svmkit.training.subproblems.at_once.at_once`.
+        As for `svmkit.training.subproblems.at_once.train_at_once`.
     """
     data, method = trainer.data, trainer.method
     if not isinstance(data, TrainingData):  # rows on a cluster are where engines of this process do not reach

@@ -46,7 +46,7 @@ def train_many(
     ks : list of int
         The problems.
     C, budget, parts, flag : object
-        As for `svmkit.training.subproblems.at_once.at_once`.
+        As for `svmkit.training.subproblems.at_once.train_at_once`.
     """
     solvers = {id(trainer.solvers[k]): trainer.solvers[k] for k in ks}  # equal ones are the same
     codes = {key: solver.batch_code() for key, solver in solvers.items()}

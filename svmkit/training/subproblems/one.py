@@ -47,7 +47,7 @@ class Part(NamedTuple):
     around: float = 0.0  # the part of `seconds` that was not spent on steps
     progress: Progress | None = None  # what another solve needs to continue, where the limit in seconds ended this one
 
-    def continued(self, later: Part) -> Part:
+    def continue_with(self, later: Part) -> Part:
         """Return this result continued by `later`: the better of the two, and the effort of both."""
         first, last = self.solution, later.solution
         gaps = first.certificate.gap, last.certificate.gap
@@ -228,7 +228,7 @@ class SubproblemTrainer:
             decision, certificate = best
             solution = replace(solution, certificate=certificate)
         if measure and solution.history:
-            solution.history[-1] = solution.history[-1].measured(measure(decision))
+            solution.history[-1] = solution.history[-1].with_scores(measure(decision))
         return solution, decision
 
     def _start(self, pair: Subproblem, C: float, problem: Problem) -> np.ndarray | None:

@@ -11,9 +11,9 @@ from svmkit.runtime import interrupt
 from svmkit.solver.solution import Status
 from svmkit.training.checkpoint import Checkpoint, Slot
 from svmkit.training.data import TrainingData
-from svmkit.training.result import Fit, choices, in_words, untrained
+from svmkit.training.result import Fit, choices, describe_choices, make_untrained
 from svmkit.training.settings import Method
-from svmkit.training.subproblems.at_once import at_once, side_by_side
+from svmkit.training.subproblems.at_once import side_by_side, train_at_once
 from svmkit.training.subproblems.by_engine import train_by_engine
 from svmkit.training.subproblems.many import train_many
 from svmkit.training.subproblems.one import Part, SubproblemTrainer, no_decision
@@ -46,7 +46,7 @@ class Trainer:
     >>> from svmkit.training import Trainer, TrainingData
     >>> from svmkit.training.settings import Settings, resolve
     >>> method = resolve(Settings(solver="smo", kernel="rbf"))
-    >>> trainer = Trainer(TrainingData.of([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], method), method)
+    >>> trainer = Trainer(TrainingData.prepare([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], method), method)
     >>> len(trainer.run(C=1.0))
     1
     """
@@ -92,7 +92,7 @@ class Trainer:
                     # those that begin where a neighbour ended are trained one after the other
                     small = [k for k in order if one.is_complete(k)] if order and not self._has_neighbours else []
                     if len(small) > 1 and self.data.has_class_pairs:
-                        at_once(one, small, C, budget, parts, flag)
+                        train_at_once(one, small, C, budget, parts, flag)
                     if len(small) > 1:
                         side_by_side(one, [k for k in small if parts[k] is None], C, budget, parts, flag)
                     order = [k for k in order if parts[k] is None]
@@ -156,7 +156,7 @@ class Trainer:
                 if budget.left * share <= part.around:
                     continue
                 later = self._time(budget, share, k, C, slots, part)
-                parts[k] = part.continued(later)
+                parts[k] = part.continue_with(later)
                 self.one.note_end(later, flag)
                 if self.one.interrupted:
                     return
@@ -194,14 +194,14 @@ class Trainer:
         known = [part for part in parts if part is not None]
         chosen = choices(method.solver, self.one.tasks, data.division.many, self.one.solvers)
         about = {"solver": method.solver.name} | data.task.about(method, C)
-        about |= {"choice": in_words(chosen)} if chosen else {}
+        about |= {"choice": describe_choices(chosen)} if chosen else {}
         if data.task.is_supervised:
             about |= {"minimised": method.objective(data.kernel)}
-            about |= _settled([part and part.decision.settled for part in parts])
+            about |= _gather_settled([part and part.decision.settled for part in parts])
         decisions, solutions = [part.decision for part in known], [part.solution for part in known]
         if len(known) < len(parts):
             lost, flaw = no_decision(known[0].decision), None if self.gone is None else str(self.gone)
-            empty = untrained(Status.INTERRUPTED if self.one.interrupted else Status.TIME_LIMIT, flaw)
+            empty = make_untrained(Status.INTERRUPTED if self.one.interrupted else Status.TIME_LIMIT, flaw)
             decisions = [part.decision if part else lost for part in parts]
             solutions = [part.solution if part else empty for part in parts]
         model, support = data.model(decisions, about)
@@ -209,7 +209,7 @@ class Trainer:
         return Fit(model, solutions, support, seconds, sum(part.kernel_values for part in known), chosen)
 
 
-def _settled(of_parts: list[dict[str, float] | None]) -> dict[str, Any]:
+def _gather_settled(of_parts: list[dict[str, float] | None]) -> dict[str, Any]:
     """Return what nu has settled: a number, or with several subproblems a list, with None where it settled nothing."""
     names = {name: None for settled in of_parts for name in settled or ()}
     values = {name: [settled.get(name) if settled else None for settled in of_parts] for name in names}

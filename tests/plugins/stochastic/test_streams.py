@@ -58,7 +58,7 @@ def test_blocks_equal_the_whole(name, options, kernel, size, storage):
     np.testing.assert_allclose(decision(got, X), decision(want, X), rtol=1e-6, atol=1e-8)
     assert got.samples == 150 and got.bound is None
     assert want.n_iter == 1 and got.n_iter <= -(-150 // size)
-    fitted = got.fitted(Status.MAX_ITER)
+    fitted = got.to_fit(Status.MAX_ITER)
     assert fitted.gap is None and fitted.dual_objective is None and fitted.status is Status.MAX_ITER
 
 
@@ -171,7 +171,7 @@ def test_norma_keeps_the_last_tau():
         if len(queue) > 20:
             c[queue.pop(0)] = 0.0
     np.testing.assert_allclose(weights(learner, 200), c, rtol=1e-9, atol=1e-12)
-    assert learner.n_working == learner.n_support == 20 == len(learner.fitted(Status.MAX_ITER).support)
+    assert learner.n_working == learner.n_support == 20 == len(learner.to_fit(Status.MAX_ITER).support)
 
 
 def test_max_support_is_tau():
