@@ -99,7 +99,7 @@ def test_nested_folds_calibrate_on_whole_groups(svmkit, monkeypatch):
     from svmkit.training.calibration import folds
 
     drawn, of = [], folds.Folds.draw
-    monkeypatch.setattr(folds.Folds, "of", lambda data, seed: drawn.append(of(data, seed)) or drawn[-1])
+    monkeypatch.setattr(folds.Folds, "draw", lambda data, seed: drawn.append(of(data, seed)) or drawn[-1])
     given = ("--groups", "patient", "--grid", "C=1,10", "--cv", 3, "--nested", 3, "--no-track", "--json")
     done = svmkit("tune", patients(), *given, "--calibrate", "sigmoid")
     assert done.code == 0, done.err
