@@ -3,9 +3,12 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 import scikit_posthocs
 from scipy import stats as scipy_stats
+from statsmodels.formula.api import ols
+from statsmodels.stats.anova import anova_lm
 from statsmodels.stats.multitest import multipletests
 from support.report import failure, made
 
@@ -25,15 +28,43 @@ def demsar():
 def test_friedman_and_nemenyi_are_demsars_example(demsar):
     found = stats.friedman(demsar)
     np.testing.assert_allclose(found.ranks, [3.143, 2.000, 2.893, 1.964], atol=5e-4)
-    assert (round(found.chi2, 2), round(found.F, 2)) == (9.28, 3.69)
+    chi2 = found.chi2 * (1 - (60 + 3 * 6) / (60 * 14))  # his is not corrected for ties: of four and thrice of two
+    assert (round(chi2, 2), round(13 * chi2 / (14 * 3 - chi2), 2)) == (9.28, 3.69)
     assert 0.01 < found.p < 0.05  # F(3, 39): 2.85 at 5 %, 4.33 at 1 %
     assert round(stats.critical_difference(14, 4), 2) == 1.25
     assert round(stats.critical_difference(14, 4, alpha=0.1), 2) == 1.12
 
 
-def test_friedman_without_ties_is_scipys():
-    values = np.random.default_rng(0).normal(size=(9, 5))
-    assert stats.friedman(values).chi2 == pytest.approx(scipy_stats.friedmanchisquare(*values.T).statistic)
+def tied(n_sets, k, levels, seed):
+    return np.random.default_rng(seed).integers(0, levels, size=(n_sets, k)).astype(float)
+
+
+@pytest.mark.parametrize("levels", [2, 3, 10**9])
+def test_friedman_is_scipys_with_ties_and_without(demsar, levels):
+    for values in (demsar, tied(9, 5, levels, seed=levels)):
+        assert stats.friedman(values).chi2 == pytest.approx(scipy_stats.friedmanchisquare(*values.T).statistic)
+
+
+@pytest.mark.parametrize("levels", [2, 3, 10**9])
+def test_iman_and_davenports_F_is_that_of_an_analysis_of_variance_of_ranks(levels):
+    values = tied(9, 4, levels, seed=0)
+    ranks = scipy_stats.rankdata(values, axis=1)
+    sets, treatments = np.indices(ranks.shape)
+    table = pd.DataFrame({"rank": ranks.ravel(), "set": sets.ravel(), "treatment": treatments.ravel()})
+    expected = anova_lm(ols("rank ~ C(set) + C(treatment)", table).fit()).loc["C(treatment)"]
+    found = stats.friedman(values)
+    assert (found.F, found.p) == pytest.approx((expected["F"], expected["PR(>F)"]))
+
+
+@pytest.mark.parametrize("levels", [2, 3, 10**9])
+def test_no_p_by_permutations_is_below_the_least(levels):
+    values = np.sort(tied(3, 3, levels, seed=1), axis=1)  # all sets agree as far as their ties let them
+    orders = [sorted(set(itertools.permutations(row))) for row in values]
+    chi2 = [stats.friedman(np.array(every)).chi2 for every in itertools.product(*orders)]
+    exact = np.mean(np.array(chi2) >= stats.friedman(values).chi2 - 1e-9)
+    assert 0 < stats.least_p(values) <= exact + 1e-12
+    if levels > 3:
+        assert stats.least_p(values) == pytest.approx(exact) == pytest.approx(1 / 36)
 
 
 def test_friedman_of_sets_that_all_agree_and_of_ties_alone():
