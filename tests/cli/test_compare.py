@@ -11,7 +11,7 @@ from support.compare import misbehaving  # noqa: F401  a fixture
 from support.problems import write
 
 from svmkit.cli.comparing import comparison
-from svmkit.compare.cells import runner
+from svmkit.compare.cells import runner, store
 
 pytestmark = pytest.mark.usefixtures("alone")
 KEYS = {
@@ -79,6 +79,20 @@ def test_what_is_wrong_is_one_line_and_no_cell_runs(svmkit, monkeypatch, words, 
     for word in words:
         assert any(one.lower() in done.err.lower() for one in word.split("|")), done.err
     assert sorted(Path.cwd().iterdir()) == before
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_a_cell_runs(svmkit, monkeypatch):
+    monkeypatch.setattr(runner, "run", lambda *args, **kwargs: pytest.fail("a cell was begun"))
+    monkeypatch.setattr(store.os, "access", lambda place, mode: Path(place) != Path.cwd())  # root may write anywhere
+    done = svmkit("compare", "iris", "--solvers", "smo", "--no-track")
+    assert (done.code, done.out) == (2, "") and done.err.count("\n") == 1
+    assert "cannot write svmkit-compare.jsonl" in done.err and "--results FILE" in done.err
+
+
+def test_a_comparison_without_a_finished_cell_says_that_nothing_can_be_tested(svmkit, monkeypatch):
+    monkeypatch.setattr(runner, "run", lambda *args, **kwargs: False)  # interrupted
+    done = svmkit("compare", "iris", "--solvers", "smo,swap2o", "--no-track")
+    assert "no test of significance: no solver has a value on any set." in done.out and "interrupted" in done.err
 
 
 # --- results

@@ -221,7 +221,7 @@ def test_suboptimality_of_different_objectives_is_not_ranked():
 
 def test_nothing_known():
     results = made(change=lambda cell, record: record | {"test_accuracy": None})
-    assert stats.tests(results, "test_accuracy").notes == ("Nothing is known about it.",)
+    assert stats.tests(results, "test_accuracy").notes == ("No solver has a value on any set.",)
     assert stats.tests(made(change=lambda cell, record: None), "fit_s").friedman is None
 
 

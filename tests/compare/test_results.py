@@ -174,3 +174,18 @@ def test_records_that_cannot_be_written_are_kept_and_tried_again(tmp_path, monke
     room[0] = True
     store.add({"key": "d", "status": "converged"})
     assert store.failure is None and list(Store(tmp_path / "r.jsonl").records) == ["a", "b", "c", "d"]
+
+
+def test_a_file_or_a_folder_that_is_read_only_is_refused_and_a_folder_that_is_not_there_is_made(tmp_path, monkeypatch):
+    file, new = tmp_path / "r.jsonl", tmp_path / "new" / "folder" / "r.jsonl"
+    for path in (None, file, new):
+        Store(path).require_writable()
+    for path, closed in ((file, tmp_path), (new, tmp_path)):
+        with monkeypatch.context() as patch, pytest.raises(InputError, match=f"cannot write {path}"):
+            patch.setattr("svmkit.compare.cells.store.os.access", lambda place, mode, closed=closed: place != closed)
+            Store(path).require_writable()
+    file.touch()
+    monkeypatch.setattr("svmkit.compare.cells.store.os.access", lambda place, mode: place != file)
+    with pytest.raises(InputError, match="cannot write"):
+        Store(file).require_writable()
+    Store(new).require_writable()

@@ -188,10 +188,15 @@ class Comparison(CellsJob):
         self.tracker = Tracker()
 
     def run(self) -> None:
-        """Run the missing cells; if the tracker fails, there is a warning and no cell is lost."""
+        """Run the missing cells; if the tracker fails, there is a warning and no cell is lost.
+
+        Raises InputError before a cell runs: the results cannot be kept, or a set cannot be used.
+        """
         options, todo = self.options, self.list_missing()
         for name, n in self.store.changed_plugins(todo).items():
             note(f"{n} cells in {self.store.path} are of another version of {name}'s file: they are run again")
+        if todo:
+            self.store.require_writable()
         _look_at_data(todo)
         with ExitStack() as end:
             cluster = None

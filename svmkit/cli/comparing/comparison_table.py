@@ -117,7 +117,8 @@ def _tests(console: Console, results: Results) -> None:
             for note in notes:
                 console.print(f"  {note}", markup=False)
     elif every:
-        console.print(f"no test of significance: {every[0].notes[-1]}", markup=False)
+        reason = every[0].notes[-1]
+        console.print(f"no test of significance: {reason[0].lower()}{reason[1:]}", markup=False)
     console.print()
 
 

@@ -68,6 +68,14 @@ class Store:
         if whole != text:
             files.write(self.path, whole.encode())
 
+    def require_writable(self) -> None:
+        """Raise InputError if records cannot be added to the file: it is read-only, or its folder where it is new."""
+        if self.path is None:
+            return
+        place = self.path if self.path.exists() else _nearest_folder(self.path)
+        if not os.access(place, os.W_OK):
+            raise InputError(f"cannot write {self.path}: give --results FILE in a folder that can be written to")
+
     def add(self, record: dict[str, Any]) -> None:
         """Keep a record, on disk at once.
 
@@ -128,6 +136,11 @@ class Store:
     def records_of(self, cells: Iterable[Cell]) -> list[dict[str, Any]]:
         """Return the records of the finished cells among the given ones, in order and with the cells' present names."""
         return [self.records[cell.key] | names(cell) for cell in cells if cell.key in self.records]
+
+
+def _nearest_folder(path: Path) -> Path:
+    """Return the closest folder above a file that is there: those below it are made with the first record."""
+    return next(folder for folder in path.absolute().parents if folder.exists())
 
 
 def _without_plugins(settings: dict[str, Any]) -> str:

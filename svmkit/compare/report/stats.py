@@ -167,7 +167,7 @@ def tests(results: Results, metric: str) -> Tests:
     rows = {(name, t): results.row(name, t) for name in results.sets for t in results.treatments}
     treatments = [t for t in results.treatments if any(_known(rows[name, t], metric) for name in results.sets)]
     if not treatments:
-        return Tests(metric, [], [], np.empty((0, 0)), ("Nothing is known about it.",))
+        return Tests(metric, [], [], np.empty((0, 0)), ("No solver has a value on any set.",))
     notes = [f"{t} is left out: it has no value on any set." for t in results.treatments if t not in treatments]
     lacking = {name: [t for t in treatments if not _known(rows[name, t], metric)] for name in results.sets}
     mixed = [name for name in results.sets if metric == "suboptimality" and len(results.objectives(name)) > 1]
