@@ -204,12 +204,15 @@ def _create(path: Path) -> None:
     with _lock(lock):
         if not _is_there(path):
             part.unlink(missing_ok=True)
-            with _skip_syncs(part):
-                store = SqlAlchemyStore(f"sqlite:///{part.as_posix()}", (path.parent / ARTIFACTS).as_uri())
-                store.engine.dispose()
-            with open(part, "r+b") as file:
-                os.fsync(file.fileno())
-            os.replace(part, path)
+            try:
+                with _skip_syncs(part):
+                    store = SqlAlchemyStore(f"sqlite:///{part.as_posix()}", (path.parent / ARTIFACTS).as_uri())
+                    store.engine.dispose()
+                with open(part, "r+b") as file:
+                    os.fsync(file.fileno())
+                os.replace(part, path)
+            finally:  # half a database, after a full disk say
+                part.unlink(missing_ok=True)
     with suppress(OSError):  # whoever waits for this file, or makes a new one, finds the database there
         lock.unlink()
 

@@ -218,6 +218,8 @@ def test_labels_far_apart_are_sorted():
         (np.array(["a", 1, "b"], object), "mixes"),
         (np.ones((3, 2)), r"1d array, got an array of shape \(3, 2\)"),
         ([1j, 2, 3], "Unknown label type"),
+        ([2**70, 2**71, 2**70], r"whole numbers beyond 64 bits; pass them as text"),
+        (np.array([2**70, 2, 3], object), r"whole numbers beyond 64 bits"),
         (np.array(["2020-01-01"] * 3, "M8[D]"), "Unknown label type"),
         ([], "empty"),
         (sp.csr_array(np.ones((3, 1))), "sparse"),

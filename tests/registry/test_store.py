@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from pathlib import Path
 
 import pytest
 from support.registry import POINTS, X, failing, make_model, python
@@ -50,6 +51,19 @@ def test_a_kill_during_the_first_creation_leaves_nothing_broken(tmp_path):
     tracker.start("x", {}, {})
     tracker.end("KILLED")
     assert tracker.run_id and sorted(p.name for p in tmp_path.iterdir()) == ["mlflow.db"]
+
+
+def test_a_full_disk_during_the_first_creation_leaves_no_half_database(tmp_path, monkeypatch):
+    def fill(self, uri, artifacts):
+        Path(uri.removeprefix("sqlite:///")).write_bytes(b"half a database")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("mlflow.store.tracking.sqlalchemy_store.SqlAlchemyStore.__init__", fill)
+    tracker = MLflowTracker(str(tmp_path / "mlflow.db"))
+    with pytest.warns(SvmkitWarning, match="No space left"):
+        tracker.start("x", {}, {})
+    # the lock stays: a process that waits for it may hold it next
+    assert tracker.run_id is None and [path.name for path in tmp_path.iterdir()] == ["mlflow.db.lock"]
 
 
 def test_the_lock_is_exclusive_and_gives_up(tmp_path, monkeypatch):

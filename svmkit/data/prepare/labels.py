@@ -96,6 +96,10 @@ def label_array(y: Any) -> np.ndarray:
         raise InputError("y is empty (0 labels): pass one label a sample")
     if labels.dtype.kind in "OT":  # T is numpy's variable-width text
         labels = _object_labels(labels.astype(object))
+    if labels.dtype.kind == "O" and all(isinstance(label, int) for label in labels):
+        raise InputError(
+            "Unknown label type: y holds whole numbers beyond 64 bits; pass them as text: [str(label) for label in y]"
+        )
     if labels.dtype.kind not in "biufSU":
         raise InputError(f"Unknown label type: y has dtype {labels.dtype}; use whole numbers or text")
     return labels
