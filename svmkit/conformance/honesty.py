@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from svmkit.conformance.hostile.trial import run
 from svmkit.conformance.judging.claims import Verdict
 from svmkit.conformance.judging.judge import judge_fit, judge_regression
-from svmkit.conformance.judging.kinds import judge_ranking
+from svmkit.conformance.judging.ranking import judge_ranking
 from svmkit.conformance.result import Check, check
 from svmkit.conformance.solvers import EPSILON, TOL, curve, kernel_for, regresses, toy, with_losses
 from svmkit.data import Ranks

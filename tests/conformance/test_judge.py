@@ -12,7 +12,8 @@ from svmkit import SVMOneClass, fit, plugins
 from svmkit.conformance.honesty import false_claim, judge_losses, ordinary
 from svmkit.conformance.judging.definitions import Exact, Values, is_indefinite
 from svmkit.conformance.judging.judge import costs, couple, judge_fit, judge_one_class, judge_regression
-from svmkit.conformance.judging.kinds import judge_all_classes, judge_multinomial, judge_nu, judge_ranking
+from svmkit.conformance.judging.kinds import judge_all_classes, judge_multinomial, judge_nu
+from svmkit.conformance.judging.ranking import judge_ranking
 from svmkit.conformance.judging.truth import Objective
 from svmkit.conformance.solvers import with_losses
 from svmkit.data import Ranks

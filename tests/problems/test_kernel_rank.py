@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from svmkit_cutting_plane import cutting_plane
 
 from svmkit import Gram, InputError, SVMModel, SVMRanker, fit, plugins, solve
-from svmkit.conformance.judging.kinds import judge_ranking
+from svmkit.conformance.judging.ranking import judge_ranking
 from svmkit.data import Ranks
 from svmkit.kernels import RBF, Laplacian, Linear, Poly, Precomputed, Sigmoid
 from svmkit.problems import KernelRankRisk

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
 from svmkit import Gram, InputError, fit, plugins, solve
-from svmkit.conformance.judging.kinds import judge_ranking
+from svmkit.conformance.judging.ranking import judge_ranking
 from svmkit.data import Ranks
 from svmkit.kernels import Linear
 from svmkit.problems import RankRisk

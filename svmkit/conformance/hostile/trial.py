@@ -25,8 +25,8 @@ from svmkit.conformance.judging.kinds import (
     judge_multinomial,
     judge_nu,
     judge_outputs,
-    judge_ranking,
 )
+from svmkit.conformance.judging.ranking import judge_ranking
 from svmkit.errors import SvmkitError
 from svmkit.kernels.functions import Kernel, Linear, Precomputed
 from svmkit.model.exchange import liblinear, libsvm

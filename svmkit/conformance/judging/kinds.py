@@ -1,4 +1,4 @@
-"""Judges of the other kinds of machines: of nu, all classes at once, orders, and probabilities; as in `judge`."""
+"""Judges of the other kinds of machines: of nu, all classes at once, and probabilities; as in `judge`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from svmkit.conformance.judging.claims import FEASIBLE, ROUNDING, TINY, Verdict, compare_numbers
+from svmkit.conformance.judging.claims import FEASIBLE, ROUNDING, Verdict, compare_numbers
 from svmkit.conformance.judging.definitions import Exact, Values
-from svmkit.conformance.judging.judge import DECISION, column_weights, costs, judge_fit, judge_regression
+from svmkit.conformance.judging.judge import DECISION, costs, judge_fit, judge_regression
 from svmkit.solver.base import Solver
-from svmkit.solver.solution import Status
 from svmkit.tasks import task_named
 from svmkit.training.result import Fit
-
-STEPS = 3000  # of the judge's own weights of pairs
 
 
 def judge_nu(fit: Fit, X: Any, y: Any, nu: float, *, solver: Solver, C: float, sample_weight: Any, tol: float):
@@ -210,80 +207,6 @@ def judge_outputs(
             verdict = judge_regression(one, X, column, solver=with_loss, epsilon=epsilon, **given)
             verdicts += [verdict] if verdict else []
     return verdicts
-
-
-def judge_ranking(
-    fit: Fit, X: Any, y: Any, groups: Any = None, observed: Any = None, *, C: float, loss: str, tol: float | None = None
-) -> Verdict:
-    """Return the verdict on a ranking by the list of all its comparable pairs, for data small enough for that.
-
-    D of the verdict is that of weights of the pairs found here, and P of their model may not lie below the claimed D.
-
-    Parameters
-    ----------
-    fit, X, y, groups, observed, C, tol
-        As they were given, y, groups and observed as arrays.
-    loss : {"hinge", "squared_hinge"}
-        The loss of the margin of a pair.
-    """
-    y = np.asarray(y, dtype=np.float64)
-    groups = np.zeros(len(y)) if groups is None else np.asarray(groups)
-    seen = np.ones(len(y), bool) if observed is None else np.asarray(observed, bool)
-    later = (y[:, None] > y) | ((y[:, None] == y) & ~seen[:, None])  # a time that was censored outlived an equal event
-    pairs = np.argwhere((groups[:, None] == groups) & later & seen)
-    above, below = pairs.T
-    values = Values(fit.model.kernel.name, fit.model.kernel.params, X)
-    squared = loss == "squared_hinge"
-    if fit.model.kernel.name == "linear":
-        Z, w = values.X[above] - values.X[below], column_weights(fit.model, 0)[values.columns]
-        rough, h, square = Z.astype(np.float64), values.X @ w, w @ w
-        size = np.abs(values.X) @ np.abs(w)
-    else:  # in coordinates that span the kernel matrix
-        every, w = np.arange(len(y)), np.zeros(len(y), Exact)
-        w[fit.support] = fit.model.coef[0]
-        K = values(every, every)
-        spectrum, vectors = np.linalg.eigh(K.astype(np.float64))
-        part = vectors * np.sqrt(np.maximum(spectrum, 0.0))
-        rough, h, size = part[above] - part[below], K @ w, np.abs(K) @ np.abs(w)
-        square = w @ h
-
-    def primal(square: Any, h: np.ndarray) -> Any:
-        slack = np.maximum(1 - (h[above] - h[below]), 0)
-        return square / 2 + Exact(C) * (slack @ slack if squared else slack.sum())
-
-    # accelerated projected gradients (Beck, Teboulle 2009) on max sum a - |Z'a|^2 / 2 - [a^2 / 4 C], 0 <= a [<= C]
-    ridge, most = 1.0 / (2.0 * C) if squared else 0.0, np.inf if squared else C
-    a = ahead = np.zeros(len(rough))
-    step, momentum = 1.0 / (np.linalg.norm(rough, 2) ** 2 + ridge), 1.0
-    for _ in range(STEPS):
-        new = np.clip(ahead - step * (rough @ (rough.T @ ahead) + ridge * ahead - 1.0), 0.0, most)
-        momentum, before = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0, momentum
-        ahead, a = new + (before - 1.0) / momentum * (new - a), new
-    a = a.astype(Exact)
-    if fit.model.kernel.name == "linear":
-        of_pairs = Z.T @ a
-        h_of_pairs, square_of_pairs = values.X @ of_pairs, of_pairs @ of_pairs
-    else:
-        of_pairs = np.bincount(above, a.astype(np.float64), len(y)) - np.bincount(below, a.astype(np.float64), len(y))
-        h_of_pairs = K @ of_pairs.astype(Exact)
-        square_of_pairs = of_pairs @ h_of_pairs
-    P, dual = primal(square, h), a.sum() - square_of_pairs / 2 - Exact(ridge) * (a @ a) / 2
-    verdict, claim = Verdict.measure(P, dual), fit.solutions[0].certificate
-    free = ROUNDING * float(size.max() * C * len(above) / max(P, Exact(1e-300)))
-    if not abs(claim.primal - P) <= max(TINY, free) * abs(P):  # so for what is not a number
-        verdict.false.append(f"objective {claim.primal:.9g}: it is {float(P):.9g}")
-    least = min(P, primal(square_of_pairs, h_of_pairs))
-    if claim.dual is not None and not claim.dual <= least + TINY * abs(least):
-        verdict.false.append(f"dual_objective {claim.dual:.9g} is above P = {float(least):.9g} of a model")
-    true = float((P - claim.dual) / max(abs(P), Exact(1e-300))) if claim.dual is not None else np.inf
-    if claim.gap is not None and not true <= max(claim.gap, TINY) * (1 + 1e-6):
-        verdict.false.append(f"gap {claim.gap:.3g}: that of its P and D is {true:.3g}")
-    if tol is not None and fit.status is Status.CONVERGED and true > tol + TINY:
-        verdict.false.append(f"converged at {tol:g}: the gap is {true:.3g}")
-    off = np.abs(fit.model.predict(X) - h) > DECISION * (1 + size)
-    if off.any():
-        verdict.false.append(f"{off.sum()} predictions of {len(y)}")
-    return verdict
 
 
 def false_probabilities(fit: Fit, X: Any) -> list[str]:
