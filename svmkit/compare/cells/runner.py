@@ -16,6 +16,73 @@ from svmkit.runtime import interrupt
 from svmkit.runtime.threads import cores
 
 
+class _Queue:
+    """The cells that are left, which lanes take side by side, and the one place where their records are kept.
+
+    Attributes
+    ----------
+    failure : SvmkitError or None
+        Why a lane failed; the others stop at it.
+    """
+
+    def __init__(
+        self,
+        todo: list[Cell],
+        store: Store,
+        callbacks: Sequence[CellCallback],
+        tracking: Tracking | Callable[[], Tracking | None] | None,
+    ) -> None:
+        self.failure: SvmkitError | None = None
+        self._todo, self._store, self._callbacks, self._tracking = todo, store, callbacks, tracking
+        self._lock, self._opening = threading.Lock(), threading.Lock()
+        self._places: list[Tracking | None] = []
+
+    def __len__(self) -> int:
+        return len(self._todo)
+
+    def place(self) -> Tracking | None:
+        """Return where cells are logged; it is opened by the first call."""
+        with self._opening:
+            if not self._places:
+                self._places.append(self._tracking() if callable(self._tracking) else self._tracking)
+            return self._places[0]
+
+    def take(self, data: Any) -> Cell | None:
+        """Take the next cell on the data that a lane has loaded, else the first cell; None if no cell is left."""
+        with self._lock:
+            if not self._todo:
+                return None
+            cell = next((cell for cell in self._todo if cell.settings["data"] == data), self._todo[0])
+            self._todo.remove(cell)
+            return cell
+
+    def report(self, cell: Cell, record: dict[str, Any] | None) -> None:
+        """Keep the record of a cell, None where it begins, and call the callbacks."""
+        with self._lock:
+            if record is not None:
+                self._store.add(record)
+            for callback in self._callbacks:
+                callback(cell, record)
+
+
+def _run_lane(queue: _Queue, threads: int, limit: float, curve: bool, flag: interrupt.Flag) -> None:
+    """Run cells of the queue in a process of their own, one after the other, until none is left."""
+    with Lane(threads, flag) as lane:
+        if len(queue):
+            lane.start()
+        data, where = None, queue.place()
+        while not flag and queue.failure is None and (cell := queue.take(data)) is not None:
+            data = cell.settings["data"]
+            try:
+                queue.report(cell, None)
+                queue.report(cell, run_cell(lane, Job(cell, limit, curve, where)))
+            except Stopped:
+                return
+            except SvmkitError as error:
+                queue.failure = queue.failure or error
+                return
+
+
 def run(
     cells: Sequence[Cell],
     store: Store,
@@ -77,54 +144,19 @@ def run(
     if cluster is None and not 1 <= jobs <= total:
         raise InputError(f"--jobs must be between 1 and the {total} threads that there are, not {jobs}")
     todo = [cell for cell in cells if not store.has(cell, limit)]
-    lock, opening = threading.Lock(), threading.Lock()
-    failure: list[SvmkitError] = []
-    places: list[Tracking | None] = []  # where cells are logged, once that is known
-
-    def place() -> Tracking | None:
-        with opening:
-            if not places:
-                places.append(tracking() if callable(tracking) else tracking)
-            return places[0]
-
-    def tell(cell: Cell, record: dict[str, Any] | None) -> None:
-        with lock:
-            if record is not None:
-                store.add(record)
-            for callback in callbacks:
-                callback(cell, record)
-
-    def lane(first: int) -> None:
-        with Lane(total // jobs + (first < total % jobs), flag) as at:
-            if todo:
-                at.start()
-            data, where = None, place()
-            while not flag and not failure:
-                with lock:
-                    if not todo:
-                        return
-                    # the next cell on the data that the lane has loaded, else the first cell
-                    cell = next((cell for cell in todo if cell.settings["data"] == data), todo[0])
-                    todo.remove(cell)
-                data = cell.settings["data"]
-                try:
-                    tell(cell, None)
-                    tell(cell, run_cell(at, Job(cell, limit, curve, where)))
-                except Stopped:
-                    return
-                except SvmkitError as error:
-                    failure.append(error)
-                    return
-
+    queue = _Queue(todo, store, callbacks, tracking)
     with interrupt.catching() as flag:
         if cluster is not None:
             from svmkit.compare.cells.remote import run_on  # here: it is not needed without a cluster
 
-            where = place()
-            run_on(cluster, [Job(cell, limit, curve, where) for cell in todo], tell, flag)
+            where = queue.place()
+            run_on(cluster, [Job(cell, limit, curve, where) for cell in todo], queue.report, flag)
             return not flag
         lanes = min(jobs, max(len(todo), 1))
-        Parallel(n_jobs=lanes, backend="threading")(delayed(lane)(k) for k in range(lanes))
-    if failure:
-        raise failure[0]
+        shares = [total // jobs + (k < total % jobs) for k in range(lanes)]
+        Parallel(n_jobs=lanes, backend="threading")(
+            delayed(_run_lane)(queue, share, limit, curve, flag) for share in shares
+        )
+    if queue.failure is not None:
+        raise queue.failure
     return not flag
