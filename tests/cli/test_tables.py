@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 from support.churn import write_churn
 from support.problems import write
@@ -38,6 +39,24 @@ def test_the_label_is_in_the_report(svmkit):
     assert "label column 'b' (given)\n" in done.out
     found = svmkit("tune", "t.csv", "--no-track", "--cv", "2", "--grid", "C=1,2", "--json").json
     assert found["refit"]["label"]["column"] == "b"
+
+
+def test_booleans_are_predicted_as_booleans_and_are_the_same_classes_as_0_and_1(svmkit):
+    rows = [(i, i % 3 != 0) for i in range(-12, 12)]
+    write("b.csv", "a,y\n" + "".join(f"{(2 * y - 1) * 5 + i / 9},{y}\n" for i, y in rows))
+    write("n.csv", "a,y\n" + "".join(f"{(2 * y - 1) * 5 + i / 9},{int(y)}\n" for i, y in rows))
+    pd.read_csv("b.csv").to_parquet("b.parquet")
+    for name, classes in (("b.csv", [False, True]), ("b.parquet", [False, True]), ("n.csv", [0, 1])):
+        done = svmkit("train", name, "--no-track", "--out", "m.svmkit", "--force", "--json").json
+        assert done["classes"] == classes and done["train_accuracy"] == 1.0
+        said = svmkit("predict", "m.svmkit", name).out.splitlines()
+        assert said == [str(classes[y]) for _, y in rows]
+        for other in ("b.csv", "b.parquet", "n.csv"):
+            assert svmkit("evaluate", "m.svmkit", other, "--json").json["test_accuracy"] == 1.0
+    svmkit("train", "b.csv", "--no-track", "--out", "m.svmkit", "--force")
+    svmkit("predict", "m.svmkit", "b.csv", "--out", "p.parquet")
+    assert pd.read_parquet("p.parquet")["prediction"].tolist() == [y for _, y in rows]
+    assert svmkit("train", "b.csv", "--task", "regress", "--no-track", "--json").json["train_r2"] > 0.9
 
 
 @pytest.mark.parametrize("command", [("train",), ("tune", "--grid", "C=1,2")])

@@ -79,9 +79,14 @@ def densify(X: Any) -> Any:
 
 
 def integral(values: np.ndarray) -> np.ndarray:
-    """Return labels as int64 if all are whole numbers within its range, else as float64, or uint64 where they are."""
+    """Return labels as int64 if all are whole numbers within its range, else as float64, or uint64 where they are.
+
+    Booleans stay, so that a model predicts them.
+    """
     values = np.asarray(values)
-    if values.dtype.kind in "bi" or (values.dtype.kind == "u" and values.max(initial=0) < 2**63):
+    if values.dtype.kind == "b":
+        return values
+    if values.dtype.kind == "i" or (values.dtype.kind == "u" and values.max(initial=0) < 2**63):
         return values.astype(np.int64)
     if values.dtype.kind == "u":
         return values
