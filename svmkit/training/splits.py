@@ -86,11 +86,15 @@ def make_splits(
     """
     n = len(truth.codes)
     rows = np.arange(n) if used is None else np.flatnonzero(used)
+    _require_used(truth, task, rows)
     groups, own = number_groups(groups, n), task.groups(truth)
     if groups is None:
         groups = own
     notes: list[str] = []
+    alone = rows[:0]
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        if groups is None and task.has_classes:
+            rows, alone = _part_single(truth, rows, notes)
         folds = _n_folds(int(cv), truth, task, rows, groups, notes)
         splitter = _kind_of_folds(task.has_classes, groups is not None)(folds, shuffle=True, random_state=seed)
     else:
@@ -98,7 +102,7 @@ def make_splits(
     try:
         if isinstance(cv, int | np.integer) or hasattr(cv, "split"):  # it divides the rows that take part
             parts = splitter.split(rows, truth.values[rows], None if groups is None else groups[rows])
-            pairs = tuple((rows[train], rows[test]) for train, test in parts)
+            pairs = tuple((np.sort(np.append(rows[train], alone)), rows[test]) for train, test in parts)
         else:  # numbers of all rows
             takes_part = np.isin(np.arange(n), rows)
             pairs = tuple(
@@ -207,20 +211,43 @@ def number_groups(groups: Any, n: int) -> np.ndarray | None:
     return np.unique(given if given.dtype != object else given.astype(str), return_inverse=True)[1]
 
 
+def _require_used(truth: Answers, task: Task, rows: np.ndarray) -> None:
+    """Raise InputError where no row takes part, or none of a class."""
+    if not len(rows):
+        raise InputError("sample weights are zero for all samples: training needs one of weight > 0")
+    if task.has_classes:
+        counts = np.bincount(truth.codes[rows], minlength=len(truth.classes))
+        if not counts.min():
+            lost = truth.classes[counts.argmin()]
+            raise InputError(f"sample weights are zero for all of class {lost}: training needs every class")
+
+
+def _part_single(truth: Answers, rows: np.ndarray, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Part the rows that are dealt to folds from those of classes of one row, which every fold trains on, with a note.
+
+    Where fewer than two other classes are left to be told apart, all rows are dealt.
+    """
+    codes = truth.codes[rows]
+    counts = np.bincount(codes, minlength=len(truth.classes))
+    single = counts == 1
+    if not single.any() or (counts > 1).sum() < 2:
+        return rows, rows[:0]
+    first, more = truth.classes[single.argmax()], int(single.sum()) - 1
+    who = f"class {first} has" if not more else f"class {first} and {more} more have"
+    notes.append(f"{who} 1 sample: every fold trains on it, and none measures it")
+    return rows[~single[codes]], rows[single[codes]]
+
+
 def _n_folds(
     wanted: int, truth: Answers, task: Task, rows: np.ndarray, groups: np.ndarray | None, notes: list[str]
 ) -> int:
     """Return the number of folds that the rows allow; a note says why it is smaller than wanted."""
     if wanted < 2:
         raise InputError(f"cv must be at least 2 folds, not {wanted}")
-    if not len(rows):
-        raise InputError("sample weights are zero for all samples: training needs one of weight > 0")
     folds, why, codes = wanted, "", truth.codes[rows]
     if task.has_classes:
-        counts = np.bincount(codes, minlength=len(truth.classes))
-        rare, fewest = truth.classes[counts.argmin()], int(counts.min())
-        if not fewest:
-            raise InputError(f"sample weights are zero for all of class {rare}: training needs every class")
+        present, counts = np.unique(codes, return_counts=True)
+        rare, fewest = truth.classes[present[counts.argmin()]], int(counts.min())
         if fewest < folds:
             folds, why = fewest, f"class {rare} has {fewest:,} sample{'s' if fewest != 1 else ''}"
     elif len(rows) // 2 < folds:  # R2 needs two rows

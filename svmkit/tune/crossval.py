@@ -425,7 +425,11 @@ def _with_folds(how: Search, truth: Answers, task: Task, seed: int, counts: np.n
     elif isinstance(how.cv, Splits):  # which are checked
         return replace(how, cv=how.cv.pairs, groups=None)
     elif not how.halves and (
-        how.groups is not None or task.has_groups or not isinstance(how.cv, int | np.integer) or not counts.all()
+        how.groups is not None
+        or task.has_groups
+        or not isinstance(how.cv, int | np.integer)
+        or not counts.all()
+        or (task.has_classes and np.bincount(truth.codes).min() == 1)
     ):
         splits = make_splits(how.cv, truth, task, seed, groups=how.groups, used=counts)
         for line in splits.notes:
@@ -540,7 +544,7 @@ def _require_folds(cv: int, classes: np.ndarray, codes: np.ndarray) -> None:
     counts = np.bincount(codes)
     fewest = counts.min()
     if cv > fewest:
-        advice = f"give --cv {fewest}" if fewest > 1 else "it cannot be cross-validated"
+        advice = f"give --cv {fewest}" if fewest > 1 else "add samples, or leave it out"
         if not len(classes):
             raise InputError(f"cv={cv} folds need as many samples, and there are {fewest}: {advice}")
         name = classes[counts.argmin()]

@@ -14,6 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, StratifiedKFold, cross_val_score
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from support.problems import blobs, overlapping
 
 from svmkit import SVMClassifier, SVMOneClass, SVMRegressor, fit
@@ -24,6 +25,7 @@ from svmkit.kernels.functions import RBF, Linear
 from svmkit.solver.stopping import Gap, Seconds, Stop
 from svmkit.training import TrainingData
 from svmkit.training.settings import Settings, resolve
+from svmkit.tune import search
 
 pytestmark = pytest.mark.filterwarnings("ignore::svmkit.errors.SvmkitWarning")
 IRIS = load_iris(return_X_y=True)
@@ -226,13 +228,29 @@ def test_a_kernel_of_ones_own_and_kernel_values_that_are_known():
     assert model.best_params_["gamma"] != 0.5 and model.model_.about["C"] == 1.0
 
 
+def test_a_class_of_one_sample_is_trained_on_in_every_fold():
+    X, y = IRIS
+    said = "class 2 has 1 sample: every fold trains on it, and none measures it"
+    with pytest.warns(SvmkitWarning, match=said):
+        model = SVMClassifier(C="cv", cv=3).fit(X[:101], y[:101])
+    assert model.classes_.tolist() == [0, 1, 2] and model.best_score_ == 1.0
+    with pytest.warns(SvmkitWarning, match=said):
+        found = search(X[:101], y[:101], grid={"C": [1.0], "gamma": [0.1]}, cv=3, metric="accuracy", stop=Gap(1e-6))
+    folds = StratifiedKFold(3, shuffle=True, random_state=0).split(X[:100], y[:100])
+    machine = SVC(C=1.0, gamma=0.1, tol=1e-6)
+    scores = [machine.fit(X[[*train, 100]], y[[*train, 100]]).score(X[test], y[test]) for train, test in folds]
+    assert found.best.mean_accuracy == pytest.approx(np.mean(scores))
+    with pytest.raises(InputError, match="no fold holds one of class 2: add samples"), pytest.warns(SvmkitWarning):
+        SVMClassifier(C="cv", cv=3, calibration="sigmoid").fit(X[:101], y[:101])
+
+
 def test_few_samples_of_a_class_lower_the_number_of_folds():
     X, y = IRIS
     with pytest.warns(SvmkitWarning, match="class 2 has 3 samples: 3 folds in place of 5"):
         model = SVMClassifier(C="cv").fit(X[:103], y[:103])
     assert model.model_.about["search"]["cv"] == 3
-    with pytest.raises(InputError, match="class 2 has 1 sample: that cannot be cross-validated"):
-        SVMClassifier(C="cv").fit(X[:101], y[:101])
+    with pytest.raises(InputError, match="class 1 has 1 sample: that cannot be cross-validated"):
+        SVMClassifier(C="cv").fit(X[:51], y[:51])
     with pytest.warns(SvmkitWarning, match="there are 7 samples: 3 folds in place of 5"):
         SVMRegressor(C="cv").fit(X[:7], X[:7, 0])
 

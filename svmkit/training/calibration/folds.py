@@ -55,9 +55,14 @@ class Folds:
     def take(cls, data: TrainingData, fold: np.ndarray) -> Folds:
         """Take the fold of each sample, int (n,), as a search has used them; -1 is a sample that is in none.
 
-        Raises InputError where all samples of a class are in one fold.
+        Raises InputError where all samples of a class are in one fold, or in none.
         """
         fold = np.where(data.weights > 0.0, fold, -1)
+        if len(data.classes) and not (held := np.bincount(data.codes[fold >= 0], minlength=len(data.classes))).all():
+            raise InputError(
+                f"a calibration needs decisions on samples of each class, and no fold holds one of class "
+                f"{data.classes[held.argmin()]}: add samples, or train without a calibration"
+            )
         require_classes(data.answers, fold, data.weights > 0.0)
         return cls(data, fold)
 
