@@ -227,55 +227,60 @@ def choose(
     began, settings = time.perf_counter(), method.settings
     require_choosable(how.names, method)
     plain = replace(method, settings=replace(settings, calibration=None, stop=_without_seconds(settings)))
-    data = TrainingData.prepare(X, y, plain, sample_weight=sample_weight, flags=flags)
+    given: dict[str, Any] = {"sample_weight": sample_weight, "flags": flags}
+    data = TrainingData.prepare(X, y, plain, **given)
     truth = method.task.encode_truth(y, data.n_samples)
-    used = data.weights > 0.0
-    alone = is_loo(how.cv)
-    splits = Splits(())
-    if not alone:
-        splits = make_splits(how.cv, truth, method.task, settings.seed, groups=how.groups, used=used, X=data.raw)
-    for line in splits.notes:
-        warnings.warn(line, SvmkitWarning, stacklevel=2)
-    metric = how.metric
-    if not isinstance(metric, Metric):
-        metric = method.metric(metric, truth.classes, truth.codes)
-    whole = {
-        "X": X,
-        "y": y,
-        "task": method.task,
-        "metric": metric,
-        "flags": flags,
-        "sample_weight": sample_weight,
-        "cv": LOO if alone else splits,
-        "groups": how.groups if alone else None,
-        "preparation": how.preparation,
-        "refine": ALL,  # candidates of several runs are compared
-        "jobs": how.jobs,
-        "backend": how.backend,
-    } | _shared_settings(plain, how.names)
+    splits = _draw_splits(how, truth, data, method)
+    metric = how.metric if isinstance(how.metric, Metric) else method.metric(how.metric, truth.classes, truth.codes)
+    whole = {"X": X, "y": y, **given} | _run_options(how, plain, metric, splits)
     rounds = _Rounds(metric, how.report, began + SHARE * settings.rules.least(Seconds))
-    facts: dict[str, Any] = {"names": list(how.names), "cv": LOO if alone else len(splits.pairs)}
+    facts: dict[str, Any] = {"names": list(how.names), "cv": LOO if splits is None else len(splits.pairs)}
     scores = score_scales(plain, whole, data.raw, truth, rounds.seconds_left) if SCALE in how.names else {}
     if scores:
         kind = next(iter(scores))
         facts |= {SCALE: kind, "scale_scores": scores}
         whole[SCALE] = kind
         method, plain = (replace(each, settings=replace(each.settings, scale=kind)) for each in (method, plain))
-        data = TrainingData.prepare(X, y, plain, sample_weight=sample_weight, flags=flags)
+        data = TrainingData.prepare(X, y, plain, **given)
     elif SCALE not in how.names and (hint := advise_scaling(plain, data.raw)):
         warnings.warn(hint, SvmkitWarning, stacklevel=2)
     whole["data"] = data
     zoom = Zoom(plain, how.names, Ranges(data, settings.seed))
-    small = [] if alone else _small_runs(whole, data, truth, settings.seed)
+    small = [] if splits is None else _small_runs(whole, data, truth, settings.seed)
     with threads.using(settings.n_threads):
         result = rounds.search(zoom, [*small, whole])
-    fold = None if alone else splits.numbers(data.n_samples)
+    fold = None if splits is None else splits.numbers(data.n_samples)
     facts |= {"metric": metric.name, "ended": rounds.ended, "n_candidates": len(result.candidates) if result else 0}
     if rounds.ended is not None:
         warnings.warn(_describe_end(how, rounds.ended, facts["n_candidates"]), SvmkitWarning, stacklevel=2)
     if result is None:
         return Chosen(method, None, fold, facts)
     return _take_best(result, zoom, method, fold, facts)
+
+
+def _draw_splits(how: Choice, truth: Answers, data: TrainingData, method: Method) -> Splits | None:
+    """Return the splits of all runs of a search, with a warning for each of their notes; None for leave-one-out."""
+    if is_loo(how.cv):
+        return None
+    used, seed = data.weights > 0.0, method.settings.seed
+    splits = make_splits(how.cv, truth, method.task, seed, groups=how.groups, used=used, X=data.raw)
+    for line in splits.notes:
+        warnings.warn(line, SvmkitWarning, stacklevel=3)
+    return splits
+
+
+def _run_options(how: Choice, plain: Method, metric: Metric, splits: Splits | None) -> dict[str, Any]:
+    """Return what all runs of a search share, but for the data."""
+    return {
+        "task": plain.task,
+        "metric": metric,
+        "cv": LOO if splits is None else splits,
+        "groups": how.groups if splits is None else None,
+        "preparation": how.preparation,
+        "refine": ALL,  # candidates of several runs are compared
+        "jobs": how.jobs,
+        "backend": how.backend,
+    } | _shared_settings(plain, how.names)
 
 
 def _describe_end(how: Choice, ended: str, n_candidates: int) -> str:

@@ -74,6 +74,8 @@ def score_scales(
     path = Path(0, method.solver, method.kernel, (method.settings.C,), {}, False)
     scores = dict[str, float]()
     for kind in (uneven.kind, NONE):
+        if left() <= 0.0:
+            return {}
         try:
             best = run([path], **given | {"scale": None if kind == NONE else kind}, seconds=left()).best
         except Interrupted:
