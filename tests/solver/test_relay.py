@@ -17,8 +17,9 @@ from svmkit.solver.loop.free_bias import FreeBias
 from svmkit.solver.loop.recorder import Journal
 from svmkit.solver.loop.relay import Relay
 from svmkit.solver.loop.solve import solve
-from svmkit.solver.sampler import Uniform
+from svmkit.solver.sampler import Draws, Goal, Uniform
 from svmkit.solver.solution import Status
+from svmkit.solver.step_info import StepInfo
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 
 FIELDS = 13
@@ -34,6 +35,13 @@ def one_hot(m=6_000, d=1_200, noise=2.0, seed=0):
     ends = np.arange(0, m * FIELDS + 1, FIELDS, dtype=np.int32)
     X = sp.csr_array((np.ones(m * FIELDS), columns.astype(np.int32).ravel(), ends), shape=(m, d))
     return X, np.sign(X @ rng.normal(size=d) + noise * rng.normal(size=m))
+
+
+def far_apart(m=2_000, d=250):
+    """Two spheres that a plane separates, with few rows within its margin."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
+    return rng.normal(size=(m, d)) + 4.0 / np.sqrt(d) * y[:, None], y
 
 
 @pytest.fixture
@@ -88,6 +96,46 @@ def test_the_first_solver_ends_alone_where_it_is_fast():
     found = solved(X, y, 0.01)
     assert found.status is Status.CONVERGED and set(found.details) == {"dcd_iterations"}
     assert found.details["dcd_iterations"] == alone("dcd", X, y, 0.01, gap=1e-3).n_iter
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+@pytest.mark.parametrize("bias", [1.0, "free"])
+def test_the_first_solver_ends_alone_where_only_the_primal_value_is_far_off(C, bias):
+    X, y = far_apart()
+    found = solved(X, y, C, bias=bias)
+    assert found.status is Status.CONVERGED and set(found.details) == {"dcd_iterations"}
+    assert found.n_iter == alone("dcd", X, y, C, bias, gap=1e-3).n_iter
+
+
+def run_of(goal=1e-3):
+    X, y = one_hot(60, 50)
+    taken = relay_of()
+    return relay._Run(
+        taken, taken.pose(Gram(Linear(), X), y, 1.0), None, Draws(taken.sampler, y, 0, goal=Goal(goal, 1e9))
+    )
+
+
+def due(run, gaps, passes=1.0):
+    """Return after which of some steps, of so many passes each, it is the turn of the other solver."""
+    turns = []
+    for gap in gaps:
+        run.note(StepInfo(-1.0, 1, passes, gap=gap))
+        turns.append(run.is_due())
+    return turns
+
+
+def test_a_gap_that_jumps_is_judged_anew():
+    run = run_of()
+    assert not any(due(run, [0.9, 0.5, 0.1, 0.01, 0.002, 0.9, 0.5, 0.1, 0.01, 0.002]))
+    assert due(run, [0.9, 0.899, 0.898, 0.897, 0.896]) == [False, False, False, True, True]
+
+
+def test_the_second_turn_ends_where_its_gap_is_not_believed():
+    run = run_of()
+    run.hand_over()
+    assert due(run, [1e-4] * 5, relay.MOST / 4.0) == [False, False, False, True, True]
+    run.hand_over()
+    assert run.solver is run.relay.first and run.most == 2.0 * relay.MOST
 
 
 @pytest.mark.parametrize("bias", [1.0, "free"])

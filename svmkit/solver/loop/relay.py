@@ -17,8 +17,9 @@ from svmkit.solver.step_info import StepInfo
 FACTS = "paper monotone recheck sampler certified"
 METHODS = "check check_kernel pose loss_for problem_for regression_for problem_of formulation takes_loss"
 NEAR = 1e-3  # the gap whose time is predicted where none is asked for
-FEWEST = 4.0  # passes of the first solver before it is judged
-AHEAD = 60.0  # passes that it may still need
+FEWEST = 3.0  # passes of the first solver before it is judged
+AHEAD = 20.0  # passes that it may still need
+JUMP = 4.0  # factor by which P - D grows where the first solver begins anew, around another bias
 LONGEST = 100.0  # passes of a step of the second solver, and those of all of its steps, in its first turn; each turn
 MOST = 250.0  # has twice as many
 WORTH = 0.5  # passes of the first solver that take as long as one of the second
@@ -28,8 +29,9 @@ WORTH = 0.5  # passes of the first solver that take as long as one of the second
 class Relay(Solver):
     """A solver that is `first` until that would need many more passes over the data, and then `second`.
 
-    The need is predicted from how fast the gap has fallen in the latter half of the passes so far. The second solver
-    has its turn until a step takes many passes, or all of them together do; then the first one continues for at least
+    The need is predicted from how fast the distance of P from D, in units of D, has fallen in the latter half of the
+    passes so far: that says how fast D rises even where P, and so the relative gap, is far off. The second solver has
+    its turn until a step takes many passes, or all of them together do; then the first one continues for at least
     as long, and each later turn of the second is twice as long. Both minimise the same problem, and the point of the
     one is where the other begins. The second says how the problem is posed and checked.
     """
@@ -78,44 +80,48 @@ class Relay(Solver):
 class _Run:
     """State of a relay: the solver whose turn it is with its state, and what both have done so far.
 
-    `passes` and `gaps` are those at the end of each step of this turn, and `turn` counts from 0. The first solver is
+    `passes` and `excess`, (P - D) / D, are those at the end of each step of this turn, and `turn` counts from 0. The
+    first solver is judged by those since step `since`.
     not judged before it has made so many passes, `fewest`, and the second one has `longest` and `most`.
     """
 
     def __init__(self, relay: Relay, problem: Problem, start: np.ndarray | None, draws: Draws) -> None:
         self.relay, self.problem, self.draws, self.given = relay, problem, draws, draws.goal
-        self.goal = (draws.goal.gap if draws.goal else 0.0) or NEAR
+        self.goal = _excess((draws.goal.gap if draws.goal else 0.0) or NEAR)
         self.turn, self.fewest, self.longest, self.most = 0, FEWEST, LONGEST, MOST
         self.counts: dict[str, int] = {}
         self._begin(relay.first, start)
 
     def _begin(self, solver: Solver, start: np.ndarray | None) -> None:
         self.passes: list[float] = [0.0]
-        self.gaps: list[float] = [math.inf]
+        self.excess: list[float] = [math.inf]
+        self.since = 0
         self.solver = solver
         self.state = solver.init(self.problem, start, self.draws)
 
     def note(self, info: StepInfo) -> None:
-        """Note what a step has taken, and the gap at its end."""
+        """Note what a step has taken, and how far P and D are from each other at its end."""
+        if _excess(info.gap) > JUMP * self.excess[-1]:
+            self.since = len(self.passes)
         self.passes.append(self.passes[-1] + info.epochs)
-        self.gaps.append(info.gap)
+        self.excess.append(_excess(info.gap))
         self.counts[self.solver.name] = self.counts.get(self.solver.name, 0) + info.steps
 
     def is_due(self) -> bool:
         """Return whether it is the turn of the other solver."""
         passes = self.passes[-1]
-        if self.gaps[-1] <= self.goal or not passes:
-            return False
         if self.turn % 2:
-            return passes - self.passes[-2] >= self.longest or passes >= self.most
-        return self.draws.every and passes >= self.fewest and self.relay.cost * self.predict() > AHEAD
+            return passes > 0.0 and (passes - self.passes[-2] >= self.longest or passes >= self.most)
+        is_known = passes - self.passes[self.since] >= self.fewest and self.excess[-1] > self.goal
+        return self.draws.every and is_known and self.relay.cost * self.predict() > AHEAD
 
     def predict(self) -> float:
-        """Return how many more passes the gap needs if it keeps falling as in the latter half of all passes."""
-        passes, gap = self.passes[-1], self.gaps[-1]
-        k = int(np.searchsorted(self.passes, 0.5 * passes, side="right")) - 1
-        fall = math.log(self.gaps[k] / gap) if 0.0 < gap < self.gaps[k] < math.inf else 0.0
-        return (passes - self.passes[k]) * math.log(gap / self.goal) / fall if fall else math.inf
+        """Return how many more passes are needed if P - D keeps falling as in the latter half of these."""
+        passes, excess = self.passes[-1], self.excess[-1]
+        middle = 0.5 * (passes + self.passes[self.since])
+        k = int(np.searchsorted(self.passes, middle, side="right")) - 1
+        fall = math.log(self.excess[k] / excess) if 0.0 < excess < self.excess[k] < math.inf else 0.0
+        return (passes - self.passes[k]) * math.log(excess / self.goal) / fall if fall else math.inf
 
     def hand_over(self) -> None:
         """Let the other solver begin where this one is."""
@@ -130,3 +136,8 @@ class _Run:
         self.fewest = max(WORTH * passes / self.relay.cost, FEWEST)
         self.longest, self.most = 2.0 * self.longest, 2.0 * self.most
         self._begin(self.relay.first, point)
+
+
+def _excess(gap: float) -> float:
+    """Return (P - D) / D of a relative gap; inf where D is not above 0."""
+    return gap / (1.0 - gap) if gap < 1.0 else math.inf
