@@ -21,6 +21,18 @@ ROUNDINGS = 6.0  # of a loss from its residual, at most
 exact_sum = njit(**INLINED)(_exact_sum)
 
 
+@njit(**INLINED)
+def softplus(z, small):
+    """Return log(1 + exp(z)), the logistic loss at a slack z, for `small` = exp(-|z|)."""
+    return max(z, 0.0) + math.log1p(small)
+
+
+@njit(**INLINED)
+def sigmoid(z, small):
+    """Return 1 / (1 + exp(-z)), the derivative of `softplus`, for `small` = exp(-|z|)."""
+    return (1.0 if z >= 0.0 else small) / (1.0 + small)
+
+
 class Record(NamedTuple):
     """`svmkit.losses.Terms` of m samples for weights that are turned: a weight is signs_i times the signed one.
 
@@ -352,8 +364,7 @@ def _logistic_losses_at(bound, away, biases):
     for i in range(away.size):
         for k in range(biases.size):
             e = away[i] - biases[k]
-            over = e if bound[i] > 0.0 else -e
-            out[k] += abs(bound[i]) * (math.log1p(math.exp(-abs(over))) + (over if over > 0.0 else 0.0))
+            out[k] += abs(bound[i]) * softplus(e if bound[i] > 0.0 else -e, math.exp(-abs(e)))
     return out
 
 

@@ -19,10 +19,11 @@ from svmkit.problems.bias import best_bias
 from svmkit.problems.box import BoxQP
 from svmkit.problems.risks.coordinate_descent import _solve_logistic
 from svmkit.problems.risks.linear_risk import LinearDual
-from svmkit.problems.risks.points import find_side, make_points, total_loss_error
+from svmkit.problems.risks.points import make_points, total_loss_error
 from svmkit.problems.sums import Record
 from svmkit.runtime.compiling import njit
 from svmkit.solver.loop.solve import solve
+from svmkit.solver.sampler import Draws
 from svmkit.solver.stopping import Gap
 
 LINEAR = ["newton", "dcd"]
@@ -171,26 +172,42 @@ def test_workers_are_refused():
 
 
 @njit
-def _roots(rows, below, slack, q, held):
-    out = np.empty(slack.size)
+def _steps(slack, q, held, C):
+    out = np.empty((slack.size, 4))
     for i in range(slack.size):
-        out[i] = _solve_logistic(slack[i], q[i], held[i], find_side(rows, below, i, 0.0, 0.0))
+        out[i] = _solve_logistic(slack[i], q[i], held[i], C)
     return out
 
 
 @pytest.mark.parametrize("C", [1e-6, 1e-2, 1.0, 1e2, 1e6])
 def test_a_step_solves_its_problem_of_one_weight(C):
-    """z + q C / (1 + exp(z)) = slack + q held, to the last digits of the terms, for costs and norms of all sizes."""
-    rng, m = np.random.default_rng(0), 400
-    y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
-    points = make_points(Logistic().terms(y, np.full(m, C)), np.ones(m))
+    """z + q C / (1 + exp(-z)) = slack + q held, to the last digits of the terms, for costs and norms of all sizes.
+
+    Newton's method alone does not end where it has a cycle, as from slacks near 2.8 with q = 40 and C >= 1.
+    """
+    rng, m = np.random.default_rng(0), 20_000
     slack, q, held = 10.0 * rng.normal(size=m), 10.0 ** rng.uniform(-6, 6, m), C * rng.random(m)
-    z = _roots(points.rows, points.below, slack, q, held)
-    pulled, right = q * C * scipy.special.expit(z), slack + q * held
-    off = np.abs(z + pulled - right)
-    assert (off <= 1e-12 * (np.abs(z) + pulled + np.abs(right))).all(), (
-        off / (np.abs(z) + pulled + np.abs(right))
-    ).max()
+    slack[: m // 2], q[: m // 2], held[: m // 2] = rng.uniform(2.0, 4.0, m // 2), 40.0, 0.0
+    z, share, before, after = _steps(slack, q, held, C).T
+    sigmoid = scipy.special.expit(z)
+    pulled, right = q * C * sigmoid, slack + q * held
+    assert (np.abs(z + pulled - right) <= 1e-13 * (np.abs(z) + pulled + np.abs(right))).all()
+    np.testing.assert_allclose(share, sigmoid, rtol=1e-13)
+    np.testing.assert_allclose(before, np.logaddexp(0.0, slack), rtol=1e-13)
+    np.testing.assert_allclose(after, np.logaddexp(0.0, z), rtol=1e-13, atol=1e-15)
+
+
+def test_passes_with_large_costs_know_their_dual_value():
+    """A step that missed its optimum would have counted more than it gained."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_array((rng.random((3_000, 300)) < 0.13).astype(float))
+    y = np.where(X @ rng.normal(size=300) + 3.0 * rng.normal(size=3_000) > 0.0, 1.0, -1.0)
+    solver = plugins.build("solver", "dcd", {"loss": "logistic", "bias": 1.0})
+    problem = solver.pose(Gram(Linear(), X), y, 100.0)
+    state = solver.init(problem, None, Draws(solver.sampler, y, 0))
+    for _ in range(4):
+        found = -solver.step(state).objective
+        assert found == pytest.approx(problem.dual(state.beta, problem.weights(state.beta)), rel=1e-10)
 
 
 @pytest.mark.parametrize("off", [1e-14, 1e-3, 1.0, 5.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,12 +16,14 @@ from svmkit.problems.risks.points import (
     is_logistic_kind,
     loss_beyond,
     opposite_side,
-    weight_beyond,
+    twice_phi,
 )
+from svmkit.problems.sums import sigmoid, softplus
 from svmkit.runtime.compiling import njit
 
 FINE = 1e-12  # slope, relative to the target, below which a weight stays
 SOLVED, ROUNDS = 1e-14, 100  # relative error of the slack after a step with a logistic loss, and most rounds to it
+CLOSE = 1e-5  # move of that slack whose cube is below its error
 
 
 class Pass(NamedTuple):
@@ -116,9 +119,7 @@ def _piecewise_pass(X, bias, points, order, n, beta, v, high, low, sigma, below)
 def _logistic_pass(X, bias, points, order, n, beta, v, high, low, sigma, below):
     """Make the pass for logistic losses, whose weights lie inside their bounds, so that no point drops out.
 
-    A step solves its problem of one weight a (Yu, Huang, Lin 2011, Algorithm 5) by its slack z after the step, for
-    which a = bound / (1 + exp(-z)): z + q a(z) = slack + q held, where q is the squared norm. The left side rises at
-    least as fast as z, so that Newton's method within an interval that holds the root needs a few rounds.
+    A step solves its problem of one weight (Yu, Huang, Lin 2011, Algorithm 5) by its slack z after the step.
     """
     gain, gap, top, bottom, born = 0.0, 0.0, 0.0, 0.0, 0
     last = np.uintp(v.size - 1)
@@ -132,14 +133,15 @@ def _logistic_pass(X, bias, points, order, n, beta, v, high, low, sigma, below):
             h += bias * v[last]
         side = find_side(points, below, i, 0.0, 0.0)
         slack, held, q = side.sign * (points[i, 0] - h), side.sign * beta[i], 1.0 / points[i, 2]
-        gap += excess_of(slack, held, side)
-        z = _solve_logistic(slack, q, held, side)
-        size = weight_beyond(z, side)
+        entropy = 0.5 * twice_phi(held, side)
+        z, share, before, after = _solve_logistic(slack, q, held, side.bound)
+        size = side.bound * share
+        gap += max(side.bound * before - held * slack + entropy, 0.0)
         top, bottom = max(top, slack - z), min(bottom, slack - z)
         step = size - held
         if step != 0.0:
             beta[i] = side.sign * size
-            gain += 0.5 * q * step * step + excess_of(z, held, side)
+            gain += 0.5 * q * step * step + max(side.bound * after - held * z + entropy, 0.0)
             born += (size != 0.0) - (held != 0.0)
             move = sigma * side.sign * step
             row_add(X, i, move, v)
@@ -149,26 +151,44 @@ def _logistic_pass(X, bias, points, order, n, beta, v, high, low, sigma, below):
 
 
 @njit(cache=True, error_model="numpy")
-def _solve_logistic(slack, q, held, side):
-    """Return the root z of z + q weight_beyond(z) = slack + q held."""
-    right = slack + q * held
-    low, high = right - q * side.bound, right
-    z = min(max(slack, low), high)
-    for _ in range(ROUNDS):
-        size = weight_beyond(z, side)
-        value = z + q * size - right
-        if abs(value) <= SOLVED * (abs(z) + q * size + abs(right)):
+def _solve_logistic(slack, q, held, bound):
+    """Return the slack z of a sample with a logistic loss after its step, its sigmoid, the weight in units of `bound`,
+    and the losses at `slack` and z in the same units.
+
+    It is the root of z + q bound sigmoid(z) = slack + q held, where q is the squared norm. The left side rises at least
+    as fast as z, so that Halley's method within an interval that holds the root needs a few rounds; where its error has
+    not halved within two, as in a cycle, half of the interval goes. Rounds and losses share exponentials, and a last
+    small move is that of a series.
+    """
+    right, pull, z = slack + q * held, q * bound, slack
+    low, high = right - pull, right
+    small = math.exp(-abs(z))
+    before = loss = softplus(z, small)
+    earlier = recent = np.inf
+    for k in range(ROUNDS):
+        if k:
+            small = math.exp(-abs(z))
+        share = sigmoid(z, small)
+        value, curved = z + pull * share - right, share * (1.0 - share)
+        rate, bend = 1.0 + pull * curved, 0.5 * curved * (1.0 - 2.0 * share)
+        move = -value / rate
+        move /= 1.0 - min(max(-move * pull * bend / rate, -0.5), 0.5)  # far away about as long as Newton's
+        if abs(move) <= CLOSE:
+            break
+        if abs(value) <= SOLVED * (abs(z) + pull * share + abs(right)) or k == ROUNDS - 1:
+            move = 0.0
             break
         if value > 0.0:
             high = z
         else:
             low = z
-        before, z = z, z - value / (1.0 + q * size * (side.bound - size) / side.bound)
-        if not low < z < high:
+        is_slow, earlier, recent = abs(value) > 0.5 * earlier, recent, abs(value)
+        z += move
+        if is_slow or not low < z < high:
             z = 0.5 * (low + high)
-        if z == before:
-            break
-    return z
+    if k:
+        loss = softplus(z, small)
+    return z + move, share + move * (curved + move * bend), before, loss + move * (share + 0.5 * move * curved)
 
 
 def _make_pass(X, bias, points, order, n, beta, v, high, low, sigma, below) -> Any:

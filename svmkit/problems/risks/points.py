@@ -17,7 +17,7 @@ from numba.extending import overload
 
 from svmkit.kernels.rounding import TINY as LEAST_ERROR
 from svmkit.losses.terms import LogisticTerms, Terms
-from svmkit.problems.sums import exact_sum
+from svmkit.problems.sums import exact_sum, sigmoid, softplus
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
 
@@ -250,7 +250,7 @@ def least_rate(below, size, stride):
 
 
 def _logistic_loss(slack, side):
-    return side.bound * (max(slack, 0.0) + math.log1p(math.exp(-abs(slack))))
+    return side.bound * softplus(slack, math.exp(-abs(slack)))
 
 
 def _logistic_excess(slack, held, side):
@@ -258,8 +258,7 @@ def _logistic_excess(slack, held, side):
 
 
 def _logistic_weight(slack, side):
-    small = math.exp(-abs(slack))
-    return side.bound * (1.0 if slack >= 0.0 else small) / (1.0 + small)
+    return side.bound * sigmoid(slack, math.exp(-abs(slack)))
 
 
 def _logistic_curvature(held, side):
