@@ -60,6 +60,17 @@ def test_a_fit_of_few_rows_needs_no_loop_and_one_of_many_does(loops, calls):
 
 
 @by_numpy
+@pytest.mark.parametrize("at", [np.arange(150), np.arange(3, 150, 2)], ids=["all", "some"])
+@kernels
+def test_the_values_among_samples_are_those_of_a_block_and_symmetric(kernel, at, loops):
+    engine = engine_for(kernel, rows(150, shift=3.0))
+    square = engine.square(at, np.full((len(at), len(at)), np.nan))
+    block = engine.block(engine.take(at), np.empty((len(at), len(at))), at)
+    np.testing.assert_allclose(square, block, rtol=0, atol=2.0 * engine.error)
+    assert kernel.name == "laplacian" or (square == square.T).all()  # its loops compute both sides
+
+
+@by_numpy
 def test_long_work_on_few_rows_is_for_the_loops(loops, calls):
     engine = engine_for(RBF(0.5), rows(few.ROWS))
     most = few.PRODUCTS // (few.ROWS * few.EXP)

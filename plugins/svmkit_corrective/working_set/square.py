@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 from numba import types
@@ -49,12 +50,16 @@ class Square:
         self.signs = np.broadcast_to(1.0, gram.m) if signs is None else signs
         self.coarse = coarse and gram.kernel.normalised and gram.dtype == np.float32
         self.quantum = float(np.abs(gram.diag).max() + abs(bias)) / WHOLE if self.coarse else 0.0
-        dtype = np.dtype(np.int16) if self.coarse else gram.dtype
+        self.dtype = dtype = np.dtype(np.int16) if self.coarse else gram.dtype
         # points that it has room for, and points that may join in a round
         self.most = self.at_once = min(gram.m, max(FEWEST, math.isqrt(int(ROOM * gram.budget) // dtype.itemsize)))
-        self._memory = np.empty(math.prod(self._shape(self.most)), dtype)  # it takes memory where it is written to
-        self._slab = self._memory[:0].reshape(0, 0)
+        self._slab = np.empty((0, 0), dtype)
         self.idx = np.empty(0, dtype=np.int64)  # its points (n,), by slot
+
+    @cached_property
+    def _memory(self) -> np.ndarray:
+        """Memory for the matrix, which it takes where it is written to; a set that stays empty has none."""
+        return np.empty(math.prod(self._shape(self.most)), self.dtype)
 
     @property
     def rows(self) -> RowTable:

@@ -27,9 +27,9 @@ def values(rows: np.ndarray, sq_rows: np.ndarray, Z: np.ndarray, sq_z: np.ndarra
     form, scalars : Form, Scalars, those of the kernel
     """
     with np.errstate(all="ignore"):  # as the compiled loops do: whoever uses the values looks at them
-        dots = Z @ rows.T
-        if form.argument is Argument.SQUARE:
-            dots *= -2.0
+        is_square = form.argument is Argument.SQUARE
+        dots = (-2.0 * Z if is_square else Z) @ rows.T  # twice a number is exact
+        if is_square:
             dots += sq_z[:, None] + sq_rows
             np.maximum(dots, 0.0, out=dots)
         elif form.argument is not Argument.DOT:

@@ -242,6 +242,18 @@ class DenseEngine(_Products):
             spread(tiles.dense_block, tiles.n_tiles(m), work, self.X, origin, self.sq, sel, part, sq, *rest)
         return out
 
+    def square(self, at, out):
+        if not self._short(at, at):
+            return super().square(at, out)
+        every = len(at) == self.n
+        rows, sq = (self._moved, self.sq) if every else (self._moved[at], self.sq[at])
+        step = max(1, few.CHUNK // len(rows))
+        for lo in range(0, len(rows), step):  # the values on one side of the diagonal are those on the other
+            here, rest = slice(lo, lo + step), slice(lo + step, None)
+            out[here, lo:] = few.values(rows[lo:], sq[lo:], rows[here], sq[here], self.form, self.scalars)
+            out[rest, here] = out[here, rest].T
+        return out
+
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
         if not (self._short(Z, sel) or self._is_plain(Z, sel)):
             return super().product(Z, coef, sel, dtype)

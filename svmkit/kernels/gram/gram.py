@@ -231,8 +231,12 @@ class Gram:
         values = np.empty((len(I), len(J))) if out is None else out
         if len(I) == 0 or len(J) == 0:
             return values
-        self.engine.block(self.engine.take(I), values, J, rough)
-        if I is J and bool((I[1:] > I[:-1]).all()):
+        is_square = I is J and bool((I[1:] > I[:-1]).all())
+        if is_square and self.engine.symmetric and not rough:
+            self.engine.square(I, values)
+        else:
+            self.engine.block(self.engine.take(I), values, J, rough)
+        if is_square:
             np.fill_diagonal(values, self.diag[I])
             return values
         shared = np.flatnonzero(np.isin(J, I))
@@ -339,10 +343,16 @@ class Gram:
 def _multiply(K: np.ndarray, idx: np.ndarray, coef: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return K[idx, at]' coef for coef (n, p), summed by panels as `Gram.product_error` assumes."""
     out = np.zeros((at.size or len(K), coef.shape[1]))
-    is_whole = len(idx) == len(K) and bool((idx[1:] > idx[:-1]).all())
+    if at.size == 0 and 2 * len(idx) > len(K) and bool((idx[1:] > idx[:-1]).all()):
+        weights = np.zeros((len(K), coef.shape[1]))  # a product with 0 is exact, and no row is copied
+        weights[idx] = coef
+        for lo in range(0, len(idx), PANEL):
+            here = slice(idx[lo], idx[min(lo + PANEL, len(idx)) - 1] + 1)
+            out += K[here].T @ weights[here]
+        return out
     for lo in range(0, len(idx), PANEL):
         here = slice(lo, lo + PANEL)
-        rows = K[here] if is_whole else K[idx[here]]
+        rows = K[idx[here]]
         out += (rows[:, at] if at.size else rows).T @ coef[here]
     return out
 
