@@ -76,23 +76,23 @@ def _factorise(engine: Engine, diag: np.ndarray, at: np.ndarray) -> Definiteness
         return Definiteness(0.0, f"the {engine.kernel.name} kernel has values that are not finite")
     # the errors of the values, by which one half may be off the other, and the backward error of a factorisation
     # (Higham 2002, theorem 10.7)
-    shift = n * engine.error + 2.0 * (n + 2) * U * float(np.abs(np.diag(K)).sum())
+    diagonal = diag[at]
+    shift = n * engine.error + 2.0 * (n + 2) * U * float(np.abs(diagonal).sum())
     limit = max(shift, float(np.sqrt(engine.unit)) * largest)
-    while not _is_definite(K, shift):
+    while not _is_definite(K, diagonal + shift):
         if shift >= limit:
             return Definiteness(0.0, not_semidefinite(engine.kernel))
         shift = min(limit, 16.0 * max(shift, 1e-300))
+        np.copyto(K, K.T, where=np.tri(n, k=-1, dtype=bool))
     return Definiteness(2.0 * shift)
 
 
-def _is_definite(K: np.ndarray, shift: float) -> bool:
-    """Return whether K + shift I has a Cholesky factor, by one half of K, which is left as it was."""
+def _is_definite(K: np.ndarray, diagonal: np.ndarray) -> bool:
+    """Return whether K with this diagonal has a Cholesky factor, which takes the place of its lower half."""
     from scipy.linalg.lapack import dpotrf  # here: importing it takes longer than most fits
 
-    diagonal = np.diag(K).copy()
-    np.fill_diagonal(K, diagonal + shift)
-    _, info = dpotrf(K.T, lower=1, clean=0)  # of the transpose, which has the order of Fortran
     np.fill_diagonal(K, diagonal)
+    _, info = dpotrf(K.T, lower=0, clean=0, overwrite_a=1)  # of the transpose, which has the order of Fortran
     return info == 0
 
 
