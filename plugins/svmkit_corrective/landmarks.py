@@ -11,6 +11,7 @@ import numpy as np
 from svmkit.kernels.extent import fits_float32_rows
 from svmkit.problems.one_class import pick_evenly
 from svmkit.problems.simplex import SimplexQP, level_of
+from svmkit_corrective.descent import move, propose
 
 ALL, LEAST, SHARE, LARGEST = 600, 200, 10, 400  # points all of which are landmarks; else one in so many of the others
 CHECKED = 32  # further points that tell what the landmarks miss
@@ -117,26 +118,21 @@ def _descend(image: Image, ridge: np.ndarray, c: np.ndarray, goal: float) -> Sta
     goal
         As said.
     """
-    alpha = weights_at(c, ridge)
+    alpha, change = weights_at(c, ridge), np.empty(len(c))
     h = image(alpha) + c
     gap = math.inf
     for _ in range(ROUNDS):
-        g, target = h + ridge * alpha, weights_at(h, ridge)
-        change = target - alpha
-        slope = float(change @ g)  # the gap is between -slope and -2 slope
-        gap = -2.0 * slope / abs(float(alpha @ g))
-        if gap <= goal:
-            stay = (target > 0.0) | (alpha == 0.0)
-            if stay.all():
-                break
-            alpha = np.where(stay, alpha, 0.0)  # parts of the way leave weights where none should stay
-            alpha /= alpha.sum()
-            h = image(alpha) + c
+        slope, product = propose(alpha, h, ridge, change)  # the gap is between -slope and -2 slope
+        gap = -2.0 * slope / abs(product)
+        if gap > goal:
+            move(alpha, h, ridge, change, image(change), slope)
             continue
-        moved = image(change)
-        curvature = float(change @ (moved + ridge * change))
-        part = min(1.0, -slope / curvature) if curvature > 0.0 else 1.0
-        alpha, h = alpha + part * change, h + part * moved
+        leaves = (alpha > 0.0) & (alpha + change <= 0.0)
+        if not leaves.any():
+            break
+        alpha[leaves] = 0.0  # parts of the way leave weights where none should stay
+        alpha /= alpha.sum()
+        h = image(alpha) + c
     return Start(alpha, gap)
 
 
