@@ -14,7 +14,8 @@ from svmkit.problems.base import RESOLUTION
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.dual import DualQP
 
-SAMPLE = 200  # points whose kernel values with all points order them for the start
+SAMPLE = 200  # points at most whose kernel values with all points order them for the start
+FEWEST, SHARE = 20, 10  # so many of them at least, and one in so many
 
 
 class OneClassQP(DualQP):
@@ -88,7 +89,7 @@ class OneClassQP(DualQP):
 
         They lie where few others are. LIBSVM takes the first samples instead.
         """
-        some = pick_evenly(self.m, SAMPLE)
+        some = pick_evenly(self.m, min(max(FEWEST, self.m // SHARE), SAMPLE))
         return self.fill(np.argsort(self.gram.matvec(self.upper[some], some), kind="stable"))
 
     def fill(self, order: np.ndarray) -> np.ndarray:
