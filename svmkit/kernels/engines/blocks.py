@@ -16,6 +16,8 @@ from svmkit.kernels.rounding import U
 if TYPE_CHECKING:
     from svmkit.kernels.loops.given import Survey
 
+TURNED = 16  # rows that are transposed together, so that lines of the cache are written once
+
 
 class BlockEngine(Engine):
     """The engine for a kernel that only has `block(X, Z)`. It evaluates a tile at a time, X and Z in one storage. What
@@ -50,7 +52,7 @@ class BlockEngine(Engine):
         step = max(1, PANEL_BYTES // (8 * max(Z.shape[0], 1)))
         for lo in range(0, self._count(sel), step):
             rows = self.X[sel[lo : lo + step]] if sel.size else self.X[lo : lo + step]
-            out[:, lo : lo + step] = self.kernel.block(rows, Z).T
+            _transpose(self.kernel.block(rows, Z), out[:, lo : lo + step])
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
@@ -115,8 +117,7 @@ class PrecomputedEngine(Engine):
         return values.toarray() if sp.issparse(values) else np.asarray(values)
 
     def block(self, Z, out, sel=ALL, rough=False):
-        out[:] = self._values(Z, sel).T
-        return out
+        return _transpose(self._values(Z, sel), out)
 
     def square(self, at, out):
         if sp.issparse(self.X):
@@ -130,3 +131,10 @@ class PrecomputedEngine(Engine):
         for lo in range(0, Z.shape[0], PANEL):
             out += self._values(Z[lo : lo + PANEL], sel).astype(np.float64) @ coef[lo : lo + PANEL]
         return out
+
+
+def _transpose(values: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Write the transpose of values (n, q) to out (q, n), some rows at a time, and return `out`."""
+    for lo in range(0, len(values), TURNED):
+        out[:, lo : lo + TURNED] = values[lo : lo + TURNED].T
+    return out
