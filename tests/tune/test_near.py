@@ -18,8 +18,14 @@ TARGET = 1e-4
 
 
 @pytest.fixture
-def solves(monkeypatch):
-    """The solves of shared searches, as (problem, C, solved); nothing goes to the code of small subproblems."""
+def large(monkeypatch):
+    """Nothing goes to the code of small subproblems."""
+    monkeypatch.setattr(small, "MOST", (0, 0, 0))
+
+
+@pytest.fixture
+def solves(large, monkeypatch):
+    """The solves of shared searches, as (problem, C, solved), each of them alone."""
     seen, solve = [], ActiveSets.solve
 
     def watched(self, problem, C, *rest):
@@ -27,7 +33,7 @@ def solves(monkeypatch):
         return seen[-1][2]
 
     monkeypatch.setattr(ActiveSets, "solve", watched)
-    monkeypatch.setattr(small, "MOST", (0, 0, 0))
+    monkeypatch.setattr(engine._Group, "_follow", lambda self, fold: None)
     return seen
 
 
@@ -41,7 +47,7 @@ def by_point(result):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_near_the_best_is_solved_to_the_gap_and_the_winner_is_the_same(seed, jobs, solves):
+def test_what_is_near_the_best_is_solved_to_the_gap_and_the_winner_is_the_same(seed, jobs, large):
     X, y = overlapping(240, seed=seed)
     whole, found = find(X, y, "all"), find(X, y, "near", jobs=jobs)
     every, best = by_point(whole), found.best
@@ -92,7 +98,7 @@ def test_easy_fits_are_what_they_are_without_it(solves):
         assert (a.params, a.scores, a.n_iter, a.gap) == (b.params, b.scores, b.n_iter, b.gap)
 
 
-def test_a_fit_without_room_for_its_point_begins_anew(solves, monkeypatch):
+def test_a_fit_without_room_for_its_point_begins_anew(large, monkeypatch):
     X, y = overlapping(240)
     kept = find(X, y, "near")
     monkeypatch.setattr(near, "KEPT", 0.0)
@@ -100,7 +106,7 @@ def test_a_fit_without_room_for_its_point_begins_anew(solves, monkeypatch):
     assert found.best.params == kept.best.params and found.best.converged
 
 
-def test_a_search_that_ends_early_keeps_what_it_has(solves, monkeypatch):
+def test_a_search_that_ends_early_keeps_what_it_has(large, monkeypatch):
     X, y = overlapping(240)
     run, ended = engine._Group.run, []
 
@@ -157,7 +163,7 @@ def test_a_score_that_is_not_defined_at_a_rough_gap_is_near():
     assert standings.near_best(paths(1)) == []  # once, though the fit is still there
 
 
-def test_a_search_ends_where_a_kernel_matrix_fails_as_fits_go_on(solves, monkeypatch):
+def test_a_search_ends_where_a_kernel_matrix_fails_as_fits_go_on(large, monkeypatch):
     """Such candidates have no score, and were taken for near the best again and again."""
     made, prepare = [], engine.SharedMatrix.prepare
 

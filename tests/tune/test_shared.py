@@ -22,8 +22,8 @@ from svmkit.runtime import threads
 from svmkit.solver.smo.box import Box, take_sides
 from svmkit.solver.stopping import Gap
 from svmkit.training.settings import Settings, resolve
-from svmkit.tune.shared import active, bordered, engine, leaps, loops, matrix, sharing, small
-from svmkit.tune.shared.active import ActiveSets, Square
+from svmkit.tune.shared import active, bordered, engine, leaps, loops, matrix, near, rounds, sharing, small
+from svmkit.tune.shared.active import ActiveSets
 from svmkit.tune.shared.matrix import SharedMatrix, as_thin
 
 CS, GAMMAS, FOLDS = [0.03, 1.0, 30.0], [0.05, 0.5], 3
@@ -50,8 +50,19 @@ SETS = {
 
 
 @pytest.fixture
+def calls(monkeypatch):
+    """The names of the methods that solve, call by call; nothing goes to the code of small subproblems."""
+    seen = []
+    for name in ("solve", "follow"):
+        own = getattr(ActiveSets, name)
+        monkeypatch.setattr(ActiveSets, name, lambda *given, own=own, name=name: (seen.append(name), own(*given))[1])
+    monkeypatch.setattr(small, "MOST", (0, 0, 0))
+    return seen
+
+
+@pytest.fixture
 def shared(monkeypatch):
-    """The solves of shared searches, as (problem, solved, target)."""
+    """The solves of shared searches, as (problem, solved, target), each of them alone."""
     seen, solve = [], ActiveSets.solve
 
     def watched(self, problem, C, target, patience, rough=None):
@@ -59,6 +70,7 @@ def shared(monkeypatch):
         return seen[-1][1]
 
     monkeypatch.setattr(ActiveSets, "solve", watched)
+    monkeypatch.setattr(engine._Group, "_follow", lambda self, fold: None)
     monkeypatch.setattr(small, "MOST", (0, 0, 0))  # nothing goes to the code of small subproblems
     return seen
 
@@ -76,7 +88,7 @@ def refits(make, X, y, folds):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", SETS)
-def test_the_winner_and_the_scores_are_those_of_refits(name, seed, shared, monkeypatch):
+def test_the_winner_and_the_scores_are_those_of_refits(name, seed, calls, monkeypatch):
     X, y = SETS[name](seed)
     stop = Gap(2e-7)  # rounding leaves 1.1e-7 on digits
     how = {"grid": {"C": CS, "gamma": GAMMAS}, "cv": FOLDS, "seed": seed, "stop": stop, "metric": "accuracy"}
@@ -84,10 +96,11 @@ def test_the_winner_and_the_scores_are_those_of_refits(name, seed, shared, monke
     near = tune.search(X, y, **how).best
     how["refine"] = "all"
     found = tune.search(X, y, **how)
-    n_solves = len(shared)
+    n_solves = calls.count("solve")
+    assert n_solves > 0 and ("follow" in calls) == (len(np.unique(y)) == 2)
     monkeypatch.setattr(small, "MOST", (1500,) * 3)
     at_once = tune.search(X, y, **how)
-    assert 0 < n_solves == len(shared)
+    assert n_solves == calls.count("solve")
     folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(X, y))
     own = refits(lambda C, gamma: svmkit.SVMClassifier(C=C, gamma=gamma, tol=1e-7), X, y, folds)
     truth = refits(lambda C, gamma: SVC(C=C, gamma=gamma, tol=1e-7), X, y, folds)
@@ -126,6 +139,74 @@ def test_every_fit_is_certified(loss, least, shared, monkeypatch):
             dual = beta.sum() - 0.5 * norm - 0.25 * (beta**2 / problem.C).sum()
         assert primal - dual <= target * max(abs(primal), abs(dual)) * (1.0 + 1e-9)
         assert solved.certificate.primal == pytest.approx(primal) and solved.certificate.dual == pytest.approx(dual)
+
+
+@pytest.mark.parametrize("name", ["overlapping", "repeated", "rare"])
+@pytest.mark.parametrize("refine", ["near", "all"])
+def test_several_values_of_C_in_one_call_have_the_fits_of_a_call_for_each(refine, name, calls, monkeypatch):
+    X, y = SETS[name](0)
+    monkeypatch.setattr(active, "SHORT", 100)  # some fits are hard
+    grid = {"C": np.geomspace(1e-2, 1e4, 13).tolist(), "gamma": GAMMAS}
+    how = {"grid": grid, "cv": FOLDS, "class_weight": "balanced", "stop": Gap(1e-6), "refine": refine}
+    found = tune.search(X, y, **how)
+    n_solves = calls.count("solve")
+    monkeypatch.setattr(engine._Group, "_follow", lambda self, fold: None)
+    alone = tune.search(X, y, **how)
+    assert n_solves < 0.8 * 2 * FOLDS * 13 <= calls.count("solve") - n_solves
+    own, other = ({(c.C, c.params["gamma"]): c for c in result.candidates} for result in (found, alone))
+    assert found.best.params == alone.best.params and own.keys() == other.keys()
+    for point, c in own.items():
+        assert c.converged == other[point].converged and c.gap <= (1e-6 if c.converged else near.ROUGH)
+        if c.converged:
+            assert c.mean_score == pytest.approx(other[point].mean_score, abs=0.02)
+            if name != "repeated":  # equal rows may share their weights in many ways
+                assert c.n_support == pytest.approx(other[point].n_support, abs=2.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_certificates_of_several_values_of_C_in_one_call_hold_the_optimum_of_libsvm(seed):
+    X, y = overlapping(150, seed=seed)
+    signs, rows, held = np.where(y == y.max(), 1.0, -1.0), np.arange(120), np.arange(120, 150)
+    weights, Cs = np.where(signs > 0.0, 2.0, 0.5)[rows], np.array([0.1, 0.5, 2.0])
+    method, shared = resolve(Settings(solver="smo", kernel=RBF(0.5))), SharedMatrix(RBF(0.5), X, 10**9)
+    sets = ActiveSets(shared, rows, 120, lambda: False)
+    target, K = 0.01, pairwise.rbf_kernel(X, gamma=0.5)
+    sets.solve(method.pose(method.solver, sets.gram, signs[rows], 0.05 * weights), 0.05, target, 1e9)
+    for end in (1, 2, 3):  # the last points of a call are kept for what follows
+        path, n = sets.follow(signs[rows], weights, Cs[end - 1 : end], target, held)
+        assert n == 1 and 0.0 <= path.gap[0] <= target
+        C, (w, slopes), bias = Cs[end - 1], path.ends[1], path.decision[0] - K[held][:, rows] @ path.ends[1, 0]
+        assert np.ptp(bias) < 1e-9 and abs(w.sum()) < 1e-9 and path.n_support[0] == np.count_nonzero(w)
+        point = signs[rows] * w
+        assert point.min() >= 0.0 and (point <= C * weights).all()
+        assert path.n_free[0] == np.count_nonzero((point > 0.0) & (point < C * weights))
+        np.testing.assert_allclose(slopes, K[rows][:, rows] @ w - signs[rows] + bias[0], atol=1e-9)
+        norm, slack = w @ K[rows][:, rows] @ w, np.maximum(0.0, -signs[rows] * slopes)
+        primal, dual = 0.5 * norm + C * weights @ slack, point.sum() - 0.5 * norm
+        assert path.gap[0] == pytest.approx((primal - dual) / max(abs(primal), abs(dual)), rel=1e-6)
+        plain = SVC(C=C, gamma=0.5, tol=1e-10).fit(X[rows], signs[rows], sample_weight=weights)
+        v, at = plain.dual_coef_.ravel(), plain.support_
+        loss = np.maximum(0.0, 1.0 - signs[rows] * plain.decision_function(X[rows]))
+        best = 0.5 * v @ K[at][:, at] @ v + C * weights @ loss
+        assert dual <= best * (1.0 + 1e-8) and best <= primal * (1.0 + 1e-8)
+
+
+def test_a_hard_fit_goes_on_from_where_the_call_for_several_values_of_C_has_ended():
+    X, y = overlapping(150)
+    signs = np.where(y == y.max(), 1.0, -1.0)
+    method, shared = resolve(Settings(solver="smo", kernel=RBF(0.5))), SharedMatrix(RBF(0.5), X, 10**9)
+    counts = []
+    for follows in (False, True):
+        sets = ActiveSets(shared, np.arange(150), 150, lambda: False)
+        posed = [method.pose(method.solver, sets.gram, signs, np.full(150, C)) for C in (0.1, 1e5)]
+        sets.solve(posed[0], 0.1, 1e-6, 1e9)
+        if follows:
+            _, n = sets.follow(signs, np.ones(150), np.array([1e5]), 1e-6, np.arange(3))
+            assert n == 0
+        solved = sets.solve(posed[1], 1e5, 1e-6, 1e9, 0.1)
+        assert 1e-6 < solved.certificate.gap <= 0.1
+        counts.append(solved.steps)
+    assert counts[0] == counts[1] >= active.SHORT
 
 
 def test_both_ends_of_a_path_take_hardly_a_step():
@@ -179,18 +260,18 @@ def test_memory_is_kept_to(shared, monkeypatch):
     how = {"kernel": RBF(0.5), "grid": {"C": CS}, "cv": 3, "stop": Gap(1e-5), "refine": "all"}
     expected = tune.search(X, y, **how)
     assert len(shared) == 9
-    sizes, bring = [], Square.bring
+    sizes, descend = [], rounds.descend
 
-    def watched(self, wanted):
-        samples = bring(self, wanted)
-        sizes.append(self.values.nbytes)
-        return samples
+    def watched(*given):
+        found = descend(*given)
+        sizes.append(found[1].values.nbytes)
+        return found
 
-    monkeypatch.setattr(Square, "bring", watched)
+    monkeypatch.setattr(rounds, "descend", watched)
     monkeypatch.setattr(sharing, "FEWEST", 20)
     memory = 8 * 150**2 + 12 * 40**2
     found = tune.search(X, y, **how, memory=memory)
-    assert len(shared) == 18 and max(sizes) <= 4 * 40**2
+    assert len(shared) == 18 and 0 < max(sizes) <= 4 * 40**2
     for one, other in zip(found.candidates, expected.candidates, strict=True):
         assert one.converged and one.C == other.C and one.mean_accuracy == pytest.approx(other.mean_accuracy, abs=0.02)
     tune.search(X, y, **how, memory=8 * 150**2)
@@ -325,7 +406,7 @@ def test_what_small_solves_do_not_certify_goes_to_other_code(monkeypatch):
     solved, solve = [], ActiveSets.solve
     monkeypatch.setattr(ActiveSets, "solve", lambda *given: (solved.append(given[2]), solve(*given))[1])
     found = tune.search(X, y, **how)
-    assert 0 < len(solved) < 9 and solved.count(30.0) == 3 and all(c.converged for c in found.candidates)
+    assert 0 < len(solved) < 9 and 0.03 not in solved and all(c.converged for c in found.candidates)
     for one, other in zip(found.candidates, expected.candidates, strict=True):
         assert one.C == other.C and one.mean_accuracy == pytest.approx(other.mean_accuracy, abs=0.007)
     shared, parts, held, _ = fold_of(X, y, [1.0])
@@ -403,8 +484,13 @@ def test_a_fit_that_fails_says_why(monkeypatch):
     def broken(self, problem, C, *rest):
         raise InputError("no")
 
+    def without_room(*given):
+        raise MemoryError
+
     before = ActiveSets.solve
     monkeypatch.setattr(small, "MOST", (0, 0, 0))
+    monkeypatch.setattr(ActiveSets, "follow", without_room)
+    assert not any(c.failed for c in tune.search(X, y, kernel=RBF(0.5), grid={"C": CS}, cv=3).candidates)
     monkeypatch.setattr(
         ActiveSets, "solve", lambda self, problem, C, *given: (broken if C == 1.0 else before)(self, problem, C, *given)
     )

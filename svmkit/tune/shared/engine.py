@@ -195,6 +195,8 @@ class _Group:
         settings = self.method.settings
         self.target = gap_of(settings.stop) or 0.0
         self.rough = rough if rough is not None and rough > self.target else None
+        # whether fits for several C may be one call
+        self.is_plain = shared is not None and self.method.loss.name == "hinge" and shared.kernel.semidefinite is True
         self.most = most_of_a_round(search.m, settings, search.jobs)
         fits = len(group) * len(search.folds)
         # what the matrix has taken, for each fit
@@ -283,11 +285,13 @@ class _Group:
         return folds is not None
 
     def _next_fit(self) -> bool:
-        """Fit the next C of the fold that is farthest behind; return whether there was one."""
+        """Fit the next C of a fold, and those before it that are easy; return whether there was one."""
         fold = _take(self.waiting)
         if fold is None:
             return False
-        self._fit(fold)
+        self._follow(fold)
+        if fold.next < len(self.group):
+            self._fit(fold)
         if fold.next < len(self.group):
             self.waiting.append(fold)
         return True
@@ -318,7 +322,7 @@ class _Group:
             if is_small(shared, self.method, sizes, len(self.group), n_decisions, memory, workers):
                 fits = fit_small(shared, own, [path.Cs[0] for path in self.group], self.target)
                 if fits is not None:
-                    self._keep_small(folds, fits, began)
+                    self._keep_fits(folds, fits, began)
             for fold, (parts, _) in zip(folds, own, strict=True):
                 fold.parts = list(parts)
         except Exception as error:
@@ -327,20 +331,38 @@ class _Group:
                 fold.next += 1
         self.waiting.extend(fold for fold in folds if fold.next < len(self.group))
 
-    def _keep_small(self, folds: list[Fold], fits: SmallFits, began: float) -> None:
+    def _keep_fits(self, folds: list[Fold], fits: SmallFits, began: float) -> None:
         """Keep the records of the fits of some folds that are certified."""
         judged = self._judge(folds, fits.decision)
         assert self.shared is not None
         seconds, values = time.perf_counter() - began, self.shared.take_computed() / fits.gap.size
-        shares = fits.steps + len(self.group)  # a fit without steps takes some time, too
+        shares = fits.steps + fits.steps.shape[1]  # a fit without steps takes some time, too
         each = (seconds * shares / shares.sum() + self.around[0]).tolist()
         for k, fold in enumerate(folds):
             for c in range(int(fits.n_certified[k])):
                 counts = int(fits.steps[k, c]), int(fits.n_support[k, c]), float(fits.gap[k, c])
                 facts = judged[c][k] | self._count(*counts) | {"fit_s": each[k][c]}
                 facts["kernel_values"] += values
-                self.search.keep(self.group[c], fold.number, facts)
+                self.search.keep(self.group[fold.next], fold.number, facts)
                 fold.next += 1
+
+    def _follow(self, fold: Fold) -> None:
+        """Fit the next Cs of a fold of one subproblem with the hinge, as long as they are easy."""
+        if not (self.is_plain and fold.parts and fold.sets and len(fold.sets) == 1):
+            return
+        began, (part,), (sets,) = time.perf_counter(), fold.parts, fold.sets
+        if self.rough is None and sets.takes_leaps:
+            return
+        Cs = np.array([path.Cs[0] for path in self.group[fold.next :]])
+        try:
+            found, n = sets.follow(part.y, part.weights, Cs, self.target, fold.held)
+        except Exception:  # the next fit says why, if it is for good
+            fold.sets = None
+            return
+        if n:
+            gap, steps, n_support = (array[None, :n] for array in (found.gap, found.steps, found.n_support))
+            fits = SmallFits(found.decision[:n, :, None], gap, steps, n_support, np.array([n]))
+            self._keep_fits([fold], fits, began)
 
     def _fit(self, fold: Fold, hard: Hard | None = None) -> None:
         """Fit the next C of a fold, judge the fit on the held-out rows, and keep the record.

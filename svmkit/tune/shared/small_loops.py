@@ -121,7 +121,7 @@ def _fit_part(matrix, diag, room, own, Cs, target, most, bounds, at, kept, fits,
             own_h = h[here]
             bias = select_bias(y, y - own_h, cost.copy(), 0.0)
             values = values_at(record, own_h, beta[here], peaks[here], 0.0, bias, 0.0, 0.0, True, bounds)
-            found = _gap_of(values)
+            found = gap_of(values)
             reached = found <= target
             if reached or fits.steps[c, p] >= most:
                 break
@@ -182,7 +182,7 @@ def _best_ratio(y, beta, h, ratio):
 
 
 @njit(inline="always")
-def _gap_of(values):
+def gap_of(values):
     """Return the relative gap as `Certificate.from_values`, inf where the values prove nothing."""
     primal, dual, of_primal, of_dual, _ = values
     least = max(abs(primal) - of_primal, abs(dual) - of_dual)
