@@ -90,12 +90,13 @@ def features_to_predict(estimator: Any, X: Any) -> Features:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(estimator, "model_")
+    encoding = estimator.model_.encoding
+    if encoding is None and _is_plain(X, estimator.n_features_in_) and not hasattr(estimator, "feature_names_in_"):
+        return X  # the model checks the rest
     frame = frame_of(X)
     check_names(estimator, X if frame is None else frame, reset=False)
-    encoding = estimator.model_.encoding
     if encoding is not None and (frame is not None or _is_of_columns(X, encoding)):
         return _encode(estimator, X if frame is None else frame, encoding)
-    # the model checks sparse rows, which takes as long as predicting a few of them
     if not (is_sparse(X) and X.format == "csr" and X.ndim == 2):
         X = as_features(X if frame is None else frame)
     if X.shape[1] != estimator.n_features_in_:  # a dense look at no rows, for narrower sparse ones would be padded
@@ -111,6 +112,12 @@ def frame_of(X: Any) -> Any:
     from svmkit.data.tables.in_memory import as_frame  # here: arrays need none of it
 
     return as_frame(X)
+
+
+def _is_plain(X: Any, n_features: int) -> bool:
+    """Return whether X is an array, or a CSR matrix, of so many columns."""
+    kind = type(X)
+    return (kind is np.ndarray or (is_sparse(X) and X.format == "csr")) and X.ndim == 2 and X.shape[1] == n_features
 
 
 def _is_of_columns(X: Any, encoding: Encoding) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from svmkit.kernels.forms import TINY, U
 from svmkit.kernels.functions import Kernel
 
+CANCELS = 1e-10  # error of a value above which it is computed from differences, which takes two to three times as long
 MEMO = 10 * U  # relative difference of coefficients that `Gram.matvec` takes for equal
 
 

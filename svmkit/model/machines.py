@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmkit.kernels.engines import Engine
+from svmkit.data.prepare.features import as_features, is_sparse
+from svmkit.kernels.engines import Engine, few
+from svmkit.kernels.engines.choice import is_free
+from svmkit.kernels.functions import Kernel
 from svmkit.model.one_vs_one import (
     class_pairs,
     class_slices,
@@ -63,6 +66,17 @@ class Machine(ABC):
         """The weights of the columns in each decision function, (n_decisions, width), for the linear kernel."""
 
     @property
+    def known_coefficients(self) -> np.ndarray:
+        """The coefficient of each vector in the known decisions, (n_sv, len(trained)), zeros included."""
+        every = self.coefficients
+        return every if len(self.trained) == every.shape[1] else every[:, self.trained]
+
+    @property
+    def known_intercept(self) -> np.ndarray:
+        """The intercepts of the known decisions, (len(trained),)."""
+        return self.intercept if len(self.trained) == len(self.intercept) else self.intercept[self.trained]
+
+    @property
     def class_coefficients(self) -> np.ndarray:
         """The coefficient of each vector in what speaks for each class or output, (n_sv, n_functions): the decisions,
         but of class pairs the mean of a class's margins against all others.
@@ -81,6 +95,30 @@ class Machine(ABC):
     @abstractmethod
     def decide(self, engine: Engine) -> np.ndarray:
         """Return the known decisions of the engine's rows."""
+
+    def decide_few(self, kernel: Kernel, X: Any) -> np.ndarray | None:
+        """Return the known decisions of few rows without an engine, whose making takes longer; all of them are finite.
+        None where an engine is needed, and where there is something to refuse.
+
+        Parameters
+        ----------
+        kernel : Kernel, resolved
+        X : object, the rows as they were given: an array, or a CSR matrix, is taken where it has the vectors' columns
+        """
+        shape: tuple[int, ...] = getattr(X, "shape", ())
+        if len(shape) != 2 or self.vectors.shape[1:] != shape[1:]:
+            return None
+        n, d = shape
+        if not (is_free(X) and few.has_product(kernel, n, self.vectors.shape[0], d, len(self.intercept))):
+            return None
+        rows = _dense_rows(X)
+        if rows is None:
+            return None
+        known = few.product(kernel, rows, _as_float64(self.vectors), self.known_coefficients)
+        if known is None:
+            return None
+        known += self.known_intercept
+        return known if np.isfinite(known).all() else None
 
     @abstractmethod
     def scores(self, known: np.ndarray) -> np.ndarray:
@@ -160,13 +198,13 @@ class ClassFunctions(Machine):
     def decide(self, engine: Engine) -> np.ndarray:
         coef = self._sparse
         if coef is None:
-            return engine.product(self.vectors, self.coef[self.trained].T) + self.intercept[self.trained]
+            return engine.product(self.vectors, self.known_coefficients) + self.known_intercept
         sums, n_sv = np.zeros((coef.shape[0], engine.n)), coef.shape[1]
         step = max(VALUES // max(engine.n, 1), 1)
         for lo in range(0, n_sv, step):
             hi = min(lo + step, n_sv)
             sums += coef[:, lo:hi] @ engine.block(self.vectors[lo:hi], np.empty((hi - lo, engine.n)))
-        return sums.T + self.intercept[self.trained]
+        return sums.T + self.known_intercept
 
     def scores(self, known: np.ndarray) -> np.ndarray:
         """Return the decisions, those of classes that were not trained below all others."""
@@ -243,10 +281,8 @@ class ClassPairs(Machine):
         return sum_margins(decision, len(self.n_support)) / (len(self.n_support) - 1)
 
     @cached_property
-    def _known(self) -> np.ndarray:
-        """The coefficients of the vectors in the known decisions, (n_sv, len(trained)), zeros included."""
-        every = self.coefficients
-        return every if len(self.trained) == every.shape[1] else every[:, self.trained]
+    def known_coefficients(self) -> np.ndarray:
+        return super().known_coefficients
 
     @cached_property
     def _terms(self) -> list[tuple[slice, np.ndarray, np.ndarray]]:
@@ -264,7 +300,7 @@ class ClassPairs(Machine):
     def decide(self, engine: Engine) -> np.ndarray:
         """Return the known decisions; the kernel values of a class serve all of its class pairs."""
         if engine.n * len(self.intercept) * self.coef.shape[1] <= FEW:
-            return engine.product(self.vectors, self._known) + self.intercept[self.trained]
+            return engine.product(self.vectors, self.known_coefficients) + self.known_intercept
         # a row for each class pair: they come in any order
         out = np.repeat(self.intercept[self.trained, None], engine.n, 1)
         for at, rows, to in self._terms:
@@ -279,6 +315,17 @@ class ClassPairs(Machine):
 
         odds = self._spread(odds, 0.0)
         return np.log(np.maximum(couple(expit(odds), len(self.n_support), expit(-odds)), LEAST))
+
+
+def _dense_rows(X: Any) -> np.ndarray | None:
+    """Return rows as an array of float64; None of another type. Those of a sparse matrix are checked."""
+    if type(X) is np.ndarray:
+        return _as_float64(X) if X.dtype in (np.float64, np.float32) else None
+    return _as_float64(as_features(X)) if is_sparse(X) and X.format == "csr" else None
+
+
+def _as_float64(A: Any) -> np.ndarray:
+    return np.asarray(A if isinstance(A, np.ndarray) else A.toarray(), dtype=np.float64)
 
 
 def couple(pairwise: np.ndarray, n_classes: int, against: np.ndarray | None = None) -> np.ndarray:

@@ -309,6 +309,12 @@ class SVMModel:
         InputError
             X has another number of columns, values that are missing or infinite, or too large for the kernel.
         """
+        if (known := self._decide_few(X, n_threads, device)) is not None:
+            out = known
+            if known.shape[1] < len(self.intercept):
+                out = np.zeros((len(known), len(self.intercept)))
+                out[:, self.machine.trained] = known
+            return out[:, 0] if self.has_one_function else out
         X, device = self.as_rows(X), device_for(device, X)
         out = np.zeros((X.shape[0], len(self.intercept)))
         with on_device(device), threads.using(n_threads):
@@ -355,6 +361,8 @@ class SVMModel:
         """
         if self.regresses or self.outputs:
             return self.labels(self.decision_function(X, n_threads=n_threads, device=device))
+        if (known := self._decide_few(X, n_threads, device)) is not None:
+            return self.classes[self._codes(known)]
         X, device = self.as_rows(X), device_for(device, X)
         codes = np.empty(X.shape[0], dtype=np.int64)
         with on_device(device), threads.using(n_threads):
@@ -837,6 +845,13 @@ class SVMModel:
                 "float64 there; scale the columns, in training and here"
             )
         return out
+
+    def _decide_few(self, X, n_threads: int | None, device: str | None) -> np.ndarray | None:
+        """Return the known decisions (`Machine`) of few rows as they are given; None where `_decide` has to."""
+        steps = self.preprocessing
+        if n_threads is not None or device is not None or steps.imputing is not None or steps.scaling is not None:
+            return None
+        return self.machine.decide_few(self.kernel, X)
 
     def _without_zeros(self, X) -> tuple[Any, Machine]:
         """Return preprocessed rows and the machine; of very many columns only those that one of them stores. A product

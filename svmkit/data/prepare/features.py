@@ -15,6 +15,7 @@ from svmkit.runtime.mapping import is_mapped
 # scipy ships no types; a dense ndarray or any scipy sparse container
 Features: TypeAlias = Any
 
+_SPARSE: set[type] = set()  # the types of scipy's containers that were seen
 _CHUNK = 1 << 20  # entries looked at together, so that a check never allocates a copy of the data
 
 
@@ -65,14 +66,17 @@ def as_features(X: Any, *, what: str = "X") -> Features:
 
 def is_sparse(X: Any) -> bool:
     """Return whether X is a scipy sparse container."""
-    if isinstance(X, np.ndarray):
-        return False
+    kind = type(X)
+    if kind in _SPARSE or isinstance(X, np.ndarray):
+        return kind in _SPARSE
     # scipy.sparse costs import time: nothing of scipy's can be here unless its module is loaded
-    if not type(X).__module__.startswith("scipy.sparse") and not hasattr(X, "tocsr"):
+    if not kind.__module__.startswith("scipy.sparse") and not hasattr(X, "tocsr"):
         return False
     from scipy import sparse
 
-    return bool(sparse.issparse(X))
+    if sparse.issparse(X):
+        _SPARSE.add(kind)
+    return kind in _SPARSE
 
 
 def dense_array(X: Any, what: str) -> np.ndarray:

@@ -100,6 +100,20 @@ def device_for(device: str | None, X: Any) -> str | None:
     return device_of(X) or device_of(source_of(X))
 
 
+def is_free(X: Any) -> bool:
+    """Return whether any code may compute on X: no engine was asked for, and no array on a device is its source.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmkit.kernels.engines.choice import is_free, request_engine
+    >>> with request_engine(device="cpu"):
+    ...     is_free(np.eye(2))
+    False
+    """
+    return _asked[-1] is _NOTHING and source_of(X) is None
+
+
 def _others() -> list[type[Engine]]:
     """Return the engines that work here besides svmkit's own."""
     return [row.plugin for row in plugins.working("engine") if row.plugin not in BUILT_IN]

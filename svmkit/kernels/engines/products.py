@@ -26,12 +26,11 @@ from svmkit.kernels.extent import (
 from svmkit.kernels.forms import Argument, Form, difference_error
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.loops.norms import square_norms
-from svmkit.kernels.rounding import largest_value, value_error
+from svmkit.kernels.rounding import CANCELS, largest_value, value_error
 from svmkit.runtime.mapping import windows
 from svmkit.runtime.threads import spread
 
 COPY_BYTES = 256 << 20  # size of the largest copy of a sparse X that is made for speed
-CANCELS = 1e-10  # error of a value above which it is computed from differences, which takes two to three times as long
 LINE = 64  # bytes of a cache line
 ADDED = 1e-13  # error of a value, as it is usual of products, that columns may add which are not subtracted there
 MIXED = 16  # columns, and rows, from which on distances are summed up from differences and products where they can be
@@ -224,10 +223,11 @@ class DenseEngine(_Products):
     def block(self, Z, out, sel=ALL, rough=False):
         if self._short(Z, sel):
             step = max(1, few.CHUNK // out.shape[1])
-            for here, (part, norms) in self._panels(Z, np.dtype(np.float64)):
-                values = out[here]
-                for lo in range(0, len(part), step):
-                    values[lo : lo + step] = self._values(part[lo : lo + step], norms[lo : lo + step], sel)
+            with np.errstate(all="ignore"):
+                for here, (part, norms) in self._panels(Z, np.dtype(np.float64)):
+                    values = out[here]
+                    for lo in range(0, len(part), step):
+                        values[lo : lo + step] = self._values(part[lo : lo + step], norms[lo : lo + step], sel)
             return out
         from svmkit.kernels.loops import differences, tiles
 
@@ -248,10 +248,11 @@ class DenseEngine(_Products):
         every = len(at) == self.n
         rows, sq = (self._moved, self.sq) if every else (self._moved[at], self.sq[at])
         step = max(1, few.CHUNK // len(rows))
-        for lo in range(0, len(rows), step):  # the values on one side of the diagonal are those on the other
-            here, rest = slice(lo, lo + step), slice(lo + step, None)
-            out[here, lo:] = few.values(rows[lo:], sq[lo:], rows[here], sq[here], self.form, self.scalars)
-            out[rest, here] = out[here, rest].T
+        with np.errstate(all="ignore"):
+            for lo in range(0, len(rows), step):  # the values on one side of the diagonal are those on the other
+                here, rest = slice(lo, lo + step), slice(lo + step, None)
+                out[here, lo:] = few.values(rows[lo:], sq[lo:], rows[here], sq[here], self.form, self.scalars)
+                out[rest, here] = out[here, rest].T
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):

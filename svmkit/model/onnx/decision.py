@@ -6,11 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.errors import InputError
-from svmkit.kernels.engines.products import CANCELS
 from svmkit.kernels.extent import FAR
 from svmkit.kernels.forms import Argument, Form, UnknownForm
 from svmkit.kernels.functions import Kernel
-from svmkit.kernels.rounding import value_error
+from svmkit.kernels.rounding import CANCELS, value_error
 from svmkit.model.model import SVMModel
 from svmkit.model.onnx.graph import Graph
 
