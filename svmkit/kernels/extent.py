@@ -86,15 +86,24 @@ def fits_float32_rows(largest: float) -> bool:
     return SMALLEST <= largest <= LARGEST
 
 
-def require_computable(kernel: Kernel, reach: float) -> None:
-    """Raise InputError if float64 cannot hold the numbers that values of the kernel are computed from."""
+def is_computable(kernel: Kernel, reach: float) -> bool:
+    """Return whether float64 can hold the numbers that values of the kernel are computed from.
+
+    Parameters
+    ----------
+    kernel : Kernel, resolved, with a `Form`
+    reach : float, the largest |x|^2 of the vectors
+    """
     assert kernel.form is not None
     _, gamma, coef0, _ = kernel.scalars
     if kernel.form.is_radial:
-        sound = gamma >= SLOWEST or math.isfinite(4.0 * reach)
-    else:
-        sound = math.isfinite(reach) and math.isfinite(gamma * reach + coef0)
-    if not sound:
+        return gamma >= SLOWEST or math.isfinite(4.0 * reach)
+    return math.isfinite(reach) and math.isfinite(gamma * reach + coef0)
+
+
+def require_computable(kernel: Kernel, reach: float) -> None:
+    """Raise InputError unless `is_computable`."""
+    if not is_computable(kernel, reach):
         raise InputError(
             f"float64 cannot hold the numbers that the {kernel.name} kernel is computed from: |x|^2 is up to "
             f"{reach:.3g}; scale the columns (scale=standard, or divide X)"

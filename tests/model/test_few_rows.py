@@ -161,6 +161,12 @@ def test_what_an_engine_refuses_is_refused_in_the_same_words(wrong, storage):
     assert said[0] == said[1]
 
 
+def test_numbers_that_an_engine_refuses_are_refused_although_the_decision_is_finite():
+    model, X = model_of(RBF(1e-308)), np.full((1, 5), 5e153)  # 4 |x|^2 overflows
+    with pytest.raises(InputError, match="float64 cannot hold the numbers that the rbf kernel is computed from"):
+        model.predict(X)
+
+
 def test_a_row_whose_kernel_values_vanish_is_no_error():
     X = np.full((1, 5), 1e200)  # |x|^2 overflows
     model = model_of(RBF(0.3))

@@ -6,11 +6,9 @@ very few rows with very few vectors is computed without an engine, whose making 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from svmkit.kernels.extent import FAR
+from svmkit.kernels.extent import FAR, is_computable
 from svmkit.kernels.forms import Argument, Form, Scalars, UnknownForm
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.loops.norms import square_norms
@@ -77,9 +75,8 @@ def product(kernel: Kernel, X: np.ndarray, Z: np.ndarray, coef: np.ndarray) -> n
     with np.errstate(all="ignore"):
         sq_x, sq_z = square_norms(X), square_norms(Z)
         reach = float(np.maximum(np.maximum.reduce(sq_x), np.maximum.reduce(sq_z)))
-        far = scalars.gamma * reach
+        sound = is_computable(kernel, reach)
         if form.is_radial:
-            sound = far <= FAR and value_error(kernel, X.shape[1], reach) <= CANCELS
-        else:
-            sound = math.isfinite(reach) and math.isfinite(far + scalars.coef0)
+            near = scalars.gamma * reach <= FAR  # not of NaN
+            sound = sound and near and value_error(kernel, X.shape[1], reach) <= CANCELS
         return values(X, sq_x, Z, sq_z, form, scalars).T @ coef if sound else None
