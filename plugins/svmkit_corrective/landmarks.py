@@ -88,7 +88,7 @@ def _take_signs(problem: SimplexQP, image: Image) -> Image:
 
 def _low_rank(problem: SimplexQP, at: np.ndarray, checked: np.ndarray) -> _Matrix | None:
     """Return the matrix that the landmarks `at` make, or None if their own is not positive definite."""
-    from scipy.linalg.lapack import dpotrf, dpotrs
+    from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
     gram, n = problem.gram, len(at)
     dtype = np.float32 if fits_float32_rows(gram.engine.largest) else np.float64
@@ -104,7 +104,8 @@ def _low_rank(problem: SimplexQP, at: np.ndarray, checked: np.ndarray) -> _Matri
         return (inside.astype(dtype) @ values).astype(np.float64)
 
     part = values[:, checked].astype(np.float64)
-    known = np.einsum("ij,ij->j", part, dpotrs(factor, part, lower=1)[0])
+    half = dtrtrs(factor, part, lower=1)[0]
+    known = np.einsum("ij,ij->j", half, half)
     return _Matrix(image, max(float((gram.diag[checked] - known).mean()), 0.0))
 
 

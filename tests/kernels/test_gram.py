@@ -287,7 +287,7 @@ def test_a_block_has_the_diagonal_at_all_pairs_of_equal_samples():
     X = np.random.default_rng(0).normal(size=(6, 3))
     gram = Gram(RBF(0.5), X)
     gram.diag = np.arange(6) + 10.0
-    for I, J in (([2, 0, 2], [5, 2, 0, 2, 1]), ([4], [0, 1]), ([3, 1], [1, 3])):
+    for I, J in (([2, 0, 2], [5, 2, 0, 2, 1]), ([4], [0, 1]), ([3, 1], [1, 3]), ([1, 3, 5], [0, 1, 2, 5])):
         I, J = np.array(I), np.array(J)
         expected = np.where(
             I[:, None] == J, gram.diag[I][:, None], np.exp(-0.5 * ((X[I][:, None] - X[J]) ** 2).sum(-1))

@@ -239,6 +239,11 @@ class Gram:
         if is_square:
             np.fill_diagonal(values, self.diag[I])
             return values
+        if bool((I[1:] > I[:-1]).all()) and bool((J[1:] > J[:-1]).all()):
+            b = np.minimum(np.searchsorted(J, I), len(J) - 1)
+            (a,) = (J[b] == I).nonzero()
+            values[a, b[a]] = self.diag[I[a]]
+            return values
         shared = np.flatnonzero(np.isin(J, I))
         a, b = _equal_pairs(I, J[shared])
         values[a, shared[b]] = self.diag[I[a]]
