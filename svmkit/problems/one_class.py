@@ -104,7 +104,7 @@ def pick_evenly(m: int, most: int) -> np.ndarray:
     """Return up to `most` of the numbers 0, ..., m - 1, evenly spread."""
     if m <= most:
         return np.arange(m)
-    return np.unique(np.linspace(0, m - 1, min(most, m)).astype(np.int64))
+    return np.arange(most) * (m - 1) // max(most - 1, 1)
 
 
 def fill(order: np.ndarray, upper: np.ndarray, total: float) -> np.ndarray:

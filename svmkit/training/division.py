@@ -256,10 +256,12 @@ class Whole(Division):
         return answers.values[rows]
 
     def _merge(self, rows, values, codes):
-        support, n_support, coef = merge_rest(rows, values, np.zeros_like(codes), 1)
-        if len(self.classes):  # those that a model of outliers names
-            n_support = np.bincount(codes[support], minlength=len(self.classes))
-        return support, n_support, coef
+        (of_one,), (coef,) = rows, values
+        order = of_one.argsort(kind="stable")
+        support = of_one[order]
+        # a model of outliers names classes
+        n_support = np.bincount(codes[support], minlength=len(self.classes)) if len(self.classes) else [len(support)]
+        return support, np.asarray(n_support, dtype=np.int64), coef[None, order]
 
     def _unite(self, rows: Sequence[np.ndarray], codes: np.ndarray) -> np.ndarray:
         return np.sort(rows[0])
