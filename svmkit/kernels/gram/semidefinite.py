@@ -15,7 +15,7 @@ from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.rounding import U
 
 MOST = 4000  # samples whose kernel matrix is factorised: 384 MB with its copies, about a second
-LEAST = 250  # samples that are examined whatever the memory budget: 1.5 MB, and a fifth of a fit
+LEAST = 250  # samples that are examined whatever the memory budget: 1.5 MB, and a quarter of a fit
 COPIES = 3  # of the matrix, while it is examined
 FIRST = 64  # samples of a first look: most matrices that are not semidefinite show it there
 LARGER = 4  # times as many samples in the next look
