@@ -35,12 +35,11 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         The loss of the slacks. "hinge" is the problem of LIBSVM and scikit-learn's OneClassSVM.
     nu : float, default=0.01
-        How soft the boundary is, > 0. With the hinge it is at most 1, an upper bound of the fraction of training
-        outliers and a lower bound of the fraction of support vectors. With squared slacks it bounds neither (see
-        Notes).
+        How soft the boundary is, > 0, and an upper bound of the fraction of training outliers (with squared slacks, up
+        to one half). With the hinge it is at most 1, and a lower bound of the fraction of support vectors.
     contamination : "auto" or float, default="auto"
-        "auto" sets `offset_` to rho. A number in (0, 0.5] sets it such that the training samples with the lowest
-        scores are outliers, as many as weigh at most this share.
+        A number in (0, 0.5] sets `offset_` such that the training samples with the lowest scores are outliers, as many
+        as weigh at most this share. "auto" is rho with the hinge, and nu, or 0.5 above it, with squared slacks.
     kernel : str, Kernel or callable, default="rbf"
         The kernel. A callable f(X, Z) returns the kernel values (rows of X, rows of Z).
     conformal : float, default=None
@@ -84,9 +83,8 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
     primal value at rho = min (A alpha).
 
     With squared slacks, the mean shortfall of the training scores, mean max(0, rho - score), is nu / 2 in units of the
-    kernel. Every support vector scores below rho, so that with contamination="auto" all support vectors are training
-    outliers: about 40 % of the samples for nu = 0.01 and an rbf kernel, all of them for nu = 0.5. `contamination` sets
-    their fraction.
+    kernel. Every support vector scores below rho: about 40 % of the samples for nu = 0.01 and an rbf kernel, all of
+    them for nu = 0.5. So rho is no offset there that tells outliers, and the share nu of the samples is cut off.
 
     References
     ----------

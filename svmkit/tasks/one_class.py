@@ -20,6 +20,7 @@ from svmkit.tasks.sets import OutlierSets, Sets
 
 CLASSES = np.array([-1, 1])  # outliers, and all others
 NU = 0.1  # nu unless it is given
+MOST = 0.5  # the largest share of the samples that are called outliers by a cut
 ROUNDED = 1e-12  # part of the largest score by which two computations of one score may differ
 
 
@@ -99,9 +100,10 @@ class OneClass(Task):
             scores = scores - point * problem.ridge
         if settings.contamination != "auto":
             offset = _cut(scores, C, settings.contamination)
-        else:
-            # rho is the score of a training sample, which is no outlier when rounding puts it just below
-            offset = rho - ROUNDED * float(np.abs(scores).max()) if hinge else rho
+        elif not hinge:  # below rho are all support vectors, many more than the share nu
+            offset = _cut(scores, C, min(NU if settings.nu is None else float(settings.nu), MOST))
+        else:  # rho is the score of a training sample, which is no outlier when rounding puts it just below
+            offset = rho - ROUNDED * float(np.abs(scores).max())
         return DecisionFunction(point.copy(), -offset)
 
     def rho(self, loss: str, certificate: Certificate) -> float:
@@ -133,7 +135,7 @@ class OneClass(Task):
             raise InputError(
                 f"nu={nu:g} is infeasible: with loss=hinge it bounds fractions of the samples, 0 < nu <= 1"
             )
-        is_share = isinstance(contamination, int | float | np.number) and 0.0 < contamination <= 0.5
+        is_share = isinstance(contamination, int | float | np.number) and 0.0 < contamination <= MOST
         if not (is_share or (isinstance(contamination, str) and contamination == "auto")):
             raise InputError(f"contamination must be auto or a number in (0, 0.5], not {contamination!r}")
 

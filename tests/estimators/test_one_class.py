@@ -73,10 +73,23 @@ def test_equals_quadprog(name, nu):
     best = qp(K, ridge)
     rho = best @ K @ best + ridge * best @ best
     assert model.status_ is Status.CONVERGED and model.gap_ <= tol
-    assert model.rho_ == model.offset_ == pytest.approx(rho, rel=2 * tol + 1e-9)
+    assert model.rho_ == pytest.approx(rho, rel=2 * tol + 1e-9)
     if name not in SUBLINEAR:
         np.testing.assert_allclose(dense(model, 60), best, atol=1e-5)
         np.testing.assert_allclose(model.score_samples(X), K @ best, atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("nu", [0.01, 0.1, 0.25, 0.5])
+def test_nu_is_the_share_of_training_outliers_at_most(loss, nu):
+    X = np.random.default_rng(3).normal(size=(90, 3))
+    share = np.mean(SVMOneClass(loss=loss, nu=nu, tol=1e-8).fit(X).predict(X) < 0)
+    assert nu - 2 / 90 < share <= nu
+    if loss == "squared_hinge":
+        given = SVMOneClass(loss=loss, nu=nu, tol=1e-8, contamination=nu).fit(X)
+        assert share == int(nu * 90) / 90 == np.mean(given.predict(X) < 0)
+        wide = SVMOneClass(loss=loss, nu=4.0).fit(X)  # as soft as one likes, and no more than half are outliers
+        assert np.mean(wide.predict(X) < 0) == 0.5 and wide.offset_ < wide.rho_
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
