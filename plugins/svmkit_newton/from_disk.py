@@ -8,7 +8,7 @@ import numpy as np
 
 from svmkit.problems.certificate import relative_gap
 from svmkit.problems.risks.linear_risk import LinearDual, PairSums
-from svmkit.runtime.mapping import is_mapped, size_of
+from svmkit.runtime.mapping import examination_of, is_mapped, size_of
 from svmkit_newton.hessian import Rough
 from svmkit_newton.passes import NONE, Look, look
 from svmkit_newton.proximal import shares_of
@@ -51,11 +51,17 @@ class FromDisk(Tall):
         self, problem: LinearDual, start: np.ndarray | None, goal: float, over: Callable[[], bool] = lambda: False
     ) -> None:
         self._matrix = Rough(problem.design, np.zeros(problem.design.width))
+        is_new = examination_of(problem.gram.engine.X) is not None
         self._sample: LinearDual | None = None
         self._lowest, self._kept = np.inf, NONE  # the P of the answer, and w where the dual weights are from
         self._last: PairSums | None = None  # of the last pass
         self._sums: PairSums | None = None  # of the best dual weights
         super().__init__(problem, start, goal, over)
+        if is_new:
+            problem.forget_points()
+            if self._matrix.single and self._matrix.overflows():  # which nobody knew before that pass
+                self._matrix.refine()
+                self.begin()
 
     def _first_guess(self, over: Callable[[], bool]) -> np.ndarray | None:
         return _optimum_of_runs(self.problem, over)

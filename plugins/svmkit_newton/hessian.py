@@ -162,10 +162,14 @@ class Rough(Matrix):
 
     def __init__(self, design: Design, penalty: np.ndarray) -> None:
         super().__init__(design, penalty)
-        self.single = not self.pairs and float(design.sq.max(initial=0.0)) <= LARGEST
+        self.single = not (self.pairs or self.overflows())  # as far as is known
         self.changed = 1.0  # of the rows with a second derivative the part in which it has changed in the last pass
         self._parts = np.empty((0, 0, 0))  # of the sum over all rows, in a pass that has each of them added
         self._blocks: tuple[_Block, ...] = ()  # of rows whose second derivative has become larger, and smaller
+
+    def overflows(self) -> bool:
+        """Return whether products in float32 may overflow; norms that are not known yet are NaN."""
+        return float(np.fmax.reduce(self.design.sq, initial=0.0)) > LARGEST
 
     def begin_pass(self) -> None:
         """Let all rows be those that come to `take_rows` from now on, until `end_pass`."""
@@ -308,7 +312,9 @@ def _add_single_blocks(
         for lo in range(p * share, min(idx.size, p * share + share), TALL):
             rows = block[: min(TALL, idx.size - lo, p * share + share - lo)]
             _gather(X, bias, idx, lo, weights, rows)
-            _add_multiple(np.matmul(rows.T, rows, out=product), most, parts[p])
+            with np.errstate(over="ignore", invalid="ignore"):  # see `Rough.overflows`
+                np.matmul(rows.T, rows, out=product)
+            _add_multiple(product, most, parts[p])
 
 
 def _multiply(first: int, last: int, rows: np.ndarray, products: np.ndarray) -> None:

@@ -297,6 +297,7 @@ class Newton(Solver):
     losses = ("squared_hinge", "hinge", *PIECEWISE, Family.LOGISTIC)
     requires = (Requires.LINEAR_KERNEL,)
     frees_bias: ClassVar[bool] = True
+    examines: ClassVar[bool] = True
     monotone: ClassVar[bool] = True
     recheck: ClassVar[int] = 1
     paper = "Keerthi, DeCoste 2005"
@@ -330,11 +331,14 @@ class Newton(Solver):
         goal = draws.goal or Goal(0.0, 1.0)
         gap, most = goal.gap or NEAR, 1 if goal.watched else int(min(goal.iterations, AT_ONCE))
         state: Narrow | Tall | Wide
+        on_disk = is_on_disk(problem, self.wide)
+        if not on_disk:
+            problem.examine()
         if is_narrow(problem.m, problem.design.width):
             state = Narrow(problem, start, gap)
         elif is_tall(problem, self.wide):
             state = Tall(problem, start, gap, draws.over)
-        elif is_on_disk(problem, self.wide):
+        elif on_disk:
             state = FromDisk(problem, start, gap, draws.over)
         else:
             state = Wide(problem, start, gap, self.wide, draws.over, goal.passes)

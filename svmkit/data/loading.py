@@ -20,7 +20,12 @@ from svmkit.data.parts.storage import Storage
 from svmkit.data.places.builtin import load_builtin
 from svmkit.data.places.sources import find, several
 from svmkit.data.prepare.encoding import Encoding
-from svmkit.data.prepare.features import as_features, pad_or_refuse_columns, require_finite
+from svmkit.data.prepare.features import (
+    as_features,
+    pad_or_refuse_columns,
+    require_finite,
+    require_finite_when_read,
+)
 from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError, SvmkitWarning
 
@@ -136,7 +141,7 @@ def _map(place: Path, n_features: int | None, storage: Storage) -> Dataset:
 
     if X.dtype not in STORED or not X.flags.c_contiguous or X.dtype != (storage.dtype or X.dtype):
         return gather([place], storage=storage)
-    require_finite(X, what=str(place))
+    (require_finite_when_read if storage.unexamined else require_finite)(X, what=str(place))
     return Dataset(_fit_columns(X, n_features, place), y, split_endings(place.name)[0])
 
 

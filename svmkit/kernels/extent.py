@@ -17,6 +17,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.forms import Argument
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.loops.norms import CHUNK, square_norms
+from svmkit.runtime.mapping import examination_of, examine
 
 FAR = 16.0  # gamma |x|^2 above which float32 dot products would make kernel values wrong by more than about 1e-5
 FARTHEST = 128.0  # the same for values that are only summed up: errors of up to 5e-4 of a value, most of them 1e-5
@@ -49,6 +50,10 @@ class Extent:
         """
         if kernel.form is None:
             return cls(NOWHERE, 0.0)
+        if rows is not None:
+            examine(X)
+        if (unread := examination_of(X)) is not None:  # whose norms are bounded by their type until then
+            return cls(NOWHERE, X.shape[1] * float(np.finfo(X.dtype).max) ** 2, unread.norms)
         n, step = X.shape[0] if rows is None else len(rows), max(1, CHUNK // max(X.shape[1], 1))
 
         def parts() -> Iterator[slice]:

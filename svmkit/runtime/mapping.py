@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import pairwise
 from threading import Semaphore, Thread
-from typing import Any, Self
+from typing import Any, Protocol, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,6 +24,7 @@ WINDOW = 32 << 20  # bytes of the rows that are read together
 AHEAD = 3  # windows that are read before they are worked on
 CHUNK = 8 << 20  # bytes that are copied together
 RUNS = 8  # of consecutive rows that are copied together, each of which may have 2 MB of the file mapped
+RUN = 64  # consecutive rows of a sample
 TOUCHED = 4 << 20  # bytes whose pages are brought to memory together: enough of them that numpy lets other threads run
 NUMBERS = 14  # of 8 bytes that a linear fit of two classes keeps of each row beside X and y at its peak
 
@@ -169,6 +170,62 @@ def take_norms(X: np.ndarray) -> np.ndarray | None:
     return _norms.pop(mapped)[1]
 
 
+class Examination(Protocol):
+    """What looks at rows while a pass for another purpose has them in memory.
+
+    Attributes
+    ----------
+    norms : ndarray of float64, shape (n,)
+        The square norms of the rows: NaN until they have been looked at.
+    """
+
+    norms: np.ndarray
+
+    def look(self, rows: np.ndarray, first: int) -> None:
+        """Look at some rows, before which there are `first` others; raise InputError if they cannot be used."""
+
+
+# by the map of the values: where they lie, and what is to look at them in the first pass that has all of them
+_awaited: WeakKeyDictionary[mmap.mmap, tuple[tuple[Any, ...], Examination]] = WeakKeyDictionary()
+_examined: WeakKeyDictionary[mmap.mmap, tuple[Any, ...]] = WeakKeyDictionary()  # where rows lie that were looked at
+
+
+def examine_when_read(X: np.ndarray, examination: Examination) -> None:
+    """Have the rows of a read-only map (n, d) looked at by the first pass over all of them by `windows`."""
+    mapped = map_of(X)
+    assert mapped is not None and not X.flags.writeable
+    _awaited[mapped] = _place(X), examination
+
+
+def examination_of(X: Any) -> Examination | None:
+    """Return what is to look at these rows; None if nothing is, or has already."""
+    mapped = map_of(X) if _awaited and isinstance(X, np.ndarray) else None
+    if mapped is None or mapped not in _awaited or _awaited[mapped][0] != _place(X):
+        return None
+    return _awaited[mapped][1]
+
+
+def is_examined(X: Any) -> bool:
+    """Return whether a pass for another purpose has looked at these very rows."""
+    mapped = map_of(X) if _examined and isinstance(X, np.ndarray) else None
+    return mapped is not None and _examined.get(mapped) == _place(X)
+
+
+def examine(X: Any) -> None:
+    """Have rows looked at that still await it, in a pass of its own."""
+    if examination_of(X) is not None:
+        for _ in windows(X):
+            pass
+
+
+def _end_examination(X: np.ndarray, examination: Examination) -> None:
+    """Note that all rows have been looked at, and keep their norms for whoever asks for them first."""
+    mapped = map_of(X)
+    if mapped is not None and _awaited.pop(mapped, None) is not None:
+        _examined[mapped] = _place(X)
+        offer_norms(X, examination.norms)
+
+
 # by the map of the values: where they lie, the weights (d,) and the constant of a linear function, and its values (n,)
 _decisions: WeakKeyDictionary[mmap.mmap, tuple[tuple[Any, ...], np.ndarray, float, np.ndarray]] = WeakKeyDictionary()
 
@@ -219,6 +276,7 @@ def take(X: Any, rows: np.ndarray) -> Any:
     """Return some rows of features (n, d), dense or CSR, by number: on local disk where X is mapped to a file."""
     if not is_mapped(X):
         return X[rows]
+    examine(X)
     is_dense = isinstance(X, np.ndarray)
     step = max(1, CHUNK * X.shape[0] // max(1, size_of(X)))
     starts = range(0, len(rows), step)
@@ -249,7 +307,17 @@ def copy_rows(X: Any, rows: np.ndarray) -> Any:
             at = slice(int(runs[k][0]), int(runs[min(k + RUNS, len(runs)) - 1][-1]) + 1)
             out[at] = X[rows[at]]
             release(X, int(rows[at.start]), int(rows[at.stop - 1]) + 1)
+        if examination_of(X) is not None and not np.isfinite(out[lo : lo + len(here)]).all():
+            examine(X)  # which names the first of all entries that are not finite
     return out
+
+
+def sample_rows(X: np.ndarray) -> np.ndarray:
+    """Return rows from all over X (n, d), in runs of RUN, in memory: up to CHUNK bytes of them, or one run."""
+    n = len(X)
+    count = max(1, min(n, CHUNK // max(1, X.shape[1] * X.itemsize)) // RUN)
+    starts = np.linspace(0, n - 1, count, dtype=np.int64)
+    return copy_rows(X, np.unique(np.minimum(starts[:, None] + np.arange(RUN), n - 1)))
 
 
 def with_arrays(X: Any, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Any:
@@ -274,7 +342,8 @@ def windows(X: Any, size: int | None = None) -> Iterator[tuple[int, int]]:
     """Yield the ranges of rows, first and behind the last, in which features are to be read: all rows if in memory.
 
     Of features that are mapped to a file, a thread reads the next windows while the caller works on one, and the pages
-    of one that has been worked on are released, so that they do not count as memory of the process.
+    of one that has been worked on are released, so that they do not count as memory of the process. Rows that await an
+    `Examination` are looked at before the caller has them.
 
     Parameters
     ----------
@@ -287,13 +356,17 @@ def windows(X: Any, size: int | None = None) -> Iterator[tuple[int, int]]:
     if not is_mapped(X):
         yield 0, n
         return
-    ends = window_ends(X, size or WINDOW)
+    ends, examination = window_ends(X, size or WINDOW), examination_of(X)
     with _Reader(X, ends) as reader:
         for first, last in pairwise(ends.tolist()):
             reader.wait()
+            if examination is not None:
+                examination.look(X[first:last], first)
             yield first, last
             release(X, first, last)
             reader.free()
+    if examination is not None:
+        _end_examination(X, examination)
 
 
 class _Reader:

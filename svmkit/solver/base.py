@@ -89,6 +89,9 @@ class Solver(ABC):
         An engine that was asked for may solve this solver's problems where it keeps the rows of X, in its place.
     frees_bias : bool, default=False
         The solver minimises linear problems with a free bias itself, so that no centre has to be moved for it.
+    examines : bool, default=False
+        The solver reads all rows on disk in order (`svmkit.runtime.mapping.windows`), which looks for NaN, before it
+        uses their norms, so that they need no pass before.
     external : bool, default=False
         Other software does the work. Its one step is the whole solve, which cannot start from a point.
     paper : str, default=""
@@ -119,6 +122,7 @@ class Solver(ABC):
     shares_folds: ClassVar[bool] = False
     runs_on_device: ClassVar[bool] = False
     frees_bias: ClassVar[bool] = False
+    examines: ClassVar[bool] = False
     external: ClassVar[bool] = False
     paper: ClassVar[str] = ""
 

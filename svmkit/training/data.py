@@ -21,6 +21,7 @@ from svmkit.model.calibration import OWN, odds_calibration
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_slices, order_by_class
 from svmkit.problems.base import DecisionFunction
+from svmkit.runtime.mapping import examination_of
 from svmkit.solver.task import Task as SolverTask
 from svmkit.tasks import Answers, Classification, Output, Task
 from svmkit.training.division import DIVISIONS, ClassPairs, Division, Joined, Subproblem
@@ -182,7 +183,8 @@ class TrainingData:
             raise InputError("a precomputed kernel matrix has no columns to impute: compute it from data without holes")
         scaling = settings.scaling(sparse=is_sparse(raw))
         is_read_once = isinstance(kernel, Precomputed) and scaling is None and not is_sparse(raw)
-        if not is_read_once:
+        is_unread = is_linear and scaling in (None, "none") and settings.trains_once and examination_of(raw) is not None
+        if not (is_read_once or is_unread):
             require_finite(raw, holes=bool(settings.impute))
         own = sample_weights(to_host(sample_weight, "sample_weight"), raw.shape[0])
         weights = own

@@ -136,6 +136,11 @@ class Settings:
         return self.has_folds or self.relevance is not None
 
     @property
+    def trains_once(self) -> bool:
+        """Whether there is one training, on all rows as they are given."""
+        return not (self.impute or self.uses_groups or self.conformal is not None)
+
+    @property
     def rules(self) -> Stop:
         """The stop rules; none if the default ones hold."""
         return Stop(()) if self.stop is None else Stop(()) | self.stop

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from svmkit.data.dataset import Dataset
-from svmkit.data.prepare.features import require_finite
+from svmkit.data.prepare.features import require_finite, require_finite_when_read
 from svmkit.data.prepare.moments import Moments
 from svmkit.data.prepare.scaling import Scaling, scale_hint
 from svmkit.errors import InputError
@@ -183,6 +183,68 @@ def test_norms_come_from_the_pass_that_looks_for_holes(dtype, monkeypatch):
         np.testing.assert_allclose(square_norms(kept), known, rtol=1e-12)
         assert passes == read
     assert mapping.take_norms(X) is None
+
+
+def unexamined(X):
+    kept = mapped(X)
+    require_finite_when_read(kept, what="the rows")
+    return kept
+
+
+def test_the_first_pass_over_all_rows_looks_at_them():
+    """A pass that ends before does not count, nor one over a part of the rows."""
+    X = np.random.default_rng(0).normal(size=(700, 7)).astype(np.float32)
+    kept, known = unexamined(X), np.square(X.astype(np.float64)).sum(axis=1)
+    norms = mapping.examination_of(kept).norms
+    for _ in mapping.windows(kept[:100]):
+        assert np.isnan(norms).all()
+    for lo, hi in mapping.windows(kept, 3000):
+        np.testing.assert_allclose(norms[lo:hi], known[lo:hi], rtol=1e-12)
+        assert np.isnan(norms[hi:]).all()
+        if lo > 0:
+            break
+    assert mapping.examination_of(kept) is not None and not mapping.is_examined(kept)
+    mapping.examine(kept)
+    assert mapping.examination_of(kept) is None and mapping.is_examined(kept) and not mapping.is_examined(kept[:100])
+    assert mapping.take_norms(kept) is norms
+    np.testing.assert_allclose(norms, known, rtol=1e-12)
+    mapping.examine(mapped(X))  # which awaits nothing
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        mapping.examine,
+        require_finite,
+        lambda X: mapping.take(X, np.arange(5)),
+        lambda X: mapping.copy_rows(X, np.arange(600, 700)),
+        lambda X: list(mapping.windows(X)),
+        lambda X: Moments.from_rows(X),
+    ],
+)
+@pytest.mark.parametrize("value, word", [(np.nan, "NaN"), (-np.inf, "infinity")])
+def test_whatever_reads_rows_first_names_the_first_that_is_not_finite(read, value, word):
+    X = np.random.default_rng(0).normal(size=(700, 7)).astype(np.float32)
+    X[650, 2], X[333, 5] = np.inf, value
+    kept = unexamined(X)
+    with pytest.raises(InputError, match=rf"^the rows contains {word}.* at row 334, column 6 "):
+        read(kept)
+
+
+def test_rows_of_other_types_are_looked_at_at_once():
+    """The square of an entry of float64 may overflow."""
+    X = np.full((3, 2), 1e200)
+    assert mapping.examination_of(unexamined(X)) is None
+    X[1, 1] = np.nan
+    with pytest.raises(InputError, match="the rows contains NaN at row 2, column 2 "):
+        unexamined(X)
+
+
+def test_a_sample_has_runs_from_all_over():
+    X = mapped(np.repeat(np.arange(5000, dtype=np.float32), 6000).reshape(5000, 6000))
+    rows = mapping.sample_rows(X)[:, 0].astype(int)
+    assert rows[0] == 0 and rows[-1] == 4999 and rows.size * 6000 * 4 <= mapping.CHUNK
+    assert set(np.diff(rows[: mapping.RUN])) == {1} and mapping.sample_rows(X[:3]).shape == (3, 6000)
 
 
 def test_a_fingerprint_is_made_by_windows(monkeypatch):

@@ -11,10 +11,13 @@ import scipy.sparse as sp
 
 import svmkit
 from svmkit import plugins
-from svmkit.data import Storage, gather_blocks
-from svmkit.kernels import Linear
+from svmkit.data import Storage, gather_blocks, load
+from svmkit.data.prepare.features import require_finite_when_read
+from svmkit.errors import InputError
+from svmkit.kernels import Gram, Linear
 from svmkit.runtime import mapping
 from svmkit.scoring.evaluations.classes import ClassEvaluation
+from svmkit.solver.sampler import Draws, Full
 from svmkit.solver.stopping import Gap, Iterations
 
 SOLVERS = {
@@ -84,6 +87,70 @@ def test_newton_makes_the_steps_that_it_makes_in_memory(kind, wide, monkeypatch)
     (one,), (other,) = here.solutions, there.solutions
     assert one.n_iter == other.n_iter
     np.testing.assert_allclose([p.objective for p in one.history], [p.objective for p in other.history], rtol=1e-9)
+
+
+def unexamined(X, y, folder):
+    """Return rows as `svmkit train` loads them, at which the first pass is to look."""
+    np.save(folder / "X.npy", X)
+    np.save(folder / "y.npy", y)
+    data = load(folder / "X.npy", storage=Storage(most=1, unexamined=True))
+    assert mapping.examination_of(data.X) is not None
+    return data
+
+
+@pytest.mark.parametrize("bias", ["1.0", "free"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("name", SOLVERS)
+def test_rows_that_nobody_has_looked_at_give_the_same_optimum_or_are_refused(name, loss, bias, tmp_path, monkeypatch):
+    X, h = rows("float32", n=3000)
+    given = {"solver": solver_of(name, loss=loss, bias=bias), "kernel": Linear(), "C": 0.01, "stop": Gap(1e-6)}
+    known = svmkit.fit(X, np.sign(h), **given).solutions[0].certificate
+    monkeypatch.setattr("svmkit_newton.newton.is_narrow", lambda *given: False)
+    passes, windows = [], mapping.windows
+    monkeypatch.setattr(mapping, "windows", lambda *given: passes.append(len(given[0])) or windows(*given))
+    monkeypatch.setattr("svmkit.problems.risks.design.windows", mapping.windows)
+    counts = []
+    for looks_later in (False, True):
+        passes.clear()
+        data = unexamined(X, np.sign(h), tmp_path)
+        if not looks_later:
+            data = load(tmp_path / "X.npy", storage=Storage(most=1))
+        found = svmkit.fit(data.X, data.y, memory=10_000, **given).solutions[0].certificate
+        counts.append(passes.count(3000))
+        assert found.gap <= 1e-6 and np.isfinite(found.rounding)
+        assert found.dual <= known.primal * (1 + 1e-9) and known.dual <= found.primal * (1 + 1e-9)
+    is_fused = name == "newton" and loss == "squared_hinge"
+    if is_fused or bias != "free":  # else the column of the bias is a little different
+        assert counts[1] == counts[0] - is_fused
+    X[2321, 4] = np.nan
+    data = unexamined(X, np.sign(h), tmp_path)
+    with pytest.raises(InputError, match=r"X\.npy contains NaN at row 2322, column 5 "):
+        svmkit.fit(data.X, data.y, memory=10_000, **given)
+
+
+@pytest.mark.parametrize("more", [{"scale": "standard"}, {"calibration": "sigmoid"}, {"class_weight": "balanced"}])
+def test_nothing_else_uses_rows_that_nobody_has_looked_at(more, tmp_path):
+    X, h = rows("float32")
+    X[321, 4] = np.inf
+    data = unexamined(X, np.sign(h), tmp_path)
+    with pytest.raises(InputError, match=r"X\.npy contains infinity \(inf\) at row 322, column 5 "):
+        svmkit.fit(data.X, data.y, memory=10_000, kernel=Linear(), solver="newton", **more)
+
+
+def test_a_hessian_that_overflows_in_float32_is_made_anew(monkeypatch):
+    """That it does is known only after the first pass over rows that nobody has looked at."""
+    monkeypatch.setattr("svmkit_newton.newton.is_narrow", lambda *given: False)
+    X, h = rows("float32", n=3000)
+    X[7] = 1e20
+    states = []
+    for require in (lambda X: None, require_finite_when_read):
+        there, solver = mapping.write_blocks(X.dtype, [X]).reshape(X.shape), solver_of("newton", bias="1.0")
+        require(there)
+        problem = solver.pose(Gram(Linear(), there, memory=10_000), np.sign(h), 1e-6)
+        states.append(solver.init(problem, None, Draws(Full(), problem.y, 0)))
+    known, found = (state._matrix for state in states)
+    assert not (known.single or found.single) and np.isfinite(found.H).all()
+    np.testing.assert_allclose(found.H, known.H, rtol=1e-12)
 
 
 @pytest.mark.slow
@@ -261,7 +328,7 @@ import json, resource, sys
 import numpy as np
 import svmkit
 from svmkit.data import Storage, load
-from svmkit.kernels import Linear
+from svmkit.kernels import Gram, Linear
 svmkit.fit(np.eye(4)[[0, 1, 2, 3] * 50].astype(np.float32), [0, 1] * 100, solver=sys.argv[2], kernel=Linear())
 def rss():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10

@@ -21,7 +21,7 @@ from svmkit.data.prepare.reading import Reading
 from svmkit.data.splitting import part, split
 from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram import parse_bytes
-from svmkit.runtime.mapping import NUMBERS, is_mapped, size_of
+from svmkit.runtime.mapping import NUMBERS, examination_of, is_mapped, sample_rows, size_of
 from svmkit.runtime.terminal import shows_progress
 from svmkit.tasks import task_named
 
@@ -43,11 +43,16 @@ class Sets:
 def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
     """Load the data, and load or hold out the test rows; raise InputError if that cannot be done.
 
-    The rows of a problem that `is_linear` are on local disk if they exceed --memory.
+    The rows of a problem that `is_linear` are on local disk if they exceed --memory. The first pass over
+    them may be the one that looks for NaN.
     """
     storage = _storage(options, is_linear)
     holes, supervised = options.impute is not None, task_named(options.task).is_supervised
-    reading = {"reading": options.reading, "n_features": options.n_features, "storage": storage}
+    reading = {
+        "reading": options.reading,
+        "n_features": options.n_features,
+        "storage": replace(storage, unexamined=is_linear),
+    }
     ranked = task_named(options.task).has_groups
     train = load_grouped(options.data, **reading, ranked=ranked, labelled=supervised, holes=holes)
     train = with_task(train, options.task) if supervised else replace(train, task=options.task)
@@ -131,6 +136,6 @@ def advise_scaling(X: Any, options: TrainOptions, kernel: Kernel) -> None:
     kind = options.settings().scaling(sparse=is_sparse(X)) or "none"
     hint = scaling.standard_note(kind, X)
     if kind == "none" and kernel.form is not None:
-        hint = scaling.scale_hint(X)
+        hint = scaling.scale_hint(X if examination_of(X) is None else sample_rows(X))
     if hint:
         note(hint)

@@ -60,6 +60,8 @@ class Storage:
         Called with the `Gathered` so far, several times a part.
     dtype : {"float32", "float64"}, default=None
         The type of features, of which float32 takes half of the memory; None is that of the file, and float64 for text.
+    unexamined : bool, default=False
+        Whether NaN and infinity may be left to the first pass over all rows of an array in a file.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class Storage:
     folder: str | None = None
     report: Report | None = None
     dtype: str | None = None
+    unexamined: bool = False
 
     def is_exceeded_by(self, path: Path) -> bool:
         """Return whether the features in a file may exceed what is allowed, by the size of the file."""

@@ -10,12 +10,14 @@ import numpy as np
 from svmkit.data.prepare.device_arrays import to_host
 from svmkit.data.prepare.moments import Moments
 from svmkit.errors import InputError, one_line
-from svmkit.runtime.mapping import is_mapped
+from svmkit.runtime.mapping import examine, examine_when_read, is_examined, is_mapped
+from svmkit.runtime.threads import spread
 
 # scipy ships no types; a dense ndarray or any scipy sparse container
 Features: TypeAlias = Any
 
 _SPARSE: set[type] = set()  # the types of scipy's containers that were seen
+_ENTRY = 0.2  # nanoseconds of an entry of X whose square is added up
 _CHUNK = 1 << 20  # entries looked at together, so that a check never allocates a copy of the data
 
 
@@ -198,12 +200,19 @@ def require_finite(X: Features, *, what: str = "X", holes: bool = False, first: 
     values = X.data if is_sparse(X) else X
     if values.dtype.kind not in "fc" or values.size == 0:
         return
-    if is_mapped(X) and Moments.from_rows(X).is_finite:
-        return
+    if is_mapped(X):
+        examine(X)
+        if is_examined(X) or Moments.from_rows(X).is_finite:
+            return
     with np.errstate(all="ignore"):
         # NaN and infinity survive a sum; finite values whose sum overflows only cost the closer check
         if np.isfinite(values.sum()):
             return
+    _refuse_bad(X, what, holes, first)
+
+
+def _refuse_bad(X: Features, what: str, holes: bool, first: int) -> None:
+    """Raise the InputError of `require_finite` if an entry is bad."""
     place = _first_bad(X, (lambda part: ~np.isinf(part)) if holes else np.isfinite)
     if place is None:
         return
@@ -213,6 +222,45 @@ def require_finite(X: Features, *, what: str = "X", holes: bool = False, first: 
         f"{what} contains {kind} at row {first + row + 1}, column {column + 1} (both counted from 1): "
         "drop that row or fill in a finite number"
     )
+
+
+def require_finite_when_read(X: np.ndarray, *, what: str = "X") -> None:
+    """Refuse NaN and infinity as `require_finite` does, in the first pass over all rows of a map of float32.
+
+    Others are refused at once: the square of an entry of float64 may be infinite although the entry is finite.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Features that are mapped to a file.
+    what : str, default="X"
+        Name of X in the message.
+    """
+    if X.dtype == np.float32 and X.flags.c_contiguous and not X.flags.writeable and is_mapped(X):
+        examine_when_read(X, _Examination(len(X), what))
+    else:
+        require_finite(X, what=what)
+
+
+class _Examination:
+    """What looks for NaN and infinity in rows of float32, by their square norms.
+
+    Parameters
+    ----------
+    n, what : int, str
+        The number of rows, and their name in messages.
+    """
+
+    def __init__(self, n: int, what: str) -> None:
+        self.what, self.norms = what, np.full(n, np.nan)
+
+    def look(self, rows: np.ndarray, first: int) -> None:
+        from svmkit.data.prepare.moment_loops import fill_norms  # here: little data does not need numba
+
+        norms = self.norms[first : first + len(rows)]
+        spread(fill_norms, len(rows), _ENTRY * rows.shape[1], rows, norms)
+        if not np.isfinite(norms).all():
+            _refuse_bad(rows, self.what, False, first)
 
 
 def _first_bad(X: Features, is_good: Callable[[Any], np.ndarray]) -> tuple[int, int, float] | None:

@@ -46,3 +46,14 @@ def measure_chunks(first, last, X, step, mean, squares, low, high, norms):
             for c in range(d):
                 off = row[c] - total[c]
                 away[c] += off * off
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz", "reassoc"})
+def fill_norms(first, last, X, norms):
+    """Write the square norms of rows `first` to `last` - 1 of X (n, d) to `norms`, float64 (n,)."""
+    for i in range(first, last):
+        row, norm = X[i], 0.0
+        for c in range(np.uintp(X.shape[1])):
+            wide = np.float64(row[c])
+            norm += wide * wide
+        norms[i] = norm

@@ -59,7 +59,8 @@ class _Products(Engine):
             extent = Extent.measure(kernel, self.X)
             norms = extent.norms
         self.origin, self.sq = extent.origin, square_norms(self.X, extent.origin) if norms is None else norms
-        self.reach = reach = max(extent.reach, float(self.sq.max(initial=0.0)))
+        # of rows that nobody has read yet the extent knows a bound alone
+        self.reach = reach = max(extent.reach, float(self.sq.max(initial=0.0))) if norms is None else extent.reach
         require_computable(kernel, reach)
         exponent = self.scalars.gamma * self.form.distance(X.shape[1], reach)
         self.cancels = self.form.is_radial and self._summed_error() > CANCELS

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from svmkit.kernels.gram import Gram
+from svmkit.kernels.loops.norms import square_norms
 from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
 from svmkit.losses.terms import Terms
@@ -27,7 +28,7 @@ from svmkit.problems.risks.points import dual_sums
 from svmkit.problems.risks.risk import KEPT, Risk
 from svmkit.problems.rounding import dot_error, exact_sum
 from svmkit.problems.weights import outside_bounds
-from svmkit.runtime.mapping import copy_rows
+from svmkit.runtime.mapping import copy_rows, examination_of, examine, sample_rows
 
 MANY = 1 << 16  # samples from which on the best bias is searched by threads
 BLOCK = 1 << 16  # samples whose rounding errors are found together, so that it takes little memory
@@ -50,6 +51,14 @@ def median(values: np.ndarray) -> float:
     return float(high if len(values) % 2 else 0.5 * (low + high))
 
 
+def _mean_square(gram: Gram) -> float:
+    """Return the mean square norm of the rows; of some of them all over X where they have not been read yet."""
+    X = gram.engine.X
+    if examination_of(X) is None:
+        return float(gram.diag.mean())
+    return float(square_norms(sample_rows(X)).mean())
+
+
 class LinearProblem(Risk):
     """A risk of a linear model. The parameters are those of `Risk`; the Gram has the linear kernel.
 
@@ -70,7 +79,7 @@ class LinearProblem(Risk):
         bias: float | str = 1.0,
     ) -> None:
         self.is_free, self.origin, self._centre = bias == FREE, 0.0, 0.0
-        column = COLUMN * float(np.sqrt(gram.diag.mean())) or 1.0 if self.is_free else bias
+        column = COLUMN * float(np.sqrt(_mean_square(gram))) or 1.0 if self.is_free else bias
         super().__init__(gram, target, C, loss, bias=column)  # type: ignore[arg-type]  # which refuses other words
         self._uncentred = self._target
         if self.is_free and self.has_targets():
@@ -107,6 +116,16 @@ class LinearProblem(Risk):
         """Let go of `points` where samples are many; they are made again when they are asked for."""
         if self.m > KEPT:
             self.__dict__.pop("points", None)
+
+    def examine(self) -> None:
+        """Have rows on disk read that nobody has looked at yet."""
+        if examination_of(self.gram.engine.X) is not None:
+            examine(self.gram.engine.X)
+            self.forget_points()
+
+    def forget_points(self) -> None:
+        """Let `points` be made anew, since norms of rows have become known."""
+        self.__dict__.pop("points", None)
 
     def _make_terms(self, rows: Any) -> Terms:
         terms = self._centre_targets(super()._make_terms(rows))
