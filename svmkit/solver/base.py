@@ -412,6 +412,13 @@ class Solver(ABC):
         """Return further facts about the result that are specific to the method, by name."""
         return {}
 
+    def carry(self, state: Any) -> dict[str, Any] | None:
+        """Return what another solve needs beside the point to continue this one, in JSON types: its `Draws.carried`.
+
+        None where the point is enough.
+        """
+        return None
+
     @property
     def params(self) -> dict[str, Any]:
         """The hyperparameters as plain values; the options of a loss stand beside its name."""

@@ -267,6 +267,8 @@ class Draws:
         and returns early with what it has.
     goal : Goal or None
         As the parameter.
+    carried : dict or None
+        In `Solver.init`, what the earlier solve has left for this one to continue it (`Solver.carry`); else None.
 
     Examples
     --------
@@ -286,6 +288,7 @@ class Draws:
         goal: Goal | None = None,
     ) -> None:
         self.every, self.before, self.over, self.goal = sampler.every, sampler.before, over, goal
+        self.carried: dict | None = None
         self._sampler, self._y, self._given = sampler, y, rng
 
     @cached_property

@@ -122,7 +122,8 @@ class Checkpoint:
             for k, state in header["problems"].items():
                 progress = Progress(arrays[f"point.{k}"], **state)
                 n_iter, seconds = int(progress.n_iter), float(progress.seconds)
-                self._progress[int(k)] = progress._replace(n_iter=n_iter, seconds=seconds)
+                carried = None if progress.carried is None else dict(progress.carried)
+                self._progress[int(k)] = progress._replace(n_iter=n_iter, seconds=seconds, carried=carried)
             self._solvers = {int(k): str(name) for k, name in header.get("solvers", {}).items()}
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"{self.path} is a damaged checkpoint ({error!r}): train without --resume") from None
@@ -178,7 +179,7 @@ class Checkpoint:
         if not self._stale:
             return
         problems: dict[str, Any] = {
-            str(i): {key: value for key, value in p._asdict().items() if key != "point"}
+            str(i): {key: value for key, value in p._asdict().items() if key != "point" and value is not None}
             for i, p in self._progress.items()
         }
         arrays = {f"point.{i}": p.point for i, p in self._progress.items()}

@@ -21,6 +21,7 @@ from svmkit.solver.sampler import Draws, Goal, Uniform
 from svmkit.solver.solution import Status
 from svmkit.solver.step_info import StepInfo
 from svmkit.solver.stopping import Gap, Iterations, Seconds
+from svmkit.training import Checkpoint
 
 FIELDS = 13
 BOTH = {"dcd_iterations", "newton_iterations"}
@@ -195,13 +196,50 @@ class Keeper:
 
 
 @pytest.mark.parametrize("bias", [1.0, "free"])
-def test_progress_of_the_second_turn_is_where_a_solve_goes_on(bias, at_once):
+def test_a_solve_goes_on_in_the_second_turn_where_the_earlier_one_ended(bias, at_once):
     (X, y), keeper = one_hot(), Keeper()
-    first = solved(X, y, 10.0, Gap(1e-6) | Iterations(3), bias=bias, journal=Journal(keeper))
-    later = solved(X, y, 10.0, Gap(1e-6), bias=bias, start=keeper.kept)
-    assert first.status is Status.MAX_ITER and keeper.kept.n_iter == 3 and first.details["newton_iterations"] == 2
-    assert later.status is Status.CONVERGED and later.certificate.gap <= 1e-6
+    first = solved(X, y, 10.0, Gap(1e-3) | Iterations(3), bias=bias, journal=Journal(keeper))
+    assert first.status is Status.MAX_ITER and first.details == {"dcd_iterations": 1.0, "newton_iterations": 2.0}
+    later = solved(X, y, 10.0, Gap(1e-3), bias=bias, start=keeper.kept)
+    assert later.status is Status.CONVERGED and later.certificate.gap <= 1e-3
+    assert later.details["dcd_iterations"] == 1.0 and sum(later.details.values()) == later.n_iter
     assert later.certificate.dual >= first.certificate.dual * (1.0 - 1e-9)
+    known = solved(X, y, 10.0, Gap(1e-3), bias=bias).certificate
+    assert later.certificate.primal == pytest.approx(known.primal, rel=2e-3)
+
+
+def test_a_later_turn_is_carried_with_its_length(at_once, monkeypatch):
+    monkeypatch.setattr(relay, "MOST", 1.0)
+    (X, y), keeper = one_hot(), Keeper()
+    solved(X, y, 10.0, Gap(1e-9) | Iterations(40), journal=Journal(keeper))
+    carried = keeper.kept.carried
+    assert carried["turn"] >= 2 and sum(carried["counts"].values()) == 40
+    draws = Draws(make("dcd").sampler, y, 0, goal=Goal(1e-9, 1e9))
+    draws.carried = carried
+    run = relay._Run(relay_of(), relay_of().pose(Gram(Linear(), X), y, 10.0), keeper.kept.point, draws)
+    assert (run.turn, run.passes[-1]) == (carried["turn"], carried["passes"])
+    assert run.solver is (run.relay.second if run.turn % 2 else run.relay.first)
+    assert run.most == 2.0 ** (run.turn // 2) * relay.MOST
+
+
+@pytest.mark.parametrize(
+    "carried", [{}, {"turn": "second"}, {"turn": 1, "counts": 3}, {"turn": 1, "counts": {"dcd": 1}}]
+)
+def test_what_no_relay_has_left_is_no_turn(carried):
+    X, y = one_hot(60, 50)
+    draws = Draws(make("dcd").sampler, y, 0)
+    draws.carried = carried
+    run = relay._Run(relay_of(), relay_of().pose(Gram(Linear(), X), y, 1.0), None, draws)
+    assert (run.turn, run.counts, run.solver) == (0, {}, run.relay.first)
+
+
+def test_a_checkpoint_says_who_was_at_work(tmp_path, at_once):
+    X, y = one_hot()
+    given = {"kernel": Linear(), "C": 10.0}
+    begun = fit(X, y, **given, stop=Gap(1e-3) | Iterations(3), checkpoint=Checkpoint(tmp_path / "c"))
+    later = fit(X, y, **given, stop=Gap(1e-3), checkpoint=Checkpoint(tmp_path / "c", resume=True))
+    assert begun.solutions[0].details == {"dcd_iterations": 1.0, "newton_iterations": 2.0}
+    assert later.solutions[0].details["dcd_iterations"] == 1.0 and later.gap <= 1e-3
 
 
 @pytest.mark.parametrize("bias", [pytest.param(1.0, marks=pytest.mark.slow), "free"])

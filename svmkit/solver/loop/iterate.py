@@ -31,6 +31,8 @@ class Progress(NamedTuple):
         Time in the loop so far, evaluation excluded.
     rng_state : dict or None, default=None
         State of NumPy's bit generator; None starts from the seed.
+    carried : dict or None, default=None
+        What the solver needs beside the point (`Solver.carry`).
 
     Examples
     --------
@@ -45,6 +47,7 @@ class Progress(NamedTuple):
     epochs: float = 0.0
     seconds: float = 0.0
     rng_state: dict | None = None
+    carried: dict | None = None
 
 
 class Iterate:
@@ -70,7 +73,9 @@ class Iterate:
                 self._draws.rng.bit_generator.state = start.rng_state
             except (TypeError, ValueError, KeyError, OverflowError) as error:
                 raise InputError(f"the state of the random generator is damaged ({error}): do not resume") from None
+        draws.carried = start.carried if start else None
         self.state: Any = self.begin(start.point if start else None)
+        draws.carried = None  # another beginning is not that of the earlier solve
 
     def begin(self, start: np.ndarray | None) -> Any:
         """Return a new state of the solver, at this point of the problem or at the solver's own choice."""
@@ -126,4 +131,5 @@ class Iterate:
 
     def progress(self, seconds: float) -> Progress:
         """Return a snapshot from which another solve can continue."""
-        return Progress(self.point(), self.n_iter, self.epochs, seconds, self._draws.rng_state)
+        carried = self.solver.carry(self.state)
+        return Progress(self.point(), self.n_iter, self.epochs, seconds, self._draws.rng_state, carried)

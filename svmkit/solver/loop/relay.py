@@ -73,6 +73,9 @@ class Relay(Solver):
     def reactivate(self, state: _Run) -> None:
         state.solver.reactivate(state.state)
 
+    def carry(self, state: _Run) -> dict[str, Any]:
+        return {"turn": state.turn, "passes": state.passes[-1], "fewest": state.fewest, "counts": state.counts}
+
     def details(self, state: _Run) -> dict[str, float]:
         return {f"{name}_iterations": float(count) for name, count in state.counts.items()}
 
@@ -81,23 +84,30 @@ class _Run:
     """State of a relay: the solver whose turn it is with its state, and what both have done so far.
 
     `passes` and `excess`, (P - D) / D, are those at the end of each step of this turn, and `turn` counts from 0. The
-    first solver is judged by those since step `since`.
-    not judged before it has made so many passes, `fewest`, and the second one has `longest` and `most`.
+    first solver is judged by those since step `since`, and not before it has made so many passes, `fewest`; the second
+    one has `longest` and `most`. A solve that is continued begins with the turn in which the earlier one ended.
     """
 
     def __init__(self, relay: Relay, problem: Problem, start: np.ndarray | None, draws: Draws) -> None:
         self.relay, self.problem, self.draws, self.given = relay, problem, draws, draws.goal
         self.goal = _excess((draws.goal.gap if draws.goal else 0.0) or NEAR)
-        self.turn, self.fewest, self.longest, self.most = 0, FEWEST, LONGEST, MOST
-        self.counts: dict[str, int] = {}
-        self._begin(relay.first, start)
+        earlier = _read_carried(draws.carried)
+        self.turn, self.fewest = earlier["turn"], earlier["fewest"]
+        self.counts: dict[str, int] = earlier["counts"]
+        self._begin(start)
+        self.passes[0] = earlier["passes"]
 
-    def _begin(self, solver: Solver, start: np.ndarray | None) -> None:
+    def _begin(self, start: np.ndarray | None) -> None:
+        """Let the solver begin whose turn it is."""
+        self.longest, self.most = (2.0 ** (self.turn // 2) * limit for limit in (LONGEST, MOST))
         self.passes: list[float] = [0.0]
         self.excess: list[float] = [math.inf]
         self.since = 0
-        self.solver = solver
-        self.state = solver.init(self.problem, start, self.draws)
+        self.solver, self.draws.goal = self.relay.first, self.given
+        if self.turn % 2:
+            self.solver = self.relay.second
+            self.draws.goal = (self.given or Goal(0.0, 1.0))._replace(passes=self.longest)
+        self.state = self.solver.init(self.problem, start, self.draws)
 
     def note(self, info: StepInfo) -> None:
         """Note what a step has taken, and how far P and D are from each other at its end."""
@@ -111,7 +121,7 @@ class _Run:
         """Return whether it is the turn of the other solver."""
         passes = self.passes[-1]
         if self.turn % 2:
-            return passes > 0.0 and (passes - self.passes[-2] >= self.longest or passes >= self.most)
+            return passes >= self.most or passes - self.passes[-2:][0] >= self.longest
         is_known = passes - self.passes[self.since] >= self.fewest and self.excess[-1] > self.goal
         return self.draws.every and is_known and self.relay.cost * self.predict() > AHEAD
 
@@ -128,14 +138,20 @@ class _Run:
         point, passes = self.solver.solution(self.state), self.passes[-1]
         self.state = None  # else both states would be the most that a fit holds
         self.turn += 1
-        if self.turn % 2:
-            self.draws.goal = (self.given or Goal(0.0, 1.0))._replace(passes=self.longest)
-            self._begin(self.relay.second, point)
-            return
-        self.draws.goal = self.given
-        self.fewest = max(WORTH * passes / self.relay.cost, FEWEST)
-        self.longest, self.most = 2.0 * self.longest, 2.0 * self.most
-        self._begin(self.relay.first, point)
+        if self.turn % 2 == 0:
+            self.fewest = max(WORTH * passes / self.relay.cost, FEWEST)
+        self._begin(point)
+
+
+def _read_carried(carried: dict | None) -> dict[str, Any]:
+    """Return what an earlier relay has left, of a file perhaps; what a solve begins with if that is none of a relay."""
+    try:
+        given = carried or {"turn": 0, "passes": 0.0, "fewest": FEWEST, "counts": {}}
+        counts = {str(name): int(count) for name, count in given["counts"].items()}
+        turn, passes, fewest = abs(int(given["turn"])), float(given["passes"]), float(given["fewest"])
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        return _read_carried(None)
+    return {"turn": turn, "passes": passes, "fewest": fewest, "counts": counts}
 
 
 def _excess(gap: float) -> float:
