@@ -1,10 +1,11 @@
 """Solves whose certificate proves nothing, or no more than rounding errors allow: they never say `converged`."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from support.problems import blobs
+from svmkit_decomposition.smo import SMO
 
 from svmkit import SVMClassifier, plugins
 from svmkit.kernels import RBF, Gram, Poly, Precomputed, Sigmoid
@@ -87,3 +88,30 @@ def test_a_diagonal_that_is_too_small_is_a_flaw():
     y = blobs(40)[1]
     problem = BoxQP(Gram(Precomputed(), -np.eye(40)), y, 1.0)
     assert problem.certificate(np.full(40, 0.5)).flaw
+
+
+@dataclass(frozen=True)
+class Beyond(SMO):
+    """Takes its answer from outside the bounds, as a solver with a mistake does; P there is still that of a model."""
+
+    name = "beyond"
+    factor: float = 1.1
+
+    def solution(self, state):
+        return self.factor * super().solution(state)
+
+
+def test_the_certificate_of_a_point_outside_the_bounds_proves_nothing():
+    problem = box(RBF(0.5), C=1.0)
+    optimum = solve(problem, SMO(), stop=Gap(1e-8)).certificate.dual
+    loose = Gap(2e-2) | Iterations(2_000)
+    beyond = problem.certificate(1.1 * solve(problem, SMO(), stop=Gap(1e-8)).point)
+    assert beyond.dual > optimum and beyond.gap < 2e-2  # so the numbers alone would have been believed
+    for name, rule in (("a gap", loose), ("a budget", Iterations(50))):
+        solution = solve(problem, Beyond(), stop=rule)
+        certificate = solution.certificate
+        assert (certificate.dual, certificate.gap) == (None, None), name
+        assert certificate.flaw.startswith("beyond is at an infeasible point: the weight of row ")
+        assert certificate.primal >= optimum
+    assert solve(problem, Beyond(), stop=loose).status is Status.NOT_CERTIFIED
+    assert solve(problem, Beyond(factor=1.0), stop=loose).status is Status.CONVERGED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,7 +100,7 @@ class Iterate:
     def certify(self) -> Certificate:
         """The certificate of the iterate, computed from scratch on all samples."""
         try:
-            certificate = self.problem.certificate(self.point())
+            certificate = self._certificate_at(self.point())
         except KeyboardInterrupt:
             self.is_cut_short = True
             raise
@@ -113,13 +114,22 @@ class Iterate:
         """
         if not self.is_cut_short:
             try:
-                return self.problem.certificate(point)
+                return self._certificate_at(point)
             except KeyboardInterrupt:
                 self.is_cut_short = True
         if math.isnan(objective):
             self.is_cut_short = False
-            return self.problem.certificate(point)
+            return self._certificate_at(point)
         return self.problem.rough_certificate(point, objective)
+
+    def _certificate_at(self, point: np.ndarray) -> Certificate:
+        """The certificate of a point; that of an infeasible one has no D, which would bound nothing."""
+        certificate = self.problem.certificate(point)
+        reason = self.problem.infeasible(point) if certificate.dual is not None else None
+        if reason is None:
+            return certificate
+        flaw = f"{self.solver.name} is at an infeasible point: {reason}"
+        return replace(certificate, dual=None, gap=None, rounding=0.0, flaw=flaw)
 
     def measure(self, info: StepInfo) -> StepInfo:
         """Complete the report of a solver that does not know its objective, from a certificate."""
