@@ -15,7 +15,7 @@ from svmkit.problems.certificate import Certificate
 from svmkit.problems.dual import DualQP
 
 SAMPLE = 200  # points at most whose kernel values with all points order them for the start
-FEWEST, SHARE = 20, 10  # so many of them at least, and one in so many
+FEWEST, SHARE = 50, 10  # so many of them at least, and one in so many
 
 
 class OneClassQP(DualQP):
