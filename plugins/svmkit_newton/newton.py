@@ -32,6 +32,7 @@ NEAR = 1e-3  # gap below which the point is examined where none is asked for
 AT_ONCE = 50  # steps of a call on little data
 WIDE = 1000  # columns up to which the Hessian is a matrix
 ENOUGH = 0.5  # part of the gradient at which no direction goes on, of that whose half square is the gap asked for
+FAR = 0.75  # times P at w = 0, beyond which a start is left
 NONE = np.empty(0)
 
 
@@ -146,12 +147,12 @@ class Wide(State):
         self.examine()
 
     def _leave_if_far(self) -> None:
-        """Let w be 0 where P is less there than at the image of the dual weights: where these are far from the optimum
-        and C is large, so is their image, in directions that take many steps.
+        """Let w be 0 where P is hardly more there than at the image of the dual weights: where these are far from the
+        optimum and C is large, so is their image, in directions that take many steps.
         """
         p, zeros, size = self.problem, np.zeros(self.problem.m), self.penalty * self.image
         at_zero, losses = (p.total_loss(h + p.best_bias(h) if p.is_free else h) for h in (zeros, self.h))
-        if 0.5 * float(size @ size) + losses > at_zero:
+        if 0.5 * float(size @ size) + losses > FAR * at_zero:
             self.w[:], self.h = 0.0, zeros
 
     def _put_centre(self, centre: np.ndarray) -> None:

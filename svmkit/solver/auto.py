@@ -45,7 +45,7 @@ FLOAT64 = 8  # bytes of a kernel value
 LONG, FLAT, FEW_COLUMNS, FEW_OF_SMOOTH = 4, 1 / 40, 990, 3_000
 # columns beyond which its Hessian is no matrix, and rows a column from which on no rule says which one is faster
 WIDE, EVEN = 1_000, 0.5
-LOGISTIC_COST = 2.5  # of a pass of coordinate descent with the logistic loss, in units of one with a piecewise loss
+LOGISTIC_COST = 2.2  # of a pass of coordinate descent with the logistic loss, in units of one with a piecewise loss
 
 
 def fastest(task: Task, loss: Loss | None = None) -> tuple[str, str]:

@@ -128,7 +128,18 @@ def due(run, gaps, passes=1.0):
 def test_a_gap_that_jumps_is_judged_anew():
     run = run_of()
     assert not any(due(run, [0.9, 0.5, 0.1, 0.01, 0.002, 0.9, 0.5, 0.1, 0.01, 0.002]))
-    assert due(run, [0.9, 0.899, 0.898, 0.897, 0.896]) == [False, False, False, True, True]
+    assert due(run, [0.9, 0.899, 0.898, 0.897, 0.896]) == [False, False, False, False, True]
+
+
+@pytest.mark.parametrize(("total", "first"), [(15.0, None), (17.0, 2), (23.0, 2)])
+def test_the_first_passes_are_judged_more_strictly(total, first):
+    """Of a fall that ends after `total` passes: later, 20 passes may be ahead."""
+    excess = 1e-3 / (1.0 - 1e-3) * np.exp(0.5 * (total - np.arange(1.0, 9.0)))
+    turns = due(run_of(), excess / (1.0 + excess))
+    assert (turns.index(True) + 1 if any(turns) else None) == first
+    run = run_of()
+    run.fewest = relay.KNOWN
+    assert any(due(run, excess / (1.0 + excess))) == (total - relay.KNOWN > relay.AHEAD)
 
 
 def test_the_second_turn_ends_where_its_gap_is_not_believed():

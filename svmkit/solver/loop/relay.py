@@ -17,8 +17,8 @@ from svmkit.solver.step_info import StepInfo
 FACTS = "paper monotone recheck sampler certified"
 METHODS = "check check_kernel pose loss_for problem_for regression_for problem_of formulation takes_loss"
 NEAR = 1e-3  # the gap whose time is predicted where none is asked for
-FEWEST = 3.0  # passes of the first solver before it is judged
-AHEAD = 20.0  # passes that it may still need
+FEWEST = 2.0  # passes of the first solver before it is judged
+EARLY, KNOWN, AHEAD = 14.0, 3.5, 20.0  # passes that it may still need, before and after so many: slow ones show later
 JUMP = 4.0  # factor by which P - D grows where the first solver begins anew, around another bias
 LONGEST = 100.0  # passes of a step of the second solver, and those of all of its steps, in its first turn; each turn
 MOST = 250.0  # has twice as many
@@ -122,8 +122,11 @@ class _Run:
         passes = self.passes[-1]
         if self.turn % 2:
             return passes >= self.most or passes - self.passes[-2:][0] >= self.longest
-        is_known = passes - self.passes[self.since] >= self.fewest and self.excess[-1] > self.goal
-        return self.draws.every and is_known and self.relay.cost * self.predict() > AHEAD
+        judged = passes - self.passes[self.since]
+        fewest = max(self.fewest, KNOWN) if self.since else self.fewest
+        is_known = judged >= fewest and self.excess[-1] > self.goal
+        ahead = AHEAD if judged >= KNOWN else EARLY
+        return self.draws.every and is_known and self.relay.cost * self.predict() > ahead
 
     def predict(self) -> float:
         """Return how many more passes are needed if P - D keeps falling as in the latter half of these."""
