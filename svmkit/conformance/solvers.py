@@ -151,11 +151,18 @@ def _counts_values(solver: Solver) -> str | None:
     """Kernel values come from problem.gram (row, block, matvec), which counts them."""
     problem = problem_for(solver)
     gram, seen = problem.gram, [0]
-    block, product, pause_counting = gram.engine.block, gram.engine.product, gram.pause_counting
+    engine, pause_counting = gram.engine, gram.pause_counting
+    block, square, product = engine.block, engine.square, engine.product
 
     def counting_block(Z, out, *sel):
         seen[0] += out.size
         return block(Z, out, *sel)
+
+    def counting_square(at, out):
+        before = seen[0]
+        square(at, out)
+        seen[0] = before + out.size  # whether it has called `block` or not
+        return out
 
     def counting_product(Z, coef, *sel):
         result = product(Z, coef, *sel)
@@ -169,7 +176,7 @@ def _counts_values(solver: Solver) -> str | None:
             yield
         seen[0] = before  # measurements are not part of the solve
 
-    gram.engine.block, gram.engine.product = counting_block, counting_product  # type: ignore[method-assign]
+    engine.block, engine.square, engine.product = counting_block, counting_square, counting_product  # type: ignore[method-assign]
     gram.pause_counting = looking  # type: ignore[method-assign]
     solve(problem, solver, stop=Gap(TOL) | Iterations(300))
     if seen[0] != gram.kernel_values:
