@@ -350,7 +350,8 @@ def test_samples_around_the_origin_end_soon(solver, nu):
     with pytest.warns(ConvergenceWarning, match="rounding errors allow no smaller one; .*: take the RBF kernel"):
         model.fit(points(300, 2) - points(300, 2).mean(axis=0))
     assert model.status_ is Status.STALLED and model.n_iter_ < 200_000
-    assert -1e-7 < model.certificate_.dual <= 0.0 <= model.certificate_.primal < 1e-5
+    # P grows as |w|, D as its square: an average slack of 1e-5 is a D of 1e-7
+    assert -1e-7 < model.certificate_.dual <= 0.0 <= model.certificate_.primal < 1e-5 * nu * 300
 
 
 @pytest.mark.slow
