@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import ClassVar
 
@@ -129,6 +130,15 @@ class SimplexQP(Problem):
     def objective(self, point: np.ndarray) -> float:
         return self._value(point, self.gradient(point))
 
+    def _number(self, value: float) -> float:
+        """Return a value of the objective, or raise SvmkitError if it is none: no step would ever lower it."""
+        if math.isnan(value):
+            raise SvmkitError(
+                f"alpha'A alpha is not a number: the {self.gram.kernel.name} kernel has values that are not finite on "
+                "these data"
+            )
+        return value
+
     def _value(self, alpha: np.ndarray, g: np.ndarray) -> float:
         return float(alpha @ g) + (0.0 if self.linear_term is None else float(self.linear_term @ alpha))
 
@@ -141,6 +151,7 @@ class SimplexQP(Problem):
     def certificate(self, point: np.ndarray) -> Certificate:
         g = self.gradient(point)
         primal, dual = self.values(point, g)
+        self._number(primal)
         return Certificate.from_values(primal, dual, g, errors=self._errors(point, g), flaw=self.gram.definiteness.flaw)
 
     def values(self, alpha: np.ndarray, g: np.ndarray) -> tuple[float, float]:
@@ -261,7 +272,7 @@ class SquaredHinge(SimplexQP):
 
     def _positive(self, f: float) -> float:
         """Return f = alpha'A alpha, or raise SvmkitError if it is not positive as it must be for a kernel."""
-        if not f > 0.0:
+        if not self._number(f) > 0.0:
             raise SvmkitError(
                 f"alpha'A alpha = {f:g} is not positive: the {self.gram.kernel.name} kernel is not positive "
                 "semidefinite on these data; choose another kernel or a smaller C"

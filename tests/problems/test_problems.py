@@ -7,10 +7,10 @@ from sklearn.metrics import pairwise
 from support.problems import blobs, certified, matrix, problem_of, qp_optimum
 
 from svmkit.errors import InputError, SvmkitError
-from svmkit.kernels.functions import RBF, Linear, Precomputed
+from svmkit.kernels.functions import RBF, FromFunction, Linear, Precomputed
 from svmkit.kernels.gram import Gram
 from svmkit.problems.certificate import Certificate
-from svmkit.problems.simplex import SquaredHinge
+from svmkit.problems.simplex import SimplexQP, SquaredHinge
 
 CS = [1e-4, 1e-2, 1.0, 1e2, 1e4]
 
@@ -154,6 +154,15 @@ def test_a_kernel_that_is_not_positive_has_no_certificate():
     problem = SquaredHinge(Gram(Precomputed(), -np.eye(10)), y, 1e6, bias=0.0)
     with pytest.raises(SvmkitError, match="not positive"):
         problem.certificate(np.full(10, 0.1))
+
+
+@pytest.mark.parametrize("problem", [SquaredHinge, SimplexQP])
+def test_kernel_values_that_are_not_finite_are_named(problem):
+    X, y = blobs(10)
+    gram = Gram(FromFunction(lambda X, Z: np.where(X @ Z.T > 0.0, X @ Z.T, np.nan)), X)
+    made = problem(gram, y, 1.0) if problem is SquaredHinge else problem(gram, y, ridge=1.0)
+    with pytest.raises(SvmkitError, match="not a number: the callable kernel has values that are not finite"):
+        made.certificate(np.full(10, 0.1))
 
 
 def test_the_gap_is_relative_to_the_larger_value():

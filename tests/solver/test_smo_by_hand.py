@@ -248,9 +248,12 @@ def test_a_negative_curvature_without_a_bound_is_an_unbounded_step():
     assert step(3.0, upper=7.0)[0] == 7.0
     assert step(3.0, upper=[INF, 7.0])[0] == 7.0 and step(3.0, upper=[7.0, INF])[0] == 7.0
     smo_steps.require_bound(-1e300, "sigmoid")
-    for objective in (-INF, math.nan):
-        with pytest.raises(SvmkitError, match="the dual has no bound: the sigmoid kernel is not positive semidefinite"):
-            smo_steps.require_bound(objective, "sigmoid")
+    with pytest.raises(SvmkitError, match="the dual has no bound: the sigmoid kernel is not positive semidefinite"):
+        smo_steps.require_bound(-INF, "sigmoid")
+    with pytest.raises(
+        SvmkitError, match="the dual is not a number: the sigmoid kernel has values that are not finite"
+    ):
+        smo_steps.require_bound(math.nan, "sigmoid")
 
 
 # --- many steps

@@ -33,6 +33,8 @@ ROUNDING = 1e-5  # relative rounding error of float32 kernel rows: a curvature b
 
 def require_bound(objective: float, kernel: str) -> None:
     """Raise SvmkitError when `take_steps` found an unbounded objective, so the kernel is not positive semidefinite."""
+    if math.isnan(objective):
+        raise SvmkitError(f"the dual is not a number: the {kernel} kernel has values that are not finite on these data")
     if not math.isfinite(objective):
         raise SvmkitError(
             f"the dual has no bound: the {kernel} kernel is not positive semidefinite on these data; choose another "
