@@ -60,16 +60,17 @@ def weights_of_classes(codes, classes, class_weight, weights) -> np.ndarray:
             raise InputError(f"class_weight={class_weight!r} is not known: give balanced or a weight for each label")
         counts = np.bincount(codes, weights, minlength=len(classes))  # so that a weight of 2 counts like a repeated row
         return np.divide(weights.sum(), len(classes) * counts, out=np.zeros(len(classes)), where=counts > 0)
-    by_label = {_label_key(label): weight for label, weight in class_weight.items()}
-    known = {_label_key(label) for label in classes.tolist()}
-    unknown = [str(label) for label in class_weight if _label_key(label) not in known]
+    label_key = _truth_key if classes.dtype == np.bool_ else _label_key
+    by_label = {label_key(label): weight for label, weight in class_weight.items()}
+    known = {label_key(label) for label in classes.tolist()}
+    unknown = [str(label) for label in class_weight if label_key(label) not in known]
     numbers = all(isinstance(w, int | float | np.number) and w > 0 and math.isfinite(w) for w in by_label.values())
     if unknown or not numbers:
         raise InputError(
             f"class_weight must give a finite number > 0 for labels among {', '.join(map(str, classes))}"
             + (f", not for {', '.join(sorted(unknown))}" if unknown else "")
         )
-    return np.array([float(by_label.get(_label_key(label), 1.0)) for label in classes.tolist()])
+    return np.array([float(by_label.get(label_key(label), 1.0)) for label in classes.tolist()])
 
 
 def _label_key(label: Any) -> float | str:
@@ -78,6 +79,11 @@ def _label_key(label: Any) -> float | str:
         return float(label)
     except (TypeError, ValueError):
         return str(label)
+
+
+def _truth_key(label: Any) -> float | str:
+    """Return one key for True, 1, "1", "True" and "true", of labels that are booleans."""
+    return _label_key({"true": 1.0, "false": 0.0}.get(str(label).lower(), label))
 
 
 def require_C(C: Any) -> None:

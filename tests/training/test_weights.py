@@ -63,6 +63,18 @@ def test_weights_by_text():
     assert found.tolist() == [3.0, 1.0]
 
 
+@pytest.mark.parametrize(
+    "given", [{True: 3.0}, {"True": 3.0}, {"true": 3.0}, {"1": 3.0}, {np.True_: 3.0, "False": 1.0}]
+)
+def test_weights_of_labels_that_are_booleans(given):
+    assert training_weights(np.array([1, 0]), np.array([False, True]), given, None).tolist() == [3.0, 1.0]
+
+
+def test_true_is_no_label_of_numbers_when_it_is_a_text():
+    with pytest.raises(InputError, match=r"labels among 0, 1, not for True$"):
+        training_weights(np.array([1, 0]), np.array([0, 1]), {"True": 3.0}, None)
+
+
 @pytest.mark.parametrize("weight", [0.0, -1.0, np.inf, np.nan, "2", None])
 def test_class_weights_that_are_none(weight):
     with pytest.raises(
