@@ -67,6 +67,17 @@ def test_no_p_by_permutations_is_below_the_least(levels):
         assert stats.least_p(values) == pytest.approx(exact) == pytest.approx(1 / 36)
 
 
+def test_differences_that_rounding_alone_tells_apart_are_ties():
+    first, second = [0.9, 0.8, 0.7, 0.6, 0.95], [0.8, 0.7, 0.8, 0.5, 0.85]
+    per_cent = [np.rint(100 * np.array(values)) for values in (first, second)]
+    for alternative in ("two-sided", "less", "greater"):
+        assert stats.wilcoxon(first, second, alternative) == stats.wilcoxon(*per_cent, alternative)
+    assert stats.wilcoxon(first, second, "two-sided") == 0.375
+    assert stats.wilcoxon([0.3], [0.1 + 0.2], "two-sided") == 1.0
+    far = [1e6 + 1.0, 1e-3 + 1e-9, 1e-3 + 3e-9]  # each with the rounding of its own size
+    assert stats.wilcoxon(far, [1e6, 1e-3, 1e-3 + 1e-9], "greater") == 0.125
+
+
 def test_friedman_of_sets_that_all_agree_and_of_ties_alone():
     found = stats.friedman(np.tile([1.0, 2.0, 3.0], (4, 1)))
     assert (found.F, found.p) == (np.inf, 0.0)
