@@ -15,8 +15,11 @@ def reward_error(terms: Terms, beta: np.ndarray) -> float:
     return dot_error(terms.target * beta) + dot_error(np.where(beta > 0.0, terms.kink_up, terms.kink_down) * beta)
 
 
-def outside_bounds(terms: Any, beta: np.ndarray) -> str | None:
-    """Return why beta is not float64 of shape (m,) with lower <= beta <= upper, or None if it is."""
+def outside_bounds(terms: Any, beta: np.ndarray, first: int = 0) -> str | None:
+    """Return why beta is not float64 of shape (m,) with lower <= beta <= upper, or None if it is.
+
+    The weights are those of the rows from `first` on.
+    """
     if beta.shape != terms.upper.shape or beta.dtype != np.float64:
         return f"it should be float64 of shape {terms.upper.shape}, not {beta.dtype} of shape {beta.shape}"
     if not np.isfinite(beta).all():
@@ -24,5 +27,6 @@ def outside_bounds(terms: Any, beta: np.ndarray) -> str | None:
     over = np.maximum(beta - terms.upper, terms.lower - beta)
     if over.max() > 0.0:
         i = int(over.argmax())
-        return f"the weight of row {i} should be between {terms.lower[i]:g} and {terms.upper[i]:g}, not {beta[i]:g}"
+        low, high = terms.lower[i], terms.upper[i]
+        return f"the weight of row {first + i} should be between {low:g} and {high:g}, not {beta[i]:g}"
     return None

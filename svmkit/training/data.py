@@ -21,7 +21,7 @@ from svmkit.model.calibration import OWN, odds_calibration
 from svmkit.model.model import SVMModel
 from svmkit.model.one_vs_one import class_slices, order_by_class
 from svmkit.problems.base import DecisionFunction
-from svmkit.runtime.mapping import examination_of
+from svmkit.runtime.mapping import examination_of, examine
 from svmkit.solver.task import Task as SolverTask
 from svmkit.tasks import Answers, Classification, Output, Task
 from svmkit.training.division import DIVISIONS, ClassPairs, Division, Joined, Subproblem
@@ -311,6 +311,10 @@ class TrainingData:
     def used(self) -> np.ndarray:
         """The number of samples of each subproblem, without samples of weight 0: int64, shape (n_problems,)."""
         return self.division.sizes(np.array([len(rows) for rows in self._members], dtype=np.int64))
+
+    def examine(self) -> None:
+        """Look for NaN in all rows of X where that was left to the first pass over them."""
+        examine(self.X)
 
     def subproblem(self, k: int, *, shared: bool = True, complete: bool = False) -> Subproblem:
         """Return a subproblem and its Gram.

@@ -148,7 +148,7 @@ def test_everyday_sets_are_measured_beside_svc_in_turns_and_judged_by_their_obje
     done = run("peers.py", sets, *args)
     assert done.returncode == 0, done.stderr
     store = Store(out.with_suffix(".jsonl"), {"rows": None, "threads": 2, "hinge": "fcsmo", "squared": "fcfw"})
-    entries = peers_everyday_report.with_scores(store)
+    entries = peers_everyday_report.measured(store)
     assert [(e["name"], e["storage"]) for e in entries] == [
         (n, s) for n in ("iris", "a9a") for s in ("dense", "sparse")
     ]
@@ -181,7 +181,7 @@ def test_regression_is_measured_beside_svr_and_judged_by_its_objective(sets, tmp
     assert done.returncode == 0, done.stderr
     assert "regression_wage is left out: --packages names no folder with ISLP" in done.stderr
     store = Store(out.with_suffix(".jsonl"), {"rows": None, "threads": 2, "hinge": "fcsmo", "squared": "fcfw"})
-    (entry,) = peers_regression_report.with_scores(store)
+    (entry,) = peers_regression_report.measured(store)
     assert (entry["name"], entry["m"], entry["d"]) == ("diabetes", 331, 10)
     for side, facts in entry["sides"].items():
         assert facts["D"] <= facts["P"] * (1.0 + 1e-12) and facts["P"] - facts["D"] < 2e-3 * facts["P"]

@@ -157,6 +157,9 @@ class ScatteredData:
         """Return the first rows of the first part, and their answers."""
         return self._map_first(lambda part, _: (part.take(np.arange(min(n, part.n_rows))), part.answers[:n]))[0]
 
+    def examine(self) -> None:
+        """Do nothing: each worker has looked for NaN in its rows."""
+
     def subproblem(self, k: int, **how: bool) -> _ScatteredPair:
         """Return problem k for any C; the options are those of data in memory and change nothing."""
         return _ScatteredPair(self, k)

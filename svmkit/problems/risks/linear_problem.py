@@ -219,10 +219,17 @@ class LinearProblem(Risk):
 
     def outside(self, beta: np.ndarray) -> str | None:
         """Return why dual weights (m,) are infeasible, or None if they are feasible."""
-        reason = outside_bounds(self.terms, beta)
-        if reason is None and self.is_free and abs(beta.sum()) > BALANCED * max(1.0, float(np.abs(beta).sum())):
+        if beta.shape != (self.m,):
+            return outside_bounds(self.terms, beta)
+        size = 0.0
+        for first in range(0, self.m, BLOCK):
+            part = beta[first : first + BLOCK]
+            if reason := outside_bounds(self.take_terms(slice(first, first + BLOCK)), part, first):
+                return reason
+            size += float(np.abs(part).sum())
+        if self.is_free and abs(beta.sum()) > BALANCED * max(1.0, size):
             return f"the weights should sum to 0, not {beta.sum():g}"
-        return reason
+        return None
 
     def descend(self, order: np.ndarray, beta: np.ndarray, v: np.ndarray, high: float, low: float) -> Pass:
         """Make a `coordinate_pass` over the samples `order` (n,), all arrays in place.

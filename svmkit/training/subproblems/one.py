@@ -15,7 +15,6 @@ from svmkit.model.model import SVMModel
 from svmkit.problems.base import DecisionFunction, Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime.interrupt import Flag
-from svmkit.runtime.mapping import examine
 from svmkit.scoring.metric import Metric
 from svmkit.solver.history import History, HistoryPoint, Measured
 from svmkit.solver.loop.iterate import Progress
@@ -96,7 +95,7 @@ class SubproblemTrainer:
         if self.is_complete(k):
             return self.data.subproblem(k, complete=True)
         if self.start is not None or not self.solvers[k].examines:
-            examine(self.data.X)
+            self.data.examine()
         # products of many rows take less time than copies of what other class pairs know
         rows = self.solvers[k].reads is not Reads.BLOCKS and not self._is_linear
         return self.data.subproblem(k, shared=rows and not self._in_order)
