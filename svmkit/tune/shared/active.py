@@ -27,6 +27,7 @@ from svmkit.tune.shared.bordered import absorb, empty_factor
 from svmkit.tune.shared.matrix import PartGram, SharedMatrix
 from svmkit.tune.shared.rounds import EasyPath, Iterate, deeper, depth_of
 
+NONE = np.empty(0, np.int64)
 LEAST = 1e-10  # part of the least k(x, x), below which a value is none of float32's digits beside it
 JITTER = 3e-6  # part of the largest value that is added to a diagonal before it is factorised in float32
 LEAPS, LEAP_STEPS = 6, 12  # of a solve, and steps of a leap, at most
@@ -80,9 +81,8 @@ class ActiveSets:
         self._least = LEAST * float(np.abs(shared.diag).min())
         self._forget()
         self._base: tuple[Iterate, float] | None = None  # the last one that steps have led to, and its C
-        self._begun: tuple[float, Iterate, int] | None = (
-            None  # the C that `follow` has ended with, where, and its steps
-        )
+        # the C that `follow` has left unsolved, where it has come to, and the steps that took
+        self._begun: tuple[float, Iterate, int] | None = None
         self._solutions: list[tuple[np.ndarray, np.ndarray, float]] = []  # the last two: weights, slopes, C
         self.takes_leaps = False
 
@@ -205,7 +205,7 @@ class ActiveSets:
             return self._vertex(problem) or Iterate(problem.first_point(), np.zeros(self.shared.m), 0.0)
         last, before = self._base
         has_twins = not (problem.is_ridged or problem.lower.any()) and bool(np.isfinite(problem.upper).all())
-        group = self.shared.group[self.at] if has_twins else rounds.NONE
+        group = self.shared.group[self.at] if has_twins else NONE
         far, kinks = (self.shared.K, self.at), l1_part(problem)
         return Iterate(*rounds.begin(far, _arrays_of(problem), last, C / before, group, LEAP, kinks))
 

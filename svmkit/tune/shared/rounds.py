@@ -29,7 +29,6 @@ ROUNDS, TRIES = 1000, 4  # of a call, and certificates that are asked for a smal
 AGAIN = 0.5  # of the weights that are not 0 have moved: decision values are computed anew instead of changed
 IDLE, SPARE = 1.5, 5  # samples of a square for each that may move, at most, and one in so many for which there is room
 SLICE = 20_000_000  # samples times steps between two looks at whether the search goes on
-NONE = np.empty(0, np.int64)
 ENDED, LEAPS, LOOKS = 0, 1, 2  # why a call returns: it has ended, a leap is due, or the caller is to look around
 
 
