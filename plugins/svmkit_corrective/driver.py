@@ -121,7 +121,7 @@ class Corrective(Solver):
             done, change, solved = state.advance(min(most - steps, BETWEEN))
             steps, fell = steps + done, fell + change
             solved = solved or state.inner_gap() <= state.inner_goal
-        smo_steps.require_bound(fell, state.problem.gram.kernel.name)
+        smo_steps.require_bound(fell, state.problem.gram.kernel)
         info = self.meanwhile(state, steps, fell)
         if solved:
             state.leave()

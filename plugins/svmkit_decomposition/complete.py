@@ -144,7 +144,7 @@ class CompleteState(SolveState):
             self.kinks,
         )
         moved, self.fresh = self.fresh or self.objective < before, False
-        require_bound(self.objective, self.problem.gram.kernel.name)
+        require_bound(self.objective, self.problem.gram.kernel)
         self.n_iter += steps
         low, high = slopes(self.box, *self.pairs[0], self.kinks)
         return StepInfo(

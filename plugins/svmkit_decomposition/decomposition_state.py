@@ -123,7 +123,7 @@ class BoxState(SolveState):
             done, change, complete = method.advance(self, most - steps, target)
             steps, fell = steps + done, fell + change
         self.objective += fell
-        require_bound(self.objective, self.problem.gram.kernel.name)
+        require_bound(self.objective, self.problem.gram.kernel)
         return self._report(steps, fell < 0.0)
 
     def _report(self, steps: int, moved: bool) -> StepInfo:

@@ -11,6 +11,7 @@ import numpy as np
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.engines import ALL
 from svmkit.kernels.gram import Gram
+from svmkit.kernels.gram.semidefinite import not_finite
 from svmkit.kernels.rounding import U
 from svmkit.problems.base import CUT_SHORT, DecisionFunction, Problem, labels_and_costs, no_weights
 from svmkit.problems.certificate import Certificate
@@ -130,14 +131,12 @@ class SimplexQP(Problem):
     def objective(self, point: np.ndarray) -> float:
         return self._value(point, self.gradient(point))
 
-    def _number(self, value: float) -> float:
-        """Return a value of the objective, or raise SvmkitError if it is none: no step would ever lower it."""
+    def _require_number(self, value: float, alpha: np.ndarray | None = None) -> None:
+        """Raise SvmkitError if a value of the objective (at `alpha`) is nan: no step would ever lower it."""
         if math.isnan(value):
-            raise SvmkitError(
-                f"alpha'A alpha is not a number: the {self.gram.kernel.name} kernel has values that are not finite on "
-                "these data"
-            )
-        return value
+            of_weights = alpha is not None and not np.isfinite(alpha).all()
+            why = "the weights are not finite" if of_weights else not_finite(self.gram.kernel)
+            raise SvmkitError(f"alpha'A alpha is nan: {why}")
 
     def _value(self, alpha: np.ndarray, g: np.ndarray) -> float:
         return float(alpha @ g) + (0.0 if self.linear_term is None else float(self.linear_term @ alpha))
@@ -151,7 +150,7 @@ class SimplexQP(Problem):
     def certificate(self, point: np.ndarray) -> Certificate:
         g = self.gradient(point)
         primal, dual = self.values(point, g)
-        self._number(primal)
+        self._require_number(primal, point)
         return Certificate.from_values(primal, dual, g, errors=self._errors(point, g), flaw=self.gram.definiteness.flaw)
 
     def values(self, alpha: np.ndarray, g: np.ndarray) -> tuple[float, float]:
@@ -254,7 +253,7 @@ class SquaredHinge(SimplexQP):
         self.is_gap_squared = True
 
     def values(self, alpha: np.ndarray, g: np.ndarray) -> tuple[float, float]:
-        f, shares = self._positive(float(alpha @ g)), alpha * self.ridge
+        f, shares = self._positive(float(alpha @ g), alpha), alpha * self.ridge
         loss = float(self.C @ np.square(np.maximum(1.0 - (g - shares) / f, 0.0)))
         return (f - float(alpha @ shares)) / (2.0 * f * f) + loss, 0.5 / f
 
@@ -270,9 +269,10 @@ class SquaredHinge(SimplexQP):
     def bound(self, objective: float) -> Certificate:
         return Certificate(float("inf"), 0.5 / self._positive(objective), None)
 
-    def _positive(self, f: float) -> float:
+    def _positive(self, f: float, alpha: np.ndarray | None = None) -> float:
         """Return f = alpha'A alpha, or raise SvmkitError if it is not positive as it must be for a kernel."""
-        if not self._number(f) > 0.0:
+        self._require_number(f, alpha)
+        if not f > 0.0:
             raise SvmkitError(
                 f"alpha'A alpha = {f:g} is not positive: the {self.gram.kernel.name} kernel is not positive "
                 "semidefinite on these data; choose another kernel or a smaller C"
@@ -281,7 +281,7 @@ class SquaredHinge(SimplexQP):
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
         if certificate.gradient is not None:
-            inverse = 1.0 / self._positive(float(point @ certificate.gradient))
+            inverse = 1.0 / self._positive(float(point @ certificate.gradient), point)
         else:
             assert certificate.dual is not None  # `bound` knows f only
             inverse = 2.0 * certificate.dual

@@ -161,7 +161,7 @@ def test_kernel_values_that_are_not_finite_are_named(problem):
     X, y = blobs(10)
     gram = Gram(FromFunction(lambda X, Z: np.where(X @ Z.T > 0.0, X @ Z.T, np.nan)), X)
     made = problem(gram, y, 1.0) if problem is SquaredHinge else problem(gram, y, ridge=1.0)
-    with pytest.raises(SvmkitError, match="not a number: the callable kernel has values that are not finite"):
+    with pytest.raises(SvmkitError, match="nan: the callable kernel has values that are not finite"):
         made.certificate(np.full(10, 0.1))
 
 

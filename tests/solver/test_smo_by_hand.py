@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from svmkit.errors import SvmkitError
+from svmkit.kernels import Sigmoid
 from svmkit.kernels.loops.row_loops import in_order
 from svmkit.kernels.loops.row_table import RowTable
 from svmkit.solver.smo import box as smo_box
@@ -247,13 +248,11 @@ def test_a_negative_curvature_without_a_bound_is_an_unbounded_step():
     assert step(1.0 + 0.99 * rounding)[0] == pytest.approx(2.0 / smo_steps.TAU)
     assert step(3.0, upper=7.0)[0] == 7.0
     assert step(3.0, upper=[INF, 7.0])[0] == 7.0 and step(3.0, upper=[7.0, INF])[0] == 7.0
-    smo_steps.require_bound(-1e300, "sigmoid")
+    smo_steps.require_bound(-1e300, Sigmoid(1.0))
     with pytest.raises(SvmkitError, match="the dual has no bound: the sigmoid kernel is not positive semidefinite"):
-        smo_steps.require_bound(-INF, "sigmoid")
-    with pytest.raises(
-        SvmkitError, match="the dual is not a number: the sigmoid kernel has values that are not finite"
-    ):
-        smo_steps.require_bound(math.nan, "sigmoid")
+        smo_steps.require_bound(-INF, Sigmoid(1.0))
+    with pytest.raises(SvmkitError, match="the dual is nan: the sigmoid kernel has values that are not finite"):
+        smo_steps.require_bound(math.nan, Sigmoid(1.0))
 
 
 # --- many steps

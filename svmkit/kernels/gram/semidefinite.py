@@ -66,6 +66,11 @@ def not_semidefinite(kernel: Kernel) -> str:
     return f"the {kernel.name} kernel is not positive semidefinite on these data"
 
 
+def not_finite(kernel: Kernel) -> str:
+    """Return what is said where an objective is not a number although its weights are."""
+    return f"the {kernel.name} kernel has values that are not finite on these data"
+
+
 def _factorise(engine: Engine, diag: np.ndarray, at: np.ndarray) -> Definiteness:
     """Return what Cholesky factorisations prove about the kernel matrix of the samples `at`."""
     n = len(at)
@@ -73,7 +78,7 @@ def _factorise(engine: Engine, diag: np.ndarray, at: np.ndarray) -> Definiteness
     np.fill_diagonal(K, diag[at])
     largest = max(float(K.max()), -float(K.min()), float(np.abs(diag).max()))
     if not np.isfinite(largest):
-        return Definiteness(0.0, f"the {engine.kernel.name} kernel has values that are not finite")
+        return Definiteness(0.0, not_finite(engine.kernel))
     # the errors of the values, by which one half may be off the other, and the backward error of a factorisation
     # (Higham 2002, theorem 10.7)
     diagonal = diag[at]

@@ -21,6 +21,8 @@ import numpy as np
 from numba.extending import overload
 
 from svmkit.errors import SvmkitError
+from svmkit.kernels.functions import Kernel
+from svmkit.kernels.gram.semidefinite import not_finite, not_semidefinite
 from svmkit.kernels.loops.row_table import RowTable
 from svmkit.runtime.compiling import INLINED, njit
 from svmkit.solver.smo.box import BLOCK, FAST, LOW, UP, extremes, ridge_at, side_of, slope, violation_of
@@ -31,14 +33,13 @@ LAST: Any = np.int64(BLOCK - 1)  # the bits of a place in a block, of a power of
 ROUNDING = 1e-5  # relative rounding error of float32 kernel rows: a curvature below it is truly negative
 
 
-def require_bound(objective: float, kernel: str) -> None:
+def require_bound(objective: float, kernel: Kernel) -> None:
     """Raise SvmkitError when `take_steps` found an unbounded objective, so the kernel is not positive semidefinite."""
     if math.isnan(objective):
-        raise SvmkitError(f"the dual is not a number: the {kernel} kernel has values that are not finite on these data")
+        raise SvmkitError(f"the dual is nan: {not_finite(kernel)}")
     if not math.isfinite(objective):
         raise SvmkitError(
-            f"the dual has no bound: the {kernel} kernel is not positive semidefinite on these data; choose another "
-            "kernel, the hinge loss or a smaller C"
+            f"the dual has no bound: {not_semidefinite(kernel)}; choose another kernel, the hinge loss or a smaller C"
         )
 
 
