@@ -239,9 +239,12 @@ def _starts(store: Store) -> list[str]:
 
 def _compiling(store: Store) -> list[str]:
     """The time of first fits beyond that of later fits of the same size, worst case by side."""
-    worst: dict[str, float] = {}
+    worst: dict[str, tuple[float, str]] = {}
     for r in store.find(what="first"):
         label = r["solver"] or r["side"]
-        worst[label] = max(worst.get(label, 0.0), r["seconds"])
-    told = ", ".join(f"{label} {seconds:.2f} s" for label, seconds in sorted(worst.items()))
-    return [f"What first fits took beyond later ones of the same size (compiling or loading), worst case: {told}."]
+        worst[label] = max(worst.get(label, (0.0, "")), (r["seconds"], r["cell"]))
+    cases = ", ".join(f"{label} {seconds:.2f} s ({cell})" for label, (seconds, cell) in sorted(worst.items()))
+    return [
+        "What first fits took beyond later ones of the same size (compiling, loading, or memory that was touched for the "
+        f"first time), worst case: {cases}."
+    ]
