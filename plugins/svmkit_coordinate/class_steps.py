@@ -113,6 +113,8 @@ def visit(X, bias, sq, C, order, first, last, kept, alpha, W, active, sizes, shr
     room : ndarray of float64, shape (3, k)
         Memory for scores, steps and a sub-problem.
 
+    Notes
+    -----
     Keerthi, Sundararajan, Chang, Hsieh, Lin 2008, Algorithm 1 and section 3; shrinking as in LIBLINEAR's
     Solver_MCSVM_CS (Fan et al. 2008, appendix E.4).
     """

@@ -24,8 +24,13 @@ def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room
     room, most : int
         Largest number of points looked at and of passes; one pass is always made.
 
-    Returns the last `Pass`, and of all passes the number, points looked at, decrease of the objective and change of the
-    number of weights that are not 0.
+    Returns
+    -------
+    done : Pass
+        The last pass.
+    count, looks, gain, born : int, int, float, int
+        Of all passes: their number, the points looked at, the decrease of the objective, and the change of the number
+        of weights that are not 0.
     """
     count, looks, gain, born = 0, 0, 0.0, 0
     while True:

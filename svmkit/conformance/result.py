@@ -73,7 +73,12 @@ def outcome(sentence: str, check: Check, plugin: Any) -> Result:
 
 
 def report(result: Result) -> str:
-    """The report on a result: one line, and for a check that fails what was found, what was expected and why.
+    """Return the report on a result: one line; for a check that fails also what was found, what was expected and where.
+
+    Parameters
+    ----------
+    result : Result
+        As `check_plugin` returns them.
 
     Examples
     --------

@@ -19,6 +19,11 @@ TASKS: dict[str, Task] = {
 def task_named(task: str | Task | None) -> Task:
     """Return the task of a name; None is classification, and a task is returned as it is.
 
+    Parameters
+    ----------
+    task : str, Task or None
+        A name as in `svmkit.fit`, such as "regress".
+
     Raises
     ------
     InputError

@@ -124,7 +124,14 @@ class Tracker:
 
 
 def tracker(uri: str | None = None, experiment: str | None = None) -> Tracker:
-    """Make the registered tracker for a store and an experiment; None stands for its defaults. No run is open yet.
+    """Make the registered tracker for a store and an experiment. No run is open yet.
+
+    Parameters
+    ----------
+    uri : str, default=None
+        The store of the runs; None is the tracker's default.
+    experiment : str, default=None
+        The name of the experiment; None is the tracker's default.
 
     Raises
     ------

@@ -115,6 +115,11 @@ def _files(solver: Solver, kernel: Kernel, settings: Mapping[str, Any]) -> dict[
 def tags(solver: Solver) -> dict[str, str]:
     """Return a tag with all options of the solver in one line.
 
+    Parameters
+    ----------
+    solver : Solver
+        Options at their defaults are included, unlike in `params`.
+
     Examples
     --------
     >>> from svmkit import plugins
@@ -128,7 +133,10 @@ def tags(solver: Solver) -> dict[str, str]:
 def scalars(values: Mapping[str, float | None]) -> dict[str, float]:
     """Return the known, finite values in their order, under their full names in `METRICS`.
 
-    A name that is not in `METRICS` stays as it is.
+    Parameters
+    ----------
+    values : mapping of str to float or None
+        None, nan and infinite values are left out. A name that is not in `METRICS` stays as it is.
 
     Examples
     --------

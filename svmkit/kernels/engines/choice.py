@@ -34,9 +34,21 @@ _asked: list[_Request] = [_NOTHING]  # the innermost last
 def request_engine(name: str | None = None, *, device: str | None = None) -> Iterator[None]:
     """Make `engine_for` choose this engine, or one for this device, inside the block, in all threads of the process.
 
-    A kernel or an X that the engine does not take is refused. The first engine that computes on the device and takes
-    kernel and X is chosen. "cpu" are svmkit's own engines; `svmkit[torch]` adds "cuda", "cuda:1", "xpu", "mps" and
-    "torch:cpu". "auto" is a GPU if there is one, for what its engine takes, else "cpu".
+    A kernel or an X that the engine does not take is refused.
+
+    Parameters
+    ----------
+    name : str, default=None
+        The registered name of the engine; None leaves the choice to `device`.
+    device : str, default=None
+        Of the engines that compute on it, the first one that takes kernel and X is chosen. "cpu" stands for svmkit's
+        own engines; `svmkit[torch]` adds "cuda", "cuda:1", "xpu", "mps" and "torch:cpu". "auto" is a GPU if there is
+        one, for what its engine takes, else "cpu". Without effect where `name` is given.
+
+    Raises
+    ------
+    InputError
+        No engine has this name, or none computes on this device.
 
     Examples
     --------
@@ -60,7 +72,12 @@ def request_engine(name: str | None = None, *, device: str | None = None) -> Ite
 
 
 def require_device(device: str | None) -> None:
-    """Raise InputError, which names the devices that exist, unless an engine computes on it; None is no choice.
+    """Raise InputError, which names the devices that exist, unless an engine computes on this one.
+
+    Parameters
+    ----------
+    device : str or None
+        As for `svmkit.fit`; None is always accepted.
 
     Examples
     --------
@@ -72,7 +89,12 @@ def require_device(device: str | None) -> None:
 
 
 def on_device(device: str | None) -> AbstractContextManager[None]:
-    """Request engines on a device inside the block; None leaves the choice as it is.
+    """Request engines on a device inside the block.
+
+    Parameters
+    ----------
+    device : str or None
+        As for `request_engine`; None leaves the choice as it is.
 
     Examples
     --------
@@ -88,6 +110,13 @@ def on_device(device: str | None) -> AbstractContextManager[None]:
 
 def device_for(device: str | None, X: Any) -> str | None:
     """Return the device that is given; else, unless engines were asked for, the one on which X is, None for the host.
+
+    Parameters
+    ----------
+    device : str or None
+        A device by name, which is returned unchecked.
+    X : array-like or sparse matrix
+        Samples, of which only the place counts.
 
     Examples
     --------

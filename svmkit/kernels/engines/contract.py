@@ -30,6 +30,11 @@ def with_int32_indices(X):
     One index type saves a second set of compiled loops. The values are not copied, nor are column numbers of int32.
     More than 2^31 entries keep pointers of int64 and the column numbers that they have (`svmkit.data.sparse_rows`).
 
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The samples.
+
     Examples
     --------
     >>> import numpy as np

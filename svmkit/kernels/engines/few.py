@@ -32,8 +32,10 @@ def values(rows: np.ndarray, sq_rows: np.ndarray, Z: np.ndarray, sq_z: np.ndarra
     sq_rows, sq_z : ndarray of float64, shapes (n,) and (q,), their |x|^2
     form, scalars : Form, Scalars, those of the kernel
 
-    Numbers beyond float64 are for whoever uses the values to look at, as those of the compiled loops: call it where
-    numpy ignores errors.
+    Notes
+    -----
+    As in the compiled loops, values beyond the range of float64 become infinite or nan, and the caller looks for them:
+    call it where numpy ignores floating-point errors.
     """
     is_square = form.argument is Argument.SQUARE
     dots = (-2.0 * Z if is_square else Z) @ rows.T  # twice a number is exact
