@@ -275,7 +275,18 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         return self.model_.scores(decision)
 
     def predict(self, X) -> np.ndarray:
-        """Predict the labels of samples X (n_samples, n_features): (n_samples,), or a 0/1 matrix of several labels."""
+        """Predict the labels of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), of the type of `classes_`; with several labels (n_samples, n_outputs), int64
+            The labels, or whether each sample has each label: 0 or 1.
+        """
         X = self._ready(X)
         return self.model_.predict(X, n_threads=self.n_threads, device=self.device)
 

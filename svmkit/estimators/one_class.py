@@ -173,7 +173,18 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
         return history
 
     def score_samples(self, X) -> np.ndarray:
-        """Compute sum_i alpha_i k(x_i, x), (n_samples,), which is high for samples like the training data."""
+        """Compute sum_i alpha_i k(x_i, x), which is high for samples that are like the training data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            The scores.
+        """
         X = features_to_predict(self, X)
         # not the decision plus the offset: rounding would tie the scores of all that is far away
         return replace(self.model_, intercept=np.zeros(1)).decision_function(
@@ -181,9 +192,31 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
         )
 
     def decision_function(self, X) -> np.ndarray:
-        """Compute `score_samples` minus `offset_`, (n_samples,), which is negative for outliers."""
+        """Compute `score_samples` minus `offset_`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            The decisions, negative for outliers.
+        """
         return self.score_samples(X) - self.offset_
 
     def predict(self, X) -> np.ndarray:
-        """Predict +1 for inliers and -1 for outliers, (n_samples,)."""
+        """Predict which samples are outliers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int64
+            -1 for outliers and +1 for inliers, whose decisions are >= 0.
+        """
         return np.where(self.decision_function(X) < 0.0, -1, 1)

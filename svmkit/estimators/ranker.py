@@ -116,7 +116,18 @@ class SVMRanker(SVMEstimator):
         return self
 
     def predict(self, X) -> np.ndarray:
-        """Predict numbers (n_samples,), float64, whose order is that of the values: larger is higher."""
+        """Predict the order of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            Numbers whose order is that of the values: larger is higher. They have no unit.
+        """
         X = features_to_predict(self, X)
         return self.model_.predict(X, n_threads=self.n_threads)
 

@@ -371,9 +371,19 @@ class SVMModel:
         return self.classes[codes]
 
     def labels(self, decision: np.ndarray) -> np.ndarray:
-        """Return the labels (n_samples,) that the decisions of `decision_function` stand for; quantities themselves,
-        and in the order of their levels if the model is `non_crossing`: the rearrangement of Chernozhukov,
-        Fernandez-Val, Galichon 2010, which is never further from the true quantiles.
+        """Return the labels that decisions stand for.
+
+        Parameters
+        ----------
+        decision : ndarray of shape (n_samples,) or (n_samples, n_decisions), float64
+            As `decision_function` returns them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), with several outputs (n_samples, n_outputs)
+            As `predict` returns them: in regression the decisions themselves, each row sorted if the model is
+            `non_crossing`. This is the rearrangement of Chernozhukov, Fernandez-Val, Galichon 2010, which is never
+            further from the true quantiles.
         """
         if self.regresses:
             return np.sort(decision, axis=1) if self.non_crossing else decision
@@ -503,7 +513,23 @@ class SVMModel:
         return out
 
     def probabilities(self, decision: np.ndarray) -> np.ndarray:
-        """Return the probabilities (n_samples, n_classes) that the decisions of `decision_function` stand for."""
+        """Return the probabilities of the classes that decisions stand for.
+
+        Parameters
+        ----------
+        decision : ndarray of shape (n_samples,) or (n_samples, n_decisions), float64
+            As `decision_function` returns them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), float64
+            As `predict_proba` returns them.
+
+        Raises
+        ------
+        InputError
+            The model has no calibration.
+        """
         self.require_calibration()
         return round_probabilities(np.exp(self._log_probabilities(self._select_trained(decision))))
 
@@ -770,6 +796,11 @@ class SVMModel:
     def load(cls, path: str | os.PathLike) -> SVMModel:
         """Read a model that `save` wrote.
 
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
         Raises
         ------
         InputError
@@ -797,7 +828,13 @@ class SVMModel:
         return cls(**from_sklearn(estimator))
 
     def attach_encoding(self, encoding: Encoding | None) -> SVMModel:
-        """Return the model with what makes features of the columns of a table, None for other data."""
+        """Return the model with what makes features of the columns of a table.
+
+        Parameters
+        ----------
+        encoding : Encoding or None
+            The columns and their categories; None for data without a table.
+        """
         return replace(self, preprocessing=replace(self.preprocessing, encoding=encoding))
 
     def as_rows(self, X: Any) -> Features:

@@ -76,6 +76,11 @@ class Criterion:
 class Gap(Criterion):
     """The relative gap is at most `limit`, first in the loop's estimate, then in the certificate.
 
+    Parameters
+    ----------
+    limit : float
+        (P - D) / max(P, D), > 0.
+
     Examples
     --------
     >>> from svmkit.solver import Gap, StepInfo
@@ -91,6 +96,11 @@ class Gap(Criterion):
 
 class Absolute(Criterion):
     """The estimate of the gap in units of the objective is at most `limit`: the epsilon of the papers.
+
+    Parameters
+    ----------
+    limit : float
+        In units of the objective, > 0.
 
     Notes
     -----
@@ -113,6 +123,11 @@ class Absolute(Criterion):
 class Relative(Criterion):
     """The estimate of the gap in units of the objective is at most `limit` times the objective.
 
+    Parameters
+    ----------
+    limit : float
+        A share of the objective's absolute value, > 0.
+
     Notes
     -----
     For SimplexQP it is the loop's own estimate 2 (f - min g) / f of the papers, which is much larger than the certified
@@ -134,6 +149,11 @@ class Relative(Criterion):
 class Violation(Criterion):
     """The largest violation of the optimality conditions, in units of the margin, is at most `limit`.
 
+    Parameters
+    ----------
+    limit : float
+        In units of the margin, > 0.
+
     Notes
     -----
     This is the eps of LIBSVM and LIBLINEAR.
@@ -154,6 +174,11 @@ class Violation(Criterion):
 class Iterations(Criterion):
     """A budget of iterations, as the solver counts them.
 
+    Parameters
+    ----------
+    limit : float
+        The number of iterations, > 0.
+
     Examples
     --------
     >>> from svmkit.solver import Iterations
@@ -169,6 +194,11 @@ class Iterations(Criterion):
 
 class Epochs(Criterion):
     """A budget of passes over the training set.
+
+    Parameters
+    ----------
+    limit : float
+        The number of passes, > 0; a part of a pass counts as a fraction.
 
     Examples
     --------
@@ -186,6 +216,11 @@ class Epochs(Criterion):
 class Seconds(Criterion):
     """A budget of wall-clock seconds in the loop; evaluation may add half a second, half of a limit below a second.
 
+    Parameters
+    ----------
+    limit : float
+        In seconds, > 0.
+
     Examples
     --------
     >>> from svmkit.solver import Seconds
@@ -200,7 +235,12 @@ class Seconds(Criterion):
 
 
 class Support(Criterion):
-    """At most `limit` support vectors, >= 1, in each binary problem.
+    """At most `limit` support vectors in each binary problem.
+
+    Parameters
+    ----------
+    limit : float
+        The number of support vectors, >= 1.
 
     Notes
     -----
