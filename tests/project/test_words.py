@@ -73,6 +73,13 @@ def is_silent(node: Function) -> bool:
     return "Parameters" not in (ast.get_docstring(node) or "")
 
 
+def described_parameters(doc: str) -> set[str]:
+    """The names that stand in the Parameters section of a docstring, without their stars."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=\n\n\w[^\n]*\n---|\Z)", doc, re.S | re.M)
+    heads = [line.partition(":")[0] for line in section[1].splitlines() if line and line[0] != " "] if section else []
+    return {name.strip().lstrip("*") for head in heads for name in head.split(",")}
+
+
 def described_methods() -> dict[str, set[str]]:
     """The methods of each class, by its name, whose docstrings have a Parameters section; those of its bases too."""
     classes = [node for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
@@ -140,6 +147,28 @@ def test_public_functions_describe_their_parameters():
     assert len(silent) <= MOST_SILENT, "\n".join(silent)
 
 
+def test_exported_functions_describe_their_parameters():
+    functions = {name: member for name, member in PUBLIC.items() if inspect.isfunction(member)}
+    silent = [
+        name
+        for name, function in functions.items()
+        if inspect.signature(function).parameters and not described_parameters(inspect.getdoc(function) or "")
+    ]
+    assert not silent
+
+
+def test_described_parameters_are_those_of_the_signature():
+    """A sentence after the section is taken for a parameter, too: it belongs above, or into Notes."""
+    wrong = {}
+    for place, node in functions().items():
+        described = described_parameters(ast.get_docstring(node) or "")
+        own = {one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+        own |= {one.arg for one in (node.args.vararg, node.args.kwarg) if one}
+        if described and (differ := described ^ (own - {"self", "cls", "typing"})):  # numba gives an intrinsic `typing`
+            wrong[place] = differ
+    assert not wrong
+
+
 def test_identifiers_are_the_words_of_the_field():
     stopped = Counter(name for tree in trees().values() for name in set(identifiers(tree)) if has_stop_word(name))
     assert stopped.total() <= MOST_STOPPED, stopped
@@ -160,6 +189,21 @@ def test_the_rules_tell_names_apart(source, bare, silent):
     (node,) = ast.parse(source).body
     assert isinstance(node, Function)
     assert (is_bare(node), is_silent(node)) == (bare, silent)
+
+
+@pytest.mark.parametrize(
+    ("doc", "names"),
+    [
+        (
+            "S.\n\nParameters\n----------\na, b : int\n    Both.\n*rest, **more\n\nReturns\n-------\nint",
+            {"a", "b", "rest", "more"},
+        ),
+        ("S.\n\nParameters\n----------\na : int\n\nIt is slow.", {"a", "It is slow."}),
+        ("S.", set()),
+    ],
+)
+def test_the_parameters_of_a_docstring_are_read(doc, names):
+    assert described_parameters(doc) == names
 
 
 def test_a_stop_word_is_seen_within_a_name():
