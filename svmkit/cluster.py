@@ -257,4 +257,4 @@ def scheme_of(address: str) -> str:
         return match[1]
     if Path(address).is_file():
         return "file"
-    raise InputError(f"scheduler {address!r} is neither an address nor a file that is there: give {_FORMS}")
+    raise InputError(f"scheduler {address!r} is neither an address nor an existing file: give {_FORMS}")

@@ -109,7 +109,9 @@ def _bias(text: str | None) -> str | float | None:
 
 def _write(verdict: Verdict, path: str) -> None:
     if verdict.polished is None:
-        raise InputError("there is no polished model to write: its vectors are none of these rows")
+        raise InputError(
+            "no polished model can be written: its vectors are not among these rows; give the rows of the training"
+        )
     verdict.polished.save(path)
 
 

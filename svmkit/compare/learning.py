@@ -129,7 +129,7 @@ def learning_cells(spec: Spec, sizes: Sequence[int] | None, repeats: int) -> lis
     Raises InputError: the spec has several problems, or a size is not between 2 and the number of training rows.
     """
     if len(spec.data) != 1 or len({cell.split for cell in spec.cells()}) != 1:
-        raise InputError("a learning curve is of one problem: give one set, one C, one gamma, and no splits")
+        raise InputError("a learning curve shows one problem: give one set, one C, one gamma, and no splits")
     if repeats < 1:
         raise InputError(f"repeats must be at least 1, not {repeats}")
     first, *_ = spec.cells()

@@ -68,7 +68,7 @@ def _with_task_of_columns(data: Dataset, y: np.ndarray, task: str | None) -> Dat
         row, column = (int(at[0]) for at in np.nonzero(~np.isin(y, (0, 1))))
         name = data.encoding.label_names[column] if data.encoding else column
         raise InputError(
-            f"{data.name}: label {name} is {y[row, column]:g} in row {row + 1:,}: several labels are 0 or 1"
+            f"{data.name}: label {name} is {y[row, column]:g} in row {row + 1:,}: each of several labels is 0 or 1"
         )
     return replace(data, y=y.astype(np.int64), task=MULTILABEL)
 

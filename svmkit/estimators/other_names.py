@@ -54,4 +54,6 @@ def require_own_options(solver: Any, options: Any) -> None:
     known = plugins.options(plugins.load("solver", solver))
     for key in options:
         if key in OTHER_NAMES and key not in known:
-            raise InputError(f"solver_options: {key!r} is none of solver {solver}: {answer(key, options[key])}")
+            raise InputError(
+                f"solver_options: {key!r} is not an option of solver {solver}: {answer(key, options[key])}"
+            )

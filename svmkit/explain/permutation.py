@@ -121,7 +121,9 @@ def permutation_importance(
     names = getattr(X, "columns", None) if names is None else names
     X = model.as_rows(X)
     if task_named(model.task).has_groups:
-        raise InputError("a ranker orders rows within groups, which shuffling a column would mix: it is not measured")
+        raise InputError(
+            "permutation importance is not for a ranker: shuffling a column would mix the groups within which it ranks"
+        )
     truth = np.asarray(y)
     if len(truth) != X.shape[0]:
         raise InputError(f"y has {len(truth)} answers for {X.shape[0]} rows of X: give one for each")

@@ -176,7 +176,10 @@ def _read_settled(settled: Mapping[str, Any], name: str, k: int, least: float) -
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < math.inf:
-        raise InputError(f"the model's {name} is {value!r}, no number that nu settles: give C=NUMBER, or train it anew")
+        raise InputError(
+            f"the model's {name} is {value!r}, not a number that training with nu can have found: "
+            "give C=NUMBER, or train it anew"
+        )
     return float(value)
 
 

@@ -123,7 +123,7 @@ class _Court:
         if self.weights.shape != (n,) or not (np.isfinite(self.weights).all() and (self.weights >= 0.0).all()):
             raise InputError(f"sample_weight must hold a finite number >= 0 for each of the {n} rows")
         if y is not None and len(y) != n:
-            raise InputError(f"X has {n:,} rows and y {len(y):,} labels: they must be as many")
+            raise InputError(f"X has {n:,} rows and y {len(y):,} labels: give one label for each row")
         step, prepare = reading.last_step(estimator)
         X = X if prepare is None else prepare(X)
         if isinstance(step, SVMModel):
@@ -210,8 +210,8 @@ class _Court:
         lost, n_vectors = {int((one.at < 0).sum()) for one in posed}, sum(one.at.size for one in posed)
         if max(lost, default=0) and n_vectors and model.kernel.name != "linear":
             self.notes.append(
-                f"{max(lost):,} of its vectors are none of these rows: its coefficients prove no bound; are these the "
-                "rows of the training?"
+                f"{max(lost):,} of its vectors are not among these rows: its coefficients prove no bound; are these "
+                "the rows of the training?"
             )
 
     def _score(self) -> tuple[str, float | None]:

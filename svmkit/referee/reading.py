@@ -78,7 +78,9 @@ def _read_expansion(parts: tuple, rows: Rows, given: Given) -> Foreign:
     coef = np.asarray(to_numpy(parts[2]), dtype=np.float64).ravel()
     intercept = float(np.asarray(to_numpy(parts[3])).ravel()[0])
     if len(coef) != vectors.shape[0]:
-        raise InputError(f"there are {vectors.shape[0]:,} vectors and {len(coef):,} coefficients: they must be as many")
+        raise InputError(
+            f"there are {vectors.shape[0]:,} vectors and {len(coef):,} coefficients: give one for each vector"
+        )
     if not (np.isfinite(coef).all() and np.isfinite(intercept)):
         raise InputError("coefficients and intercept must be finite numbers")
     if given.loss is None:

@@ -74,4 +74,4 @@ def require_writable(path: str | os.PathLike) -> None:
     """Raise InputError if `write` would fail: the folder is missing or read-only, or `path` is a folder."""
     target = Path(path)
     if target.is_dir() or not os.access(target if _is_stream(target) else target.parent, os.W_OK):
-        raise InputError(f"cannot write {path}: give a file in a folder that is there and can be written to")
+        raise InputError(f"cannot write {path}: give a file in an existing folder that can be written to")

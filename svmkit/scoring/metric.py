@@ -54,7 +54,7 @@ def require_metric(name: str, *, probabilities: bool = False) -> str:
                 f"metric {name} needs probabilities, which the models do not have: give roc_auc or average_precision, "
                 "or train with a calibration (--calibrate) or the logistic loss, for neg_log_loss and neg_brier_score"
             )
-        raise InputError(f"metric {name} cannot be taken of one label a row: {failures[0]}")
+        raise InputError(f"metric {name} cannot be computed for one label a row: {failures[0]}")
     return name
 
 

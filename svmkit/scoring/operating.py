@@ -118,7 +118,7 @@ def threshold_for(model: Any, cost: Cost) -> tuple[str, float]:
     about = model.about.get("operating")
     if not isinstance(about, dict) or len(model.classes) != 2:
         raise InputError(
-            "the model keeps no out-of-fold decisions, of which a threshold could be chosen: train two classes with "
+            "the model keeps no out-of-fold decisions, from which a threshold could be chosen: train two classes with "
             "--thresholds (thresholds=True), or with a calibration"
         )
     return str(about.get("positive")), Points.from_plain(about).best(cost)

@@ -51,7 +51,9 @@ class Regression(Task):
     def outputs(self, answers: Answers, method: Any) -> tuple[Output, ...]:
         levels = method.loss.levels
         if answers.names and len(levels) > 1:
-            raise InputError(f"y has {len(answers.names)} columns, and the loss {len(levels)} levels: give one of both")
+            raise InputError(
+                f"y has {len(answers.names)} columns, and the loss {len(levels)} levels: give one column or one level"
+            )
         if answers.names:
             return tuple(Output(name, column) for column, name in enumerate(answers.names))
         return tuple(Output(f"tau={loss.level:g}", None, loss) for loss in levels) if len(levels) > 1 else ()

@@ -129,8 +129,8 @@ def _require_whole(groups: np.ndarray, pairs: Sequence[Pair]) -> None:
     for train, test in pairs:
         if np.isin(groups[test], groups[train]).any():
             raise InputError(
-                "the folds part groups that are ranked: give cv a number of folds or GroupKFold, and groups that hold "
-                "those of the ranking, or none"
+                "the folds divide groups that are ranked: give cv a number of folds or GroupKFold, and groups that "
+                "hold those of the ranking, or none"
             )
 
 

@@ -445,7 +445,9 @@ def _require_folds_of(task: Task, truth: Answers, how: Search) -> None:
     if task.has_groups and how.leaves_one_out:
         raise InputError("cv='loo' leaves out single rows, which have no order: give cv a number of folds")
     if how.halves and task.groups(truth) is not None:
-        raise InputError("search=halving draws rows, and would part groups that are ranked: give search grid or random")
+        raise InputError(
+            "search=halving draws rows, which would divide groups that are ranked: give search grid or random"
+        )
 
 
 def _n_models(how: Search, counts: np.ndarray) -> int:

@@ -51,7 +51,7 @@ def test_columns_become_outputs_with_their_names(svmkit, table, label, other, ta
         (("two.csv", "--label", "u,v", "--drop", "v"), ["is the label and is dropped"]),
         (("plain.csv", "--label", "3,4"), ["several label columns need a header"]),
         (("two.csv", "--label", "p,q", "--task", "classify"), ["several columns are --task regress or multilabel"]),
-        (("two.csv", "--label", "u,v", "--task", "multilabel"), ["label u is", "several labels are 0 or 1"]),
+        (("two.csv", "--label", "u,v", "--task", "multilabel"), ["label u is", "each of several labels is 0 or 1"]),
         (("two.csv", "--label", "p,q", "--task", "multilabel", "--class-weight", "balanced"), ["one label a row"]),
         (("two.csv", "--label", "u,v", "--task", "regress", "--loss", "quantile", "-o", "tau=0.1,0.9"), ["2 levels"]),
         (("two.csv", "--label", "p,q", "--task", "multilabel", "--metric", "roc_auc"), ["does not measure several"]),

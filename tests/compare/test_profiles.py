@@ -154,10 +154,10 @@ def test_there_are_profiles_of_three_sets_and_two_solvers():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"kind": "speed"}, "'speed' is no kind"),
-        ({"kind": "data", "x": "gap"}, "'gap' is no cost"),
+        ({"kind": "speed"}, "'speed' is not a kind"),
+        ({"kind": "data", "x": "gap"}, "'gap' is not a cost"),
         ({"kind": "data", "y": "gap"}, "has no y"),
-        ({"goal": 1e-3}, "goal is of profiles"),
+        ({"goal": 1e-3}, "goal is for profiles"),
         ({"kind": "data", "goal": 0.0}, "gap > 0"),
         ({"kind": "data", "sets": "four"}, "no set 'four'"),
     ],

@@ -128,7 +128,7 @@ def changed(columns, row, column, value):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: SVMClassifier().fit(X, 2 * Y), "label . of y is 2 at row .* several labels are 0 or 1"),
+        (lambda: SVMClassifier().fit(X, 2 * Y), "label . of y is 2 at row .* each of several labels is 0 or 1"),
         (lambda: SVMClassifier().fit(X, changed(Y, 2, 1, np.nan)), "label 1 of y is NaN .* at row 3"),
         (lambda: SVMClassifier().fit(X, Y[:9]), "y has 9 rows of labels, but X has 150"),
         (lambda: SVMClassifier().fit(X, np.ones((150, 2))), "each label of y is the same in all 150 samples"),

@@ -138,7 +138,7 @@ def test_searches_of_scikit_learn_route_groups(queries):
     "options, words",
     [
         ({"cv": "loo"}, "single rows, which have no order"),
-        ({"cv": KFold(3, shuffle=True, random_state=0)}, "part groups that are ranked"),
+        ({"cv": KFold(3, shuffle=True, random_state=0)}, "divide groups that are ranked"),
         ({"metric": "r2"}, "does not measure orders"),
     ],
 )

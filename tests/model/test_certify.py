@@ -240,7 +240,7 @@ def test_what_nu_settled_may_be_missing_or_damaged():
     earlier = {key: value for key, value in done.model.about.items() if key != "rho"}
     same(done, dataclasses.replace(done.model, about=earlier).certify(X, Y))
     for rho in (0.0, "1", True, math.nan, -1.0):
-        with pytest.raises(InputError, match="no number that nu settles"):
+        with pytest.raises(InputError, match="not a number that training with nu can have found"):
             dataclasses.replace(done.model, about=earlier | {"rho": rho}).certify(X, Y)
 
 

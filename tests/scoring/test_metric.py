@@ -51,7 +51,7 @@ def test_the_default_is_accuracy_unless_it_would_mislead():
         ("zzz", "there are accuracy, balanced_accuracy, f1"),
         ("neg_log_loss", "needs probabilities"),
         ("roc_auc_ovr", "needs probabilities"),
-        ("f1_samples", "cannot be taken of one label a row"),
+        ("f1_samples", "cannot be computed for one label a row"),
     ],
 )
 def test_refused_by_name(name, words):

@@ -50,7 +50,9 @@ def plugins(options: Options) -> None:
     every = [row for k in KINDS if kind in (None, k) for row in describe(k)]
     listed = [row for row in every if package in (None, row.package)]
     if not listed and package is not None:
-        raise InputError(f"package {package!r} brings none; these do: {', '.join(sorted({r.package for r in every}))}")
+        raise InputError(
+            f"package {package!r} has no such plugins; these have: {', '.join(sorted({r.package for r in every}))}"
+        )
     if options.json:
         emit([as_dict(row) for row in listed])
     elif format == "markdown":

@@ -51,7 +51,9 @@ class StreamJob:
         if not task.is_supervised:
             raise InputError(f"--task {options.task} needs a file: a stream is learnt from by its labels")
         if task.has_targets:
-            raise InputError(f"--task {options.task} needs a file: quantities in streams: SVMRegressor.partial_fit")
+            raise InputError(
+                f"--task {options.task} needs a file: to learn targets from a stream, use SVMRegressor.partial_fit"
+            )
         method = options.method()
         self.options = options
         self.start = SVMModel.load(options.out) if options.out and options.starts_at_model else None

@@ -171,7 +171,7 @@ def _records(path: Path, text: str) -> dict[str, dict[str, Any]]:
             records[str(record["key"])] = record
         except (ValueError, KeyError, TypeError):
             raise InputError(
-                f"{path}:{number}: no record of a comparison: delete the line, or give another --results FILE"
+                f"{path}:{number}: not a record of a comparison: delete the line, or give another --results FILE"
             ) from None
     return records
 

@@ -115,7 +115,7 @@ def _digest(path: str, modified: int) -> str:
 
 def _one_against_rest(data: Dataset, positive: Any, must: bool = True) -> Dataset:
     if data.y is None:
-        raise InputError(f"{data.name} has no labels, of which positive could name one: leave positive out")
+        raise InputError(f"{data.name} has no labels for positive to name: leave positive out")
     chosen = data.y.astype(str) == str(positive)
     if must and not chosen.any():
         raise InputError(f"{data.name} has no label {positive!r}; it has {', '.join(map(str, np.unique(data.y)[:20]))}")

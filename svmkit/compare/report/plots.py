@@ -83,17 +83,17 @@ def plot_comparison(
 
     frame: Any = records if hasattr(records, "columns") else results_frame(records)
     if kind not in _KINDS:
-        raise InputError(f"{kind!r} is no kind of picture of a comparison; known: {', '.join(_KINDS)}")
+        raise InputError(f"{kind!r} is not a kind of picture of a comparison; known: {', '.join(_KINDS)}")
     if kind != "means":
         if y is not None:
             raise InputError(f"kind={kind!r} has no y: give the cost as x, and goal=GAP")
         return _profile(frame if sets is None else frame[frame["set"].isin(_known_sets(frame, sets))], x, kind, goal)
     if goal is not None:
-        raise InputError("goal is of profiles: give kind='performance' or kind='data'")
+        raise InputError("goal is for profiles: give kind='performance' or kind='data'")
     y = y or next((name for name in ("test_accuracy", "test_r2") if frame[name].notna().any()), "gap")
     for name in (x, y):
         if name not in TITLES or name not in frame.columns:
-            raise InputError(f"{name!r} is no measure of a comparison; known: {', '.join(TITLES)}")
+            raise InputError(f"{name!r} is not a measure of a comparison; known: {', '.join(TITLES)}")
     several = frame["stop"].nunique() > 1  # a solver with each of its stop rules
     pairs = zip(frame["solver"], frame["stop"].fillna(""), strict=True)
     frame = frame.assign(treatment=[f"{who} {stop}".strip() if several else str(who) for who, stop in pairs])
@@ -131,7 +131,7 @@ def _profile(frame: pd.DataFrame, x: str, kind: str, goal: float | None) -> Figu
     from svmkit.compare.report.profiles import MEASURES, profile
 
     if x not in MEASURES:
-        raise InputError(f"{x!r} is no cost of a profile; known: {', '.join(MEASURES)}")
+        raise InputError(f"{x!r} is not a cost of a profile; known: {', '.join(MEASURES)}")
     if goal is not None and not goal > 0:
         raise InputError(f"goal needs a gap > 0, not {goal}")
     found = profile(frame.astype(object).where(frame.notna(), None).to_dict("records"), x, goal=goal)

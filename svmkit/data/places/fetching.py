@@ -122,7 +122,9 @@ def _bases(remote: Remote, mirror: str | None) -> list[str]:
     except ValueError:  # a port that is no number, brackets that do not match
         usable = False
     if not usable or parts.query or parts.fragment:
-        raise InputError(f"{source} {cite(mirror)} is no folder's URL: give one such as https://example.org/libsvm")
+        raise InputError(
+            f"{source} {cite(mirror)} is not the URL of a folder: give one such as https://example.org/libsvm"
+        )
     return [f"{mirror.rstrip('/')}/{remote.folder}", mirror.rstrip("/")]
 
 

@@ -208,7 +208,9 @@ def as_label_matrix(y: Any, *, n_samples: int) -> np.ndarray:
         row, column = (int(at[0]) for at in np.nonzero(wrong))
         name, value = names_of_columns(y, given.shape[1])[column], given[row, column]
         value = "NaN (a missing label)" if value != value else repr(value.item() if hasattr(value, "item") else value)
-        raise InputError(f"label {name} of y is {value} at row {row + 1} (counted from 1): several labels are 0 or 1")
+        raise InputError(
+            f"label {name} of y is {value} at row {row + 1} (counted from 1): each of several labels is 0 or 1"
+        )
     labels = numbers.astype(np.int64)
     if n_samples and (labels.min(axis=0) == labels.max(axis=0)).all():
         raise InputError(f"each label of y is the same in all {n_samples} samples: there is nothing to learn from them")
