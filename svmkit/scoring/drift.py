@@ -20,7 +20,7 @@ class Shift(NamedTuple):
         Kolmogorov and Smirnov's statistic, the largest difference of the distribution functions; None of categories.
     psi : float
         The population stability index, sum (q - p) log(q / p) over ten bins of equal shares of the training rows, or
-        over the categories; holes are a bin of their own.
+        over the categories; holes are a bin of their own, and so is a number that several tenths of the rows have.
     noise : float
         What psi exceeds with a probability of 0.001 where nothing has moved: psi n m / (n + m) of n and m rows is about
         chi-squared with one degree of freedom less than bins (Yurdakul, Naranjo: Statistical properties of the
@@ -68,11 +68,22 @@ def compare_numbers(then: np.ndarray, now: np.ndarray) -> Shift:
         return Shift(None, psi, noise, float(len(new) > 0) * len(new) / max(len(now), 1))
     at = np.concatenate([known, new])
     shares = [np.searchsorted(each, at, side="right") / len(each) for each in (known, new)]
-    edges = np.unique(np.quantile(known, np.arange(1, BINS) / BINS))
+    edges = _edges(known)
     counts = [np.bincount(np.searchsorted(edges, each, side="left"), minlength=len(edges) + 1) for each in (known, new)]
     psi, noise = _stability(np.hstack([np.array(counts), holes]))
     outside = np.count_nonzero((new < known[0]) | (new > known[-1]))
     return Shift(float(np.abs(shares[0] - shares[1]).max()), psi, noise, outside / len(now))
+
+
+def _edges(known: np.ndarray) -> np.ndarray:
+    """Return the upper ends of all bins but the last for sorted numbers.
+
+    A number at which several tenths end has a bin of its own, and so has the smallest one where a tenth ends at it:
+    what lies below was rare, or never there, and would hide among its rows.
+    """
+    edges, n_tenths = np.unique(np.quantile(known, np.arange(1, BINS) / BINS), return_counts=True)
+    frequent = edges[(n_tenths > 1) | (edges == known[0])]
+    return np.union1d(edges, np.nextafter(frequent, -np.inf))
 
 
 def compare_categories(then: np.ndarray, now: np.ndarray, n_categories: int) -> Shift:

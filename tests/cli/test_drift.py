@@ -27,6 +27,16 @@ def test_statistics_are_those_of_scipy_and_of_the_definition(seed):
     assert found.beyond == ((now < then.min()) | (now > then.max())).mean()
 
 
+@pytest.mark.parametrize("other", [3.0, 7.0, np.nextafter(5.0, 0.0), np.nextafter(5.0, 9.0)])
+@pytest.mark.parametrize("rare", [[], [3.0], [7.0]])
+def test_a_column_of_one_number_moves_to_either_side(rare, other):
+    then, now = np.append(np.full(200, 5.0), rare), np.full(100, other)
+    found, p, q = compare_numbers(then, now), (200.0, 0.5) / np.float64(len(then)), (0.5, 100.0) / np.float64(100.0)
+    assert found.moved and found.ks >= 0.99 and not compare_numbers(then, then).moved
+    if not rare:
+        assert found.psi == pytest.approx(((q - p) * np.log(q / p)).sum())
+
+
 def test_chance_is_seldom_called_drift():
     rng, over = np.random.default_rng(0), 0
     for _ in range(400):
