@@ -80,6 +80,13 @@ def test_csr_with_indices_out_of_bounds_is_refused(bad):
     refused("broken CSR", as_features, X)
 
 
+def test_more_columns_than_memory_is_there_for_are_refused():
+    X = sp.csr_array((np.ones(2), np.array([0, 2**39]), np.arange(3)), shape=(2, 2**40))
+    refused(r"X has 1,099,511,627,776 columns.*numpy.unique\(X.indices, return_inverse=True\)", as_features, X)
+    used, indices = np.unique(X.indices, return_inverse=True)
+    assert as_features(sp.csr_array((X.data, indices, X.indptr), shape=(2, len(used)))).nnz == 2
+
+
 def test_csr_with_room_behind_its_end():
     X = sp.csr_array(np.eye(2))
     X.data, X.indices = np.append(X.data, np.nan), np.append(X.indices, 9).astype(np.int32)

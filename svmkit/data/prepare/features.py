@@ -18,6 +18,7 @@ Features: TypeAlias = Any
 
 _SPARSE: set[type] = set()  # the types of scipy's containers that were seen
 _ENTRY = 0.2  # nanoseconds of an entry of X whose square is added up
+_WIDEST = np.iinfo(np.int32).max  # columns of a sparse matrix: those of the indices that files may hold
 _CHUNK = 1 << 20  # entries looked at together, so that a check never allocates a copy of the data
 
 
@@ -138,6 +139,11 @@ def _sparse_features(X: Any, what: str) -> Features:
         raise InputError(f"Complex data not supported: {what} has dtype {X.dtype}; pass real numbers")
     if X.dtype.kind == "O":
         raise InputError(f"{what} is sparse with dtype object: convert it to float64 first")
+    if X.shape[1] > _WIDEST:
+        raise InputError(
+            f"{what} has {X.shape[1]:,} columns, and each takes memory: there may be {_WIDEST:,}; "
+            "number those that have entries anew, by numpy.unique(X.indices, return_inverse=True)"
+        )
     csr = X if X.format == "csr" else X.tocsr()
     if csr.dtype not in (np.float32, np.float64):
         csr = csr.astype(np.float64)
