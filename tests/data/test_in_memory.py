@@ -139,6 +139,22 @@ def test_a_column_that_cannot_be_learnt_is_refused_in_words_of_python(column, wo
     assert "\n" not in str(caught.value) and "--" not in str(caught.value)
 
 
+@pytest.mark.parametrize("is_object", [False, True])
+def test_a_hole_in_numbers_of_polars_has_its_remedy(is_object):
+    polars = pytest.importorskip("polars")
+    column = polars.Series([1.0] * (ROWS - 1) + [None], dtype=polars.Object if is_object else None)
+    frame = as_frame(polars.DataFrame({"new": column, "other": range(ROWS)}))
+    with pytest.raises(InputError, match=r"row 60 .*1 hole in 1 column: new 1; impute='median' fills them"):
+        learn_frame(frame)
+    assert np.isnan(learn_frame(frame, holes=True).X[-1, 0])
+
+
+def test_objects_of_polars_are_what_they_are_in_pandas():
+    polars = pytest.importorskip("polars")
+    mixed = polars.DataFrame({"city": polars.Series(["Bonn", 7, None, "Bonn"], dtype=polars.Object)})
+    assert as_frame(mixed)["city"].tolist()[:2] == ["Bonn", 7]
+
+
 def test_a_type_of_categories_makes_a_feature_of_each_value():
     codes = pd.Series(np.arange(ROWS) % 30).astype("category")
     data = learn_frame(pd.DataFrame({"code": codes, "text": [f"t{i}" for i in range(ROWS)]}).astype("category"))

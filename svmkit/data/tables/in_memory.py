@@ -58,11 +58,15 @@ def as_frame(X: Any) -> Any:
     try:
         table = pa.table(X)
         require_different(table.column_names, "X")
-        return table.to_pandas(ignore_metadata=True)
+        frame = table.to_pandas(ignore_metadata=True)
     except (pa.ArrowException, TypeError, ValueError) as err:
         if isinstance(err, InputError):
             raise
         raise InputError(f"X is a table that cannot be read ({one_line(err)}): convert it to pandas first") from err
+    if home == "polars":  # Arrow has no type for Python's objects: what polars hands over are their addresses
+        for name in (name for name, dtype in X.schema.items() if str(dtype) == "Object"):
+            frame[name] = X[name].to_list()
+    return frame
 
 
 def learn_frame(frame: Any, target: Any = None, *, holes: bool = False, what: str = "X") -> Dataset:
@@ -105,7 +109,7 @@ def learn_frame(frame: Any, target: Any = None, *, holes: bool = False, what: st
         every = [columns.learn(table, at, decimal=None, as_categories=at in chosen) for at in range(len(table.names))]
     full, empty = ([column for column in every if column.is_empty == is_empty] for is_empty in (False, True))
     learnt = Learnt(table, tuple(full), tuple(empty), None, None, Reading())
-    if matrix is None or empty:
+    if matrix is None or empty or (not holes and np.isnan(matrix).any()):
         learnt.require_usable(holes)
         matrix = onehot.assemble(full, len(frame))
     target = target.values if isinstance(target, Ranks) else target
