@@ -267,6 +267,12 @@ def balance(beta, out):
     shrink until all sum to 0.
     """
     of_up, of_down = side_factors(beta)
+    return scale_sides(beta, of_up, of_down, out)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def scale_sides(beta, of_up, of_down, out):
+    """Write dual weights beta (m,) times the factor of their sign to out (m,), which may be beta, and return it."""
     for i in range(beta.size):
         out[i] = beta[i] * (of_up if beta[i] > 0.0 else of_down)
     return out

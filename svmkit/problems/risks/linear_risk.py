@@ -17,7 +17,7 @@ from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
 from svmkit.problems.base import DecisionFunction
 from svmkit.problems.certificate import Bound, Certificate
-from svmkit.problems.risks.certify import balance, certify, prove, side_factors
+from svmkit.problems.risks.certify import certify, prove, scale_sides, side_factors
 from svmkit.problems.risks.design import Design
 from svmkit.problems.risks.linear_problem import LinearProblem
 from svmkit.problems.risks.near_margin import guess_weights
@@ -68,8 +68,9 @@ class PairSums:
     def balance(self) -> np.ndarray:
         """Return beta, of which the weights of the sign with the larger sum have shrunk in place until all sum to 0."""
         is_whole = self._is_whole()
-        self._factors *= side_factors(self.beta)
-        balance(self.beta, self.beta)
+        factors = side_factors(self.beta)
+        scale_sides(self.beta, *factors, self.beta)
+        self._factors *= factors
         if is_whole:
             self._checksum = zlib.crc32(self.beta.data)
         return self.beta
