@@ -14,12 +14,11 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from support.checks import parametrize_with_checks_and_tight
 from support.problems import SUBLINEAR, blobs, every_solver
 
 from svmkit import SVMClassifier, SVMModel
 from svmkit.errors import InputError
-from svmkit.estimators import expected_failures
 from svmkit.kernels.functions import RBF, Kernel
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Absolute, Gap, Iterations
@@ -27,14 +26,9 @@ from svmkit.solver.stopping import Absolute, Gap, Iterations
 IRIS = load_iris(return_X_y=True)
 
 
-# The two check that a weight of zero is a removal and a weight of two a repetition, to 1e-7 and with every default.
-@parametrize_with_checks(
-    [
-        SVMClassifier(solver, gamma=gamma, tol=tol)
-        for solver in ("swap2o", "dcd", "libsvm")
-        for gamma, tol in (("scale", 1e-3), (0.1, 1e-14))
-    ],
-    expected_failed_checks=expected_failures,
+@parametrize_with_checks_and_tight(
+    [SVMClassifier(solver) for solver in ("swap2o", "dcd", "libsvm")],
+    [SVMClassifier(solver, gamma=0.1, tol=1e-14) for solver in ("swap2o", "dcd", "libsvm")],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learns_checks(estimator, check):

@@ -10,14 +10,13 @@ from sklearn.metrics import pairwise, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from support.checks import parametrize_with_checks_and_tight
 from support.problems import FAMILY, SUBLINEAR, blobs, make
 
 from svmkit import InputError, Status, SVMModel, SVMOneClass
 from svmkit.kernels.functions import RBF, Poly
 from svmkit.tasks import task_named
 
-# The two check that a weight of zero is a removal and a weight of two a repetition, to 1e-7 and with every default.
 LOOSE = "tol=1e-3 is looser than the check's 1e-7, and gamma='scale' does not see sample weights, as in OneClassSVM"
 DEFAULT_FAILS = {
     "check_sample_weight_equivalence_on_dense_data": LOOSE,
@@ -28,14 +27,10 @@ TIGHT = 1e-13
 TIGHT_FAILS = dict.fromkeys(DEFAULT_FAILS, "its 1e-7 of the smallest score take a gap of 1e-17")
 
 
-@parametrize_with_checks(
-    [
-        SVMOneClass(),
-        SVMOneClass(contamination=0.1),
-        SVMOneClass(gamma=0.1, tol=TIGHT),
-        SVMOneClass(loss="hinge", nu=0.5, gamma=0.1, tol=1e-12),
-    ],
-    expected_failed_checks=lambda estimator: {1e-3: DEFAULT_FAILS, TIGHT: TIGHT_FAILS}.get(estimator.tol, {}),
+@parametrize_with_checks_and_tight(
+    [SVMOneClass(), SVMOneClass(contamination=0.1), SVMOneClass(loss="hinge", nu=0.5, gamma=0.1, tol=1e-12)],
+    [SVMOneClass(gamma=0.1, tol=TIGHT)],
+    lambda estimator: {1e-3: DEFAULT_FAILS, TIGHT: TIGHT_FAILS}.get(estimator.tol, {}),
 )
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

@@ -14,25 +14,18 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR, LinearSVR
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from support.checks import parametrize_with_checks_and_tight
 
 from svmkit import SVMModel, SVMRegressor, plugins
 from svmkit.errors import InputError
-from svmkit.estimators import expected_failures
 from svmkit.solver.solution import Status
 
 DIABETES = load_diabetes(return_X_y=True)
 
-# The two check that a weight of zero is a removal and a weight of two a repetition, to 1e-7 and with every default.
 
-
-@parametrize_with_checks(
-    [
-        SVMRegressor(solver, gamma=gamma, tol=tol)
-        for solver in ("auto", "dcd", "libsvm")
-        for gamma, tol in (("scale", 1e-3), (0.1, 1e-10))
-    ],
-    expected_failed_checks=expected_failures,
+@parametrize_with_checks_and_tight(
+    [SVMRegressor(solver) for solver in ("auto", "dcd", "libsvm")],
+    [SVMRegressor(solver, gamma=0.1, tol=1e-10) for solver in ("auto", "dcd", "libsvm")],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learns_checks(estimator, check):
