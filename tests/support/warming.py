@@ -1,7 +1,7 @@
 """Compile the loops that the sample needs once, before workers start that would each compile them.
 
-`python -m support.warming 0 2` does the first half. Half of the tiny problems need no kernel, so that two processes
-rarely compile the same loop; what is compiled already costs a second.
+Two processes share the tiny problems: one takes them from the front, where all need a kernel, and the other from the
+back, where none does, so that they rarely compile the same loop, and end together.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 600  # seconds; the tests compile what is then missing
-PARTS = 2
+ENDS = ("front", "back")  # of the list of jobs, at which the two processes begin
 
 
 def is_warm() -> bool:
@@ -29,53 +32,78 @@ def _is_cached(source: Path) -> bool:
 
 
 def warm() -> None:
-    """Start one process a part and wait for all; a failure is left for the tests to show."""
+    """Start a process for each end of the jobs and wait for both; a failure is left for the tests to show."""
     paths = [str(ROOT / "tests"), os.environ.get("PYTHONPATH")]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "OMP_NUM_THREADS": "1"}
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-m", "support.warming", str(part), str(PARTS)],
-            env=env,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for part in range(PARTS)
-    ]
+    with tempfile.TemporaryDirectory() as claims:
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-m", "support.warming", end, claims],
+                env=env,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            for end in ENDS
+        ]
+        try:
+            for process in started:
+                process.wait(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            for process in started:
+                process.kill()
+                process.wait()
+
+
+def main(end: str, claims: Path) -> None:
+    """Do jobs from one end of their list until all have been claimed."""
+    todo = list(enumerate(jobs()))
+    for number, job in todo if end == "front" else reversed(todo):
+        if claim(claims / str(number)):
+            job()
+
+
+def claim(path: Path) -> bool:
+    """Return whether the file was not there and is now: of two processes one makes it."""
     try:
-        for process in started:
-            process.wait(timeout=LIMIT)
-    except subprocess.TimeoutExpired:
-        pass
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
-def main(part: int, parts: int) -> None:
+def jobs() -> list[Callable[[], object]]:
+    """Return what compiles loops: what needs a kernel first, then what needs none."""
+    from support import tiny
+
+    from svmkit.kernels.engines import few
+
+    few.ROWS = 0  # of so few rows numpy would compute the values
+    cases = sorted(tiny.cases(), key=lambda case: case[1] == "linear")
+    solves = [partial(tiny.solved, *case) for case in cases]
+    return [partial(_multiply, "dense"), partial(_multiply, "sparse"), *solves, _explain]
+
+
+def _multiply(storage: str) -> None:
     import numpy as np
     from support import tiny
 
     from svmkit import plugins
-    from svmkit.kernels.engines import few
 
-    few.ROWS = 0  # of so few rows numpy would compute the values
-    cases = list(tiny.cases())
-    linear = [case for case in cases if case[1] == "linear"]
-    halves = [[case for case in cases if case not in linear], linear]
-    if part == 0:
-        for storage in ("dense", "sparse"):
-            gram = tiny.pose(plugins.build("solver", "swap"), "rbf", storage).gram
-            gram.block(np.arange(3), np.arange(2))
-            gram.matvec(np.ones(4), np.arange(4), dtype=gram.dtype)
-    else:
-        from svmkit.explain.shapley import expansion_values
-        from svmkit.kernels import RBF
+    gram = tiny.pose(plugins.build("solver", "swap"), "rbf", storage).gram
+    gram.block(np.arange(3), np.arange(2))
+    gram.matvec(np.ones(4), np.arange(4), dtype=gram.dtype)
 
-        expansion_values(RBF(0.5), np.ones((1, 2)), np.zeros((1, 2)), np.eye(2), np.ones((2, 1)), np.arange(2))
-    for case in halves[part % parts]:
-        tiny.solved(*case)
+
+def _explain() -> None:
+    import numpy as np
+
+    from svmkit.explain.shapley import expansion_values
+    from svmkit.kernels import RBF
+
+    expansion_values(RBF(0.5), np.ones((1, 2)), np.zeros((1, 2)), np.eye(2), np.ones((2, 1)), np.arange(2))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]))
