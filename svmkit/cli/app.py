@@ -54,7 +54,7 @@ class Commands(TyperGroup):
 
 def _line(point: EntryPoint) -> str:
     """Return one line of help: the text of our own command, or the summary of a third party's package."""
-    package = point.dist.name if point.dist else "?"
+    package = plugin_registry.package_name(point)
     if package != "svmkit":
         summary = point.dist.metadata["Summary"] if point.dist else None
         return f"{summary} ({package})" if summary else f"From the package {package}."

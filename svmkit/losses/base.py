@@ -5,6 +5,7 @@
         '''My loss (Author, Year).'''
         name = "mine"
         task = "regress"
+        family = Family.BOUNDED
         width: float = 1.0
         def value(self, target, h): ...
         def terms(self, target, C): ...
@@ -86,6 +87,17 @@ class Loss(ABC):
         target, C : ndarray of float64, shape (m,)
             Targets as in `value`, and costs > 0.
         """
+
+    @classmethod
+    def fault(cls) -> str | None:
+        """Return what `task` or `family` lacks, in words that follow the name of the loss; None if both can be used."""
+        if cls.task not in ("classify", "regress"):
+            return f"has the task {cls.task!r}: take classify or regress"
+        family = getattr(cls, "family", None)
+        if not isinstance(family, Family):
+            has = "lacks family" if family is None else f"has the family {family!r}"
+            return f"{has}: take {', '.join(f'Family.{one.name}' for one in Family)} (svmkit.losses.Family)"
+        return None
 
     def _require(self, option: str, words: str, holds: Callable[[float], bool]) -> None:
         """Make an option a float; raise InputError, with what it must be in words, unless that holds."""

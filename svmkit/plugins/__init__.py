@@ -20,7 +20,7 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 from svmkit._version import __version__
-from svmkit.errors import InputError, Unavailable, UnknownName, meant
+from svmkit.errors import InputError, Unavailable, UnknownName, meant, one_line
 from svmkit.plugins import plugin_file
 from svmkit.plugins.plugin_file import PluginFile
 
@@ -36,6 +36,7 @@ __all__ = [
     "load_files",
     "names",
     "options",
+    "package_name",
     "registered",
     "requirement",
     "solvers_where",
@@ -62,8 +63,12 @@ UPGRADES = {
 Kind = Literal["solver", "kernel", "loss", "sampler", "engine", "tracker", "cluster", "command"]
 KINDS: tuple[Kind, ...] = ("solver", "kernel", "loss", "sampler", "engine", "tracker", "cluster", "command")
 
+OWN = ("svmkit", "svmkit-core")
+"""The packages that bring svmkit's own plugins; `.ci/distributions.py` makes the second one."""
+
 _SHOULD_BE = {bool: "true or false", int: "a whole number", float: "a number"}
 _loaded: dict[tuple[Kind, str], tuple[EntryPoint, Any]] = {}  # what `load` has imported
+_rivals: dict[str, dict[str, list[EntryPoint]]] = {}  # by kind and name: the entry points behind a registered one
 
 
 @dataclass(frozen=True)
@@ -103,9 +108,23 @@ class Listed:
 
 @cache
 def registered(kind: Kind) -> Mapping[str, EntryPoint]:
-    """Return the entry points of all plugins of a kind by name, sorted; nothing is imported."""
-    points = [*entry_points(group=plugin_file.group(kind)), *plugin_file.points(kind)]
-    return {point.name: point for point in sorted(points, key=lambda p: p.name)}
+    """Return the entry points of all plugins of a kind by name, sorted; nothing is imported.
+
+    Where several packages register one name, svmkit's own plugin is there. Where none of them is svmkit's own, `load`
+    refuses the name, so that nobody gets a plugin that depends on the order in which packages are found.
+    """
+    claims: dict[str, list[EntryPoint]] = {}
+    found = [*entry_points(group=plugin_file.group(kind)), *plugin_file.points(kind)]
+    for point in sorted(found, key=lambda p: p.name):
+        claims.setdefault(point.name, []).append(point)
+    several = {name: sorted(points, key=_own_first) for name, points in claims.items() if len(points) > 1}
+    _rivals[kind] = {name: points[1:] for name, points in several.items()}
+    return {name: several.get(name, points)[0] for name, points in claims.items()}
+
+
+def _own_first(point: EntryPoint) -> tuple[bool, str]:
+    package = package_name(point)
+    return package != OWN[0], package
 
 
 def names(kind: Kind) -> list[str]:
@@ -114,15 +133,16 @@ def names(kind: Kind) -> list[str]:
 
 
 def load_file(path: str | os.PathLike | PluginFile) -> list[str]:
-    """Run a Python file, and register the solvers, kernels and samplers that it defines, for this process.
+    """Run a Python file, and register the solvers, kernels and other plugins that it defines, for this process.
 
     Every class of the file that has a `name` of its own and derives from `svmkit.solver.Solver`,
-    `svmkit.solver.Sampler` or `svmkit.kernels.Kernel` is registered; classes that it imports are not. The file is code
-    and runs with your rights. A file that is loaded already is not run again, unless it has changed: then its new
-    version replaces the earlier one. A `PluginFile` of `files()` is loaded as it was read. Returns the names of the
-    plugins, in the order of the file. Raises InputError: the file is missing, is not Python, raises an exception or
-    defines no plugin; a class lacks a method; a name is longer than 10 characters, or another plugin has it. The
-    message is one line, with the line of the file.
+    `svmkit.solver.Sampler`, `svmkit.kernels.Kernel`, `svmkit.kernels.Engine` or `svmkit.losses.Loss` is registered;
+    classes that it imports are not. The file is code and runs with your rights. A file that is loaded already is not
+    run again, unless it has changed: then its new version replaces the earlier one. A `PluginFile` of `files()` is
+    loaded as it was read. Returns the names of the plugins, in the order of the file. Raises InputError: the file is
+    missing, is not Python, raises an exception or defines no plugin; a class lacks a method; a name is longer than 10
+    characters (a loss: 32), or another plugin has it. The message is one line, with the line of the
+    file.
     """
     file = path if isinstance(path, PluginFile) else PluginFile.read(path)
     names = plugin_file.add(file, registered)
@@ -174,7 +194,8 @@ def load(kind: Kind, name: str) -> Any:
     Unavailable
         If the plugin needs software that is not installed.
     InputError
-        If the plugin is written for another version of the interface, or if its import fails.
+        If the plugin is written for another version of the interface, if its import fails, if what it names is no
+        plugin of this kind, or if several packages register the name.
     """
     points = registered(kind)
     point, plugin = _loaded.get((kind, name), (None, None))
@@ -184,16 +205,37 @@ def load(kind: Kind, name: str) -> Any:
         known, here = ", ".join(points) or "none", name.isidentifier() and os.path.isfile(f"{name}.py")
         hint = f" (to load {name}.py: --plugin {name}.py)" if here else ""  # it is only looked for
         raise UnknownName(f"there is no {kind} {name!r}{meant(name, points)}{hint}; there are: {known}")
+    _require_single(kind, points[name])
     _require_interface(kind, points[name])
     try:
         plugin = points[name].load()
     except Unavailable as error:
         raise Unavailable(f"{kind} {name} is not available here: {error}", error.plugin) from error
     except (Exception, SystemExit) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise InputError(f"{kind} {name!r} ({points[name].value}) is broken: {reason}") from error
+        reason = f"{type(error).__name__}: {one_line(error)}"
+        raise InputError(f"{_place(kind, points[name])} is broken: {reason}") from error
+    if points[name].dist and package_name(points[name]) != OWN[0]:  # files have been looked at
+        fault = plugin_file.fault(kind, name, plugin)
+        if fault:
+            raise InputError(f"{_place(kind, points[name])} {fault}")
     _loaded[kind, name] = points[name], plugin
     return plugin
+
+
+def _require_single(kind: Kind, point: EntryPoint) -> None:
+    """Raise InputError when other packages register the name, too, and the plugin is not svmkit's own."""
+    others = _rivals.get(kind, {}).get(point.name, ())
+    if others and package_name(point) != OWN[0]:
+        packages = ", ".join(package_name(one) for one in (point, *others))
+        raise InputError(
+            f"{kind} {point.name!r} is registered by {1 + len(others)} packages, {packages}: uninstall all but one"
+        )
+
+
+def _place(kind: Kind, point: EntryPoint) -> str:
+    """A plugin, its package with the version where that is known, and its entry point, for a message."""
+    package = f" of package {point.dist.name} {point.dist.version}" if point.dist else ""
+    return f"{kind} {point.name!r}{package} ({point.value})"
 
 
 def _require_interface(kind: Kind, point: EntryPoint) -> None:
@@ -226,6 +268,12 @@ def _declared_versions(package: Distribution) -> list[str]:
     return sorted(point.name for point in package.entry_points if point.group == "svmkit.interface")
 
 
+def package_name(point: EntryPoint) -> str:
+    """The package that registers a plugin, "svmkit" for all of svmkit's own; "?" when it is not known."""
+    name = _package_name(point.dist) if point.dist else "?"
+    return OWN[0] if name in OWN else name
+
+
 @cache
 def _package_name(package: Distribution) -> str:
     """The name of a package; importlib parses all of its metadata for it, the README among them."""
@@ -234,12 +282,22 @@ def _package_name(package: Distribution) -> str:
 
 def describe(kind: Kind) -> list[Listed]:
     """All plugins of a kind, each imported on its own; a plugin that does not work here carries its error."""
-    return [_describe(kind, name, point) for name, point in registered(kind).items()]
+    rows = [_describe(kind, name, point) for name, point in registered(kind).items()]
+    own = {row.name for row in rows if row.package == OWN[0]}
+    behind = [point for name, points in _rivals.get(kind, {}).items() if name in own for point in points]
+    hidden = [_hidden(kind, point) for point in behind if package_name(point) != OWN[0]]
+    return sorted([*rows, *hidden], key=lambda row: row.name) if hidden else rows
+
+
+def _hidden(kind: Kind, point: EntryPoint) -> Listed:
+    """The row of a plugin that has the name of one of svmkit's own."""
+    error = f"{_place(kind, point)} has the name of svmkit's own, which is used: its author has to give it another one"
+    return Listed(kind, point.name, package_name(point), "", {}, error, "broken")
 
 
 def _describe(kind: Kind, name: str, point: EntryPoint) -> Listed:
     file = plugin_file.file_of(kind, name)
-    package = _package_name(point.dist) if point.dist else file.name if file else "?"
+    package = file.name if file else package_name(point)
     plugin, error, status = None, None, "ok"
     try:
         plugin = load(kind, name)

@@ -210,8 +210,8 @@ class PluginFile:
         longest = LONGEST_OF_LOSS if kind == "loss" else LONGEST
         if len(name) > longest:
             raise InputError(f"{where} has the name {name!r} of {len(name)} characters: take {longest} at most")
-        if missing := _missing(kind, plugin):
-            raise InputError(f"{where} ({kind} {name!r}) lacks {', '.join(missing)}: a {kind} defines {BASES[kind][2]}")
+        if reason := fault(kind, name, plugin):
+            raise InputError(f"{where} ({kind} {name!r}) {reason}")
         return name
 
 
@@ -225,6 +225,22 @@ def _kind(cls: type) -> str | None:
     """Return what kind of plugin a class is, by the names of its bases, so that nothing has to be imported."""
     bases = {(base.__module__, base.__qualname__) for base in cls.__mro__}
     return next((kind for kind, base in BASES.items() if base[:2] in bases), None)
+
+
+def fault(kind: str, name: str, plugin: Any) -> str | None:
+    """Return why what is registered as `name` cannot be a plugin of its kind, in words that follow its place, or None.
+
+    Whoever walks over all plugins of a kind, to list those that fit, relies on this for those that nobody asked for.
+    """
+    if kind not in BASES:
+        return None
+    if not isinstance(plugin, type) or _kind(plugin) != kind:
+        return f"is no class that derives from svmkit's {BASES[kind][1]}"
+    if missing := _missing(kind, plugin):
+        return f"lacks {', '.join(missing)}: a {kind} defines {BASES[kind][2]}"
+    if plugin.name != name:  # type: ignore[attr-defined]
+        return f"calls itself {plugin.name!r}: write name = {name!r} in it"  # type: ignore[attr-defined]
+    return plugin.fault() if kind == "loss" else None  # type: ignore[attr-defined]
 
 
 def _missing(kind: str, plugin: Any) -> list[str]:

@@ -10,7 +10,10 @@ from svmkit.plugins import plugin_file
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """package(source, {kind: {name: attribute}}, interface=("3",), name=..., version=...): found as if installed."""
+    """package(source, {kind: {name: attribute}}, interface=("3",), name=..., version=...): found as if installed.
+
+    An attribute with a colon, module:attribute, is the whole value of the entry point.
+    """
     made = []
 
     def make(source, points, interface=(), name="strange", version="1.0"):
@@ -21,7 +24,8 @@ def package(tmp_path, monkeypatch):
         (folder / f"{module}.py").write_text(source, encoding="utf-8")
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
         groups = {
-            f"svmkit.{kind}s": [f"{n} = {module}:{to}" for n, to in found.items()] for kind, found in points.items()
+            plugin_file.group(kind): [f"{n} = {to if ':' in to else f'{module}:{to}'}" for n, to in found.items()]
+            for kind, found in points.items()
         }
         groups["svmkit.interface"] = [f"{said} = {module}" for said in interface]
         text = "".join(f"[{group}]\n" + "\n".join(lines) + "\n" for group, lines in groups.items() if lines)
