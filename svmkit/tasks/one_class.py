@@ -144,8 +144,10 @@ def _cut(scores: np.ndarray, weights: np.ndarray, share: float) -> float:
     """Return the offset below which the lowest scores lie, as many as weigh at most `share` of all."""
     size = float(np.abs(scores).max()) or 1.0
     # midway between scores that differ by more than rounding: no training sample moves across it
-    values, place = np.unique(np.round(scores / size, 12), return_inverse=True)
-    weight = np.cumsum(np.bincount(place, weights))  # a sample of weight 2 counts as two samples
-    k = int(np.searchsorted(weight, share * weight[-1] * (1.0 + 1e-9), side="right"))
-    below = values[k - 1] if k else values[0] - 1e-9
-    return float(0.5 * (below + values[k])) * size
+    rounded = (scores / size).round(12)
+    order = rounded.argsort()
+    values, weight = rounded[order], weights[order].cumsum()  # a sample of weight 2 counts as two samples
+    kept = values[weight.searchsorted(share * weight[-1] * (1.0 + 1e-9), side="right")]
+    k = int(values.searchsorted(kept))  # all that are equal stay where one of them does
+    below = values[k - 1] if k else kept - 1e-9
+    return float(0.5 * (below + kept)) * size
