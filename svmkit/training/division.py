@@ -139,10 +139,11 @@ class Division(ABC):
             return Joined(support, None, n_support, coef, intercept)
         support = self._unite(rows, codes)
         vectors = np.zeros((len(weights), width))
-        for row, w in zip(vectors, weights, strict=True):
-            row[: len(w)] = w  # a stream may have grown columns that this subproblem has not seen
         n_support, coef = self._own_weights()
-        coef[:, [k for k, w in enumerate(weights) if not len(w)]] = 0.0
+        for k, w in enumerate(weights):
+            vectors[k, : len(w)] = w  # a stream may have grown columns that this subproblem has not seen
+            if not len(w):
+                coef[:, k] = 0.0
         return Joined(support, vectors, n_support, coef, intercept)
 
     def _merge(
