@@ -81,7 +81,8 @@ class Grams:
     @cached_property
     def rows(self) -> np.ndarray:
         """The rows of X that take part, ascending."""
-        return self.members[0] if len(self.members) == 1 else np.sort(np.concatenate(self.members))
+        some = [rows for rows in self.members if len(rows)]  # of outliers one class has all of them
+        return some[0] if len(some) == 1 else np.sort(np.concatenate(self.members))
 
     def make(self, rows: np.ndarray) -> Gram:
         """Return a Gram of some rows of X, in this order, that shares nothing with others."""
