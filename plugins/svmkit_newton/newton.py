@@ -33,6 +33,7 @@ AT_ONCE = 50  # steps of a call on little data
 WIDE = 1000  # columns up to which the Hessian is a matrix
 ENOUGH = 0.5  # part of the gradient at which no direction goes on, of that whose half square is the gap asked for
 FAR = 0.75  # times P at w = 0, beyond which a start is left
+MOST_CARRIED = 1_000_000  # weights of columns that a checkpoint holds beside the dual weights, as text
 NONE = np.empty(0)
 
 
@@ -75,6 +76,11 @@ class State:
         """Compute everything at w from scratch."""
         self.h[:] = self.problem.decision(self.w) if self.w.any() else 0.0
         self.examine()
+
+    def go_on(self, w: np.ndarray) -> None:
+        """Continue at weights (width,) that an earlier solve has reached."""
+        self.w[:] = w
+        self.anew()
 
     def examine(self) -> None:
         """Set the bias, where it is free, the derivatives and P at w, and raise D by them."""
@@ -343,6 +349,9 @@ class Newton(Solver):
             state = FromDisk(problem, start, gap, draws.over)
         else:
             state = Wide(problem, start, gap, self.wide, draws.over, goal.passes)
+        w = _read_carried(draws.carried, problem.design.width)
+        if w is not None and not state.width:
+            state.go_on(w)
         state.most = max(most, 1)
         return state
 
@@ -367,5 +376,22 @@ class Newton(Solver):
             return state.solution()
         return state.problem.balanced(state.problem.clip(state.beta))
 
+    def carry(self, state: State) -> dict[str, list[float]] | None:
+        """Return w, since the image of dual weights that are far from the optimum is further from it than w is.
+
+        Losses with a kink need the dual weights: they are the centre around which these losses are bent.
+        """
+        is_apt = not state.width and len(state.w) <= MOST_CARRIED
+        return {"w": state.w.tolist()} if is_apt else None
+
     def resync(self, state: State, certificate: Certificate) -> None:
         state.anew()
+
+
+def _read_carried(carried: dict | None, width: int) -> np.ndarray | None:
+    """Return the weights (width,) that an earlier solve has left, of a file perhaps; None if there are none."""
+    try:
+        w = np.array((carried or {})["w"], dtype=np.float64)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+    return w if w.shape == (width,) and np.isfinite(w).all() else None

@@ -86,6 +86,11 @@ class Tall(BySums):
     def put(self, w: np.ndarray) -> None:
         self._w = w.copy()
 
+    def go_on(self, w: np.ndarray) -> None:
+        """Continue at weights (width,) that an earlier solve has reached."""
+        self.put(w)
+        self.begin()
+
     def looks(self) -> tuple[Look]:
         p = self.problem
         return (look(p.design, p.points, self._w, self._curve, beta=self._beta),)

@@ -74,7 +74,8 @@ class Relay(Solver):
         state.solver.reactivate(state.state)
 
     def carry(self, state: _Run) -> dict[str, Any]:
-        return {"turn": state.turn, "passes": state.passes[-1], "fewest": state.fewest, "counts": state.counts}
+        turn = {"turn": state.turn, "passes": state.passes[-1], "fewest": state.fewest, "counts": state.counts}
+        return turn | {"own": state.solver.carry(state.state)}
 
     def details(self, state: _Run) -> dict[str, float]:
         return {f"{name}_iterations": float(count) for name, count in state.counts.items()}
@@ -94,6 +95,7 @@ class _Run:
         earlier = _read_carried(draws.carried)
         self.turn, self.fewest = earlier["turn"], earlier["fewest"]
         self.counts: dict[str, int] = earlier["counts"]
+        draws.carried = earlier["own"]
         self._begin(start)
         self.passes[0] = earlier["passes"]
 
@@ -154,7 +156,8 @@ def _read_carried(carried: dict | None) -> dict[str, Any]:
         turn, passes, fewest = abs(int(given["turn"])), float(given["passes"]), float(given["fewest"])
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return _read_carried(None)
-    return {"turn": turn, "passes": passes, "fewest": fewest, "counts": counts}
+    own = given.get("own")  # files of earlier versions have none
+    return {"turn": turn, "passes": passes, "fewest": fewest, "counts": counts, "own": own}
 
 
 def _excess(gap: float) -> float:

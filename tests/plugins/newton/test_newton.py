@@ -1,5 +1,7 @@
 """newton: optima against LIBLINEAR, scikit-learn and scipy, its derivatives, both kinds of steps, and ugly data."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -18,9 +20,11 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.kernels.gram import Gram
 from svmkit.losses import Expectile, Huber, SmoothedHinge, SquaredEpsilonInsensitive, SquaredError, SquaredHinge
+from svmkit.solver.loop.recorder import Journal
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Full
 from svmkit.solver.stopping import Gap, Iterations
+from svmkit.training.checkpoint import LastProgress
 
 LOSSES = [
     SquaredHinge(), SmoothedHinge(0.5), SquaredEpsilonInsensitive(0.3), SquaredError(), Huber(0.4), Expectile(0.8),
@@ -258,6 +262,25 @@ def test_it_starts_from_a_point(options):
     solution, problem, _, _ = trained(X, y, C, SquaredHinge(), bias="free", **options)
     again = solve(problem, make("newton", bias="free", **options), stop=Gap(1e-6), start=solution.point)
     assert again.n_iter <= 1 and again.certificate.gap <= 1e-6
+
+
+@pytest.mark.parametrize(("m", "options"), [(300, {}), (3_000, {}), (3_000, {"wide": 0}), (20_000, {})], ids=str)
+@pytest.mark.parametrize("bias", [1.0, "free"])
+def test_a_solve_that_is_continued_takes_no_more_steps(m, options, bias):
+    """The dual weights alone are far from the optimum where C is large, and w near it."""
+    rng = np.random.default_rng(0)
+    scales = np.geomspace(1.0, 30.0, 10)
+    X = rng.normal(size=(m, 10)) * scales
+    y = np.sign(X @ (rng.normal(size=10) / scales) + 3.0 * rng.normal(size=m))
+    solver = make("newton", bias=bias, **options)
+    posed = partial(solver.pose, Gram(Linear(), X), y, 1000.0)
+    whole, saver = solve(posed(), solver, stop=Gap(1e-5)), LastProgress()
+    half = solve(posed(), solver, stop=Iterations(max(whole.n_iter - 2, 1)), journal=Journal(saver))
+    again = solve(posed(), solver, stop=Gap(1e-5), start=saver.progress)
+    assert half.n_iter < again.n_iter <= whole.n_iter + 1 and again.certificate.gap <= 1e-5
+    for damaged in ({}, {"w": "x"}, {"w": [1.0]}, {"w": [np.nan] * 11}, {"w": None}):
+        other = solve(posed(), solver, stop=Gap(1e-5), start=saver.progress._replace(carried=damaged))
+        assert other.certificate.gap <= 1e-5
 
 
 # --- ugly data
