@@ -49,6 +49,12 @@ def test_an_interval_needs_a_checkpoint(refused):
     refused(["--every needs --checkpoint"], "train", *QUICK, "--every", "30s")
 
 
+def test_a_checkpoint_is_not_the_model(refused):
+    refused(
+        ["--checkpoint and --out are the same file"], "train", *QUICK, "--checkpoint", "./m.model", "--out", "m.model"
+    )
+
+
 def test_a_checkpoint_costs_one_line(svmkit, full):
     full("c.ckpt")
     done = svmkit("train", *QUICK, "--checkpoint", "c.ckpt", "--every", "1ms", "--out", "m.model")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 from svmkit import plugins
@@ -63,6 +64,8 @@ class TrainOptions(Options):
             raise InputError("--resume needs --checkpoint FILE, or --out MODEL to start from")
         if self.every is not None and not self.checkpoint:
             raise InputError("--every needs --checkpoint FILE")
+        if self.checkpoint and self.out and Path(self.checkpoint).resolve() == Path(self.out).resolve():
+            raise InputError(f"--checkpoint and --out are the same file, {self.out}: give two files")
         if self.curve and not self.test and self.test_size is None:
             raise InputError("--curve needs --test or --test-size to measure on")
         if self.C is None:  # not given: a search may choose it
