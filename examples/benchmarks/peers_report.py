@@ -245,6 +245,6 @@ def _compiling(store: Store) -> list[str]:
         worst[label] = max(worst.get(label, (0.0, "")), (r["seconds"], r["cell"]))
     cases = ", ".join(f"{label} {seconds:.2f} s ({cell})" for label, (seconds, cell) in sorted(worst.items()))
     return [
-        "What first fits took beyond later ones of the same size (compiling, loading, or memory that was touched for the "
-        f"first time), worst case: {cases}."
+        "What first fits took beyond later ones of the same size (compiling, loading, or memory that was touched for "
+        f"the first time), worst case: {cases}."
     ]

@@ -76,7 +76,11 @@ def test_means_that_round_above_the_largest_value_are_drawn():
 
 @pytest.mark.parametrize(
     "options, message",
-    [({"y": "speed"}, "'speed' is not a measure"), ({"sets": ["four"]}, "no set 'four'"), ({"y": "test_r2"}, "nothing")],
+    [
+        ({"y": "speed"}, "'speed' is not a measure"),
+        ({"sets": ["four"]}, "no set 'four'"),
+        ({"y": "test_r2"}, "nothing"),
+    ],
 )
 def test_what_a_picture_cannot_show_is_said(results, options, message):
     with pytest.raises(InputError, match=message):
