@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmkit.data.formats.layout import densify
+from svmkit.kernels.functions import Kernel
 from svmkit.model.one_vs_one import class_slices, coefficient_row, pair_classes, pair_column, weight_coefficients
 
 FEW_CLASSES = 4096
@@ -64,6 +65,13 @@ def linear_machine(classes: np.ndarray, w: np.ndarray, intercept: np.ndarray, mu
 def store_weights(w: np.ndarray) -> Any:
     """Return weights as CSR where most of them are 0, else as they are."""
     return densify(sp.csr_array(w))
+
+
+def holds_weights(kernel: Kernel, vectors: Any, n_decisions: int) -> bool:
+    """Return whether the vectors of a model are the weights of a linear one, at most one for each decision, rather than
+    training rows.
+    """
+    return kernel.name == "linear" and vectors.shape[0] <= n_decisions
 
 
 def sort_classes(labels: np.ndarray, n_support: np.ndarray, coef: np.ndarray) -> Sorted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,7 +17,7 @@ from svmkit.data.prepare.features import Features, as_features, is_sparse, pad_o
 from svmkit.data.prepare.imputing import Imputing
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.data.prepare.scaling import Scaling
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.engines import device_for, engine_for, on_device
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel, Precomputed
@@ -24,6 +25,7 @@ from svmkit.losses.base import Loss
 from svmkit.model import file
 from svmkit.model.calibration import Calibration, has_own_odds
 from svmkit.model.conformal import Conformal, CrossConformal
+from svmkit.model.layout import holds_weights
 from svmkit.model.machines import (
     ClassFunctions,
     ClassPairs,
@@ -256,6 +258,11 @@ class SVMModel:
                 f"of the model hold {stored:,} numbers: train or import it with fewer columns"
             )
         return self.machine.weights
+
+    @property
+    def holds_weights(self) -> bool:
+        """Whether `vectors` are the weights of a linear model, which keeps no training rows."""
+        return holds_weights(self.kernel, self.vectors, len(self.intercept))
 
     def widened(self, n_features: int) -> SVMModel:
         """Return the model for samples with more features, which were 0 in all training samples.
@@ -659,8 +666,10 @@ class SVMModel:
         (0.5, 0.5)
         """
         from svmkit.model import certify  # here: problems take long to import, and few models are certified
-        from svmkit.model.objective import read_objective
+        from svmkit.model.objective import lacking_weights, read_objective
 
+        if sample_weight is None and (lacking := lacking_weights(self.about)):
+            warnings.warn(lacking, SvmkitWarning, stacklevel=2)
         X = self.as_rows(X)
         weight = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weight.shape != (X.shape[0],) or not (np.isfinite(weight).all() and (weight >= 0.0).all()):

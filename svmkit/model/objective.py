@@ -31,6 +31,16 @@ def describe_objective(loss: Loss, words: str) -> dict[str, Any]:
     return described | (penalty.params if penalty.l1 else {})
 
 
+def lacking_weights(about: Mapping[str, Any]) -> str | None:
+    """Return one line about a model that was trained with weights, none of which it keeps; None for all others."""
+    if not about.get("weighted"):
+        return None
+    return (
+        "the model was trained with sample or class weights, which it does not keep: give certify the same ones, since "
+        "without them P, D and the gap are those of other costs"
+    )
+
+
 def read_objective(
     about: Mapping[str, Any], kernel: Kernel, task: str, loss: str | Loss | None = None, bias: str | float | None = None
 ) -> Objective:

@@ -17,6 +17,7 @@ from svmkit.errors import InputError, SvmkitError, one_line
 from svmkit.kernels.functions import Precomputed
 from svmkit.model.calibration import odds_calibration
 from svmkit.model.model import SVMModel
+from svmkit.model.objective import lacking_weights
 from svmkit.model.scikit_learn import read_scaling
 from svmkit.problems.base import DecisionFunction
 from svmkit.referee import reading
@@ -137,6 +138,8 @@ class _Court:
         self.is_prepared = prepare is not None
         model = self.foreign.model
         self.given_rows, self.notes = self.X, list(self.foreign.notes)
+        if sample_weight is None and given.class_weight is None and (lacking := lacking_weights(model.about)):
+            self.notes.append(lacking)
         if self.foreign.transform is not None:
             self.X = as_features(self.foreign.transform(self.X))
         if self.X.shape[1] != model.n_features:

@@ -6,11 +6,12 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 
-from svmkit import SVMModel, SVMOneClass, fit, plugins
+from svmkit import SVMClassifier, SVMModel, SVMOneClass, SVMRegressor, fit, plugins, referee
 from svmkit.conformance.solvers import with_losses
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.functions import RBF, Linear, Precomputed
 from svmkit.losses import Hinge, Huber, Quantile, SquaredHinge
 from svmkit.model.certify import _dual_value
@@ -113,6 +114,28 @@ def test_outliers(loss):
     (ours,) = machine.model_.certify(X, sample_weight=weights)
     theirs = machine.certificate_
     assert (ours.primal, ours.gap) == (pytest.approx(theirs.primal, rel=1e-9), pytest.approx(theirs.gap, abs=1e-9))
+
+
+@pytest.mark.parametrize("kind", ["classify", "balanced", "regress", "outliers"])
+def test_weights_that_are_lacking_are_said_to_be(kind, tmp_path):
+    """Weights belong to the rows: a model keeps none, and P without them is that of another problem."""
+    weights = None if kind == "balanced" else np.arange(M) % 4 + 1.0
+    if kind == "outliers":
+        make, y = SVMOneClass(nu=0.3, kernel=RBF(0.5)), None
+    else:
+        make = SVMRegressor(kernel=RBF(0.5)) if kind == "regress" else SVMClassifier(kernel=RBF(0.5))
+        y = T if kind == "regress" else np.where(np.arange(M) % 4, 1, -1)
+    machine = make.set_params(class_weight="balanced") if kind == "balanced" else make
+    machine.fit(X, y, sample_weight=weights).model_.save(tmp_path / "a.model")
+    model = SVMModel.load(tmp_path / "a.model")
+    with pytest.warns(SvmkitWarning, match="trained with sample or class weights, which it does not keep"):
+        model.certify(X, y)
+    assert any("which it does not keep" in note for note in referee.certify(model, X, y, time_limit=0.0).notes)
+    given = np.where(y > 0, 2.0 / 3.0, 2.0) if kind == "balanced" else weights
+    assert all(one.gap < 2e-3 for one in model.certify(X, y, sample_weight=given))  # with an error for a warning
+    assert not referee.certify(model, X, y, sample_weight=given, time_limit=0.0).notes
+    plain = clone(machine).set_params(**{"class_weight": None} if kind == "balanced" else {}).fit(X, y)
+    assert all(one.gap < 2e-3 for one in plain.model_.certify(X, y))
 
 
 def test_outliers_on_other_rows():
