@@ -156,7 +156,8 @@ def evaluate(options: Options) -> None:
     for line in evaluated.notes:
         note(line)
     failure = report.draw(evaluated, plot) if plot else None
-    result = {"model": options.model, **evaluated.result(), "n_support": int(model.n_support.sum())}
+    result = {"model": options.model, **evaluated.result()}
+    result["n_support"] = None if model.holds_weights else int(model.n_support.sum())
     result |= {"predict_s": evaluated.seconds, "plot": None if failure else plot}
     cover = task_named(model.task).cover(model, test, options.threads)
     result |= {} if cover is None else {"sets": cover.result()}

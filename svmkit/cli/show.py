@@ -22,20 +22,23 @@ def show(options: Options) -> None:
     from svmkit.cli.common import emit, load_model, rows
 
     model = options.model
-    about = describe(load_model(model, options.tracking_uri))
+    loaded = load_model(model, options.tracking_uri)
+    about, is_linear = describe(loaded), loaded.holds_weights
     if options.json:
         emit({"model": model} | about)
         return
     kernel, vectors, columns, label = (about[key] for key in ("kernel", "vectors", "columns", "label"))
-    scaling, counts = about["scaling"], [f"{k} ({n:,})" for k, n in about["n_support"].items()]
+    scaling, of_class = about["scaling"], about["n_support"]
+    counts = list(of_class) if is_linear else [f"{k} ({n:,})" for k, n in of_class.items()]
+    of_each = "" if is_linear else " with their vectors"
     rows(
         [
             ("model", model),
             ("kernel", kernel["name"] + (f" ({_pairs(kernel['params'])})" if kernel["params"] else "")),
             ("task", _TASKS.get(about["task"])),
             ("decisions", SCHEMES[about["multiclass"]].decisions if len(counts) > 2 else None),
-            ("classes", f"{len(counts):,} with their vectors: {_first(counts)}" if counts else None),
-            ("vectors", f"{vectors['n']:,}, {vectors['storage']}, {vectors['dtype']}"),
+            ("classes", f"{len(counts):,}{of_each}: {_first(counts)}" if counts else None),
+            ("weights" if is_linear else "vectors", f"{vectors['n']:,}, {vectors['storage']}, {vectors['dtype']}"),
             ("features", f"{about['n_features']:,}"),
             ("columns", columns and f"{len(columns):,}: {_first([_text(column['name']) for column in columns])}"),
             ("label", label and _text(label)),

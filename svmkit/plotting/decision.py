@@ -232,7 +232,7 @@ def _support_rows(subject: _Subject, X: Any) -> np.ndarray:
     dense = lambda A: np.asarray(A.toarray() if hasattr(A, "toarray") else A)
     rows = dense(model.preprocessing.apply(as_features(subject.before(X))))
     vectors = dense(model.vectors)
-    if model.kernel.name != "linear" or (vectors.ndim == 2 and vectors.shape[0] > len(model.intercept)):
+    if not model.holds_weights:
         known = {row.tobytes() for row in np.ascontiguousarray(vectors.astype(np.float32))}
         return np.array([row.tobytes() in known for row in np.ascontiguousarray(rows.astype(np.float32))], dtype=bool)
     marked, support = np.zeros(len(rows), dtype=bool), subject.support

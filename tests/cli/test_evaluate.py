@@ -44,6 +44,19 @@ def test_two_classes(train, evaluate):
     assert found["unknown_labels"] == found["never_predicted"] == [] and found["warning"] is None
 
 
+@pytest.mark.parametrize("solver", ["dcd", "smo"])
+def test_vectors_are_those_of_a_model_that_keeps_rows(svmkit, train, evaluate, solver):
+    result = train("iris", "--solver", solver, "--kernel", "linear", "--out", "m.model")
+    found, shown = evaluate("m.model", "iris"), svmkit("evaluate", "m.model", "iris").out
+    about = svmkit("show", "m.model").out
+    if solver == "smo":
+        assert found["n_support"] == result["n_support"] and f"{result['n_support']} vectors" in shown
+        assert "3 with their vectors: setosa (" in about
+    else:
+        assert found["n_support"] is None and "not known: the model holds weights of the columns" in shown
+        assert "\nweights   " in about and "vectors" not in about
+
+
 def test_many_classes(train, evaluate):
     train("iris", "--solver", "smo", "--out", "m.model")
     found, data, model = evaluate("m.model", "iris"), load("iris"), SVMModel.load("m.model")

@@ -40,7 +40,9 @@ def show(evaluated: Evaluation, result: dict[str, Any], further: list[tuple[str,
     further : list of tuple of str
         Names and texts.
     """
-    ending = (f"{result['n_support']:,} vectors", f"{result['predict_s']:.2f} s", result["plot"])
+    n_support = result["n_support"]
+    support = "not known: the model holds weights of the columns" if n_support is None else f"{n_support:,} vectors"
+    ending = (support, f"{result['predict_s']:.2f} s", result["plot"])
     data = ("data", f"{result['data']}: {result['n_test']:,} rows")
     rows([data, *evaluated.rows(result), *further, *zip(("support", "time", "picture"), ending, strict=True)])
     if tables := evaluated.tables(result):

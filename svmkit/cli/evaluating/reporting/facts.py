@@ -110,7 +110,7 @@ def _training(model: Any) -> dict[str, Any]:
         "C": about.get("C"),
         "epsilon": about.get("epsilon"),
         "nu": about.get("nu"),
-        "n_support": int(model.n_support.sum()) or int(model.vectors.shape[0]),
+        "n_support": None if model.holds_weights else int(model.n_support.sum()),
         "scaling": model.scaling and model.scaling.kind,
         "imputing": model.imputing and model.imputing.kind,
         "calibration": about.get("calibration"),

@@ -100,7 +100,7 @@ def list_training(facts: Facts) -> list[tuple[str, str]]:
         ("kernel", kernel["name"] + (f" ({params})" if params else "")),
         ("solver", about["solver"]),
         *((name, None if about[name] is None else cell_text(about[name])) for name in ("C", "epsilon", "nu")),
-        ("vectors", f"{about['n_support']:,}"),
+        ("vectors", None if about["n_support"] is None else f"{about['n_support']:,}"),
         ("holes filled by", about["imputing"]),
         ("scaling", about["scaling"]),
         ("probabilities", f"{calibration['kind']} calibration" if isinstance(calibration, dict) else None),
