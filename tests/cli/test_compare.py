@@ -53,7 +53,7 @@ WRONG = [
     (["SOLVER.KEY=VALUE", "smo"], ["iris", "--solvers", "smo", "-o", "loss=hinge"]),
     (["no option 'eta'"], ["iris", "--solvers", "smo", "-o", "smo.eta=1"]),
     (["--jobs must be between"], ["iris", "--solvers", "smo", "--jobs", "2", "--threads", "1"]),
-    (["not a record|no record"], ["iris", "--solvers", "smo", "--results", "notes.txt"]),
+    (["not a record of a comparison"], ["iris", "--solvers", "smo", "--results", "notes.txt"]),
     (["cannot be written|no such|folder"], ["iris", "--solvers", "smo", "--report", "none/r.html"]),
     (["write it into", "-C"], ["--spec", "mine.yaml", "-C", "3"]),
     (["write it into", "DATA"], ["iris", "--spec", "mine.yaml"]),
