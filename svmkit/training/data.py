@@ -417,6 +417,11 @@ class TrainingData:
         return model_of(self, parts, about), parts.support
 
     @property
+    def has_weights(self) -> bool:
+        """Whether some sample has a weight other than 1."""
+        return bool((self.weights != 1.0).any())
+
+    @property
     def n_samples(self) -> int:
         """The number of samples."""
         return int(self.X.shape[0])

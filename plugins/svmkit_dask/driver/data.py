@@ -145,6 +145,7 @@ class ScatteredData:
         if k:
             given = method.settings.class_weight
             self.class_weights = training_weights(np.arange(k), self.classes, given, weight) / weight
+        self.has_weights = summary.has_weights or bool((self.class_weights != 1.0).any())
         self.class_counts, self.sizes, self.used = rows, self.division.sizes(rows), self.division.sizes(used)
 
     def _all_rows(self) -> closing[Session]:

@@ -54,6 +54,7 @@ class Facts(About):
     """What the driver must know of a part."""
 
     digest: str  # a BLAKE2b hash of features, answers and weights, wherever the rows are held
+    has_weights: bool  # other than 1
     answers: Answers | None  # the labels or targets; None without rows
     moments: Moments
 
@@ -96,6 +97,7 @@ def facts_of(part: Part, name: str) -> Facts:
         dtype=np.dtype(part.dtype).name,
         written=part.written,
         digest=_hash(part, digests),
+        has_weights=part.weights is not None and bool((part.weights != 1.0).any()),
         answers=Answers.from_values(part.answers) if part.n_rows else None,
         moments=moments,
         flags=is_flag if is_table else None,
@@ -152,6 +154,11 @@ class Summary:
             )
         self.layout = layout_of(self._facts)
         self.n_features = self.layout.n_features
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether some row has a weight other than 1."""
+        return any(one.has_weights for one in self._facts)
 
     @cached_property
     def classes(self) -> np.ndarray:

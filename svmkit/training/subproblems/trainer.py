@@ -198,7 +198,7 @@ class Trainer:
         if data.task.is_supervised:
             about |= {"minimised": method.objective(data.kernel)}
             about |= _gather_settled([part and part.decision.settled for part in parts])
-        about |= {"weighted": True} if (data.weights != 1.0).any() else {}
+        about |= {"weighted": True} if data.has_weights else {}
         decisions, solutions = [part.decision for part in known], [part.solution for part in known]
         if len(known) < len(parts):
             lost, flaw = no_decision(known[0].decision), None if self.gone is None else str(self.gone)
