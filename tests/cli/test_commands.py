@@ -72,6 +72,31 @@ def test_warmup(svmkit, refused):
     refused(["solver", "'dcc'", "did you mean dcd"], "warmup", "dcc")
 
 
+AFTER_A_WARM_UP = """
+import gc
+from numba.core.dispatcher import Dispatcher
+from sklearn.datasets import load_diabetes, load_digits, load_iris
+from svmkit import SVMClassifier, SVMRegressor
+from svmkit.cli.extending import warming
+
+for _, work in warming.steps(["smo"]):
+    work()
+forms = lambda: {f"{d.py_func.__module__}.{d.py_func.__name__}{s}" for d in dispatchers for s in d.overloads}
+dispatchers = [one for one in gc.get_objects() if isinstance(one, Dispatcher)]
+before = forms()
+for X, y in (load_iris(return_X_y=True), load_digits(n_class=2, return_X_y=True), load_digits(return_X_y=True)):
+    SVMClassifier("smo").fit(X, y)
+SVMRegressor("smo").fit(*load_diabetes(return_X_y=True))
+print(*sorted(forms() - before), sep="\\n")
+"""
+
+
+@pytest.mark.slow
+def test_a_warm_up_leaves_nothing_to_compile_for_everyday_sets():
+    done = subprocess.run([sys.executable, "-c", AFTER_A_WARM_UP], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
 def test_warmup_takes_every_solver_that_compiles():
     names = [name.removeprefix("solver ") for name, _ in steps() if name.startswith("solver ")]
     assert names == [name for name in plugins.names("solver") if name not in ("libsvm", "liblinear", "sklearnex")]

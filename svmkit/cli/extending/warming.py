@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import product
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,17 +13,19 @@ import scipy.sparse as sp
 from svmkit import plugins
 from svmkit.explain.shapley import expansion_values
 from svmkit.kernels.engines import few
-from svmkit.kernels.functions import RBF, Linear
+from svmkit.kernels.functions import RBF, Kernel, Linear
 from svmkit.kernels.gram import Gram
+from svmkit.kernels.gram.complete import WIDE
 from svmkit.runtime import threads
 from svmkit.solver.base import Solver
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.requirements import Requires
-from svmkit.solver.stopping import Iterations
+from svmkit.solver.stopping import Gap, Iterations
 from svmkit.training.data import TrainingData
 from svmkit.training.settings import Settings, resolve
+from svmkit.training.train import fit
 
-POINTS, STEPS = 96, 200
+POINTS, STEPS, GAP = 96, 200, 0.1
 MANY = 2048  # points from which on solvers take steps in compiled code that is not worth its compilation for fewer
 
 
@@ -131,6 +134,22 @@ def _solve(solver: Solver) -> None:
         problems.append((Gram(RBF(8.0), np.eye(POINTS), dtype=np.float32), y))  # nearly 0, all but the diagonal
     for gram, labels in problems:
         solve(solver.pose(gram, labels, 1.0), solver, stop=Iterations(STEPS))
+    _fit(solver)
+
+
+def _fit(solver: Solver) -> None:
+    """Fit as users do, few rows and many of each kind: two classes, three, whose pairs may be one call, and targets."""
+    stop = Gap(GAP) | Iterations(STEPS)
+    kernels: list[Kernel] = [Linear()] if solver.problem_for(Linear()).is_linear else []
+    kernels += [] if Requires.LINEAR_KERNEL in solver.requires else [RBF(0.5)]
+    for points in (POINTS, few.ROWS + 1):  # numpy computes the kernel values of fewer
+        X, y = data(points=points)
+        wide = np.hstack([X, np.zeros((points, WIDE))])  # whose kernel matrix is computed as a whole
+        for kernel, stored in product(kernels, (X, wide, sp.csr_array(wide))):
+            for labels in (y, np.arange(points) % 3):
+                fit(stored, labels, solver=solver, kernel=kernel, stop=stop)
+            if solver.regression_for(kernel) is not None:
+                fit(stored, y + X[:, 0], task="regress", solver=solver, kernel=kernel, stop=stop)
 
 
 def _regress(solver: Solver) -> None:
