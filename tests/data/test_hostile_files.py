@@ -27,6 +27,14 @@ ROOT = Path(__file__).parents[2]
 SPEC = "solvers: swap2o\ndata: iris\n"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _reader_is_compiled(tmp_path_factory):
+    """Compiling is not what the clock of `watched` is for."""
+    small = tmp_path_factory.mktemp("small") / "small.svm"
+    small.write_text("1 1:1\n-1 2:1\n")
+    load(small)
+
+
 def refused_quietly(read, file, words=""):
     with watched(str(file.name), b""):
         refused([words], read, file)
