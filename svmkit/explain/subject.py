@@ -62,6 +62,8 @@ class Subject(Protocol):
     def finds_outliers(self) -> bool: ...
     @property
     def machine(self) -> Decisions: ...
+    @property
+    def holds_weights(self) -> bool: ...
     def as_rows(self, X: Any) -> Any:
         """Return rows, or a table of the columns of the model, as features before preprocessing."""
 
@@ -112,5 +114,4 @@ def store_alike(*parts: Any) -> list[Any]:
 
 def has_vectors(model: Subject) -> bool:
     """Whether the vectors of a model are training rows, rather than the weights of a linear model."""
-    n_decisions = model.machine.class_coefficients.shape[1]
-    return model.vectors.ndim == 2 and not (model.kernel.name == "linear" and model.vectors.shape[0] <= n_decisions)
+    return model.vectors.ndim == 2 and not model.holds_weights

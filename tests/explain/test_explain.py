@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from support.coalitions import enumerate_coalitions
 
 import svmkit
-from svmkit import InputError, SVMModel, fit, load
+from svmkit import InputError, SVMClassifier, SVMModel, fit, load
 from svmkit.data import Preprocessing
-from svmkit.explain.subject import decide
+from svmkit.explain.subject import decide, has_vectors
 from svmkit.kernels import RBF, Laplacian, Linear, Poly, Sigmoid
 
 RNG = np.random.default_rng(0)
@@ -268,3 +268,11 @@ def test_a_missing_shap_is_one_line(monkeypatch):
 def test_a_model_without_vectors_has_nothing_to_say():
     explanation = fit(X, X[:, 0], task="regress", epsilon=99.0).model.explain(X[:2], X)
     assert not explanation.values.any() and explanation.vectors(0) == []
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize(("solver", "expected"), [("dcd", False), ("smo", True)])
+def test_weights_of_class_pairs_are_no_training_rows(solver, expected, n_classes):
+    """Five classes have ten pairs, more than there are functions that speak for a class."""
+    model = SVMClassifier(solver, kernel="linear", multiclass="ovo").fit(X, np.arange(60) % n_classes).model_
+    assert has_vectors(model) is expected
