@@ -30,6 +30,8 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.losses.terms import Terms
 
+TASKS_OF_LOSSES = ("classify", "regress")  # a ranking has the losses of classification
+
 
 @dataclass(frozen=True)
 class Loss(ABC):
@@ -91,8 +93,8 @@ class Loss(ABC):
     @classmethod
     def fault(cls) -> str | None:
         """Return what `task` or `family` lacks, in words that follow the name of the loss; None if both can be used."""
-        if cls.task not in ("classify", "regress"):
-            return f"has the task {cls.task!r}: take classify or regress"
+        if cls.task not in TASKS_OF_LOSSES:
+            return f"has the task {cls.task!r}: take {' or '.join(TASKS_OF_LOSSES)}"
         family = getattr(cls, "family", None)
         if not isinstance(family, Family):
             has = "lacks family" if family is None else f"has the family {family!r}"

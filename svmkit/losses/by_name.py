@@ -7,7 +7,7 @@ from typing import Any
 
 from svmkit import plugins
 from svmkit.errors import InputError, meant
-from svmkit.losses.base import Family, Loss
+from svmkit.losses.base import TASKS_OF_LOSSES, Family, Loss
 
 ALIASES = {
     "classify": {},
@@ -121,7 +121,7 @@ def task_of_name(name: str) -> str | None:
     >>> task_of_name("hinge"), task_of_name("pinball")
     ('classify', 'regress')
     """
-    for task in ("classify", "regress"):
+    for task in TASKS_OF_LOSSES:
         if name in loss_names(task) or (task == "regress" and name in ALIASES[task]):
             return task
     return None

@@ -238,9 +238,10 @@ def fault(kind: str, name: str, plugin: Any) -> str | None:
         return f"is no class that derives from svmkit's {BASES[kind][1]}"
     if missing := _missing(kind, plugin):
         return f"lacks {', '.join(missing)}: a {kind} defines {BASES[kind][2]}"
-    if plugin.name != name:  # type: ignore[attr-defined]
-        return f"calls itself {plugin.name!r}: write name = {name!r} in it"  # type: ignore[attr-defined]
-    return plugin.fault() if kind == "loss" else None  # type: ignore[attr-defined]
+    found: Any = plugin
+    if found.name != name:
+        return f"calls itself {found.name!r}: write name = {name!r} in it"
+    return found.fault() if kind == "loss" else None
 
 
 def _missing(kind: str, plugin: Any) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 from svmkit.errors import InputError, SvmkitError
 from svmkit.kernels.engines import ALL
 from svmkit.kernels.gram import Gram
-from svmkit.kernels.gram.semidefinite import not_finite
+from svmkit.kernels.gram.semidefinite import not_finite, not_semidefinite
 from svmkit.kernels.rounding import U
 from svmkit.problems.base import CUT_SHORT, DecisionFunction, Problem, labels_and_costs, no_weights
 from svmkit.problems.certificate import Certificate
@@ -274,8 +274,8 @@ class SquaredHinge(SimplexQP):
         self._require_number(f, alpha)
         if not f > 0.0:
             raise SvmkitError(
-                f"alpha'A alpha = {f:g} is not positive: the {self.gram.kernel.name} kernel is not positive "
-                "semidefinite on these data; choose another kernel or a smaller C"
+                f"alpha'A alpha = {f:g} is not positive: {not_semidefinite(self.gram.kernel)}; choose another kernel "
+                "or a smaller C"
             )
         return f
 
