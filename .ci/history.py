@@ -31,9 +31,20 @@ RECORD = "docs/history.json"
 UNRELEASED = "unreleased"
 CHANGE = 0.02
 PEAK, SPARE = "peak KiB", 160
-# Where a choice hangs on rounding: among cutting planes that are all but equal (with noise of 1e-13 26 to 29 iterations
-# and 29 to 34 support vectors), and among rows that leave a cache which is too small (1.7 %).
-LOOSE = {("ocas", "iterations"): 0.15, ("ocas", "support vectors"): 0.2, ("svmlight", "kernel values"): 0.04}
+# Where a choice hangs on rounding, in which processors differ: among cutting planes that are all but equal (with noise
+# of 1e-13 26 to 29 iterations and 29 to 34 support vectors), among pairs of which a cache that is too small holds the
+# rows (1 to 2 %), and among the vertices of swap2o, whose gap is looked at every 200 iterations or so: a processor with
+# AVX-512 takes 2,996 iterations, one without 3,386, and both may take 3,600 of data that differ by 4e-7.
+LOOSE = {
+    ("ocas", "iterations"): 0.15,
+    ("ocas", "support vectors"): 0.2,
+    ("smo", "iterations"): 0.04,
+    ("svmlight", "iterations"): 0.04,
+    ("svmlight", "kernel values"): 0.04,
+    ("swap2o", "iterations"): 0.25,
+    ("swap2o", "kernel values"): 0.25,
+    ("swap2o", "support vectors"): 0.04,
+}
 
 Figures = dict[str, int]
 Data = dict[str, tuple[np.ndarray, np.ndarray]]
