@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--out", default="history.png", help="picture to write: .png, .svg or .pdf")
     args = parser.parse_args()
 
-    for _, work in warming.steps():
+    for _, work in warming.steps(args.solvers):
         work()
     data = load("digits")
     X, y = data.X, data.y % 2

@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--out", default="c_path.png", help="picture to write: .png, .svg or .pdf")
     args = parser.parse_args()
 
-    for _, work in warming.steps():
+    for _, work in warming.steps([args.solver]):
         work()
     data = load(args.data, n_features=args.n_features)
     X, y = data.X[: args.rows], data.y[: args.rows]

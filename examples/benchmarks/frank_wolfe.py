@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--out", required=True, help="write OUT.md and OUT.png")
     args = parser.parse_args()
 
-    for _, work in warming.steps():
+    for _, work in warming.steps(FAMILY):
         work()
     data = load(args.data)
     X, y = data.X[: args.rows], data.y[: args.rows]

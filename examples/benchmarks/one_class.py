@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--nu", type=float, nargs="+", default=[0.1, 0.01])
     parser.add_argument("--out", default="outliers.png", help="picture to write: .png, .svg or .pdf")
     args = parser.parse_args()
-    for _, work in warming.steps():
+    for _, work in warming.steps(["auto"]):
         work()
     panels = []
     for title, X, X_test, normal in sets():
