@@ -212,9 +212,9 @@ def test_the_pool_keeps_to_its_part(memory, monkeypatch):
 def test_memory_is_kept_to(storage):
     """Peak of what is allocated, beyond a copy of the data and what blocks take while they are computed."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(4500, 8)) * (rng.random((4500, 8)) < 0.5)
-    stored, y = sp.csr_array(X) if storage == "csr" else X, np.arange(4500) % 3
-    options = {"kernel": RBF(1.0), "C": 5.0, "solver": "smo", "memory": "12MB"}
+    X = rng.normal(size=(2400, 8)) * (rng.random((2400, 8)) < 0.5)
+    stored, y = sp.csr_array(X) if storage == "csr" else X, np.arange(2400) % 3
+    options = {"kernel": RBF(1.0), "C": 5.0, "solver": "smo", "memory": "6MB"}
     fit(stored, y, **options)  # compiles outside the measurement
     tracemalloc.start()
     try:
@@ -223,8 +223,8 @@ def test_memory_is_kept_to(storage):
         peak = tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()
-    assert len(trained.support) > 3000  # all rows would take 108 MB
-    assert peak < (12 << 20) + 2 * X.nbytes + (8 << 20)
+    assert len(trained.support) > 1600  # all rows would take 30 MB
+    assert peak < (6 << 20) + 2 * X.nbytes + (8 << 20)
 
 
 # --- training

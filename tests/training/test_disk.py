@@ -345,12 +345,12 @@ print(json.dumps([rss() - before, float(fitted.solutions[0].certificate.gap), da
 @pytest.mark.parametrize("solver", ["newton", "dcd"])
 def test_memory_is_what_was_allowed(tmp_path, solver):
     rng = np.random.default_rng(0)
-    X = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, (80_000, 500))
+    X = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, (40_000, 500))
     for lo in range(0, len(X), 10_000):
         X[lo : lo + 10_000] = rng.normal(size=(10_000, 500))
     np.save(tmp_path / "y.npy", np.where(X[:, 0] > 0.0, 1, 0))
     X.flush()
     done = subprocess.run([sys.executable, "-c", PEAK, tmp_path / "X.npy", solver], capture_output=True, text=True)
     grown, gap, size = json.loads(done.stdout)
-    of_rows = 80_000 * 200  # vectors with a number for each row
-    assert gap <= 1e-3 and size == 160_000_000 and grown < 1.1 * (16 << 20) + of_rows + (24 << 20)
+    of_rows = 40_000 * 200  # vectors with a number for each row
+    assert gap <= 1e-3 and size == 80_000_000 and grown < 1.1 * (16 << 20) + of_rows + (24 << 20)
