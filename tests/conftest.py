@@ -1,9 +1,9 @@
 """The sample that runs by default, processes that end, and fixtures that several test files share.
 
-`pytest` runs the sample that support/sample.py describes, `pytest --full` all tests, and `pytest --rest` the tests that
-the sample leaves out. Tests that are named, by a file, a folder, `-k` or `-m`, run without sampling. With `-n`, the
-compiled loops are compiled once before the workers start, and each worker computes in one thread, except in tests
-marked `threads`.
+`pytest` runs the sample that support/sample.py describes, `pytest --rest` what the sample leaves out, with few of the
+products of three parameters and more, and `pytest --full` all tests. Tests that are named, by a file, a folder, `-k` or
+`-m`, run without sampling. With `-n`, the compiled loops are compiled once before the workers start, and each worker
+computes in one thread, except in tests marked `threads`.
 """
 
 import faulthandler
@@ -25,7 +25,7 @@ if WORKER:  # before numpy is imported
 
 def pytest_addoption(parser):
     parser.addoption("--full", action="store_true", help="run all tests, not only the sample")
-    parser.addoption("--rest", action="store_true", help="run the tests that the sample leaves out")
+    parser.addoption("--rest", action="store_true", help="run what the sample leaves out (support/sample.py)")
 
 
 def pytest_configure(config):
@@ -91,12 +91,11 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.skip(reason="needs signals or process groups of POSIX"))
     if config.everything:
         return
-    from support.sample import left_out
+    from support import sample
 
-    out = left_out(items)
-    rest = config.getoption("rest")
-    config.hook.pytest_deselected(items=[item for item in items if (item in out) != rest])
-    items[:] = [item for item in items if (item in out) == rest]
+    chosen = sample.rest(items) if config.getoption("rest") else set(items) - sample.left_out(items)
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,11 +1,11 @@
 """The rules of the sample, on stand-ins for pytest's items."""
 
-from itertools import product
+from itertools import combinations, product
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.sample import left_out
+from support.sample import left_out, rest
 
 
 class Case:
@@ -64,3 +64,21 @@ def test_values_of_cases_that_are_left_out_do_not_count():
     cases = [Case(names, {"size": size, "seed": seed}) for size in (1, 2) for seed in range(3)]
     cases += [Case(names, {"size": 9, "seed": 0}, "slow")]
     assert kept(cases) == [{"size": 1, "seed": 0}, {"size": 2, "seed": 0}]
+
+
+def test_the_rest_has_with_the_sample_every_two_values_that_some_case_has():
+    cases = grid(loss=["hinge", "huber", "logistic"], C=[0.1, 1.0], kernel=["rbf", "poly"], seed=[0, 1])
+    del cases[-1]  # some need not occur at all
+    ran = [case for case in cases if case in rest(cases) or case not in left_out(cases)]
+    pairs = [{pair for case in some for pair in combinations(case.callspec.params.items(), 2)} for some in (cases, ran)]
+    assert pairs[0] == pairs[1] and len(ran) <= 12 and not rest(cases) & (set(cases) - left_out(cases))
+
+
+def test_of_two_parameters_the_rest_has_all_that_the_sample_leaves_out():
+    cases = grid(loss=["hinge", "huber", "logistic"], C=[0.1, 1.0, 10.0])
+    assert rest(cases) == left_out(cases) and len(rest(cases)) == 6
+
+
+def test_the_rest_has_what_is_slow():
+    cases = [Case(["size", "C"], {"size": size, "C": 1.0}, *marks) for size, marks in ((1, ()), (2, ["slow"]))]
+    assert rest(cases) == {cases[1]}

@@ -1,4 +1,4 @@
-"""Which tests a plain `pytest` runs: a sample of all of them, by five rules that `--full` switches off.
+"""Which tests a plain `pytest` runs: a sample of all of them, by five rules that `--full` switches off; and the rest.
 
 1. Tests marked `slow` (more than about two seconds, with what they compile for themselves alone; among them servers and
    interrupted processes), `float32` (the loops are compiled for another precision), `browser`, `install` and `data`
@@ -12,6 +12,10 @@
    run as have every value that rules 1 to 4 leave. A list of tuples is one parameter: all of them run.
 
 A rule that would leave nothing of a test keeps its first case. What is left out is deselected, never skipped.
+
+`--rest` runs what the sample leaves out. Of a test with three `parametrize` and more it runs as few cases as have, with
+those of the sample, every two values that some case has: every kernel with every storage, every loss with every solver,
+but not each of the products of three. `--full` alone runs these.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -41,41 +46,60 @@ ONE_A_FAMILY = {
 
 def left_out(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     """The items that are not in the sample."""
-    tests = defaultdict(list)
-    for item in items:
-        tests[item.nodeid.partition("[")[0]].append(item)
     out: set[pytest.Item] = set()
-    for cases in tests.values():
+    for cases in _by_test(items):
         kept = [case for case in cases if not any(case.get_closest_marker(mark) for mark in FULL_ONLY)]
         for others in (_other_solvers, _other_storages, _other_seeds):
             kept = _without(others, kept)
         kept = [case for case in kept if _estimator(case) == _estimator(kept[0])]
-        out.update(set(cases) - set(_covering(kept)))
+        out.update(set(cases) - set(_covering(kept, 1)))
     return out
 
 
-def _covering(cases: list[pytest.Item]) -> list[pytest.Item]:
-    """Cases that together have each value of each parameter: again and again the one with most of those that lack."""
+def rest(items: Iterable[pytest.Item]) -> set[pytest.Item]:
+    """The items that `--rest` runs."""
+    items = list(items)
+    out, chosen = left_out(items), set[pytest.Item]()
+    for cases in _by_test(items):
+        begun = [case for case in cases if case not in out]
+        chosen.update(_covering([case for case in cases if case in out], 2, begun))
+    return chosen
+
+
+def _by_test(items: Iterable[pytest.Item]) -> Iterable[list[pytest.Item]]:
+    tests = defaultdict(list)
+    for item in items:
+        tests[item.nodeid.partition("[")[0]].append(item)
+    return tests.values()
+
+
+def _covering(cases: list[pytest.Item], size: int, begun: Iterable[pytest.Item] = ()) -> list[pytest.Item]:
+    """Cases that have, with those that have begun, all that `size` parameters are at once in any of the cases.
+
+    Chosen is, again and again, the one with most of what lacks.
+    """
     values = {case: _values(case) for case in cases}
-    if all(len(own) < 2 for own in values.values()):
+    if all(len(own) <= size for own in values.values()):
         return cases
-    missing, kept = set().union(*values.values()), list[pytest.Item]()
+    together = {case: set(combinations(own, size)) for case, own in values.items()}
+    missing, kept = set().union(*together.values()), list[pytest.Item]()
+    missing.difference_update(*(combinations(_values(case), size) for case in begun))
     while missing:
-        kept.append(max(cases, key=lambda case: len(values[case] & missing)))  # the first of several
-        missing -= values[kept[-1]]
+        kept.append(max(cases, key=lambda case: len(together[case] & missing)))  # the first of several
+        missing -= together[kept[-1]]
     return kept
 
 
-def _values(case: pytest.Item) -> set[tuple]:
+def _values(case: pytest.Item) -> tuple[tuple, ...]:
     """What each `parametrize` and each fixture with parameters gives the case, as hashable as it can be had."""
     parameters = _parameters(case)
     marks = [mark.args[0] for mark in case.iter_markers("parametrize") if mark.args]
     groups = [tuple(names.replace(",", " ").split() if isinstance(names, str) else names) for names in marks]
     alone = parameters.keys() - {name for group in groups for name in group}
-    return {
+    return tuple(
         (group, *(_identity(parameters[name]) for name in group if name in parameters))
         for group in [*groups, *((name,) for name in sorted(alone))]
-    }
+    )
 
 
 def _identity(value: Any) -> Any:
