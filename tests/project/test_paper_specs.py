@@ -230,7 +230,7 @@ def test_a_change_of_the_spec_runs_only_what_it_touches(tmp_path, counted):
 
 @pytest.mark.slow
 def test_a_cell_that_ran_out_is_marked_and_repeated_for_a_longer_limit(tmp_path, counted, capsys):
-    args = [str(write(tmp_path, stop={"1e-2": "abs:2e-2", "1e-3": "abs:1e-14"})), "--out", "out"]
+    args = [str(write(tmp_path, stop={"1e-2": "abs:1e3", "1e-3": "abs:1e-14"})), "--out", "out"]
     args += ["--solvers", "fw,swap"]
     assert reproduce.main([*args, "--time-limit", "0.05"]) == 0
     report = capsys.readouterr().out
