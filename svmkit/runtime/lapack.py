@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import binding, ir
-from numba import types
+from numba import config, types
 from numba.core import cgutils
 from numba.extending import get_cython_function_address, intrinsic
+from scipy.linalg import solve_triangular
 
 from svmkit.runtime.compiling import njit
 
@@ -106,9 +107,31 @@ def _gemm(typing, A, B, out):
     return types.void(A, B, out), generate
 
 
-_factorise: Any = _potrf  # called without `typing`, which numba adds
-_solve: Any = _trsm
-_multiply: Any = _gemm
+def _plain_potrf(A: np.ndarray) -> int:
+    """Do as `_potrf`, in plain Python."""
+    try:
+        L = np.linalg.cholesky(A)
+    except np.linalg.LinAlgError:
+        return 1
+    below = np.tril_indices(len(A))
+    A[below] = L[below]
+    return 0
+
+
+def _plain_trsm(L: np.ndarray, X: np.ndarray) -> None:
+    """Do as `_trsm`, in plain Python."""
+    X[:] = solve_triangular(L, X.T, lower=True).T
+
+
+def _plain_gemm(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
+    """Do as `_gemm`, in plain Python."""
+    np.matmul(A, B.T, out=out)
+
+
+_PLAIN = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]  # set by name: whether numba compiles nothing
+_factorise: Any = _plain_potrf if _PLAIN else _potrf  # called without `typing`, which numba adds
+_solve: Any = _plain_trsm if _PLAIN else _trsm
+_multiply: Any = _plain_gemm if _PLAIN else _gemm
 
 
 @njit(nogil=True, cache=True)
