@@ -312,6 +312,7 @@ def _tune(options: Options) -> None:
 def _run(job: Any) -> None:
     """Run cells and show their results, also where a file could not be written; exit 1 when a cell failed."""
     job.run()
+    job.require_results()
     job.show()
     if job.failure:
         raise job.failure

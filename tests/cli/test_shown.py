@@ -41,6 +41,23 @@ def test_an_interrupted_comparison_says_that_it_goes_on(is_whole, capsys):
     assert ("interrupted: the same command goes on" in capsys.readouterr().err) == (not is_whole)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("compare", "iris", "--solvers", "smo,libsvm", "--report", "r.html", "--latex", "t.tex", "--no-track"),
+        ("curve", "iris", "--rows", "50,100", "--repeat", "1", "--json"),
+    ],
+    ids=lambda call: call[0],
+)
+def test_cells_that_an_interruption_leaves_none_of_are_exit_1(svmkit, monkeypatch, call):
+    monkeypatch.setattr("svmkit.compare.cells.runner.run", lambda *args, **kwargs: False)
+    done = svmkit(*call)
+    what = "cells" if call[0] == "compare" else "fits"
+    assert (done.code, done.out) == (1, "")
+    assert done.err.splitlines()[-1] == f"svmkit: interrupted before one of 2 {what} was finished"
+    assert not Path("r.html").exists() and not Path("t.tex").exists()
+
+
 @pytest.mark.parametrize("failed", [0, 1, 3])
 def test_a_curve_with_a_fit_that_failed_has_a_picture_and_one_without_any_has_none(failed, capsys, tmp_path):
     cells = made(sets=("iris 20 rows", "iris 40 rows", "iris 80 rows"), solvers=("smo",)).cells

@@ -166,6 +166,11 @@ class CellsJob:
             note(f"{n - len(missing)} of {n} {self.noun} were finished before ({self.store.path})")
         return missing
 
+    def require_results(self) -> None:
+        """Raise SvmkitError if an interruption has left no cell to show."""
+        if not (self.is_whole or self.failure or self.store.records_of(self.cells)):
+            raise SvmkitError(f"interrupted before one of {len(self.cells)} {self.noun} was finished")
+
     @property
     def failed(self) -> bool:
         """Whether a cell failed."""
@@ -223,7 +228,8 @@ class Comparison(CellsJob):
                 self._fail(self.store.failure)
             self.results = Results(self.spec, self.cells, self.store.records_of(self.cells))
             try:
-                self._keep()
+                if self.results.records:  # no report of nothing takes the place of an earlier one
+                    self._keep()
             except (OSError, SvmkitError) as error:  # the results are shown all the same
                 self._fail(f"{one_line(error)}; the results are complete without it")
             if not self.is_whole:
