@@ -58,7 +58,16 @@ def _run(args: list[str], debug: bool) -> int:
         if isinstance(error, MemoryError):
             return _say("out of memory: give a smaller --memory, or fewer rows", 1)
         first = (str(error).splitlines() or [""])[0]
-        return _say(f"failed with {type(error).__name__}: {first} (--debug shows where)", 1)
+        failed = f"failed with {type(error).__name__}: {first} (--debug shows where)"
+        if _compiles_nothing():
+            return _say(f"fits need compiled code, and numba compiles none: unset NUMBA_DISABLE_JIT; {failed}", 2)
+        return _say(failed, 1)
+
+
+def _compiles_nothing() -> bool:
+    """Return whether numba was told, by NUMBA_DISABLE_JIT or its file of settings, to run all code as plain Python."""
+    numba = sys.modules.get("numba")
+    return numba is not None and bool(numba.config.DISABLE_JIT)
 
 
 def _say(message: str, code: int) -> int:

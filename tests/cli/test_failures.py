@@ -20,6 +20,17 @@ def test_work_that_fails_is_exit_1(svmkit, monkeypatch):
     assert "RuntimeError" in done.err and "on fire" in done.err and "--debug" in done.err
 
 
+def test_code_that_is_not_compiled_is_named_as_the_reason(svmkit, monkeypatch):
+    def uncompiled(*args, **kwargs):
+        monkeypatch.setattr("numba.config.DISABLE_JIT", 1)  # no sooner: what is imported meanwhile is to be compiled
+        raise AttributeError("no attribute 'quantum'")
+
+    monkeypatch.setattr("svmkit.cli.training.job.fit_prepared", uncompiled)
+    done = svmkit("train", "iris", "--no-track")
+    assert (done.code, done.out) == (2, "") and done.err.count("\n") == 1
+    assert "unset NUMBA_DISABLE_JIT" in done.err and "quantum" in done.err
+
+
 def test_out_of_memory_is_exit_1(svmkit, monkeypatch):
     def full(*args, **kwargs):
         raise MemoryError
