@@ -65,7 +65,8 @@ def read(path: str | os.PathLike, kind: str) -> tuple[dict[str, np.ndarray], dic
 
     target = Path(path)
     if not target.is_file():
-        raise InputError(f"{kind} file {target} is not there: check the path")
+        missing = "is not there" if not target.exists() else "is a folder" if target.is_dir() else "is no regular file"
+        raise InputError(f"{kind} file {target} {missing}: check the path")
     try:
         with safe_open(str(target), framework="numpy") as file:
             text = (file.metadata() or {}).get("svmkit", "null")

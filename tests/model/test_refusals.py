@@ -1,6 +1,7 @@
 """SVMModel: files that are no models."""
 
 import json
+import os
 import tracemalloc
 
 import numpy as np
@@ -33,6 +34,22 @@ def not_loaded(file, match=""):
 def test_foreign_files_are_refused(tmp_path, content):
     (tmp_path / "m").write_bytes(content)
     not_loaded(tmp_path / "m", "is not a svmkit model file")
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda path: None, "is not there"),
+        (lambda path: path.symlink_to("nowhere"), "is not there"),
+        (lambda path: path.mkdir(), "is a folder"),
+        (lambda path: os.mkfifo(path), "is no regular file"),
+    ],
+    ids=["nothing", "dangling link", "folder", "pipe"],
+)
+@pytest.mark.posix
+def test_what_is_no_file_is_named_and_not_waited_for(make, match, tmp_path):
+    make(tmp_path / "m")
+    not_loaded(tmp_path / "m", match)
 
 
 def test_truncated_files_are_refused(saved):
