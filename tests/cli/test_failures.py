@@ -1,5 +1,6 @@
 """What the command line says when the call is right and the work fails."""
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,15 @@ def test_code_that_is_not_compiled_is_named_as_the_reason(svmkit, monkeypatch):
     done = svmkit("train", "iris", "--no-track")
     assert (done.code, done.out) == (2, "") and done.err.count("\n") == 1
     assert "unset NUMBA_DISABLE_JIT" in done.err and "quantum" in done.err
+
+
+def test_characters_that_stdout_has_no_bytes_for_are_named_with_the_remedy(svmkit, monkeypatch):
+    """In a locale without UTF-8, and in a pipe on Windows."""
+    Path("größen.csv").write_text("a,label\n1,süß\n2,süß\n3,groß\n4,groß\n", encoding="utf-8")
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
+    done = svmkit("datasets", "info", "größen.csv")
+    assert done.code == 2 and done.err.count("\n") == 1 and "failed with" not in done.err
+    assert "cannot be written as ascii: set PYTHONIOENCODING=utf-8" in done.err
 
 
 def test_out_of_memory_is_exit_1(svmkit, monkeypatch):
