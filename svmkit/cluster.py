@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 from svmkit.errors import InputError, SvmkitError, SvmkitWarning, Unavailable
 from svmkit.plugins import describe, names
+from svmkit.plugins.contracts import fault_of_texts
 
 MOST_LOCAL = 256  # processes of local:N
 WAIT = 30.0  # seconds that a cluster may be without workers
@@ -58,6 +59,11 @@ class Cluster(ABC):
 
     # the kinds of addresses that it opens: "tcp" for tcp://..., "local" for local:N, "file" for that of a scheduler
     schemes: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def fault(cls) -> str | None:
+        """Return what is wrong with `schemes`, in words that follow the name of the cluster, or None."""
+        return fault_of_texts(cls, "schemes", '("tcp",)')
 
     @classmethod
     @abstractmethod
@@ -235,7 +241,7 @@ def connect(
     for row in describe("cluster"):
         if row.status == "ok" and scheme in row.plugin.schemes:
             return row.plugin.open(address, Needs(tuple(solvers), memory, wait, notify))
-        if row.status == "unavailable" and scheme in getattr(row.plugin, "schemes", (scheme,)):
+        if row.status == "unavailable" and (row.plugin is None or scheme in row.plugin.schemes):
             missing = Unavailable(f"scheduler {address}: {row.error}", row.plugin)
         elif row.status == "broken":
             missing = missing or Unavailable(f"scheduler {address}: {row.error}")

@@ -48,7 +48,7 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is called, and the rest of `args`."""
         if args[0] in self.plugged:
-            self.add_command(typer.main.get_command(_load(args[0])), args[0])
+            self.add_command(typer.main.get_command(plugin_registry.load("command", args[0])), args[0])
         return super().resolve_command(ctx, args)
 
 
@@ -59,16 +59,9 @@ def _line(point: EntryPoint) -> str:
         summary = point.dist.metadata["Summary"] if point.dist else None
         return f"{summary} ({package})" if summary else f"From the package {package}."
     try:
-        return str(_load(point.name).info.help)
+        return str(plugin_registry.load("command", point.name).info.help)
     except InputError as error:
         return str(error)
-
-
-def _load(name: str) -> typer.Typer:
-    app = plugin_registry.load("command", name)
-    if not isinstance(app, typer.Typer):
-        raise InputError(f"command {name!r} is broken: its entry point names a {type(app).__name__}, no typer.Typer")
-    return app
 
 
 app = typer.Typer(

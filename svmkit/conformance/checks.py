@@ -14,7 +14,7 @@ from svmkit import plugins
 from svmkit.conformance import engines, honesty, isolation, kernels, losses, samplers, solvers
 from svmkit.conformance.result import Check, Result, check, outcome
 from svmkit.errors import InputError, UnknownName
-from svmkit.plugins.plugin_file import LONGEST
+from svmkit.plugins.contracts import CONTRACTS, fault_of_name
 
 SOLVER = solvers.SOLVER | isolation.SOLVER | honesty.SOLVER | solvers.REGRESSION | honesty.REGRESSION | honesty.RANKING
 KERNEL = kernels.KERNEL | isolation.KERNEL
@@ -76,11 +76,10 @@ def description(name: str, kind: str) -> dict[str, Check]:
     def has_name(plugin: Any) -> str | None:
         if plugin.name != name:
             return f"it calls itself {plugin.name!r} but is registered as {name!r}"
-        if kind == "solver" and len(name) > LONGEST:
-            return f"the name {name!r} has {len(name)} characters"
-        return None
+        reason = fault_of_name(kind, name)
+        return f"it has the name {name!r}{reason}" if reason else None
 
-    short = f", of at most {LONGEST} characters: MLflow's comparison cuts longer ones" if kind == "solver" else ""
+    short = f", of at most {CONTRACTS[kind].longest} characters"
     expected = f"The class attribute `name` is the entry point's name{short}."
     checks = {
         "its name is the one that it is registered under": Check(has_name, expected, f"{BASE[kind]}.name"),

@@ -358,6 +358,14 @@ class Precomputed(Kernel):
 
     name: ClassVar[str] = "precomputed"
 
+    @classmethod
+    def fault(cls) -> str:
+        """Return why a plugin cannot be a kernel of this sort, which models and files know by its name."""
+        return (
+            "derives from Precomputed, whose X is the kernel matrix itself: derive from svmkit.kernels.Kernel and "
+            "define block and diag, or give the matrix to the kernel precomputed"
+        )
+
     @cached_property
     def reading(self) -> Reading:
         """What is known of the matrix that the kernel was resolved with."""

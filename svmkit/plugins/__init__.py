@@ -22,6 +22,7 @@ from typing import Any, Literal
 from svmkit._version import __version__
 from svmkit.errors import InputError, Unavailable, UnknownName, meant, one_line
 from svmkit.plugins import plugin_file
+from svmkit.plugins.contracts import fault, fault_of_point
 from svmkit.plugins.plugin_file import PluginFile
 
 __all__ = [
@@ -205,20 +206,30 @@ def load(kind: Kind, name: str) -> Any:
         known, here = ", ".join(points) or "none", name.isidentifier() and os.path.isfile(f"{name}.py")
         hint = f" (to load {name}.py: --plugin {name}.py)" if here else ""  # it is only looked for
         raise UnknownName(f"there is no {kind} {name!r}{meant(name, points)}{hint}; there are: {known}")
-    _require_single(kind, points[name])
-    _require_interface(kind, points[name])
+    plugin = _import(kind, points[name])
+    _loaded[kind, name] = points[name], plugin
+    return plugin
+
+
+def _import(kind: Kind, point: EntryPoint) -> Any:
+    """Import what an entry point gives, and raise the errors of `load` about it, in one line that says where it is."""
+    _require_single(kind, point)
+    _require_interface(kind, point)
+    foreign = point.dist is not None and package_name(point) != OWN[0]  # files have been looked at
+    if foreign and (reason := fault_of_point(kind, point)):
+        raise InputError(f"{_place(kind, point)} {reason}")
+    missing: Unavailable | None = None
     try:
-        plugin = points[name].load()
+        plugin = point.load()
     except Unavailable as error:
-        raise Unavailable(f"{kind} {name} is not available here: {error}", error.plugin) from error
+        missing, plugin = error, error.plugin
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {one_line(error)}"
-        raise InputError(f"{_place(kind, points[name])} is broken: {reason}") from error
-    if points[name].dist and package_name(points[name]) != OWN[0]:  # files have been looked at
-        fault = plugin_file.fault(kind, name, plugin)
-        if fault:
-            raise InputError(f"{_place(kind, points[name])} {fault}")
-    _loaded[kind, name] = points[name], plugin
+        raise InputError(f"{_place(kind, point)} is broken: {reason}") from error
+    if foreign and not (missing and plugin is None) and (reason := fault(kind, point.name, plugin)):
+        raise InputError(f"{_place(kind, point)} {reason}") from missing
+    if missing:
+        raise Unavailable(f"{kind} {point.name} is not available here: {missing}", plugin) from missing
     return plugin
 
 

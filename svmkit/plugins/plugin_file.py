@@ -14,25 +14,13 @@ from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import EntryPoint
-from inspect import isabstract
 from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
 from typing import Any
 
 from svmkit.errors import InputError, one_line
-
-LONGEST = 10  # characters of a name: MLflow's comparison cuts longer ones
-LONGEST_OF_LOSS = 32  # which names no run
-NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
-BASES = {
-    "solver": ("svmkit.solver.base", "Solver", "init, step and solution"),
-    "kernel": ("svmkit.kernels.functions", "Kernel", "block and diag"),
-    "sampler": ("svmkit.solver.sampler", "Sampler", "draws"),
-    "loss": ("svmkit.losses.base", "Loss", "value and terms"),
-    "engine": ("svmkit.kernels.engines.contract", "Engine", "block, product, error and largest"),
-}
-"""Kinds of plugins that a file can define: module and name of the class from which each derives, and its methods."""
+from svmkit.plugins.contracts import CONTRACTS, contract_of, fault, fault_of_name
 
 _loaded: dict[tuple[str, str], tuple[EntryPoint, PluginFile]] = {}  # by kind and name of the plugin
 
@@ -188,7 +176,7 @@ class PluginFile:
     def _classes(self, module: ModuleType) -> list[tuple[str, type]]:
         """Return the plugins that the module itself defines, each with its kind."""
         own = [value for value in vars(module).values() if isinstance(value, type) and value.__module__ == self.module]
-        kinds = [(kind, cls) for cls in dict.fromkeys(own) if (kind := _kind(cls))]
+        kinds = [(kind, cls) for cls in dict.fromkeys(own) if (kind := contract_of(cls)) and CONTRACTS[kind].in_files]
         named = [(kind, cls) for kind, cls in kinds if vars(cls).get("name")]
         if named:
             return named
@@ -205,11 +193,8 @@ class PluginFile:
     def _require_name(self, kind: str, plugin: type) -> str:
         """Return the name of a plugin that can be used."""
         name, where = vars(plugin)["name"], f"{self.shown}: class {plugin.__name__}"
-        if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise InputError(f"{where} has the name {name!r}: take letters, digits and _, a letter first")
-        longest = LONGEST_OF_LOSS if kind == "loss" else LONGEST
-        if len(name) > longest:
-            raise InputError(f"{where} has the name {name!r} of {len(name)} characters: take {longest} at most")
+        if reason := fault_of_name(kind, name):
+            raise InputError(f"{where} has the name {name!r}{reason}")
         if reason := fault(kind, name, plugin):
             raise InputError(f"{where} ({kind} {name!r}) {reason}")
         return name
@@ -219,39 +204,6 @@ def _digest(content: bytes) -> str:
     from hashlib import sha256  # takes longer to import than the rest of the registry
 
     return sha256(content).hexdigest()
-
-
-def _kind(cls: type) -> str | None:
-    """Return what kind of plugin a class is, by the names of its bases, so that nothing has to be imported."""
-    bases = {(base.__module__, base.__qualname__) for base in cls.__mro__}
-    return next((kind for kind, base in BASES.items() if base[:2] in bases), None)
-
-
-def fault(kind: str, name: str, plugin: Any) -> str | None:
-    """Return why what is registered as `name` cannot be a plugin of its kind, in words that follow its place, or None.
-
-    Whoever walks over all plugins of a kind, to list those that fit, relies on this for those that nobody asked for.
-    """
-    if kind not in BASES:
-        return None
-    if not isinstance(plugin, type) or _kind(plugin) != kind:
-        return f"is no class that derives from svmkit's {BASES[kind][1]}"
-    if missing := _missing(kind, plugin):
-        return f"lacks {', '.join(missing)}: a {kind} defines {BASES[kind][2]}"
-    found: Any = plugin
-    if found.name != name:
-        return f"calls itself {found.name!r}: write name = {name!r} in it"
-    return found.fault() if kind == "loss" else None
-
-
-def _missing(kind: str, plugin: Any) -> list[str]:
-    """Return the methods that a class has to define and does not."""
-    if kind == "kernel":  # a built-in form stands for both
-        needed = [] if plugin.form is not None else ["block", "diag"]
-        return [name for name in needed if getattr(plugin, name).__qualname__ == f"{BASES[kind][1]}.{name}"]
-    lacking = plugin.__abstractmethods__ if isabstract(plugin) else ()
-    first = [name for name in ("init", "step", "solution", "draws", "value", "terms") if name in lacking]
-    return first or sorted(lacking)
 
 
 def _line(error: BaseException, where: str) -> int | None:

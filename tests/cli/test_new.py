@@ -106,7 +106,7 @@ def test_it_overwrites_nothing(svmkit, refused):
     ("args", "words"),
     [
         (("solver", "swap"), ["there is a solver 'swap' already"]),
-        (("solver", "elevenchars"), ["'elevenchars' has 11 characters", "10"]),
+        (("solver", "elevenchars"), ["'elevenchars' of 11 characters", "10"]),
         (("solver", "my-own"), ["'my-own' cannot be the name", "letters, digits and _"]),
         (("solver", "2nd"), ["'2nd' cannot be the name"]),
         (("solver", "class"), ["'class' cannot be the name"]),

@@ -5,14 +5,24 @@ from support.plugin import package  # noqa: F401  a fixture
 from support.refusals import refused
 
 from svmkit import plugins
+from svmkit.cluster import connect
+from svmkit.errors import SvmkitWarning, Unavailable
+from svmkit.kernels.engines import require_device
 from svmkit.kernels.functions import RBF
 from svmkit.losses import loss_names, make_loss
+from svmkit.plugins import contracts
 
 SOURCE = """
 from dataclasses import dataclass
 
-from svmkit.kernels import RBF
+import typer
+
+from svmkit.cluster import Cluster
+from svmkit.errors import Unavailable
+from svmkit.kernels import RBF, Precomputed
+from svmkit.kernels.engines.products import DenseEngine
 from svmkit.losses import Family, Huber, Loss
+from svmkit.tracking import Tracker
 
 
 @dataclass(frozen=True)
@@ -52,8 +62,55 @@ class Theirs(RBF):
     name = "twin"
 
 
+class Centred(Precomputed):
+    name = "centred"
+
+
+class Halfway(Cluster):
+    schemes = ("tcp",)
+
+
+class OneText(Cluster):
+    schemes = "tcp"
+
+
+class Everywhere(DenseEngine):
+    name = "everywhere"
+    devices = "cuda"
+
+
+class Faulty(DenseEngine):
+    name = "faulty"
+    devices = ("abacus",)
+
+    @classmethod
+    def class_on(cls, device):
+        raise KeyError(device)
+
+    present = class_on
+
+
+class Long(RBF):
+    name = "k" * 33
+
+
+class Blank(RBF):
+    name = "a b"
+
+
+app = typer.Typer()
+
+
 def function():
     pass
+
+
+def __getattr__(name):
+    if name == "Absent":
+        raise Unavailable("needs an abacus: pip install abacus")
+    if name == "WrongAbsent":
+        raise Unavailable("needs an abacus: pip install abacus", function)
+    raise AttributeError(name)
 """
 HERE = (str(plugins.INTERFACE),)
 WRONG = [
@@ -65,8 +122,28 @@ WRONG = [
     ("solver", "nobody", "no_such_module:Thing", ["ModuleNotFoundError", "no_such_module"]),
     ("solver", "gone", "Gone", ["AttributeError", "Gone"]),
     ("solver", "lossy", "Bare", ["is no class that derives from svmkit's Solver"]),
-    *((kind, "function", "function", ["is no class"]) for kind in ("solver", "kernel", "loss", "sampler", "engine")),
+    ("kernel", "centred", "Centred", ["derives from Precomputed", "svmkit.kernels.Kernel"]),
+    ("kernel", "k" * 33, "Long", ["of 33 characters", "32 at most"]),
+    ("kernel", "a b", "Blank", ["has a name: take letters"]),
+    ("solver", "elevenchars", "Bare", ["of 11 characters", "10 at most"]),
+    ("command", "c" * 33, "app", ["of 33 characters", "32 at most"]),
+    ("cluster", "halfway", "Halfway", ["lacks cancel", "a cluster defines"]),
+    ("cluster", "onetext", "OneText", ["schemes = 'tcp'", "write a tuple of texts"]),
+    ("engine", "everywhere", "Everywhere", ["devices = 'cuda'", "write a tuple of texts"]),
+    ("command", "klass", "Huber", ["is no typer.Typer"]),
+    ("tracker", "lossy", "Bare", ["is no class that derives from svmkit's Tracker"]),
+    ("engine", "wrong", "WrongAbsent", ["is no class that derives from svmkit's Engine"]),
+    *((kind, "function", "function", ["is no"]) for kind in plugins.KINDS),
+    *((kind, "empty", "gizmo_plugins:", ["names nothing", "empty = MODULE:"]) for kind in plugins.KINDS),
 ]
+
+
+def test_each_kind_has_a_contract():
+    assert tuple(contracts.CONTRACTS) == plugins.KINDS
+    for kind in plugins.KINDS:
+        rows = [row for row in plugins.working(kind) if row.name != "precomputed"]  # no other kernel is of its sort
+        for row in rows:
+            assert contracts.fault(kind, row.name, row.plugin) is None, row
 
 
 @pytest.mark.parametrize(("kind", "name", "attribute", "words"), WRONG)
@@ -83,6 +160,24 @@ def test_the_others_are_found(package):  # noqa: F811
     assert "huber" in loss_names("regress") and "bare" not in loss_names()
     refused(["'hubber'", "did you mean huber"], make_loss, "hubber", "regress")
     assert "smo" in plugins.solvers_where(lambda solver: "hinge" in solver.loss_names())
+
+
+@pytest.mark.parametrize("attribute", ["Absent", "WrongAbsent", "function", "OneText", "gizmo_plugins:"])
+def test_addresses_and_devices_are_found_past_faulty_clusters_and_engines(package, attribute):  # noqa: F811
+    package(SOURCE, {"cluster": {"aaa": attribute}, "engine": {"aaa": attribute}}, HERE, name="gizmo")
+    require_device("auto")
+    refused(["no engine computes on device 'abacus'"], require_device, "abacus")
+    with pytest.raises(Unavailable, match=r"scheduler ucx://here:1: .*(gizmo|abacus)"):
+        connect("ucx://here:1")
+
+
+def test_an_engine_that_fails_to_say_where_it_computes_is_left_out(package):  # noqa: F811
+    package(SOURCE, {"engine": {"faulty": "Faulty"}}, HERE, name="gizmo")
+    with pytest.warns(SvmkitWarning, match="engine 'faulty' of gizmo is left out, since its present failed"):
+        require_device("auto")
+    with pytest.warns(SvmkitWarning, match="left out") as told:
+        refused(["no engine computes on device 'abacus'"], require_device, "abacus")
+    assert "its class_on failed with KeyError: 'abacus'" in str(told[0].message)
 
 
 def test_a_file_is_told_the_same(svmkit, refused, tmp_path):

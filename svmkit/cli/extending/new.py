@@ -33,7 +33,7 @@ USED = {
 @takes(
     "new",
     argument("kind", str, "solver, kernel, loss or sampler."),
-    argument("name", str, "What users will type after --KIND: an identifier of at most 10 characters (a loss: 32)."),
+    argument("name", str, "What users will type after --KIND: an identifier of at most 32 characters (a solver: 10)."),
     option("package", bool, False, "A package to install, instead of one file."),
     option("out", str, ".", "Folder in which it is written.", metavar="DIR"),
     option("force", bool, False, "Replace files that are there."),
@@ -67,13 +67,12 @@ class Template:
     """
 
     def __init__(self, kind: str, name: str, *, as_package: bool) -> None:
-        from svmkit.plugins.plugin_file import LONGEST, LONGEST_OF_LOSS, NAME
+        from svmkit.plugins.contracts import fault_of_name
 
-        if not NAME.fullmatch(name) or keyword.iskeyword(name):
+        if not (name.isascii() and name.isidentifier()) or name.startswith("_") or keyword.iskeyword(name):
             raise InputError(f"{name!r} cannot be the name of a {kind}: take letters, digits and _, a letter first")
-        longest = LONGEST_OF_LOSS if kind == "loss" else LONGEST
-        if len(name) > longest:
-            raise InputError(f"{name!r} has {len(name)} characters: the name of a {kind} has {longest} at most")
+        if reason := fault_of_name(kind, name):
+            raise InputError(f"the {kind} has the name {name!r}{reason}")
         if name in plugins.names(kind):  # type: ignore[arg-type]
             raise InputError(f"there is a {kind} {name!r} already: take another name (svmkit plugins lists all)")
         self.kind, self.name, self.as_package = kind, name, as_package

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from svmkit import plugins
 from svmkit.data.prepare.device_arrays import device_of, source_of
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitWarning, one_line
 from svmkit.kernels.engines.blocks import BlockEngine, PrecomputedEngine
 from svmkit.kernels.engines.contract import Engine, with_int32_indices
 from svmkit.kernels.engines.products import CSREngine, DenseEngine
@@ -148,16 +149,48 @@ def _others() -> list[type[Engine]]:
     return [row.plugin for row in plugins.working("engine") if row.plugin not in BUILT_IN]
 
 
+def _class_on(engine: type[Engine], device: str) -> type[Engine] | None:
+    """Return the class of an engine that computes on a device; a faulty engine has none, and is warned of."""
+    try:
+        return engine.class_on(device)
+    except InputError:
+        raise
+    except Exception as error:
+        _leave_out(engine, "class_on", error)
+        return None
+
+
+def _present(engine: type[Engine]) -> list[str]:
+    """Return the devices of an engine that exist here; a faulty engine has none, and is warned of."""
+    try:
+        return list(engine.present())
+    except Exception as error:
+        _leave_out(engine, "present", error)
+        return []
+
+
+def _leave_out(engine: type[Engine], method: str, error: Exception) -> None:
+    """Warn of an engine that nobody asked for by its name and that fails to say where it computes."""
+    package = plugins.package_name(plugins.registered("engine")[engine.name])
+    reason = f"{type(error).__name__}: {one_line(error)}"
+    warnings.warn(
+        f"engine {engine.name!r} of {package} is left out, since its {method} failed with {reason}: report it to its "
+        "author, or uninstall it",
+        SvmkitWarning,
+        stacklevel=2,
+    )
+
+
 def _engines_on(device: str) -> list[type[Engine]]:
     """Return the engines that compute on a device, svmkit's own first, without an import of others for the CPU."""
     if not isinstance(device, str):
         device = str(device)  # a device of torch
     if device == AUTO:
-        found = next((name for engine in _others() for name in engine.present() if not name.endswith("cpu")), None)
+        found = next((name for engine in _others() for name in _present(engine) if not name.endswith("cpu")), None)
         return [*(_engines_on(found) if found else ()), *BUILT_IN]
     engines = [engine for engine in BUILT_IN if device in engine.devices]
     if not engines:
-        engines = [own for engine in _others() if (own := engine.class_on(device)) is not None]
+        engines = [own for engine in _others() if (own := _class_on(engine, device)) is not None]
     if not engines:
         _refuse(device)
     return engines
@@ -167,9 +200,10 @@ def _refuse(device: str) -> None:
     """Raise InputError for a device on which no engine computes."""
     kind = device.partition(":")[0]
     for row in plugins.describe("engine"):
-        if row.status == "unavailable" and kind in {one.partition(":")[0] for one in row.plugin.devices}:
+        devices = () if row.plugin is None else row.plugin.devices
+        if row.status == "unavailable" and kind in {one.partition(":")[0] for one in devices}:
             raise InputError(f"device {device!r}: engine {row.name} {row.error}")
-    known = sorted({name for engine in (*BUILT_IN, *_others()) for name in engine.present()} | {AUTO})
+    known = sorted({name for engine in (*BUILT_IN, *_others()) for name in _present(engine)} | {AUTO})
     raise InputError(f"no engine computes on device {device!r}; there are: {', '.join(known)}")
 
 

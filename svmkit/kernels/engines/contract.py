@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from svmkit.data.formats import wide
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel
+from svmkit.plugins.contracts import fault_of_texts
 
 ALL = np.empty(0, dtype=np.int64)  # stands for all rows of X in the compiled loops
 PANEL = 256  # rows of Z that are processed together
@@ -109,6 +110,13 @@ class Engine(ABC):
 
     def __init__(self, kernel: Kernel, X: Any, extent: Extent | None = None) -> None:
         self.kernel, self.X, self.n = kernel, X, X.shape[0]
+
+    @classmethod
+    def fault(cls) -> str | None:
+        """Return which of the three tuples of texts is wrong, in words that follow the engine's name, or None."""
+        examples = {"storages": '("dense",)', "dtypes": '("float64",)', "devices": '("cpu",)'}
+        faults = (fault_of_texts(cls, attribute, example) for attribute, example in examples.items())
+        return next((reason for reason in faults if reason), None)
 
     @property
     def excess(self) -> float:
