@@ -134,7 +134,13 @@ class Loss(ABC):
 
 def format_option(value: float | tuple[float, ...]) -> str:
     """Return the value of an option, or its several values, as a command line has them."""
-    return ",".join(f"{one:g}" for one in (value if isinstance(value, tuple) else (value,)))
+    return ",".join(map(write_number, value if isinstance(value, tuple) else (value,)))
+
+
+def write_number(value: float) -> str:
+    """Return a number in few digits, but all that it needs to be read as the same number."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
 
 
 class Family(Enum):

@@ -11,13 +11,27 @@ import numpy as np
 
 from svmkit.errors import InputError
 from svmkit.kernels.gram import Gram
-from svmkit.losses.base import Loss
+from svmkit.losses.base import Loss, write_number
 from svmkit.problems.certificate import Certificate
 
 FREE = "free"
 NUMBER_OR_FREE = {"type": float, "words": (FREE,)}  # metadata of the option `bias` of a solver of linear problems
 CUT_SHORT = "a second signal has cut the certificate short"
 RESOLUTION = 2.0**-24  # of the largest terms of an objective: what float32 kernel rows leave open
+
+
+def describe_bias(bias: float | str) -> str:
+    """Return the bias of an objective in words, such as "free bias": equal words mean an equal bias.
+
+    Parameters
+    ----------
+    bias : float or "free"
+        The value of the column of the bias, 0.0 for no bias.
+    """
+    if bias == FREE:
+        return "free bias"
+    known = {0.0: "no bias", 1.0: "regularised bias"}
+    return known.get(float(bias), f"regularised bias of {write_number(float(bias))}")
 
 
 @dataclass(frozen=True, eq=False)

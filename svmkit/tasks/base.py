@@ -217,7 +217,7 @@ class Task(ABC):
         return "whole"
 
     def identity(self, answers: Answers, settings: Any) -> np.ndarray:
-        """Return what a checkpoint is bound to besides features, weights and kernel: equal for equal problems only.
+        """Return what checkpoints of earlier versions are bound to besides features, weights and kernel.
 
         Parameters
         ----------

@@ -9,17 +9,54 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from svmkit.errors import InputError, SvmkitWarning, one_line
-from svmkit.kernels.functions import Kernel
 from svmkit.model import file
 from svmkit.solver.loop.iterate import Progress
 
 EVERY = 30.0  # seconds between two writes
+DIGESTS = ("data", "labels", "weights")  # facts of which only a digest is known
+
+
+class Identity(NamedTuple):
+    """What a training is of: a checkpoint resumes equal ones only.
+
+    Attributes
+    ----------
+    facts : dict of str to str
+        What must be equal, by the name that a refusal gives it; `digest` makes one of arrays.
+    solver : str
+        The name of the solver, which may be another one.
+    earlier_key : callable
+        Returns the key by which files of earlier versions, which have no facts, know the training.
+    """
+
+    facts: dict[str, str]
+    solver: str
+    earlier_key: Callable[[], str]
+
+
+def digest(*parts: str | np.ndarray) -> str:
+    """Return a number in hexadecimal digits that other texts and values of arrays do not have.
+
+    Parameters
+    ----------
+    *parts : str or ndarray
+        Texts, and arrays in any layout.
+    """
+    made = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        made.update(part.encode() if isinstance(part, str) else np.ascontiguousarray(part).data)
+    return made.hexdigest()
+
+
+def arrays_of(X: Any) -> tuple[np.ndarray, ...]:
+    """Return the arrays that features (n_samples, n_features), dense or CSR, consist of."""
+    return (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
 
 
 class Checkpoint:
@@ -45,6 +82,10 @@ class Checkpoint:
     A file that cannot be written during the training, on a full disk say, costs one SvmkitWarning and not the model.
     What was in it before stays, and it is tried again after `every` seconds.
 
+    A file is resumed by the same training only: data, labels, weights, objective, kernel, C and the like. Stop rules,
+    sampler, seed, memory and threads may be others, and so may a solver of the same objective whose points are of the
+    same kind. To start near another C, or with another kernel, give `fit` the model as `start` instead.
+
     Examples
     --------
     >>> from svmkit import fit
@@ -65,7 +106,7 @@ class Checkpoint:
         self._stale = self._warned = False
         self._progress: dict[int, Progress] = {}
         self._solvers: dict[int, str] = {}  # the solver that wrote it; files of earlier versions lack it
-        self._key = ""
+        self._facts: dict[str, str] = {}  # of the training
         self._contents: tuple[dict, dict] | None = None
         self.notes: dict[str, Any] = {}  # what training found out before its problems began, in JSON types
         if resume and self.path.exists():
@@ -75,48 +116,27 @@ class Checkpoint:
         elif not self.path.parent.is_dir():
             raise InputError(f"cannot write {self.path}: its folder is not there; create it or give another path")
 
-    def bind(self, X, answers: np.ndarray, weights: np.ndarray, kernel: Kernel, nu: float | None = None) -> None:
-        """Tie the checkpoint to training data; the progress in the file must belong to the same data.
+    def bind(self, identity: Identity) -> None:
+        """Tie the checkpoint to a training; the progress in the file must belong to the same one.
 
         Parameters
         ----------
-        X : ndarray or csr_array of shape (n_samples, n_features)
-            The features after scaling.
-        answers : ndarray
-            What is to be learnt, as `Task.identity` returns it.
-        weights : ndarray of shape (n_samples,)
-            C times class and sample weight.
-        kernel : Kernel
-            The resolved kernel.
-        nu : float, default=None
-            nu of nu-SVC and nu-SVR; None for the problems without it.
+        identity : Identity
+            That of the training.
 
         Raises
         ------
         InputError
-            The file belongs to other data, labels, kernel, C or nu, or it is damaged.
+            The file belongs to another training: the message names what differs. Or it is damaged.
         """
-        digest = hashlib.blake2b(repr((kernel.name, kernel.params, X.shape)).encode(), digest_size=16)
-        for part in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
-            digest.update(np.ascontiguousarray(part).data)
-        digest.update(answers.tobytes() + weights.tobytes())
-        if nu is not None:
-            digest.update(f"nu={nu!r}".encode())
-        self._tie(digest.hexdigest())
-
-    def bind_to(self, contents: str) -> None:
-        """Tie the checkpoint to data that are described by a text, with digests in the place of arrays; see `bind`."""
-        self._tie(hashlib.blake2b(contents.encode(), digest_size=16).hexdigest())
-
-    def _tie(self, key: str) -> None:
-        self._key = key
+        self._facts = dict(identity.facts)
         if self._contents is None:
             return
         arrays, header = self._contents
-        if header.get("key") != self._key:
+        if different := self._differences(identity, header):
             raise InputError(
-                f"checkpoint {self.path} belongs to other data, labels, kernel, C or nu: "
-                "train with the same ones, or without --resume"
+                f"checkpoint {self.path} belongs to other {different}{self._writer(identity.solver, header)}: train "
+                "with the same ones, give another file, or train without --resume, which replaces this one"
             )
         try:
             for k, state in header["problems"].items():
@@ -126,7 +146,31 @@ class Checkpoint:
                 self._progress[int(k)] = progress._replace(n_iter=n_iter, seconds=seconds, carried=carried)
             self._solvers = {int(k): str(name) for k, name in header.get("solvers", {}).items()}
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise InputError(f"{self.path} is a damaged checkpoint ({error!r}): train without --resume") from None
+            raise self._damaged(repr(error)) from None
+
+    def _differences(self, identity: Identity, header: dict[str, Any]) -> str:
+        """Return in words what this training and that of the file do not have in common; empty if that is nothing."""
+        theirs, ours = header.get("facts"), self._facts
+        if theirs is None:  # a file of an earlier version
+            return "" if header.get("key") == identity.earlier_key() else "data, labels, kernel, C or nu"
+        if not isinstance(theirs, dict):
+            raise self._damaged("its facts are none")
+        different = [name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name)]
+        words = [
+            name if name in DIGESTS else f"{name} ({theirs.get(name)} there, {ours.get(name)} here)"
+            for name in different
+        ]
+        return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+    @staticmethod
+    def _writer(solver: str, header: dict[str, Any]) -> str:
+        """Return words about the solver that wrote a file if it is another one, else none."""
+        known = header.get("solvers")
+        others = {str(one) for one in known.values()} - {solver} if isinstance(known, dict) else set()
+        return "".join(f"; solver {other!r} wrote it, and {solver} asks for it" for other in sorted(others)[:1])
+
+    def _damaged(self, what: str) -> InputError:
+        return InputError(f"{self.path} is a damaged checkpoint ({what}): train without --resume")
 
     def progress(self, k: int) -> Progress | None:
         """Return the progress of problem k, None if it has not begun."""
@@ -183,7 +227,7 @@ class Checkpoint:
             for i, p in self._progress.items()
         }
         arrays = {f"point.{i}": p.point for i, p in self._progress.items()}
-        header = {"key": self._key, "problems": problems, "solvers": {str(i): s for i, s in self._solvers.items()}}
+        header = {"facts": self._facts, "problems": problems, "solvers": {str(i): s for i, s in self._solvers.items()}}
         header |= {"notes": self.notes} if self.notes else {}
         try:
             file.write(self.path, arrays, header, "checkpoint")

@@ -24,14 +24,14 @@ from svmkit.problems.base import DecisionFunction
 from svmkit.runtime.mapping import examination_of, examine
 from svmkit.solver.task import Task as SolverTask
 from svmkit.tasks import Answers, Classification, Output, Task
+from svmkit.training.checkpoint import Identity, arrays_of, digest
 from svmkit.training.division import DIVISIONS, ClassPairs, Division, Joined, Subproblem
-from svmkit.training.settings import Method, Settings
+from svmkit.training.settings import Method
 from svmkit.training.splits import number_groups
 from svmkit.training.weights import sample_weights, training_weights
 
 if TYPE_CHECKING:
     from svmkit.kernels.gram.complete import CompleteKernel
-    from svmkit.training.checkpoint import Checkpoint
 
 MANY = 1 << 16  # samples of a linear problem of which no number is kept that can be done without
 FEW = 4  # classes whose rows are looked for one class after the other, which is faster than sorting
@@ -221,10 +221,31 @@ class TrainingData:
         """The class of each sample."""
         return self.answers.codes
 
-    def bind(self, checkpoint: Checkpoint, settings: Settings) -> None:
-        """Tie a checkpoint to these data and to the settings, as `Checkpoint.bind` says."""
-        identity = self.task.identity(self.answers, settings)
-        checkpoint.bind(self.X, identity, settings.C * self.weights, self.kernel, settings.nu)
+    def identity(self, method: Method) -> Identity:
+        """Return what a training of these data by a method is of.
+
+        Parameters
+        ----------
+        method : Method
+            The solver and the settings.
+        """
+        X, answers, kernel, settings = self.X, self.answers, self.kernel, method.settings
+        labels = [answers.codes.astype(np.int64)]
+        labels += [] if answers.targets is None else [answers.targets]
+        arrays, shape = arrays_of(X), repr(X.shape)
+        facts = method.facts(kernel) | {
+            "multiclass": self.multiclass,
+            "data": digest(shape, *arrays),
+            "labels": digest(*labels),
+            "weights": digest(self.weights),
+        }
+
+        def earlier_key() -> str:
+            costs, nu = settings.C * self.weights, "" if settings.nu is None else f"nu={settings.nu!r}"
+            about = repr((kernel.name, kernel.params, X.shape))
+            return digest(about, *arrays, self.task.identity(answers, settings), costs, nu)
+
+        return Identity(facts, method.solver.name, earlier_key)
 
     @cached_property
     def division(self) -> Division:

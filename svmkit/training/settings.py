@@ -238,6 +238,21 @@ class Method:
         described = self._own_objective
         return described | {"options": dict(described["options"])}
 
+    def facts(self, kernel: Kernel) -> dict[str, str]:
+        """Return what is solved with a resolved kernel, whatever the data are, each part by its name.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The kernel.
+        """
+        settings = self.settings
+        kernel_words = [kernel.name, *(f"{name}={value}" for name, value in kernel.params.items())]
+        facts = {"task": self.task.name, "objective": self.task.formulation(self, kernel)}
+        facts |= {"kernel": " ".join(kernel_words), "C": str(float(settings.C)), "nu": str(settings.nu)}
+        facts |= {"contamination": str(settings.contamination)}
+        return facts | ({"epsilon": str(float(settings.epsilon))} if self.task.has_targets else {})
+
     @cached_property
     def _own_objective(self) -> dict[str, Any]:
         return self._describe(self.kernel)

@@ -311,7 +311,7 @@ def fit_prepared(
         return fit_calibrated(whole, fit_prepared, data, plain, settings.calibration, fold)
     trainer = Trainer(data, method, start=start, **given)
     if checkpoint is not None:
-        data.bind(checkpoint, settings)
+        checkpoint.bind(data.identity(method))
     seldom = collecting_seldom() if len(data.sizes) >= MANY else nullcontext()  # a small fit feels it
     with computation(settings), seldom:
         return trainer.fit(trainer.run(settings.C, checkpoint), settings.C, began)

@@ -9,7 +9,6 @@ from support.problems import SUBLINEAR, blobs, every_solver, make, problem_of
 from support.solve import problem
 
 from svmkit.errors import InputError
-from svmkit.kernels.functions import Linear
 from svmkit.solver.history import Clock, Schedule
 from svmkit.solver.loop.iterate import Progress
 from svmkit.solver.loop.recorder import Journal
@@ -17,7 +16,7 @@ from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Uniform
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Epochs, Gap, Iterations, Seconds
-from svmkit.training.checkpoint import Checkpoint
+from svmkit.training.checkpoint import Checkpoint, Identity, digest
 
 pytestmark = pytest.mark.usefixtures("one_pool")
 
@@ -131,15 +130,15 @@ def test_a_checkpoint_file_goes_on_where_it_was(name, sampler, tmp_path):
     """Through the file: the same as through memory, bit for bit, random numbers included."""
     X, y = blobs(80, 3)
     p = problem_of(X, y, 10.0)
-    bound = (X, (y > 0).astype(np.int64), p.C, p.gram.kernel)
+    bound = Identity({"data": digest(X, y)}, name, lambda: "")
     memory = Memory(10**9)
     solve(p, make(name), stop=Iterations(30), journal=Journal(memory), sampler=sampler)
     file = tmp_path / "run.ckpt"
     checkpoint = Checkpoint(file)
-    checkpoint.bind(*bound)
+    checkpoint.bind(bound)
     solve(p, make(name), stop=Iterations(30), journal=Journal(checkpoint.slot(0, name)), sampler=sampler)
     back = Checkpoint(file, resume=True)
-    back.bind(*bound)
+    back.bind(bound)
     np.testing.assert_array_equal(back.progress(0).point, memory.kept[-1].point)
     assert back.progress(0).rng_state == memory.kept[-1].rng_state
     assert back.progress(1) is None
@@ -151,30 +150,30 @@ def test_a_checkpoint_file_goes_on_where_it_was(name, sampler, tmp_path):
     np.testing.assert_array_equal(a.point, b.point)
 
 
-def test_a_checkpoint_refuses_other_data(tmp_path):
+def test_a_checkpoint_refuses_another_training(tmp_path):
     X, y = blobs(40, 3)
-    codes = (y > 0).astype(np.int64)
-    weights = np.ones(40)
-    p = problem_of(X, y)
-    file = tmp_path / "run.ckpt"
+    file, ours = tmp_path / "run.ckpt", {"C": "1.0", "data": digest(X), "labels": digest(y)}
+
+    def resumed(**other):
+        again = Checkpoint(file, resume=True)
+        again.bind(Identity(ours | other, "swap2o", lambda: ""))
+        return again
+
     first = Checkpoint(file)
-    first.bind(X, codes, weights, p.gram.kernel)
+    first.bind(Identity(ours, "swap2o", lambda: ""))
     first.put(0, Progress(np.full(40, 1 / 40), 5, 1.0, 0.5, None), "swap2o")
     first.flush()
-    same = Checkpoint(file, resume=True)
-    same.bind(X.copy(), codes, weights, p.gram.kernel)
+    same = resumed(data=digest(X.copy()))
     assert same.progress(0).n_iter == 5 and same.progress(0).seconds == 0.5
     other = X.copy()
     other[3, 1] = np.nextafter(other[3, 1], 9)
-    for changed in (
-        (other, codes, weights, p.gram.kernel),
-        (X, 1 - codes, weights, p.gram.kernel),
-        (X, codes, 2 * weights, p.gram.kernel),
-        (X, codes, weights, Linear()),
-        (X[:-1], codes[:-1], weights[:-1], p.gram.kernel),
+    for changed, words in (
+        ({"data": digest(other)}, "other data: train"),
+        ({"data": digest(X[:-1]), "labels": digest(y[:-1])}, "other data and labels: train"),
+        ({"C": "2.0"}, r"other C \(1.0 there, 2.0 here\): train"),
     ):
-        with pytest.raises(InputError, match="belongs to other data"):
-            Checkpoint(file, resume=True).bind(*changed)
+        with pytest.raises(InputError, match=words):
+            resumed(**changed)
 
 
 def test_checkpoint_files_that_are_none(tmp_path):

@@ -3,12 +3,14 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.model import colours
-from support.problems import overlapping
+from support.problems import make, overlapping
 
 from svmkit.errors import InputError
 from svmkit.kernels.functions import RBF, Linear
+from svmkit.losses import Quantile
 from svmkit.model import file as model_file
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap, Iterations
@@ -47,6 +49,48 @@ def test_another_solver_of_a_linear_problem_is_named():
     assert "solver 'sgd' wrote it, and dcd asks for it" in resumed("dcd", Linear())
 
 
+TARGETS = {"task": "regress", "solver": "newton", "kernel": Linear()}
+BEGUN = {"solver": "smo", "kernel": RBF(0.5), "C": 1.0}
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize(
+    ("begun", "changed", "words"),
+    [
+        (BEGUN, {"loss": "squared_hinge"}, "objective (hinge, free bias there, squared hinge, free bias here)"),
+        (BEGUN, {"kernel": RBF(0.25)}, "kernel (rbf gamma=0.5 there, rbf gamma=0.25 here)"),
+        (BEGUN, {"C": 2.0}, "C (1.0 there, 2.0 here)"),
+        (BEGUN, {"sample_weight": np.linspace(1.0, 2.0, 120)}, "weights"),
+        (TARGETS, {"solver": make("newton", bias="free")}, "objective (squared epsilon-insensitive, regularised bias "),
+        (TARGETS, {"epsilon": 0.2}, "epsilon (0.1 there, 0.2 here)"),
+        (TARGETS, {"loss": Quantile(0.4)}, "objective ("),
+        (
+            TARGETS | {"loss": Quantile(0.4)},
+            {"loss": Quantile(0.4 + 1e-9)},
+            "objective (quantile tau=0.4, ",
+        ),
+    ],
+)
+def test_another_training_is_refused(begun, changed, words):
+    X, y = overlapping()
+    given = {"stop": Iterations(3), "checkpoint": Checkpoint(PATH)}
+    fit(X, y, **begun, **given)
+    with pytest.raises(InputError) as caught:
+        fit(X, y, **begun | changed, **given | {"checkpoint": Checkpoint(PATH, resume=True)})
+    said = str(caught.value)
+    assert f"belongs to other {words}" in said and said.endswith("without --resume, which replaces this one")
+    assert "\n" not in said and "wrote it" not in said
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("facts", [3, []])
+def test_damaged_facts_are_refused(facts):
+    train("smo", resume=False)
+    arrays, header = model_file.read(PATH, "checkpoint")
+    model_file.write(PATH, arrays, header | {"facts": facts}, "checkpoint")
+    assert "damaged" in resumed("smo")
+
+
 @pytest.mark.usefixtures("alone")
 def test_a_solver_of_the_same_problem_goes_on():
     first = train("swap2o", resume=False)
@@ -58,7 +102,7 @@ def test_a_solver_of_the_same_problem_goes_on():
 def test_a_damaged_writer_is_refused(solvers):
     train("smo", resume=False)
     arrays, header = model_file.read(PATH, "checkpoint")
-    model_file.write(PATH, arrays, {k: header[k] for k in ("key", "problems")} | {"solvers": solvers}, "checkpoint")
+    model_file.write(PATH, arrays, header | {"solvers": solvers}, "checkpoint")
     assert "damaged" in resumed("smo")
 
 

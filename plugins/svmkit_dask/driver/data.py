@@ -27,10 +27,10 @@ from svmkit.scoring.scores import Scores
 from svmkit.solver.base import Solver
 from svmkit.solver.selection import defaults
 from svmkit.tasks import Answers
-from svmkit.training.checkpoint import Checkpoint
+from svmkit.training.checkpoint import Identity, digest
 from svmkit.training.data import model_of
 from svmkit.training.division import DIVISIONS, REST, ClassPairs
-from svmkit.training.settings import Method, Settings, require_class_by_class
+from svmkit.training.settings import Method, require_class_by_class
 from svmkit.training.weights import training_weights
 from svmkit_dask.driver.problem import OwnRows, ScatteredQP
 from svmkit_dask.driver.session import Session
@@ -177,14 +177,20 @@ class ScatteredData:
         self._open.close()
         self.workers.end()
 
-    def bind(self, checkpoint: Checkpoint, settings: Settings) -> None:
-        """Tie a checkpoint to the contents of all parts, the problems and C."""
-        kernel, weights = self.kernel, (settings.C * self.class_weights).tolist()
-        if self.has_targets:  # what the task and the loss add to the rows, whose digest says the rest
-            what = self.task.identity(Answers(self.classes, np.empty(0), np.empty(0)), settings).tolist()
-        else:
-            what = [self.division.scheme, *self.task.with_loss(np.empty(0), settings).tolist()]
-        checkpoint.bind_to(repr((self._digest, kernel.name, kernel.params, *what, weights)))
+    def identity(self, method: Method) -> Identity:
+        """Return what a training of the contents of all parts by a method is of, as `TrainingData.identity` does."""
+        kernel, settings = self.kernel, method.settings
+        facts = {"multiclass": self.division.scheme, "data": self._digest, "weights": digest(self.class_weights)}
+
+        def earlier_key() -> str:
+            weights = (settings.C * self.class_weights).tolist()
+            if self.has_targets:  # what the task and the loss add to the rows, whose digest says the rest
+                what = self.task.identity(Answers(self.classes, np.empty(0), np.empty(0)), settings).tolist()
+            else:
+                what = [self.division.scheme, *self.task.with_loss(np.empty(0), settings).tolist()]
+            return digest(repr((self._digest, kernel.name, kernel.params, *what, weights)))
+
+        return Identity(method.facts(kernel) | facts, method.solver.name, earlier_key)
 
     def model(self, decisions: list[DecisionFunction], about: dict[str, Any]) -> tuple[SVMModel, np.ndarray]:
         """Join the decision functions of all problems into a model; arguments and result as for `TrainingData`."""

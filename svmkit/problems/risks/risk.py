@@ -17,7 +17,7 @@ from svmkit.kernels.rounding import U
 from svmkit.losses.base import Loss
 from svmkit.losses.by_name import make_loss
 from svmkit.losses.terms import Terms
-from svmkit.problems.base import Problem
+from svmkit.problems.base import Problem, describe_bias
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.penalty import L1_RATIO, make_penalty
 from svmkit.problems.risks.points import (
@@ -105,11 +105,8 @@ class Risk(Problem):
         **terms
             `penalty`, `l1_ratio` and `groups`, as for `make_penalty`.
         """
-        words = "free bias"
-        if not isinstance(bias, str):
-            words = {0.0: "no bias", 1.0: "regularised bias"}.get(float(bias), f"regularised bias of {bias:g}")
         penalty = make_penalty(terms.get("penalty", "l2"), terms.get("l1_ratio", L1_RATIO), terms.get("groups")).words
-        return ", ".join(filter(None, [make_loss(loss, cls.task).words, words, penalty]))
+        return ", ".join(filter(None, [make_loss(loss, cls.task).words, describe_bias(bias), penalty]))
 
     @property
     def terms(self) -> Terms:

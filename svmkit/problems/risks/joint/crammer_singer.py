@@ -8,7 +8,7 @@ import numpy as np
 
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
-from svmkit.problems.base import ClassDecisions
+from svmkit.problems.base import ClassDecisions, describe_bias
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.joint.all_classes import AllClasses
 from svmkit.problems.rounding import dot_error
@@ -69,8 +69,7 @@ class CrammerSinger(AllClasses):
 
     @classmethod
     def formulation(cls, *, bias: float = 1.0, **terms) -> str:
-        word = {0.0: "no bias", 1.0: "regularised bias"}.get(float(bias), f"regularised bias of {bias:g}")
-        return f"crammer singer, {word}"
+        return f"crammer singer, {describe_bias(bias)}"
 
     def slacks(self, W: np.ndarray) -> np.ndarray:
         """Return 1 + max_{c != y} h_c - h_y (m,) for the weights W (k, width)."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import U
-from svmkit.problems.base import FREE, ClassDecisions
+from svmkit.problems.base import FREE, ClassDecisions, describe_bias
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.joint.all_classes import AllClasses
 from svmkit.problems.rounding import ROUNDINGS, dot_error
@@ -65,10 +65,7 @@ class Multinomial(AllClasses):
 
     @classmethod
     def formulation(cls, *, bias: float | str = FREE, **terms) -> str:
-        if bias == FREE:
-            return "multinomial logistic, free bias"
-        word = {0.0: "no bias", 1.0: "regularised bias"}.get(float(bias), f"regularised bias of {bias:g}")
-        return f"multinomial logistic, {word}"
+        return f"multinomial logistic, {describe_bias(bias)}"
 
     def softmax(self, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the probabilities (m, k) and the losses (m,) of decisions H (m, k)."""
