@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,12 @@ class FromDisk(Tall):
     """
 
     def __init__(
-        self, problem: LinearDual, start: np.ndarray | None, goal: float, over: Callable[[], bool] = lambda: False
+        self,
+        problem: LinearDual,
+        start: np.ndarray | None,
+        goal: float,
+        over: Callable[[], bool] = lambda: False,
+        earlier: Mapping[str, Any] | None = None,
     ) -> None:
         self._matrix = Rough(problem.design, np.zeros(problem.design.width))
         is_new = examination_of(problem.gram.engine.X) is not None
@@ -56,7 +62,7 @@ class FromDisk(Tall):
         self._lowest, self._kept = np.inf, NONE  # the P of the answer, and w where the dual weights are from
         self._last: PairSums | None = None  # of the last pass
         self._sums: PairSums | None = None  # of the best dual weights
-        super().__init__(problem, start, goal, over)
+        super().__init__(problem, start, goal, over, earlier)
         if is_new:
             problem.forget_points()
             if self._matrix.single and self._matrix.overflows():  # which nobody knew before that pass

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,10 +21,11 @@ from svmkit.solver.base import Solver
 from svmkit.solver.requirements import Requires
 from svmkit.solver.sampler import Draws, Goal
 from svmkit.solver.step_info import StepInfo
+from svmkit_newton.carried import Carried, read_carried
 from svmkit_newton.from_disk import FromDisk, is_on_disk
 from svmkit_newton.hessian import Matrix, Products
 from svmkit_newton.narrow import Iterate, descend, examine, is_narrow, read_data
-from svmkit_newton.proximal import LEAST, LEAST_CHANGE, LESS, is_solved, put_centre, shares_of
+from svmkit_newton.proximal import LEAST, LEAST_CHANGE, LESS, find_centre, is_solved, put_centre, shares_of
 from svmkit_newton.samples import fill_derivatives, line_search, part_toward
 from svmkit_newton.tall import Tall, is_tall
 
@@ -33,7 +34,6 @@ AT_ONCE = 50  # steps of a call on little data
 WIDE = 1000  # columns up to which the Hessian is a matrix
 ENOUGH = 0.5  # part of the gradient at which no direction goes on, of that whose half square is the gap asked for
 FAR = 0.75  # times P at w = 0, beyond which a start is left
-MOST_CARRIED = 1_000_000  # weights of columns that a checkpoint holds beside the dual weights, as text
 NONE = np.empty(0)
 
 
@@ -48,7 +48,9 @@ class State:
     this `width`, at least `least`, of which the samples take their `shares`.
     """
 
-    def __init__(self, problem: LinearDual, start: np.ndarray | None, goal: float) -> None:
+    def __init__(
+        self, problem: LinearDual, start: np.ndarray | None, goal: float, earlier: Mapping[str, Any] | None = None
+    ) -> None:
         self.problem, self.goal = problem, goal
         m, width = problem.m, problem.design.width
         self.penalty = np.ones(width)
@@ -57,11 +59,17 @@ class State:
         self.slopes, self.curvature, self.g = np.empty(m), np.empty(m), np.empty(width)
         self.beta = np.zeros(m) if start is None else start.copy()
         self.image = np.zeros(width) if start is None else problem.weights(start)
-        self.w, self.h = self.image.copy(), np.zeros(m) if start is None else problem.decision(self.image)
+        self.shares = shares_of(problem.points)
+        self.carried = read_carried(earlier, width, self.shares)
+        self.w = self.image.copy() if self.carried is None else self.carried.w
+        self.h = problem.decision(self.w) if self.w.any() else np.zeros(m)
         self.primal, self.dual, self.gap = np.inf, problem.dual(self.beta, self.image), np.inf
-        self.merit, self.excess, self.shares = np.inf, np.inf, shares_of(problem.points)
-        self.width = self._first_width() if self.shares.size else 0.0
-        self.least = LEAST * self.width
+        self.merit, self.excess, self.width, self.least, self.first_centre = np.inf, np.inf, 0.0, 0.0, self.beta
+        if self.shares.size and self.carried is not None:
+            _, self.first_centre, self.width, self.least = self.carried
+        elif self.shares.size:
+            self.width = self._first_width()
+            self.least = LEAST * self.width
         self.support = int(np.count_nonzero(self.beta))
 
     def _first_width(self) -> float:
@@ -77,10 +85,10 @@ class State:
         self.h[:] = self.problem.decision(self.w) if self.w.any() else 0.0
         self.examine()
 
-    def go_on(self, w: np.ndarray) -> None:
-        """Continue at weights (width,) that an earlier solve has reached."""
-        self.w[:] = w
-        self.anew()
+    @property
+    def centre(self) -> np.ndarray:
+        """The centre (m,) around which losses with kinks are bent, where there are any."""
+        raise NotImplementedError
 
     def examine(self) -> None:
         """Set the bias, where it is free, the derivatives and P at w, and raise D by them."""
@@ -94,16 +102,22 @@ class State:
 class Narrow(State):
     """State of a solve on little data, whose steps are compiled."""
 
-    def __init__(self, problem: LinearDual, start: np.ndarray | None, goal: float) -> None:
-        super().__init__(problem, start, goal)
+    def __init__(
+        self, problem: LinearDual, start: np.ndarray | None, goal: float, earlier: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(problem, start, goal, earlier)
         m, width = problem.m, problem.design.width
         self.data = read_data(problem, self.penalty, self.shares)
         arrays = self.w, self.h, self.slopes, self.curvature, self.g, self.beta, self.image
         values = np.array([0.0, self.dual, 0.0, self.support, 0.0, 0.0, self.width, self.least])
         self.iterate = Iterate(*arrays, values, np.zeros(m), np.zeros((width, width)))
         if self.shares.size:
-            put_centre(self.data.exact, self.data.below, self.shares, self.width, self.beta, self.data.rows)
+            put_centre(self.data.exact, self.data.below, self.shares, self.width, self.first_centre, self.data.rows)
         self.examine()
+
+    @property
+    def centre(self) -> np.ndarray:
+        return find_centre(self.data.exact, self.shares, self.width, self.data.rows)
 
     def examine(self) -> None:
         examine(self.data, self.iterate, self.goal)
@@ -135,8 +149,9 @@ class Wide(State):
         wide: int,
         over: Callable[[], bool] = lambda: False,
         passes: float = np.inf,
+        earlier: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(problem, start, goal)
+        super().__init__(problem, start, goal, earlier)
         self.is_given = False
         exact = problem.design.width <= wide
         self.hessian: Matrix | Products
@@ -147,8 +162,8 @@ class Wide(State):
         self.points = problem.points
         if self.shares.size:
             self.points = Points(problem.points.rows.copy(), problem.points.below)
-            self._put_centre(self.beta)
-        if self.is_paired and start is not None:
+            self._put_centre(self.first_centre)
+        if self.is_paired and start is not None and self.carried is None:
             self._leave_if_far()
         self.examine()
 
@@ -160,6 +175,10 @@ class Wide(State):
         at_zero, losses = (p.total_loss(h + p.best_bias(h) if p.is_free else h) for h in (zeros, self.h))
         if 0.5 * float(size @ size) + losses > FAR * at_zero:
             self.w[:], self.h = 0.0, zeros
+
+    @property
+    def centre(self) -> np.ndarray:
+        return find_centre(self.problem.points.rows, self.shares, self.width, self.points.rows)
 
     def _put_centre(self, centre: np.ndarray) -> None:
         put_centre(*self.problem.points, self.shares, self.width, centre, self.points.rows)
@@ -342,16 +361,13 @@ class Newton(Solver):
         if not on_disk:
             problem.examine()
         if is_narrow(problem.m, problem.design.width):
-            state = Narrow(problem, start, gap)
+            state = Narrow(problem, start, gap, draws.carried)
         elif is_tall(problem, self.wide):
-            state = Tall(problem, start, gap, draws.over)
+            state = Tall(problem, start, gap, draws.over, draws.carried)
         elif on_disk:
-            state = FromDisk(problem, start, gap, draws.over)
+            state = FromDisk(problem, start, gap, draws.over, draws.carried)
         else:
-            state = Wide(problem, start, gap, self.wide, draws.over, goal.passes)
-        w = _read_carried(draws.carried, problem.design.width)
-        if w is not None and not state.width:
-            state.go_on(w)
+            state = Wide(problem, start, gap, self.wide, draws.over, goal.passes, draws.carried)
         state.most = max(most, 1)
         return state
 
@@ -376,22 +392,9 @@ class Newton(Solver):
             return state.solution()
         return state.problem.balanced(state.problem.clip(state.beta))
 
-    def carry(self, state: State) -> dict[str, list[float]] | None:
-        """Return w, since the image of dual weights that are far from the optimum is further from it than w is.
-
-        Losses with a kink need the dual weights: they are the centre around which these losses are bent.
-        """
-        is_apt = not state.width and len(state.w) <= MOST_CARRIED
-        return {"w": state.w.tolist()} if is_apt else None
+    def carry(self, state: State) -> dict[str, Any] | None:
+        centre = state.centre if state.width else NONE
+        return Carried(state.w, centre, state.width, state.least).to_plain()
 
     def resync(self, state: State, certificate: Certificate) -> None:
         state.anew()
-
-
-def _read_carried(carried: dict | None, width: int) -> np.ndarray | None:
-    """Return the weights (width,) that an earlier solve has left, of a file perhaps; None if there are none."""
-    try:
-        w = np.array((carried or {})["w"], dtype=np.float64)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return None
-    return w if w.shape == (width,) and np.isfinite(w).all() else None

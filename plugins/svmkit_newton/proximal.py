@@ -46,6 +46,11 @@ def put_centre(exact, below, shares, width, centre, rows):
             rows[i, 5] = exact[i, 5] + r
 
 
+def find_centre(exact: np.ndarray, shares: np.ndarray, width: float, rows: np.ndarray) -> np.ndarray:
+    """Return the centre (m,) for which `put_centre` has written the terms `rows`, as far as the shares are not 0."""
+    return np.divide(rows[:, 0] - exact[:, 0], width * shares, where=shares > 0.0, out=np.zeros(len(shares)))
+
+
 @njit(cache=True, error_model="numpy")
 def is_solved(excess, merit, difference):
     """Return whether a problem around a centre is solved, by its own P - D and P, and by P - D of the problem."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.runtime.mapping import is_mapped
+from svmkit_newton.carried import read_carried
 from svmkit_newton.hessian import Given
 from svmkit_newton.passes import FEW, Curve, Look, look, slopes_along, total_loss
 from svmkit_newton.proximal import LEAST, LEAST_CHANGE, shares_of
@@ -30,7 +32,12 @@ class Tall(BySums):
     """The iterate on the rows of X in memory, from dual weights (m,), from a sample or from 0."""
 
     def __init__(
-        self, problem: LinearDual, start: np.ndarray | None, goal: float, over: Callable[[], bool] = lambda: False
+        self,
+        problem: LinearDual,
+        start: np.ndarray | None,
+        goal: float,
+        over: Callable[[], bool] = lambda: False,
+        earlier: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(problem, problem.design.width, problem.is_free, goal)
         self.hessian = Given(self.penalty)
@@ -40,14 +47,19 @@ class Tall(BySums):
         shares = shares_of(problem.points)
         # the dual weights at the iterate and the best, where losses are bent
         self._beta, self._best = np.empty((2, problem.m if shares.size else 0))
-        if start is not None:
+        carried = read_carried(earlier, problem.design.width, shares)
+        if carried is not None:
+            self._w = carried.w
+        elif start is not None:
             self._w = problem.weights(start)
         elif not shares.size and (w := self._first_guess(over)) is not None:
             self._w = w
-        if problem.is_free and (start is not None or shares.size):
+        if problem.is_free and carried is None and (start is not None or shares.size):
             h = problem.decision(self._w) if self._w.any() else np.zeros(problem.m)
             self._w[-1] += problem.best_bias(h) / problem.bias
-        if shares.size:
+        if shares.size and carried is not None:
+            self._curve, self.least = Curve(shares, carried.width, carried.centre), carried.least
+        elif shares.size:
             self._bend(shares, 0.0 if start is None else problem.dual(start, problem.weights(start)), start)
         self.begin()
 
@@ -86,10 +98,11 @@ class Tall(BySums):
     def put(self, w: np.ndarray) -> None:
         self._w = w.copy()
 
-    def go_on(self, w: np.ndarray) -> None:
-        """Continue at weights (width,) that an earlier solve has reached."""
-        self.put(w)
-        self.begin()
+    @property
+    def centre(self) -> np.ndarray:
+        """The centre (m,) around which losses with kinks are bent, where there are any."""
+        assert self._curve is not None
+        return self._curve.centre
 
     def looks(self) -> tuple[Look]:
         p = self.problem

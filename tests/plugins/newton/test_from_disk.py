@@ -7,6 +7,7 @@ from support.newton import samples
 from support.problems import make
 from svmkit_newton import from_disk, hessian
 from svmkit_newton import newton as module
+from svmkit_newton.from_disk import FromDisk
 from svmkit_newton.hessian import Products, Rough
 
 from svmkit.kernels.functions import Linear
@@ -95,6 +96,19 @@ def test_steps_go_on_after_a_certificate():
             solver.step(state)
         problem.certificate(solver.solution(states[0]))
     assert states[0].primal == states[1].primal
+
+
+def test_a_solve_that_is_continued_looks_once_where_it_begins(monkeypatch):
+    X, target, C = samples(SquaredHinge(), 400, 45)
+    solver, draws, looks, look = make("newton", bias=1.0), Draws(Full(), target, 0), [], FromDisk.looks
+    problem = solver.pose(Gram(Linear(), mapped(X), memory="100KB"), target, C, SquaredHinge())
+    state = solver.init(problem, None, draws)
+    solver.step(state)
+    draws.carried = solver.carry(state)
+    monkeypatch.setattr(FromDisk, "looks", lambda self: looks.append(self.w.copy()) or look(self))
+    again = solver.init(problem, solver.solution(state), draws)
+    assert isinstance(again, FromDisk) and len(looks) == 1 and (looks[0] == state.w).all()
+    assert again.primal == pytest.approx(state.primal, rel=1e-9)
 
 
 @pytest.mark.parametrize("loss", [SquaredHinge(), Logistic(), Huber(0.4)], ids=str)

@@ -1,5 +1,6 @@
 """newton with losses that have kinks, by the proximal point method: optima against LIBSVM, LIBLINEAR and scipy."""
 
+import json
 from functools import partial
 
 import numpy as np
@@ -23,9 +24,11 @@ from svmkit.losses.residual import Expectile, SquaredError
 from svmkit.losses.terms import Terms, conjugates, curvatures, dual_weights, loss_values
 from svmkit.problems.risks.points import make_points, make_two_sided
 from svmkit.solver.auto import FEW_COLUMNS, FLAT, LONG, fastest
+from svmkit.solver.loop.recorder import Journal
 from svmkit.solver.loop.solve import solve
 from svmkit.solver.stopping import Gap, Iterations
 from svmkit.solver.task import Task
+from svmkit.training.checkpoint import LastProgress
 
 
 class Lopsided(Huber):
@@ -257,3 +260,21 @@ def test_auto_takes_it_where_columns_are_few():
     assert choice(LONG * 20, 20, Hinge()) == "newton" and choice(LONG * 20 - 1, 20, Hinge()) == "dcd"
     X, t, _ = samples(EpsilonInsensitive(), m=300)
     assert "newton" in str(fit(X, t, kernel=Linear(), task="regress").choices[0])
+
+
+@steps
+@pytest.mark.parametrize(("loss", "bias"), [(Hinge(), "free"), (EpsilonInsensitive(0.3), 1.0)], ids=str)
+def test_a_solve_that_is_continued_takes_no_more_steps(loss, bias, options):
+    """It goes on around the centre of the earlier one, by its width."""
+    X, target, C = samples(loss)
+    solver = make("newton", loss=loss, bias=bias, **options)
+    posed = partial(solver.pose, Gram(Linear(), X), target, C, loss)
+    whole, saver = solve(posed(), solver, stop=Gap(1e-8)), LastProgress()
+    solve(posed(), solver, stop=Gap(1e-8) | Iterations(whole.n_iter // 2), journal=Journal(saver))
+    resumed = partial(solve, solver=solver, stop=Gap(1e-8))
+    carried = json.loads(json.dumps(saver.progress.carried))  # as a file holds it
+    again = resumed(posed(), start=saver.progress._replace(carried=carried))
+    assert again.certificate.gap <= 1e-8 and again.n_iter <= whole.n_iter + 1
+    for damaged in ({"w": carried["w"]}, {"centre": [0.0]}, {"width": 0.0}, {"width": np.inf}, {"least": np.nan}):
+        kept = damaged if "w" in damaged else carried | damaged
+        assert resumed(posed(), start=saver.progress._replace(carried=kept)).certificate.gap <= 1e-8
