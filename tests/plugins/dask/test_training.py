@@ -86,7 +86,7 @@ def test_a_killed_driver_goes_on_where_its_checkpoint_is(tmp_path):
     assert min(begun) >= 40  # it did not begin anew
     other = np.where(np.arange(len(Y)) == 17, "ant", Y)
     for data, C in ((data_in_parts(X + 1e-9, Y), 1.0), (data_in_parts(X, other), 1.0), (data_in_parts(X, Y), 2.0)):
-        refused(["checkpoint", "other data"], trained, data, C=C, checkpoint=Checkpoint(file, resume=True))
+        refused(["checkpoint", "belongs to other"], trained, data, C=C, checkpoint=Checkpoint(file, resume=True))
 
 
 @pytest.mark.parametrize("messages", [25, 40, 64])  # in the first problem, and at the beginning of the second
