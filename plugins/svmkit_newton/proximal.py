@@ -47,7 +47,13 @@ def put_centre(exact, below, shares, width, centre, rows):
 
 
 def find_centre(exact: np.ndarray, shares: np.ndarray, width: float, rows: np.ndarray) -> np.ndarray:
-    """Return the centre (m,) for which `put_centre` has written the terms `rows`, as far as the shares are not 0."""
+    """Return the centre (m,) for which `put_centre` has written `rows`, as far as the shares are not 0.
+
+    Parameters
+    ----------
+    exact, shares, width, rows : ndarray, ndarray, float, ndarray
+        Those of `put_centre`.
+    """
     return np.divide(rows[:, 0] - exact[:, 0], width * shares, where=shares > 0.0, out=np.zeros(len(shares)))
 
 
