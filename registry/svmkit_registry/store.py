@@ -19,9 +19,11 @@ from urllib.parse import quote
 
 from svmkit.errors import InputError, SvmkitError, one_line, redact
 from svmkit.runtime.packages import require_installed
+from svmkit_registry import process
 
 DATABASE, ARTIFACTS, EXPERIMENT = "mlflow.db", "mlruns", "svmkit"
 PATIENCE = 60.0  # seconds that a call may wait for other processes
+ABANDONED = 100  # runs that one start of a run looks at
 COLLISIONS = 8  # times that a call may lose the race for a row
 
 _NOISY = ("mlflow", "alembic", "git", "urllib3.connectionpool", "sqlalchemy")
@@ -37,6 +39,7 @@ _DEFAULTS = {  # unless the user says otherwise: mlflow waits for minutes, print
     "GIT_PYTHON_REFRESH": "quiet",
 }
 _COLLIDED = ("IntegrityError", "Model Version creation error")
+_SEARCHED = ("sqlite", "postgresql", "mysql", "mssql", "http")  # stores that search without reading all runs
 T = TypeVar("T")
 
 
@@ -135,6 +138,37 @@ def experiment_id(client: Any, name: str | None = None) -> str:
     if experiment.lifecycle_stage == "deleted":
         raise InputError(f"the experiment {name!r} was deleted: restore it or pass another --experiment")
     return experiment.experiment_id
+
+
+def find_run(client: Any, run_id: str) -> Any | None:
+    """Return a run; None if the store does not have it, or it was deleted."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        run = patiently(client.get_run, run_id)
+    except MlflowException as error:
+        if _code(error) not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):  # the latter of no id at all
+            raise
+        return None
+    return None if run.info.lifecycle_stage == "deleted" else run
+
+
+def end_abandoned_runs(client: Any, experiment_id: str) -> None:
+    """Mark the runs of an experiment as KILLED whose processes were on this host and live no longer.
+
+    They keep an end time of none, since it is not known. A store of files is left alone: it would have to read all of
+    its runs. A store that cannot tell costs nothing but that.
+    """
+    from mlflow.exceptions import MlflowException
+
+    host = process.identity().get(process.HOST)
+    if host is None or not client.tracking_uri.startswith(_SEARCHED):
+        return
+    theirs = f"attributes.status = 'RUNNING' and tags.`{process.HOST}` = '{host}'"
+    with suppress(MlflowException):
+        for run in patiently(client.search_runs, [experiment_id], theirs, max_results=ABANDONED):
+            if process.is_alive(run.data.tags) is False:
+                patiently(client.update_run, run.info.run_id, "KILLED")
 
 
 def patiently(call: Callable[..., T], *args: Any, **kwargs: Any) -> T:

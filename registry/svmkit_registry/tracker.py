@@ -18,7 +18,7 @@ from svmkit.errors import SvmkitError, redact
 from svmkit.runtime.packages import require_installed
 from svmkit.solver.history import HistoryPoint
 from svmkit.tracking import Tracker
-from svmkit_registry import store
+from svmkit_registry import process, store
 
 if TYPE_CHECKING:
     from svmkit.data import Dataset
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 BATCH = 1000  # metrics in one request: mlflow's limit
 PARAM_LENGTH, TAG_LENGTH = 6000, 8000  # characters of a value: mlflow's limits
 CURVES = ("objective", "gap", "n_support", "accuracy", "score")  # of the points of a history
+RESUMED = "svmkit.resumed"  # the tag that counts how often a run was continued by another process
 MODEL = "model"  # the name a run's model is logged under
 
 
@@ -35,7 +36,7 @@ def _guard(method: Callable) -> Callable:
 
     @wraps(method)
     def call(self: MLflowTracker, *args: Any, **kwargs: Any) -> Any:
-        if self._failed or (method.__name__ not in ("start", "reopen") and self._client is None):
+        if self._failed or (method.__name__ not in ("start", "reopen", "resume") and self._client is None):
             return None
         try:
             store.prepare()
@@ -96,11 +97,13 @@ class MLflowTracker(Tracker):
         source = {"mlflow.source.name": "svmkit", "mlflow.source.type": "LOCAL", "mlflow.user": user()}
         if parent:
             source["mlflow.parentRunId"] = parent
+        else:
+            store.end_abandoned_runs(self._client, self._experiment_id)
         run = store.patiently(
             self._client.create_run,
             self._experiment_id,
             start_time=self._started,
-            tags=_texts(source | {"svmkit.version": __version__} | tags, TAG_LENGTH),
+            tags=_texts(source | {"svmkit.version": __version__} | process.identity() | tags, TAG_LENGTH),
             run_name=name,
         )
         self.run_id = run.info.run_id
@@ -111,21 +114,42 @@ class MLflowTracker(Tracker):
 
     @_guard
     def reopen(self, run_id: str) -> bool:
-        from mlflow.exceptions import MlflowException
-
         client = store.open_client(self.uri)
-        try:
-            run = store.patiently(client.get_run, run_id)
-        except MlflowException as error:
-            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
-                raise
-            return False
-        if run.info.lifecycle_stage == "deleted":
-            return False
+        run = store.find_run(client, run_id)
+        if run is not None:
+            self._continue(client, run)
+        return run is not None
+
+    @_guard
+    def resume(self, run_id: str, params: dict[str, Any], data: Dataset | None = None) -> str | None:
+        client = store.open_client(self.uri)
+        run = store.find_run(client, run_id)
+        if run is None:
+            return "the store does not have it"
+        if run.info.experiment_id != store.experiment_id(client, self.experiment):
+            return "it belongs to another experiment"
+        if run.info.status == "RUNNING" and process.is_alive(run.data.tags):
+            return "the process that logs it is at work"
+        asked = _texts(params, PARAM_LENGTH)
+        others = sorted(key for key in asked | run.data.params if asked.get(key) != run.data.params.get(key))
+        if others:
+            return f"its parameters differ: {', '.join(others)}"
+        if data is not None and _digest(data) not in [of.dataset.digest for of in run.inputs.dataset_inputs]:
+            return "it was trained on other data"
+        self._continue(client, run, {RESUMED: str(1 + int(run.data.tags.get(RESUMED, 0)))})
+        return None
+
+    def _continue(self, client: Any, run: Any, tags: dict[str, str] | None = None) -> None:
+        """Take over a run that another process has opened."""
+        from mlflow.entities import RunTag
+
+        run_id = run.info.run_id
+        # whose it is comes first: a process that looks for abandoned runs shall not find this one among them
+        owner = [RunTag(key, value) for key, value in (process.identity() | (tags or {})).items()]
+        store.patiently(client.log_batch, run_id, tags=owner)
         store.patiently(client.update_run, run_id, "RUNNING")
         self._client, self.run_id, self._experiment_id = client, run_id, run.info.experiment_id
         self._started, self._params = run.info.start_time, dict(run.data.params)
-        return True
 
     @_guard
     def artifact(self, path: str | Path, folder: str = "") -> None:
@@ -240,13 +264,17 @@ def _dataset_input(data: Dataset) -> Any:
     schema = {"mlflow_tensorspec": {"features": tensor(data.X.dtype, -1, d), "targets": targets}}
     entry = LoggedDataset(
         name=data.name[:500] or "data",
-        digest=digest[:36],
+        digest=_digest(data),
         source_type="svmkit",
         source=json.dumps({"name": data.name, "sha256": digest}),
         schema=json.dumps(schema),
         profile=json.dumps({"num_rows": n, "num_features": d, "sparse": hasattr(data.X, "toarray")}),
     )
     return DatasetInput(entry, [InputTag("mlflow.data.context", "training")])
+
+
+def _digest(data: Dataset) -> str:
+    return data.fingerprint()[:36]  # mlflow's limit
 
 
 def _batches(items: Iterable[Any]) -> Iterator[list[Any]]:

@@ -81,6 +81,23 @@ class Tracker:
         """Continue a run of an earlier process; return False if the store does not have it."""
         return False
 
+    def resume(self, run_id: str, params: dict[str, Any], data: Dataset | None = None) -> str | None:
+        """Continue the run of a training that another process began, and return None; or return why it cannot be.
+
+        Parameters
+        ----------
+        run_id : str
+            The run.
+        params, data : dict, Dataset
+            Those of the training, as `start` takes them; the run must have the same.
+
+        Returns
+        -------
+        str or None
+            A clause, such as "its parameters differ: tol"; None also from a tracker that logs nothing.
+        """
+        return None
+
     def curve(self, points: list[HistoryPoint], prefix: str = "curve/") -> None:
         """Log points of a history: objective, gap, n_support, accuracy and elapsed_s by iteration."""
 

@@ -79,6 +79,9 @@ class Checkpoint:
 
     Notes
     -----
+    The file names the run that logs the training (`run`), so that the process that goes on with it can continue that
+    run, and holds the seconds of training up to the last write (`seconds`).
+
     A file that cannot be written during the training, on a full disk say, costs one SvmkitWarning and not the model.
     What was in it before stays, and it is tried again after `every` seconds.
 
@@ -109,10 +112,16 @@ class Checkpoint:
         self._facts: dict[str, str] = {}  # of the training
         self._contents: tuple[dict, dict] | None = None
         self.notes: dict[str, Any] = {}  # what training found out before its problems began, in JSON types
+        self.run: dict[str, str] | None = None  # the run that logs the training: its store, uri, and its run_id
+        self.seconds = 0.0  # of training by the processes before this one
+        self._began: float | None = None
         if resume and self.path.exists():
             self._contents = file.read(self.path, "checkpoint")
-            kept = self._contents[1].get("notes")
+            header = self._contents[1]
+            kept, run, seconds = (header.get(key) for key in ("notes", "run", "seconds"))
             self.notes = dict(kept) if isinstance(kept, dict) else {}
+            self.run = _run_from_header(run)
+            self.seconds = float(seconds) if isinstance(seconds, int | float) and 0.0 <= seconds < math.inf else 0.0
         elif not self.path.parent.is_dir():
             raise InputError(f"cannot write {self.path}: its folder is not there; create it or give another path")
 
@@ -172,6 +181,11 @@ class Checkpoint:
     def _damaged(self, what: str) -> InputError:
         return InputError(f"{self.path} is a damaged checkpoint ({what}): train without --resume")
 
+    def start_clock(self) -> None:
+        """Count the seconds of training from now on; a second call does nothing."""
+        if self._began is None:
+            self._began = time.perf_counter()
+
     def progress(self, k: int) -> Progress | None:
         """Return the progress of problem k, None if it has not begun."""
         return self._progress.get(k)
@@ -227,8 +241,14 @@ class Checkpoint:
             for i, p in self._progress.items()
         }
         arrays = {f"point.{i}": p.point for i, p in self._progress.items()}
-        header = {"facts": self._facts, "problems": problems, "solvers": {str(i): s for i, s in self._solvers.items()}}
+        header: dict[str, Any] = {
+            "facts": self._facts,
+            "problems": problems,
+            "solvers": {str(i): s for i, s in self._solvers.items()},
+        }
         header |= {"notes": self.notes} if self.notes else {}
+        header |= {"run": self.run} if self.run else {}
+        header["seconds"] = self.seconds + (0.0 if self._began is None else time.perf_counter() - self._began)
         try:
             file.write(self.path, arrays, header, "checkpoint")
             self._stale = False
@@ -239,6 +259,14 @@ class Checkpoint:
                 then = f"training goes on, and the checkpoint is tried again after {self.every:g} s"
                 warnings.warn(f"{reason}; {then}", SvmkitWarning, stacklevel=1)
         self._written = time.monotonic()
+
+
+def _run_from_header(run: Any) -> dict[str, str] | None:
+    """Return the run that a file names; None if it names none, as files of earlier versions do."""
+    keys = ("uri", "run_id")
+    if not isinstance(run, dict) or not all(isinstance(run.get(key), str) for key in keys):
+        return None
+    return {key: run[key] for key in keys}
 
 
 class LastProgress:

@@ -297,6 +297,8 @@ def fit_prepared(
         The seconds that the preparation of the data took, which count.
     """
     began = time.perf_counter() - prepared
+    if checkpoint is not None:
+        checkpoint.start_clock()
     if isinstance(method, Settings):
         method = resolve(replace(method, kernel=data.kernel), data.task)
     settings, callbacks = method.settings, as_callbacks(callbacks)

@@ -11,7 +11,7 @@ from svmkit import tracking
 from svmkit.cli.common import closing, note, open_tracker, require_wanted, training_line
 from svmkit.cli.options import NOT_OF_A_CLUSTER, refuse
 from svmkit.cli.training.finish import Job, Outcome, finish
-from svmkit.cli.training.saving import run_params
+from svmkit.cli.training.saving import open_run, run_params
 from svmkit.cli.training.sets import Sets, load_test
 from svmkit.cli.training.train_options import TrainOptions
 from svmkit.cluster import connect, scheme_of
@@ -45,12 +45,12 @@ def run(options: TrainOptions) -> Outcome:
         contextlib.closing(cluster.training_data(options.data, method, options.reading)) as data,
     ):
         seconds = time.perf_counter() - began
-        job = _prepare(options, method, data)
+        job = replace(_prepare(options, method, data), saver=saver)
         about = f"{data.n_parts:,} parts on {cluster.n_workers} workers"
         params = run_params(options, replace(method, kernel=data.kernel), job.sets.train)
         params |= {"n": data.n_samples, "d": data.n_features, "parts": data.n_parts}
         with closing(open_tracker(options)) as tracker:
-            tracker.start(f"{method.solver.name} {options.data}", params, tracking.tags(method.solver))
+            open_run(tracker, saver, f"{method.solver.name} {options.data}", params, tracking.tags(method.solver))
             require_wanted()
             with training_line(data.n_samples, about) as display, count_compilations() as compiled:
                 fitted = fit_prepared(data, method, callbacks=display, checkpoint=saver)

@@ -20,6 +20,7 @@ from svmkit.solver.history import HistoryPoint
 from svmkit.solver.solution import Status
 from svmkit.tasks import OneClass
 from svmkit.tracking import RunRecord, Tracker
+from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method
 
@@ -46,6 +47,7 @@ class Job:
     start: SVMModel | None = None
     seconds: float = 0.0  # of the fit, which went into preparing the data
     facts: Mapping[str, Any] = field(default_factory=dict)  # what the model tells besides
+    saver: Checkpoint | None = None
     fold: Any = None  # of each row, for a calibration on the folds of a search
 
 
@@ -94,6 +96,8 @@ def finish(
             model = replace(model, about=model.about | facts)
             keeper.save(model)
         scalars = dict(more or {})
+        if job.saver and job.saver.seconds:
+            scalars |= {"fit_s": job.saver.seconds + fitted.seconds}  # a run is one training, of whatever processes
         for name, part in parts.items():  # accuracy, its balanced one and R2 are logged anyway
             scalars |= {} if job.metric.name in (*COUNTED, R2) else {f"{name}/{job.metric.name}": part.value}
             measured = {} if part.probabilities is None else part.probabilities.summary()

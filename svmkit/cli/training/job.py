@@ -12,7 +12,7 @@ from svmkit import tracking
 from svmkit.cli.common import closing, note, open_tracker, require_wanted, training_line
 from svmkit.cli.options import NOT_OF_OUTLIERS, refuse
 from svmkit.cli.training.finish import Job, Outcome, finish
-from svmkit.cli.training.saving import run_params
+from svmkit.cli.training.saving import open_run, run_params
 from svmkit.cli.training.sets import Sets, advise_scaling, read
 from svmkit.cli.training.train_options import TrainOptions
 from svmkit.data import Dataset
@@ -54,12 +54,13 @@ def run(options: TrainOptions) -> Outcome:
     metric = method.metric(name, data.classes, data.codes, probabilities=bool(options.calibrate))
     if metric.note and (options.metric or options.curve):
         note(metric.note)
-    job = Job(options, method, sets, metric, start=start, seconds=seconds)
+    saver = options.saver()
+    job = Job(options, method, sets, metric, start=start, seconds=seconds, saver=saver)
     choice = describe_choices(choices(method.solver, solver_tasks(method, data), data.division.many))
     params = run_params(options, replace(method, kernel=data.kernel), sets.train)
     with closing(open_tracker(options)) as tracker:
-        title = f"{method.solver.name} {sets.train.name}"
-        tracker.start(title, params | ({"choice": choice} if choice else {}), tracking.tags(method.solver), sets.train)
+        title, tags = f"{method.solver.name} {sets.train.name}", tracking.tags(method.solver)
+        open_run(tracker, saver, title, params | ({"choice": choice} if choice else {}), tags, sets.train)
         require_wanted()
         return fit_and_finish(job, data, tracker)
 
@@ -114,7 +115,7 @@ def fit_and_finish(job: Job, data: TrainingData, tracker: Tracker) -> Outcome:
             validation=job.sets.test if measured else None,
             metric=None if job.metric.name == "accuracy" else job.metric,
             callbacks=display,
-            checkpoint=options.saver(),
+            checkpoint=job.saver,
             fold=job.fold,
         )
         if fitted.choices:

@@ -18,9 +18,11 @@ from svmkit.cli.option_table import LOGGED
 from svmkit.cli.training.sets import Sets
 from svmkit.cli.training.train_options import TrainOptions
 from svmkit.data import Dataset
-from svmkit.errors import InputError, SvmkitError
+from svmkit.errors import InputError, SvmkitError, redact
 from svmkit.model.model import SVMModel
 from svmkit.runtime import files
+from svmkit.tracking import Tracker
+from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.settings import Method
 
 _ELSEWHERE = ("data", "n", "d", "log10_C", "log10_gamma")  # other entries of the model say the same
@@ -40,6 +42,37 @@ def run_params(options: TrainOptions, method: Method, data: Dataset) -> dict[str
     nu = task.about(method, C)["nu"]
     shown = {"solver": params["solver"], "kernel": params["kernel"], "nu": nu}  # first in comparisons of runs
     return shown | {k: v for k, v in params.items() if k not in ("C", "log10_C")} | {"formulation": method.formulation}
+
+
+def open_run(
+    tracker: Tracker,
+    saver: Checkpoint | None,
+    title: str,
+    params: dict[str, Any],
+    tags: dict[str, str],
+    data: Dataset | None = None,
+) -> None:
+    """Continue the run that a checkpoint names, else open a run as `Tracker.start` does, and say why if one was named.
+
+    Parameters
+    ----------
+    tracker : Tracker
+        The tracker, without an open run.
+    saver : Checkpoint or None
+        The checkpoint of the training, which names the open run from now on.
+    title, params, tags, data : str, dict, dict, Dataset
+        As for `Tracker.start`.
+    """
+    known = saver.run if saver else None
+    uri = redact(tracker.uri or "")
+    why = tracker.resume(known["run_id"], params, data) if known else None
+    if known and why:
+        where = "" if known["uri"] == uri else f" of {known['uri']}"
+        note(f"run {known['run_id']}{where} is not continued, since {why}: this training is logged as a new run")
+    if why or not known:
+        tracker.start(title, params, tags, data)
+    if saver and tracker.run_id:
+        saver.run = {"uri": uri, "run_id": tracker.run_id}
 
 
 def tube(method: Method) -> dict[str, float]:

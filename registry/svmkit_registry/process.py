@@ -1,0 +1,61 @@
+"""The process that logs a run, as tags of the run tell it, so that a run whose process was killed can be told.
+
+It is known where Linux's /proc is; elsewhere, and in stores of earlier versions, runs have no such tags.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+HOST, PROCESS = "svmkit.host", "svmkit.process"  # the tags
+_BOOT, _MACHINE = Path("/proc/sys/kernel/random/boot_id"), Path("/etc/machine-id")
+_NO_CONTAINER = "pid:[4026531836]"  # the first name space of processes, the same in all kernels
+
+
+def identity() -> dict[str, str]:
+    """Return the tags of this process; {} where they cannot be known.
+
+    The host is a digest, since a store may be public. Processes of a container are known until the container ends:
+    another one may have the same name and numbers of processes.
+    """
+    try:
+        space, boot = os.readlink("/proc/self/ns/pid"), _BOOT.read_text().strip()
+        began = _start(os.getpid())
+        machine = _MACHINE.read_text().strip() if _MACHINE.is_file() else ""
+    except OSError:
+        return {}
+    lasting = space == _NO_CONTAINER and machine  # a host that is known again after it was switched off
+    parts = (socket.gethostname(), space, machine, "" if lasting else boot)
+    host = hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
+    return {HOST: host, PROCESS: f"{os.getpid()} {began} {boot}"}
+
+
+def is_alive(tags: Mapping[str, str]) -> bool | None:
+    """Return whether the process that the tags of a run tell of lives; None if it is of another host, or not told."""
+    ours = identity()
+    fields = tags.get(PROCESS, "").split(" ")
+    if not ours or tags.get(HOST) != ours[HOST] or len(fields) != 3 or not fields[0].isdecimal():
+        return None
+    pid, began, boot = int(fields[0]), fields[1], fields[2]
+    if boot != ours[PROCESS].split(" ")[2]:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):  # it is somebody else's, whose /proc may be hidden
+        pass
+    try:
+        return _start(pid) == began
+    except OSError:  # it is hidden, or has ended just now
+        return None
+
+
+def _start(pid: int) -> str:
+    """Return when a process started, in ticks since the start of the system; "" of one that has ended."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return "" if fields[0] in "ZX" else fields[19]
