@@ -19,6 +19,7 @@ def main(argv: list[str] | None = None) -> None:
     """Run the command line with these arguments, or those of the process; --debug shows tracebacks, not one line, and
     --log json writes messages as JSON objects.
     """
+    _open_streams()
     args = _take_log(list(sys.argv[1:] if argv is None else argv))
     debug = "--debug" in args
     try:
@@ -29,6 +30,15 @@ def main(argv: list[str] | None = None) -> None:
     if argv is None:
         gc.freeze()  # or Python looks at all objects once more before it ends
     sys.exit(code)
+
+
+def _open_streams() -> None:
+    """Open stdout and stderr on nothing where the caller has closed them (`>&-`): for Python they are None, to which
+    nothing can be written, and messages would go to stdout for want of stderr.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  as long as the process lives
 
 
 def _run(args: list[str], debug: bool) -> int:

@@ -1,6 +1,7 @@
 """Ctrl-C and a closed pipe, each in a process of its own."""
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -99,6 +100,18 @@ def test_closed_pipe_is_no_error(monkeypatch, unbuffered):
     err = child.stderr.read()
     child.stderr.close()
     assert child.wait(60) == 0 and err == b""
+
+
+@pytest.mark.parametrize(
+    ("closed", "call", "code"),
+    [("stdout", "datasets list", 0), ("stderr", "show nothing", 2), ("stdout", "show nothing", 2)],
+)
+def test_a_stream_that_the_caller_has_closed_takes_what_is_written_to_it(closed, call, code):
+    redirected = {"stdout": ">&-", "stderr": "2>&-"}[closed]
+    command = f"exec {shlex.quote(sys.executable)} -m svmkit {call} {redirected}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=120)
+    assert done.returncode == code and done.stdout == ""
+    assert done.stderr.count("\n") == (code == 2 and closed == "stdout") and "failed with" not in done.stderr
 
 
 FOLDS = f"""
