@@ -12,6 +12,7 @@ import argparse
 import json
 import resource
 import sys
+import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,6 +31,7 @@ from svmkit.kernels.functions import RBF
 from svmkit.training.settings import Settings, resolve
 from svmkit.training.train import fit_prepared
 
+PARTS = Path(tempfile.gettempdir()) / "svmkit-parts"  # of generated sets, which nobody wants in the working directory
 N_COLUMNS = 20
 EFFICIENCY_ROWS = 400_000
 BALL = {"gamma": 0.02, "C": 100.0, "tol": 1e-2}
@@ -126,7 +128,7 @@ def main() -> None:
     parser.add_argument("--rows", type=float, default=5e6)
     parser.add_argument("--parts", type=int, default=None)
     parser.add_argument("--memory", default="1GB")
-    parser.add_argument("--folder", type=Path, default=Path("parts"))
+    parser.add_argument("--folder", type=Path, default=PARTS, help="keeps the sets, in parts (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=Path("cluster.json"))
     parser.add_argument("--report", type=Path, default=None, help="HTML file of Dask's performance report")
     given = parser.parse_args()

@@ -21,6 +21,7 @@ import linear_sets
 import numpy as np
 import psutil
 import scipy.sparse as sp
+from cluster import PARTS
 from distributed import Client, LocalCluster
 from svmkit_dask.cluster.executor import DaskExecutor
 from svmkit_dask.cluster.watch import Watch
@@ -190,7 +191,7 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=2)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--folder", type=Path, default=Path("parts"))
+    parser.add_argument("--folder", type=Path, default=PARTS, help="keeps the sets, in parts (default: %(default)s)")
     parser.add_argument("--only-deal", action="store_true", help="write the parts and end")
     given = parser.parse_args()
     rows = int(given.rows or SETS[given.set][0])
