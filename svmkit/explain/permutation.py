@@ -14,6 +14,7 @@ from svmkit.explain.players import Players
 from svmkit.explain.subject import Subject, require_columns, store_alike
 from svmkit.kernels.forms import Argument, Form
 from svmkit.runtime import threads
+from svmkit.scoring.accuracy import accuracy
 from svmkit.tasks import task_named
 
 VALUES = 1 << 22  # kernel values, or decisions, that are held at a time
@@ -130,7 +131,7 @@ def permutation_importance(
     if n_repeats < 1:
         raise InputError(f"n_repeats must be at least 1, not {n_repeats}")
     those = Players.derive(model.preprocessing, model.n_features, players, names)
-    measure = score or (_r2 if model.regresses else _accuracy)
+    measure = score or (_r2 if model.regresses else accuracy)
     rng = np.random.default_rng(seed)
     orders = np.array([rng.permutation(X.shape[0]) for _ in range(n_repeats)])
     losses = np.empty((len(those.names), n_repeats))
@@ -206,13 +207,6 @@ def _arguments(argument: Argument, X: Any, vectors: Any, columns: np.ndarray) ->
     if argument is Argument.DOT:
         return x @ s.T
     return cdist(x, s, "sqeuclidean" if argument is Argument.SQUARE else "cityblock")
-
-
-def _accuracy(truth: np.ndarray, predicted: np.ndarray) -> float:
-    same = (
-        truth.astype(str) == predicted.astype(str) if truth.dtype.kind != predicted.dtype.kind else truth == predicted
-    )
-    return float(np.mean(same))
 
 
 def _r2(truth: np.ndarray, predicted: np.ndarray) -> float:

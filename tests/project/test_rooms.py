@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "solver": CORE[:-1],
     "scoring": CORE,
     "tasks": [*CORE, "scoring"],
-    "explain": [*GROUND, "data", "kernels", "tasks"],  # models lie above, and call it
+    "explain": [*GROUND, "data", "kernels", "scoring", "tasks"],  # models lie above, and call it
     # problems: to certify
     "model": [*GROUND, "plugins", "losses", "data", "kernels", "problems", "scoring", "tasks", "explain"],
     "training": [*CORE, "scoring", "tasks", "model"],
