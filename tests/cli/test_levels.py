@@ -4,11 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import expectile, norm
+from sklearn.metrics import mean_pinball_loss
 
 from svmkit import SVMModel
 from svmkit.errors import InputError
-from svmkit.losses import Quantile
+from svmkit.losses import Expectile, Quantile
 from svmkit.scoring.quantities import LevelScores, least_constant
 from svmkit.training.settings import Settings, resolve
 
@@ -122,11 +123,18 @@ def test_crossings_are_counted_before_predictions_are_sorted():
     assert scores.intervals[0].nominal == pytest.approx(0.8) and scores.intervals[0].coverage == 0.0
 
 
-def test_the_best_constant_is_the_quantile():
-    targets = norm.rvs(size=501, random_state=0)
+@pytest.mark.parametrize("n", [1, 500, 501])
+@pytest.mark.parametrize("far", [0.0, 1e9])
+def test_the_best_constant_is_the_quantile_or_the_expectile(n, far):
+    targets = np.append(norm.rvs(size=n, random_state=0), far)
     for loss in Quantile(TAUS).levels:
-        best = loss.value(targets, np.full(501, np.quantile(targets, loss.tau))).mean()
-        assert least_constant(loss, targets) == pytest.approx(best, rel=1e-3)
+        best = mean_pinball_loss(
+            targets, np.full(n + 1, np.quantile(targets, loss.tau, method="inverted_cdf")), alpha=loss.tau
+        )
+        assert least_constant(loss, targets) == pytest.approx(best, rel=1e-9)
+    for loss in Expectile(TAUS).levels:
+        best = loss.value(targets, np.full(n + 1, expectile(targets, loss.tau))).mean()
+        assert least_constant(loss, targets) == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.slow
