@@ -189,9 +189,10 @@ def _doubts(
     if result["n_test"] < FEW:
         said.append(f"There are only {result['n_test']} rows to judge by: the numbers are rough.")
     first = measures[0] if measures else None
-    if first and first.interval and first.trivial is not None and first.interval[0] <= first.trivial:
+    if first and first.reaches_trivial:
+        way = "up" if first.better == "smaller" else "down"
         said.append(
-            f"The interval of {first.name} reaches down to the trivial model: that the model is better is not shown."
+            f"The interval of {first.name} reaches {way} to the trivial model: that the model is better is not shown."
         )
     for label, share in sorted((result["recall"] or {}).items(), key=lambda item: item[1])[:3]:
         if share < FOUND and label not in result["unknown_labels"]:

@@ -33,6 +33,14 @@ class Measure(NamedTuple):
     percent: bool = False
     better: str = "greater"  # which values are better
 
+    @property
+    def reaches_trivial(self) -> bool:
+        """Whether the interval does not show that the model is better than the trivial one."""
+        if self.interval is None or self.trivial is None:
+            return False
+        low, high = self.interval
+        return high >= self.trivial if self.better == "smaller" else low <= self.trivial
+
 
 @singledispatch
 def measure(evaluated: Evaluation, result: dict[str, Any], seed: int) -> list[Measure]:
