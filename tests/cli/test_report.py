@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 import yaml
 from markdown_it import MarkdownIt
-from sklearn.metrics import roc_auc_score
+from sklearn.dummy import DummyRegressor
+from sklearn.metrics import mean_absolute_error, r2_score, roc_auc_score, root_mean_squared_error
 from support.cli import svmlight
 from support.problems import write
 
+from svmkit.cli.evaluating.reporting.quality import Measure
 from svmkit.cli.evaluating.reporting.spread import bootstrap, make_auc, wilson
 
 pytestmark = pytest.mark.usefixtures("alone")
+TRIVIAL = r2_score, root_mean_squared_error, mean_absolute_error
 NAMES = "age", "<b>job|*x*", "$a$ & 'b'"
 
 
@@ -70,6 +73,11 @@ def test_the_facts_are_those_of_evaluate(train, svmkit, quantity):
     for one in found["measures"]:
         assert one["value"] == evaluated[one["key"]]
         assert one["interval"][0] <= one["value"] <= one["interval"][1]
+    if quantity:
+        targets = np.loadtxt("t.csv", delimiter=",", skiprows=1, usecols=len(NAMES))
+        for one, how, score in zip(found["measures"], ("mean", "mean", "median"), TRIVIAL, strict=True):
+            trivial = DummyRegressor(strategy=how).fit(targets, targets).predict(targets)
+            assert one["trivial"] == pytest.approx(score(targets, trivial), abs=1e-12)
     assert {entry["column"] for entry in found["reasons"]["importance"]} == set(NAMES)
     assert len(found["reasons"]["importance"]) == len(found["reasons"]["examples"]) == 3
     for example in found["reasons"]["examples"]:
@@ -127,7 +135,9 @@ def test_several_levels_and_several_outputs(train, svmkit):
         found = svmkit("report", f"{name}.svmkit", "two.csv", "--out", "r.html", "--card", "c.md", "--json").json
         evaluated = svmkit("evaluate", f"{name}.svmkit", "two.csv", "--json").json
         assert found["evaluation"].items() <= evaluated.items() and found["reasons"]["examples"]
-        assert name == "outputs" or found["measures"][0]["value"] == evaluated["mean_loss"]
+        first = found["measures"][0]
+        assert name == "outputs" or first["value"] == evaluated["mean_loss"] < first["interval"][1] < first["trivial"]
+        assert "trivial model" not in " ".join(found["cautions"])
         check_card("c.md")
         check_page("r.html")
 
@@ -165,6 +175,12 @@ def test_bad_input(train, refused):
     refused(["nowhere"], "report", "m.svmkit", "a.csv", "--out", "nowhere/r.html")
     write("bare.csv", ",".join(NAMES) + "\n30,clerk,3\n")
     refused(["bare.csv"], "report", "m.svmkit", "bare.csv", "--json")
+
+
+@pytest.mark.parametrize(("better", "reached"), [("greater", [0.5, 0.6]), ("smaller", [0.4, 0.5])])
+def test_an_interval_reaches_the_trivial_model_from_the_better_side(better, reached):
+    measured = [Measure("key", "name", 0.5, (0.45, 0.55), trivial, better=better) for trivial in (0.4, 0.5, 0.6)]
+    assert [one.trivial for one in measured if one.reaches_trivial] == reached
 
 
 def test_intervals():

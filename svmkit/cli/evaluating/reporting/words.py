@@ -63,6 +63,8 @@ def describe_trivial(facts: Facts) -> str | None:
     if all(one.trivial is None for one in facts.measures):
         return None
     more = "; of log loss and Brier score the base rates of the classes" if describe_calibration(facts) else ""
+    if any(one.key == "test_mae" for one in facts.measures):
+        more = ", of MAE the median"
     return f"Trivial model: {trivial_name(facts)}{more}."
 
 
