@@ -67,9 +67,7 @@ def _run(args: list[str], debug: bool) -> int:
             return _say(str(error), 2 if isinstance(error, InputError) else 1)
         if isinstance(error, MemoryError):
             return _say("out of memory: give a smaller --memory, or fewer rows", 1)
-        if isinstance(error, UnicodeEncodeError) and not error.encoding.startswith(
-            "utf"
-        ):  # our files are UTF-8: stdout
+        if isinstance(error, UnicodeEncodeError) and not error.encoding.startswith("utf"):  # as our files are: stdout
             lacking = f"{error.object[error.start]!r} of the output cannot be written as {error.encoding}"
             return _say(f"{lacking}: set PYTHONIOENCODING=utf-8, or choose a locale of UTF-8", 2)
         first = (str(error).splitlines() or [""])[0]

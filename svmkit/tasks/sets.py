@@ -29,8 +29,10 @@ class Cover:
     ----------
     alpha : float
         The share of the rows that sets may miss.
+    n_rows : int
+        The rows that count: those that are normal where sets are promised to hold these, else all.
     coverage, size : float
-        The share of the rows whose answer is in their set, and the mean size of the sets.
+        The share of the rows whose answer is in their set, NaN where no row counts, and the mean size of the sets.
     by_class : dict of str to float or None
         The coverage of each class; None where there are none.
     what : str
@@ -40,17 +42,23 @@ class Cover:
     """
 
     alpha: float
+    n_rows: int
     coverage: float
     size: float
     by_class: dict[str, float] | None
     what: str
     promise: float | None = None
 
+    @property
+    def guaranteed(self) -> float:
+        """The share of new rows whose sets hold the truth, at least."""
+        return 1.0 - self.alpha if self.promise is None else self.promise
+
     def result(self) -> dict[str, Any]:
         """Return the values of `svmkit evaluate --json` under the key `sets`."""
         return {
             "alpha": self.alpha,
-            "guaranteed": 1.0 - self.alpha if self.promise is None else self.promise,
+            "guaranteed": self.guaranteed,
             "coverage": self.coverage,
             "mean_size": self.size,
             "coverage_by_class": self.by_class,
@@ -62,7 +70,9 @@ class Cover:
         if self.promise is not None:
             promised = f"{share_text(1.0 - self.alpha)} asked for, {math.floor(100.0 * self.promise)}% guaranteed"
         said = [("coverage", f"{self.coverage:.2%} of the rows ({promised})")]
-        if self.by_class:
+        if not self.n_rows:
+            said = [("coverage", f"not defined: there are no rows that are normal ({promised})")]
+        elif self.by_class:
             worst = min(self.by_class, key=self.by_class.__getitem__)
             said[0] = said[0][0], f"{said[0][1]}, least of class {worst}: {self.by_class[worst]:.2%}"
         return [*said, ("sets", f"{self.size:.6g} {self.what} on average")]
@@ -164,7 +174,7 @@ class ClassSets(Sets):
         held = sets[np.arange(len(sets)), place] & is_class
         present = [code for code in range(len(model.classes)) if (is_class & (place == code)).any()]
         by_class = {str(model.classes[code]): float(held[is_class & (place == code)].mean()) for code in present}
-        return Cover(alpha, float(held.mean()), float(sets.sum(axis=1).mean()), by_class, self.what)
+        return Cover(alpha, len(sets), float(held.mean()), float(sets.sum(axis=1).mean()), by_class, self.what)
 
 
 class OutlierSets(Sets):
@@ -187,10 +197,9 @@ class OutlierSets(Sets):
 
     def cover(self, model: Any, sets: np.ndarray, truth: np.ndarray, alpha: float) -> Cover:
         place, is_label = places(truth, model.classes)
-        normal = is_label & (place == 1)
-        share = float(sets[normal, 1].mean()) if normal.any() else float("nan")
-        found = {"-1": float(sets[is_label & (place == 0), 0].mean())} if (is_label & (place == 0)).any() else {}
-        return Cover(alpha, share, 1.0, found | {"1": share}, self.what)
+        held = {name: sets[is_label & (place == k), k] for k, name in enumerate(("-1", "1"))}
+        shares = {name: float(each.mean()) for name, each in held.items() if len(each)}
+        return Cover(alpha, len(held["1"]), shares.get("1", math.nan), 1.0, shares, self.what)
 
 
 class IntervalSets(Sets):
@@ -237,7 +246,8 @@ class IntervalSets(Sets):
 
     def cover(self, model: Any, sets: np.ndarray, truth: np.ndarray, alpha: float) -> Cover:
         held = (sets[..., 0] <= truth) & (truth <= sets[..., 1])
-        return Cover(alpha, float(held.mean()), float((sets[..., 1] - sets[..., 0]).mean()), None, self.what)
+        size = float((sets[..., 1] - sets[..., 0]).mean())
+        return Cover(alpha, len(sets), float(held.mean()), size, None, self.what)
 
 
 def _count_worse(held: Sequence[Any], fits: list[np.ndarray], alpha: float, by_class: bool) -> np.ndarray:

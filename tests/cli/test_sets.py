@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.cli import lopsided
 
+from svmkit.cli.evaluating.reporting.spread import wilson
 from svmkit.data import load
 from svmkit.model.model import SVMModel
 
@@ -60,6 +61,34 @@ def test_intervals_and_outliers(svmkit):
     assert svmkit("train", "n.csv", "--task", "outliers", "--out", "o.model", *args).code == 0
     lines = svmkit("predict", "o.model", "n.csv", "--sets").out.split()
     assert set(lines) == {"-1", "1"} and 0.8 < lines.count("1") / 200 < 1.0
+
+
+def test_coverage_is_of_the_normal_rows_and_not_defined_without_any(svmkit):
+    draws = np.random.default_rng(0).normal(size=(300, 2))
+    for name, rows, label in (("normal", draws, 1), ("outliers", 6.0 + draws[:30], -1)):
+        Path(f"{name}.csv").write_text("a,b,label\n" + "".join(f"{a:.4f},{b:.4f},{label}\n" for a, b in rows))
+    Path("both.csv").write_text(Path("normal.csv").read_text() + Path("outliers.csv").read_text().partition("\n")[2])
+    task = ("--task", "outliers", "--conformal", 0.1, "--no-track")
+    assert svmkit("train", "normal.csv", *task, "--out", "m.model").code == 0
+    coverage = {}
+    for name, n in (("normal", 300), ("both", 300), ("outliers", 0)):
+        done = svmkit("report", "m.model", f"{name}.csv", "--out", "r.html", "--json").json
+        found = done["evaluation"]["sets"]
+        coverage[name] = found["coverage"]
+        assert set(found["coverage_by_class"]) == {"normal": {"1"}, "both": {"-1", "1"}, "outliers": {"-1"}}[name]
+        measured = [one for one in done["measures"] if one["key"] == "sets"]
+        assert [tuple(one["interval"]) for one in measured] == ([wilson(coverage[name] * n, n)] if n else [])
+    assert 0.8 < coverage["normal"] == coverage["both"] and coverage["outliers"] is None
+    assert "not defined: there are no rows that are normal" in svmkit("evaluate", "m.model", "outliers.csv").out
+
+
+def test_what_is_promised_in_a_report_is_what_is_guaranteed(svmkit):
+    assert (
+        svmkit("train", "iris", "--conformal", 0.1, "--conformal-folds", 3, "--out", "m.model", "--no-track").code == 0
+    )
+    done = svmkit("report", "m.model", "iris", "--out", "r.html", "--json").json
+    guaranteed = done["evaluation"]["sets"]["guaranteed"]
+    assert guaranteed < 0.9 and done["measures"][-1]["better"] == f"at least {guaranteed:.4g}"
 
 
 def test_what_is_refused(refused):

@@ -76,7 +76,7 @@ def collect(
     measures = measure(evaluated, result, seed)
     if (cover := task_named(model.task).cover(evaluated.model, data, n_threads)) is not None:
         result |= {"sets": cover.result()}
-        measures.append(measure_sets(cover, data.n_samples))
+        measures += [measure_sets(cover)] if cover.n_rows else []
     lineage = _lineage(about, data)
     certificate = _certificate(about)
     return Facts(

@@ -181,7 +181,7 @@ def _measure_labels(evaluated: LabelEvaluation, result: dict[str, Any], seed: in
     ]
 
 
-def measure_sets(cover: Cover, n: int) -> Measure:
-    """Return how often the sets of a model held the truth of n rows."""
-    ends, least = wilson(cover.coverage * n, n), f"at least {1.0 - cover.alpha:.4g}"
+def measure_sets(cover: Cover) -> Measure:
+    """Return how often the sets of a model held the truth of the rows that count, of which there are some."""
+    ends, least = wilson(cover.coverage * cover.n_rows, cover.n_rows), f"at least {cover.guaranteed:.4g}"
     return Measure("sets", "sets with the truth", cover.coverage, ends, None, True, least)
