@@ -56,6 +56,9 @@ class DNewton(Newton):
     def solution(self, state):
         return state.best.copy() if isinstance(state, LinearState) else super().solution(state)
 
+    def carry(self, state):
+        return None if isinstance(state, LinearState) else super().carry(state)
+
     def resync(self, state, certificate):
         if isinstance(state, LinearState):
             state.is_modelled = False

@@ -56,7 +56,7 @@ def test_one_works_whatever_the_others_do(svmkit, refused, plugged):
     assert svmkit("greet", "hello", "you").out == "hello you\n"
     assert "Say hello." in svmkit("greet", "--help").out
     refused(["command 'wrong'", "broken", "no_such_package_at_all"], "wrong", "x")
-    refused(["command 'odd'", "int", "typer.Typer"], "odd")
+    refused(["command 'odd'", "no typer.Typer"], "odd")
     refused(["missing", "model"], "predict")  # the built-in one
     refused(["no such command 'gret'"], "gret")
     refused(["no such command 'sho'"], "models", "sho")

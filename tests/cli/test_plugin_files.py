@@ -142,7 +142,7 @@ def test_an_instance_needs_no_name():
         (HEAD, ["mine.py defines no plugin"]),
         (HEAD + "class A(SMO): ...\n", ["class A has no name of its own", 'name = "..."']),
         (HEAD + "class A(SMO):\n    name = 'elevenchars'\n", ["class A", "'elevenchars' of 11 characters", "10"]),
-        (HEAD + "class A(SMO):\n    name = 'a b'\n", ["class A", "'a b'", "letters, digits and _"]),
+        (HEAD + "class A(SMO):\n    name = 'a b'\n", ["class A", "'a b'", "letters, digits, _ and -"]),
         (HEAD + "class A(SMO):\n    name = 3\n", ["class A has the name 3"]),
         (
             HEAD + "class A(Solver):\n    name = 'a'\n    def init(self, *a): ...\n",

@@ -67,7 +67,7 @@ def test_is_refused_in_a_line(solver, damage):
     arrays, header = model_file.read(PATH, "checkpoint")
     arrays = {name: array.copy() for name, array in arrays.items()}
     damage(arrays, header)
-    model_file.write(PATH, arrays, {k: header[k] for k in ("key", "problems")}, "checkpoint")
+    model_file.write(PATH, arrays, {k: header[k] for k in ("facts", "problems")}, "checkpoint")
     with pytest.raises(InputError) as caught:
         train(solver, resume=True)
     assert "damaged" in str(caught.value) and "\n" not in str(caught.value)
