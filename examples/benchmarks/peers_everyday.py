@@ -28,7 +28,7 @@ SETS = {  # name: (data, first rows)
 }
 STORAGES = "dense", "sparse"
 SHARE = 0.75  # of the rows are trained on
-FIXED = {"fit": 10, "predict": 10, "search": 3}  # turns
+FIXED = {"fit": 10, "predict": 10, "search": 3}  # turns; one of each with --repeat 1
 PROCESSES = ("svc,svmkit", "intelex")
 
 
@@ -67,7 +67,7 @@ def _params(side: str, args) -> dict[str, Any]:
 def _fixed(store: Store, remotes: dict[str, Remote], args) -> None:
     store.forget(lambda r: r.get("cell") == "fixed")  # turns belong together
     for what, turns in FIXED.items():
-        for k in range(turns):
+        for k in range(turns if args.repeat > 1 else 1):
             for side, remote in remotes.items():
                 answer = remote.ask("fixed", side=side, what=what, params=_params(side, args))
                 store.add(cell="fixed", what=what, contender=side, side=side, repeat=k, storage=None, **answer)
