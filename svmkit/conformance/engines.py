@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import wraps
+from functools import cache, wraps
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -80,20 +80,32 @@ def store(X: np.ndarray, storage: str, dtype: str) -> Any:
     return kept
 
 
-def cases(engine: type[Engine]) -> Iterator[Case]:
-    """Yield all that an engine says it takes: its kernels, storages and types of X."""
+def _rows(kernel: Kernel) -> np.ndarray:
+    """Return the rows, of which many entries are 0, or their products for a kernel that takes these."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(N, D)) * (rng.random((N, D)) < 0.5)
     rows[0] = 0.0
+    return rows @ rows.T if isinstance(kernel, Precomputed) else rows
+
+
+@cache
+def _exact_values(kernel: Kernel, dtype: str) -> np.ndarray:
+    """Return the values (N, N) of the rows in that type, which every check and every storage shares."""
+    name, every = "linear" if isinstance(kernel, FromFunction) else kernel.name, np.arange(N)
+    values = Values(name, kernel.params, _rows(kernel).astype(DTYPES[dtype]))(every, every)
+    values.flags.writeable = False
+    return values
+
+
+def cases(engine: type[Engine]) -> Iterator[Case]:
+    """Yield all that an engine says it takes: its kernels, storages and types of X."""
     for kernel in KERNELS:
         for storage in engine.storages:
             for dtype in engine.dtypes:
-                given = store(rows @ rows.T if isinstance(kernel, Precomputed) else rows, storage, dtype)
+                given = store(_rows(kernel), storage, dtype)
                 if engine.takes(kernel, given):
-                    name, every = "linear" if isinstance(kernel, FromFunction) else kernel.name, np.arange(N)
-                    values = Values(name, kernel.params, given.toarray() if storage == "csr" else given)
                     name = f"{kernel.name}, {storage}, {dtype}"
-                    yield Case(name, engine(kernel, given), given, values(every, every))
+                    yield Case(name, engine(kernel, given), given, _exact_values(kernel, dtype))
 
 
 SOME, OTHERS = np.array([7, 3, 0, 299, 41]), np.array([250, 3, 120])

@@ -20,6 +20,7 @@ from svmkit.solver.base import Solver
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 from svmkit.training.train import fit
 
+LIMIT = 0.15  # seconds for a run: what it claims has to be true whenever it ends
 HOSTILE = (
     "C=1e+08",
     "X + 1e+06",
@@ -72,7 +73,7 @@ def false_claim(solver: Solver, cases: dict[str, dict[str, Any]], task: str = "c
     """Return a claim of a run on some of the `ordinary` data that is false, or None; one-line refusals are left out."""
     for name, given in cases.items():
         X, y, kernel = given.pop("X"), given.pop("y"), given.pop("kernel")
-        stop, verdicts = Gap(TOL) | Iterations(2000) | Seconds(0.3), list[Verdict]()
+        stop, verdicts = Gap(TOL) | Iterations(2000) | Seconds(LIMIT), list[Verdict]()
         try:
             done = fit(X, y, task=task, solver=solver, kernel=kernel, stop=stop, **given)
         except InputError:
@@ -110,7 +111,7 @@ def _hostile(solver: Solver) -> str | None:
     all hostile cases.
     """
     for case in HOSTILE:
-        trial = run(case, solver)
+        trial = run(case, solver, LIMIT)
         if trial.outcome in ("wrong", "traceback"):
             return f"{case}: {trial.said}"
     return None
@@ -144,7 +145,7 @@ def _rankings_are_true(solver: Solver) -> str | None:
         for name, change in changes.items():
             given = plain | change
             X, C, truth = given.pop("X"), given.pop("C"), Ranks(given["y"], given["groups"], given["observed"])
-            stop = Gap(TOL) | Iterations(2000) | Seconds(0.3)
+            stop = Gap(TOL) | Iterations(2000) | Seconds(LIMIT)
             try:
                 done = fit(X, truth, task="rank", solver=variant, kernel=Linear(), C=C, stop=stop)
             except InputError:

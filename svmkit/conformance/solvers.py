@@ -224,7 +224,7 @@ def _ugly(solver: Solver) -> str | None:
     for C in (1e-4, 1.0, 1e6):
         for share in (0.5, 0.03):
             problem = problem_for(solver, C=C, share=share)
-            solution = solve(problem, solver, stop=Gap(TOL) | Iterations(2000))
+            solution = solve(problem, solver, stop=Gap(TOL) | Iterations(500))
             gap = solution.certificate.gap
             if not np.isfinite(solution.certificate.primal) or (gap is not None and not -1e-9 <= gap <= 1.0 + 1e-9):
                 return f"C={C:g}, {share:.0%} positive: primal {solution.certificate.primal}, gap {gap}"

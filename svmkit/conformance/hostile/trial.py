@@ -112,14 +112,24 @@ def _kernel(case: Case, solver: Solver | type[Solver]) -> Kernel:
     return Linear() if Requires.LINEAR_KERNEL in solver.requires else case.kernel
 
 
-def run_named(case: str, solver: str, loss: str) -> Trial:
-    """Run a registered solver with one of its losses on a case, as `run` does."""
+def run_named(case: str, solver: str, loss: str, limit: float = LIMIT) -> Trial:
+    """Run a registered solver with one of its losses on a case, as `run` does.
+
+    Parameters
+    ----------
+    case, solver, loss : str
+        The names of the case, the solver and the loss.
+    limit : float, default=1.0
+        Seconds that the solver may take.
+    """
     options = {"loss": loss} if "loss" in plugins.options(plugins.load("solver", solver)) else {}
-    return replace(run(case, plugins.build("solver", solver, options)), loss=loss)
+    return replace(run(case, plugins.build("solver", solver, options), limit), loss=loss)
 
 
-def run(name: str, solver: Solver) -> Trial:
-    """Run a solver on a case in this process, and judge it; what it has to compile is compiled off the clock."""
+def run(name: str, solver: Solver, limit: float = LIMIT) -> Trial:
+    """Run a solver on a case in this process for at most `limit` seconds, and judge it; what it has to compile is
+    compiled off the clock.
+    """
     trial, case, data = Trial(name, solver.name, ""), CASES[name], _data(name)
     kernel = _kernel(case, solver)
     judge = _judge_one_class if case.task == "one-class" else _judge_fit
@@ -128,7 +138,7 @@ def run(name: str, solver: Solver) -> Trial:
         _warm(solver, kernel, data, case)
         began = time.perf_counter()
         try:
-            verdicts = judge(trial, solver, kernel, data, began)
+            verdicts = judge(trial, solver, kernel, data, limit)
         except Exception as error:
             trial.seconds = trial.seconds or time.perf_counter() - began
             if isinstance(error, SvmkitError):
@@ -142,7 +152,7 @@ def run(name: str, solver: Solver) -> Trial:
             trial.true = [[verdict.primal, verdict.dual, verdict.gap] for verdict in verdicts]
             converged = trial.status == Status.CONVERGED and trial.gap is not None
             trial.outcome = "wrong" if trial.said else "converged" if converged else "honest"
-    if trial.outcome not in ("wrong", "traceback") and trial.seconds > LIMIT + GRACE:
+    if trial.outcome not in ("wrong", "traceback") and trial.seconds > limit + GRACE:
         trial.outcome, trial.said = "over", f"{trial.seconds:.2f} seconds; {trial.said}"
     return trial
 
@@ -157,14 +167,14 @@ def _values(case: str, kernel: Kernel) -> Values:
     return Values(kernel.name, kernel.params, _data(case).X)
 
 
-def _judge_fit(trial: Trial, solver: Solver, kernel: Kernel, data: Data, began: float) -> list[Verdict]:
+def _judge_fit(trial: Trial, solver: Solver, kernel: Kernel, data: Data, limit: float) -> list[Verdict]:
     case, (X, y, weights) = CASES[trial.case], data
     options, task = dict(case.options), case.task
     if "penalty" in options:
         solver = with_penalty(solver, make_penalty(options.pop("penalty"), options.pop("l1_ratio", L1_RATIO)))
     given: dict[str, Any] = {"C": case.C, "sample_weight": weights}
     classes = {"class_weight": case.class_weight} if task == "classify" else {}
-    stop = Gap(TOL) | Seconds(LIMIT)
+    stop, began = Gap(TOL) | Seconds(limit), time.perf_counter()
     done = fit(X, y, task=task, solver=solver, kernel=kernel, stop=stop, **given, **classes, **options)
     trial.seconds = time.perf_counter() - began
     trial.status, trial.primal, trial.dual, trial.gap = done.status.value, done.objective, done.dual_objective, done.gap
@@ -210,8 +220,9 @@ def _through_text(model: SVMModel) -> SVMModel:
     return read
 
 
-def _judge_one_class(trial: Trial, solver: Solver, kernel: Kernel, data: Data, began: float) -> list[Verdict]:
-    done = _machine(solver, kernel).fit(data.X, sample_weight=data.sample_weight)
+def _judge_one_class(trial: Trial, solver: Solver, kernel: Kernel, data: Data, limit: float) -> list[Verdict]:
+    began = time.perf_counter()
+    done = _machine(solver, kernel, limit).fit(data.X, sample_weight=data.sample_weight)
     trial.seconds = time.perf_counter() - began
     claim = done.certificate_
     trial.status, trial.primal, trial.dual, trial.gap = done.status_.value, claim.primal, claim.dual, claim.gap
@@ -219,10 +230,10 @@ def _judge_one_class(trial: Trial, solver: Solver, kernel: Kernel, data: Data, b
     return [judge_one_class(done, data.X, data.sample_weight, TOL)]
 
 
-def _machine(solver: Solver, kernel: Kernel) -> Any:
+def _machine(solver: Solver, kernel: Kernel, limit: float = LIMIT) -> Any:
     from svmkit.estimators import SVMOneClass
 
-    return SVMOneClass(solver, nu=0.1, kernel=kernel, tol=TOL, time_limit=LIMIT)
+    return SVMOneClass(solver, nu=0.1, kernel=kernel, tol=TOL, time_limit=limit)
 
 
 _warmed: set[tuple] = set()
