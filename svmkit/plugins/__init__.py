@@ -215,7 +215,7 @@ def _import(kind: Kind, point: EntryPoint) -> Any:
     """Import what an entry point gives, and raise the errors of `load` about it, in one line that says where it is."""
     _require_single(kind, point)
     _require_interface(kind, point)
-    foreign = package_name(point) != OWN[0] and plugin_file.file_of(kind, point.name) is None  # files were looked at
+    foreign = point.dist is not None and package_name(point) != OWN[0]  # files have been looked at
     if foreign and (reason := fault_of_point(kind, point)):
         raise InputError(f"{_place(kind, point)} {reason}")
     missing: Unavailable | None = None
