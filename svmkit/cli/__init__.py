@@ -72,15 +72,16 @@ def _run(args: list[str], debug: bool) -> int:
             return _say(f"{lacking}: set PYTHONIOENCODING=utf-8, or choose a locale of UTF-8", 2)
         first = (str(error).splitlines() or [""])[0]
         failed = f"failed with {type(error).__name__}: {first} (--debug shows where)"
-        if _compiles_nothing():
-            return _say(f"fits need compiled code, and numba compiles none: unset NUMBA_DISABLE_JIT; {failed}", 2)
+        return _explain_plain(failed) if "numba" in sys.modules else _say(failed, 1)
+
+
+def _explain_plain(failed: str) -> int:
+    """Say what failed, and where numba compiles nothing, that this may be the reason."""
+    from svmkit.runtime.compiling import compiles_nothing
+
+    if not compiles_nothing():
         return _say(failed, 1)
-
-
-def _compiles_nothing() -> bool:
-    """Return whether numba was told, by NUMBA_DISABLE_JIT or its file of settings, to run all code as plain Python."""
-    numba = sys.modules.get("numba")
-    return numba is not None and bool(numba.config.DISABLE_JIT)
+    return _say(f"fits need compiled code, and numba compiles none: unset NUMBA_DISABLE_JIT; {failed}", 2)
 
 
 def _say(message: str, code: int) -> int:

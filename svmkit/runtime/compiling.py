@@ -15,6 +15,13 @@ from svmkit.runtime.lowered.precompiled import use_precompiled
 INLINED: dict[str, Any] = {"forceinline": True}  # options of `njit`
 
 
+def compiles_nothing() -> bool:
+    """Return whether numba was told, by NUMBA_DISABLE_JIT or its file of settings, to run all code as plain Python."""
+    from numba import config
+
+    return bool(vars(config)["DISABLE_JIT"])
+
+
 def njit(function: Callable | None = None, **options: Any) -> Any:
     """Compile a function by numba's `njit` without a wrapper for callers in C, of whom there are none; or decorate one.
 

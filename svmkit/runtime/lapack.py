@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import binding, ir
-from numba import config, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import get_cython_function_address, intrinsic
 from scipy.linalg import solve_triangular
 
-from svmkit.runtime.compiling import njit
+from svmkit.runtime.compiling import compiles_nothing, njit
 
 ROUTINES = {"potrf": "cython_lapack", "trsm": "cython_blas", "gemm": "cython_blas"}  # and the modules of scipy.linalg
 KINDS: dict[Any, str] = {types.float32: "s", types.float64: "d"}
@@ -128,7 +128,7 @@ def _plain_gemm(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
     np.matmul(A, B.T, out=out)
 
 
-_PLAIN = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]  # set by name: whether numba compiles nothing
+_PLAIN = compiles_nothing()
 _factorise: Any = _plain_potrf if _PLAIN else _potrf  # called without `typing`, which numba adds
 _solve: Any = _plain_trsm if _PLAIN else _trsm
 _multiply: Any = _plain_gemm if _PLAIN else _gemm

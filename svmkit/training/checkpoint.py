@@ -155,7 +155,7 @@ class Checkpoint:
                 self._progress[int(k)] = progress._replace(n_iter=n_iter, seconds=seconds, carried=carried)
             self._solvers = {int(k): str(name) for k, name in header.get("solvers", {}).items()}
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise self._damaged(repr(error)) from None
+            raise self._damage(repr(error)) from None
 
     def _differences(self, identity: Identity, header: dict[str, Any]) -> str:
         """Return in words what this training and that of the file do not have in common; empty if that is nothing."""
@@ -163,7 +163,7 @@ class Checkpoint:
         if theirs is None:  # a file of an earlier version
             return "" if header.get("key") == identity.earlier_key() else "data, labels, kernel, C or nu"
         if not isinstance(theirs, dict):
-            raise self._damaged("its facts are none")
+            raise self._damage("its facts are none")
         different = [name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name)]
         words = [
             name if name in DIGESTS else f"{name} ({theirs.get(name)} there, {ours.get(name)} here)"
@@ -178,7 +178,7 @@ class Checkpoint:
         others = {str(one) for one in known.values()} - {solver} if isinstance(known, dict) else set()
         return "".join(f"; solver {other!r} wrote it, and {solver} asks for it" for other in sorted(others)[:1])
 
-    def _damaged(self, what: str) -> InputError:
+    def _damage(self, what: str) -> InputError:
         return InputError(f"{self.path} is a damaged checkpoint ({what}): train without --resume")
 
     def start_clock(self) -> None:

@@ -230,8 +230,7 @@ class TrainingData:
             The solver and the settings.
         """
         X, answers, kernel, settings = self.X, self.answers, self.kernel, method.settings
-        labels = [answers.codes.astype(np.int64)]
-        labels += [] if answers.targets is None else [answers.targets]
+        labels = [each for each in (answers.codes.astype(np.int64), answers.targets) if each is not None]
         arrays, shape = arrays_of(X), repr(X.shape)
         facts = method.facts(kernel) | {
             "multiclass": self.multiclass,

@@ -95,17 +95,7 @@ def finish(
         if facts and options.is_kept:
             model = replace(model, about=model.about | facts)
             keeper.save(model)
-        scalars = dict(more or {})
-        if job.saver and job.saver.seconds:
-            scalars |= {"fit_s": job.saver.seconds + fitted.seconds}  # a run is one training, of whatever processes
-        for name, part in parts.items():  # accuracy, its balanced one and R2 are logged anyway
-            scalars |= {} if job.metric.name in (*COUNTED, R2) else {f"{name}/{job.metric.name}": part.value}
-            measured = {} if part.probabilities is None else part.probabilities.summary()
-            scalars |= {f"{name}/{key}": value for key, value in measured.items()}
-        scalars |= shares
-        if one_class := _outlier_scores(method, fitted):
-            scalars |= {f"model/{key}": one_class[key] for key in ("rho", "offset")}
-            scalars |= {"dual_objective": fitted.dual_objective}
+        scalars = dict(more or {}) | _scalars(job, fitted, parts) | shares
         logged = record.log(tracker, model, data.X[:5], points=points, more=scalars, register=options.register)
     finally:
         if options.register and logged is None:
@@ -126,6 +116,21 @@ def finish(
     failure = _draw_relevance(model, options.plot) if options.plot else None
     result |= {"plot": options.plot} if options.plot and not failure else {}
     return Outcome(result, is_linear, where(tracker.uri), keeper.failure or failure)
+
+
+def _scalars(job: Job, fitted: Fit, parts: Mapping[str, Measurement]) -> dict[str, float | None]:
+    """Return what is logged of this training besides the scalars of every run."""
+    scalars: dict[str, float | None] = {}
+    if job.saver and job.saver.seconds:
+        scalars["fit_s"] = job.saver.seconds + fitted.seconds  # a run is one training, of whatever processes
+    for name, part in parts.items():  # accuracy, its balanced one and R2 are logged anyway
+        scalars |= {} if job.metric.name in (*COUNTED, R2) else {f"{name}/{job.metric.name}": part.value}
+        measured = {} if part.probabilities is None else part.probabilities.summary()
+        scalars |= {f"{name}/{key}": value for key, value in measured.items()}
+    if one_class := _outlier_scores(job.method, fitted):
+        scalars |= {f"model/{key}": one_class[key] for key in ("rho", "offset")}
+        scalars |= {"dual_objective": fitted.dual_objective}
+    return scalars
 
 
 def _measure(job: Job, model: SVMModel, train: Measurement | None) -> dict[str, Measurement]:
