@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / ".ci" / "history.py"
 HISTORY = runpy.run_path(str(SCRIPT))
 NOTES = runpy.run_path(str(ROOT / ".ci" / "notes.py"))
-OLD = {"smo": {"iterations": 1000, "kernel values": 0, "peak KiB": 1000}, "ocas": {"iterations": 100}}
+OLD = {"dcd": {"iterations": 1000, "kernel values": 0, "peak KiB": 1000}, "ocas": {"iterations": 100}}
 
 
 def with_figure(cell, figure, value):
@@ -75,13 +75,13 @@ def test_another_setting_of_a_solver_is_noticed(cell, own, monkeypatch):
 @pytest.mark.parametrize(
     ("cell", "figure", "value", "what"),
     [
-        ("smo", "iterations", 1020, None),
-        ("smo", "iterations", 1021, "1,000 to 1,021 (+2.1%)"),
-        ("smo", "iterations", 979, "1,000 to 979 (-2.1%)"),
-        ("smo", "kernel values", 1, "0 to 1"),
-        ("smo", "peak KiB", 1160, None),
-        ("smo", "peak KiB", 1161, "1,000 to 1,161 (+16.1%)"),
-        ("smo", "support vectors", 5, "nothing to 5"),
+        ("dcd", "iterations", 1020, None),
+        ("dcd", "iterations", 1021, "1,000 to 1,021 (+2.1%)"),
+        ("dcd", "iterations", 979, "1,000 to 979 (-2.1%)"),
+        ("dcd", "kernel values", 1, "0 to 1"),
+        ("dcd", "peak KiB", 1160, None),
+        ("dcd", "peak KiB", 1161, "1,000 to 1,161 (+16.1%)"),
+        ("dcd", "support vectors", 5, "nothing to 5"),
         ("ocas", "iterations", 115, None),
         ("ocas", "iterations", 116, "100 to 116 (+16.0%)"),
     ],
@@ -93,27 +93,27 @@ def test_a_change_is_more_than_two_percent(cell, figure, value, what):
 
 def test_cells_that_are_new_or_gone_have_changed():
     less = {"ocas": OLD["ocas"]}
-    assert ("smo", "iterations", "1,000 to nothing") in list(HISTORY["changes"](OLD, less))
-    assert ("smo", "iterations", "nothing to 1,000") in list(HISTORY["changes"](less, OLD))
+    assert ("dcd", "iterations", "1,000 to nothing") in list(HISTORY["changes"](OLD, less))
+    assert ("dcd", "iterations", "nothing to 1,000") in list(HISTORY["changes"](less, OLD))
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("### Added\n- `smo` has more iterations.", True),
-        ("### Figures\n- `smo`, iterations: 1,000 to 1,500, because.\n\n### Fixed\n- This.", False),
-        ("### Figures\n- `smo`, kernel values: 1,000 to 1,500.", True),
-        ("### Figures\n- `swap`, iterations.\n- `smo`,\n  iterations: wrapped.", False),
-        ("### Figures\n- `smo1`, iterations: 1,000 to 1,500.", True),
+        ("### Added\n- `dcd` has more iterations.", True),
+        ("### Figures\n- `dcd`, iterations: 1,000 to 1,500, because.\n\n### Fixed\n- This.", False),
+        ("### Figures\n- `dcd`, kernel values: 1,000 to 1,500.", True),
+        ("### Figures\n- `swap`, iterations.\n- `dcd`,\n  iterations: wrapped.", False),
+        ("### Figures\n- `dcd1`, iterations: 1,000 to 1,500.", True),
     ],
 )
 @pytest.mark.parametrize(("key", "section"), [("unreleased", "Unreleased"), ("0.2.0", "0.2.0")])
 def test_a_change_since_the_last_release_is_stated(text, told, key, section):
-    history = {"0.1.0": OLD, key: with_figure("smo", "iterations", 1500)}
+    history = {"0.1.0": OLD, key: with_figure("dcd", "iterations", 1500)}
     lines = HISTORY["faults"](history, changelog((section, text), ("0.1.0", "### Added\n- All.")))
     assert len(lines) == told
     for line in lines:
-        assert "since 0.1.0" in line and '"- `smo`, iterations: 1,000 to 1,500 (+50.0%), because ..."' in line
+        assert "since 0.1.0" in line and '"- `dcd`, iterations: 1,000 to 1,500 (+50.0%), because ..."' in line
     assert not HISTORY["faults"]({key: OLD}, changelog((section, "")))
 
 
@@ -139,16 +139,16 @@ def test_a_change_is_told_with_its_cell_and_what_to_do(monkeypatch, tmp_path):
     (tmp_path / "CHANGELOG.md").write_text("## [Unreleased]\n\n### Added\n- All.\n\n## [0.1.0] - 2026-01-31\n- All.\n")
     (tmp_path / "docs" / "history.json").write_text(HISTORY["dump"]({"0.1.0": OLD}))
     monkeypatch.setitem(names, "ROOT", tmp_path)
-    monkeypatch.setitem(names, "measure", lambda: with_figure("smo", "iterations", 1500))
+    monkeypatch.setitem(names, "measure", lambda: with_figure("dcd", "iterations", 1500))
     monkeypatch.setattr(sys, "argv", ["history.py"])
-    with pytest.raises(SystemExit, match=r"^smo: iterations 1,000 to 1,500 .*--write.*### Figures that names `smo`$"):
+    with pytest.raises(SystemExit, match=r"^dcd: iterations 1,000 to 1,500 .*--write.*### Figures that names `dcd`$"):
         HISTORY["main"]()
     monkeypatch.setattr(sys, "argv", ["history.py", "--write"])
-    with pytest.raises(SystemExit, match=r"does not say that `smo` has changed since 0\.1\.0"):
+    with pytest.raises(SystemExit, match=r"does not say that `dcd` has changed since 0\.1\.0"):
         HISTORY["main"]()
     monkeypatch.setattr(sys, "argv", ["history.py"])
     text = (
-        (tmp_path / "CHANGELOG.md").read_text().replace("- All.\n\n", "- All.\n\n### Figures\n- `smo`, iterations.\n")
+        (tmp_path / "CHANGELOG.md").read_text().replace("- All.\n\n", "- All.\n\n### Figures\n- `dcd`, iterations.\n")
     )
     (tmp_path / "CHANGELOG.md").write_text(text)
     HISTORY["main"]()
