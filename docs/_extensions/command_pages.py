@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from svmkit import plugins
 from svmkit.cli import app as command_line
 
 FOLDER = Path("generated", "commands")
@@ -20,7 +21,7 @@ def commands() -> dict[str, Any]:
     for name in top.list_commands(None):
         command = top.get_command(None, name)
         if name in top.plugged:
-            command = typer.main.get_command(command_line._load(name))
+            command = typer.main.get_command(plugins.load("command", name))
         inner = getattr(command, "commands", {})
         found |= {f"svmkit {name} {below}": inner[below] for below in inner} or {f"svmkit {name}": command}
     return found
