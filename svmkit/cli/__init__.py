@@ -42,10 +42,9 @@ def _open_streams() -> None:
 
 
 def _run(args: list[str], debug: bool) -> int:
-    from svmkit.cli.app import command
-    from svmkit.errors import InputError, SvmkitError
-
     try:
+        from svmkit.cli.app import command
+
         app = command()
         with app.make_context("svmkit", args) as context:  # not app(): it answers Ctrl-C and closed pipes itself
             app.invoke(context)
@@ -61,18 +60,25 @@ def _run(args: list[str], debug: bool) -> int:
             return error.exit_code
         if debug:
             raise
-        if hasattr(error, "format_message"):  # click's usage errors; typer may bring a click of its own
-            return _say(f"{' '.join(error.format_message().split())}; see svmkit --help", 2)
-        if isinstance(error, SvmkitError):
-            return _say(str(error), 2 if isinstance(error, InputError) else 1)
-        if isinstance(error, MemoryError):
-            return _say("out of memory: give a smaller --memory, or fewer rows", 1)
-        if isinstance(error, UnicodeEncodeError) and not error.encoding.startswith("utf"):  # as our files are: stdout
-            lacking = f"{error.object[error.start]!r} of the output cannot be written as {error.encoding}"
-            return _say(f"{lacking}: set PYTHONIOENCODING=utf-8, or choose a locale of UTF-8", 2)
-        first = (str(error).splitlines() or [""])[0]
-        failed = f"failed with {type(error).__name__}: {first} (--debug shows where)"
-        return _explain_plain(failed) if "numba" in sys.modules else _say(failed, 1)
+        return _explain(error)
+
+
+def _explain(error: Exception) -> int:
+    """Say in one line why the command has failed, and return its exit code."""
+    from svmkit.errors import InputError, SvmkitError
+
+    if hasattr(error, "format_message"):  # click's usage errors; typer may bring a click of its own
+        return _say(f"{' '.join(error.format_message().split())}; see svmkit --help", 2)
+    if isinstance(error, SvmkitError):
+        return _say(str(error), 2 if isinstance(error, InputError) else 1)
+    if isinstance(error, MemoryError):
+        return _say("out of memory: give a smaller --memory, or fewer rows", 1)
+    if isinstance(error, UnicodeEncodeError) and not error.encoding.startswith("utf"):  # as our files are: stdout
+        lacking = f"{error.object[error.start]!r} of the output cannot be written as {error.encoding}"
+        return _say(f"{lacking}: set PYTHONIOENCODING=utf-8, or choose a locale of UTF-8", 2)
+    first = (str(error).splitlines() or [""])[0]
+    failed = f"failed with {type(error).__name__}: {first} (--debug shows where)"
+    return _explain_plain(failed) if "numba" in sys.modules else _say(failed, 1)
 
 
 def _explain_plain(failed: str) -> int:

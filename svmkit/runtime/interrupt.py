@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from _signal import signal as set_handler  # `signal.signal` makes enumerations of it, which takes as long again
 from collections.abc import Iterator
@@ -29,24 +30,42 @@ class Interrupted(KeyboardInterrupt):
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-SOON = 0.01  # seconds, in which a destructor has ended
+SOON = 0.01  # seconds, in which a destructor or a callback has ended
 _flag: Flag | None = None  # of the outermost `catching` block, which owns the handlers
 _before: dict[signal.Signals, Any] = {}  # the handlers outside that block
 _outside: dict[signal.Signals, Any] = {}  # the handlers outside a `command`
 _raised = False  # whether KeyboardInterrupt has been raised in the command; a library may have swallowed it
+_hook: Any = None  # Python's hook for exceptions that nobody can catch, while ours has its place
 _left = False  # whether this process leaves signals to its parent
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:
-    """Raise Interrupted, or send the signal once more soon: Python prints and forgets what a destructor raises."""
-    while frame is not None:
-        if frame.f_code.co_name == "__del__":
-            again = threading.Timer(SOON, os.kill, (os.getpid(), signum))
-            again.daemon = True
-            again.start()
-            return
-        frame = frame.f_back
+    """Raise Interrupted; if Python can only print and forget it, the signal is sent once more soon."""
+    global _hook
+    if _hook is None:
+        _hook = sys.unraisablehook
+        sys.unraisablehook = _send_again
+    _send_again.signum = signum
     raise Interrupted
+
+
+class _SendAgain:
+    """Python's hook for exceptions that nobody can catch: those of destructors, of callbacks of weak references, one of
+    which belongs to every import, and of the collector.
+    """
+
+    signum: int = signal.SIGINT
+
+    def __call__(self, unraisable: Any) -> None:
+        if not issubclass(unraisable.exc_type, Interrupted):
+            (_hook or sys.__unraisablehook__)(unraisable)
+            return
+        again = threading.Timer(SOON, os.kill, (os.getpid(), self.signum))
+        again.daemon = True
+        again.start()
+
+
+_send_again = _SendAgain()
 
 
 def leave_to_parent() -> None:
@@ -120,6 +139,7 @@ class _Block:
         if _flag is not None or _left or threading.current_thread() is not threading.main_thread():
             return Flag() if _flag is None else _flag
         flag = _flag = self.flag = Flag()
+        flag.raised = _raised  # by a signal whose KeyboardInterrupt a library has swallowed: nothing new is begun
 
         def handler(signum, frame):
             if flag.raised:
@@ -141,9 +161,13 @@ class _Block:
 
 def _end() -> None:
     """End the outermost block: forget its flag and restore the handlers."""
-    global _flag
+    global _flag, _hook
     _flag = None
     _restore(_before)
+    if _hook is not None:
+        if sys.unraisablehook is _send_again:
+            sys.unraisablehook = _hook
+        _hook = None
 
 
 def _leave() -> None:
