@@ -28,8 +28,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmkit import plugins
-from svmkit.errors import InputError, meant
-from svmkit.kernels.functions import Kernel
+from svmkit.errors import InputError, meant, one_line
+from svmkit.kernels.functions import RBF, Kernel, Linear
 from svmkit.kernels.gram import Gram
 from svmkit.losses.base import Family, Loss
 from svmkit.losses.by_name import LIBLINEAR_NAMES, canonical_name, loss_names, make_loss
@@ -125,6 +125,25 @@ class Solver(ABC):
     examines: ClassVar[bool] = False
     external: ClassVar[bool] = False
     paper: ClassVar[str] = ""
+
+    @classmethod
+    def fault(cls) -> str | None:
+        """Return what is wrong with what the class says of its problems, in words that follow its place, or None."""
+        if not isinstance(cls.requires, tuple) or not all(isinstance(need, Requires) for need in cls.requires):
+            return f"has requires = {cls.requires!r}: write a tuple of svmkit.solver.Requires"
+        for kernel in (Linear(), RBF(1.0)):
+            if not all(need.holds(kernel) for need in cls.requires):
+                continue
+            for method, or_none in ((cls.problem_for, False), (cls.regression_for, True)):
+                where = f"{method.__name__}({kernel.name})"
+                try:
+                    problem = method(kernel)
+                except Exception as error:
+                    return f"fails in {where} with {one_line(error)}: return a type of problem for every kernel"
+                if not ((isinstance(problem, type) and issubclass(problem, Problem)) or (problem is None and or_none)):
+                    wanted = "a type of svmkit.problems.Problem" + (" or None" if or_none else "")
+                    return f"returns {problem!r} from {where}: return {wanted}"
+        return None
 
     @classmethod
     def takes_loss(cls, loss: Loss | type[Loss]) -> bool:

@@ -22,6 +22,7 @@ from svmkit.errors import Unavailable
 from svmkit.kernels import RBF, Precomputed
 from svmkit.kernels.engines.products import DenseEngine
 from svmkit.losses import Family, Huber, Loss
+from svmkit.solver import Solver
 from svmkit.tracking import Tracker
 
 
@@ -98,6 +99,31 @@ class Blank(RBF):
     name = "a b"
 
 
+class Posed(Solver):
+    init = step = solution = None
+
+    @classmethod
+    def problem_for(cls, kernel):
+        if kernel.name == "rbf":
+            raise KeyError("a kernel")
+        return cls.problem
+
+
+class Object(Posed):
+    @classmethod
+    def problem_for(cls, kernel):
+        return None
+
+
+class Targets(Posed):
+    problem_for = Solver.problem_for
+    regression = "TubeQP"
+
+
+class Needs(Posed):
+    requires = "linear"
+
+
 app = typer.Typer()
 
 
@@ -122,6 +148,10 @@ WRONG = [
     ("solver", "nobody", "no_such_module:Thing", ["ModuleNotFoundError", "no_such_module"]),
     ("solver", "gone", "Gone", ["AttributeError", "Gone"]),
     ("solver", "lossy", "Bare", ["is no class that derives from svmkit's Solver"]),
+    ("solver", "posed", "Posed", ["problem_for(rbf) with 'a kernel'", "a type of problem for every kernel"]),
+    ("solver", "object", "Object", ["returns None from problem_for(linear)", "svmkit.problems.Problem"]),
+    ("solver", "targets", "Targets", ["'TubeQP' from regression_for(linear)", "svmkit.problems.Problem or None"]),
+    ("solver", "needs", "Needs", ["requires = 'linear'", "svmkit.solver.Requires"]),
     ("kernel", "centred", "Centred", ["derives from Precomputed", "svmkit.kernels.Kernel"]),
     ("kernel", "k" * 33, "Long", ["of 33 characters", "32 at most"]),
     ("kernel", "a b", "Blank", ["has a name: take letters"]),
@@ -156,7 +186,11 @@ def test_refused_when_it_is_looked_up(package, kind, name, attribute, words):  #
 
 def test_the_others_are_found(package):  # noqa: F811
     """They walk over all losses, and over all solvers."""
-    package(SOURCE, {"loss": {"bare": "Bare"}, "solver": {"lossy": "Bare"}, "kernel": {"function": "function"}}, HERE)
+    package(
+        SOURCE,
+        {"loss": {"bare": "Bare"}, "solver": {"lossy": "Bare", "posed": "Posed"}, "kernel": {"function": "function"}},
+        HERE,
+    )
     assert "huber" in loss_names("regress") and "bare" not in loss_names()
     refused(["'hubber'", "did you mean huber"], make_loss, "hubber", "regress")
     assert "smo" in plugins.solvers_where(lambda solver: "hinge" in solver.loss_names())
