@@ -1,6 +1,7 @@
 """A signal at a random moment of a command, first to last: exit code, standard output, MLflow, leftovers.
 
-The full set strikes each command once. On demand more often, with the figures on the terminal:
+The full set strikes the first seven commands once. On demand all of them, and more often, with the figures on the
+terminal:
 
     SVMKIT_SOAK_SIGNALS=200 pytest -s tests/project/test_soak_signals.py
 """
@@ -40,7 +41,14 @@ COMMANDS = {
     "register": ("models", "register", "kept.svmkit", "--name", "clouds"),
     "dask": ("train", "parts/*.npz", "--scheduler", "local:1", "--register", "clouds", "--out", "m.svmkit", "--force"),
     "predict": ("predict", "kept.svmkit", "clouds.svm"),
+    "evaluate": ("evaluate", "kept.svmkit", "clouds.svm"),
+    "explain": ("explain", "kept.svmkit", "clouds.svm"),
+    "certify": ("certify", "kept.svmkit", "clouds.svm"),
+    "report": ("report", "kept.svmkit", "clouds.svm", "--out", "r.html"),
+    "export": ("export", "kept.svmkit", "--onnx", "kept.onnx"),
+    "nested": ("tune", "clouds.svm", "--solver", "smo", "--grid", "C=1,10", "--cv", "2", "--nested", "2", "--no-track"),
 }
+READERS = ("predict", "evaluate", "explain", "certify", "report", "export")  # of a model that is there
 DASK = {"dask-scratch-space", "global.lock", "purge.lock"}  # which Dask leaves after any run
 
 
@@ -88,7 +96,7 @@ def strike(name, kind, delay):
     else:
         assert (done.code, done.out) == (1, ""), (delay, done)
         assert any(line.startswith("svmkit: interrupted") for line in done.err.splitlines()), (delay, done.err)
-        assert name in ("predict", "register") or not Path("m.svmkit").exists() or "not registered" in done.err
+        assert name in (*READERS, "register") or not Path("m.svmkit").exists() or "not registered" in done.err
     return done.code, seconds
 
 
