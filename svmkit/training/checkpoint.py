@@ -181,6 +181,11 @@ class Checkpoint:
     def _damage(self, what: str) -> InputError:
         return InputError(f"{self.path} is a damaged checkpoint ({what}): train without --resume")
 
+    @property
+    def continues(self) -> bool:
+        """Whether there was a file to continue from."""
+        return self._contents is not None
+
     def start_clock(self) -> None:
         """Count the seconds of training from now on; a second call does nothing."""
         if self._began is None:

@@ -95,6 +95,15 @@ def test_a_resumed_training_continues_its_run_on_a_server(svmkit, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_refused_checkpoint_opens_no_run(svmkit, refused):
+    command = train(svmlight(), "sqlite:///mlflow.db")
+    svmkit(*command)
+    refused(["c.ckpt belongs to other C (1.0 there, 2.0 here)"], *command, "-C", 2)
+    client = store.open_client(store.tracking_uri("sqlite:///mlflow.db"))
+    runs = client.search_runs([one.experiment_id for one in client.search_experiments()])
+    assert [run.info.status for run in runs] == ["FINISHED"]
+
+
 def test_a_run_that_is_not_there_is_named_in_one_line(svmkit):
     run_id = kill_training(*train(svmlight(), "mlflow.db"))
     resumed = svmkit(*train(Path("clouds.svm"), "other.db"))

@@ -49,6 +49,8 @@ def run(options: TrainOptions) -> Outcome:
         about = f"{data.n_parts:,} parts on {cluster.n_workers} workers"
         params = run_params(options, replace(method, kernel=data.kernel), job.sets.train)
         params |= {"n": data.n_samples, "d": data.n_features, "parts": data.n_parts}
+        if saver is not None and saver.continues:
+            saver.bind(data.identity(method))
         with closing(open_tracker(options)) as tracker:
             open_run(tracker, saver, f"{method.solver.name} {options.data}", params, tracking.tags(method.solver))
             require_wanted()

@@ -58,6 +58,8 @@ def run(options: TrainOptions) -> Outcome:
     job = Job(options, method, sets, metric, start=start, seconds=seconds, saver=saver)
     choice = describe_choices(choices(method.solver, solver_tasks(method, data), data.division.many))
     params = run_params(options, replace(method, kernel=data.kernel), sets.train)
+    if saver is not None and saver.continues and method.settings.trains_once:
+        saver.bind(data.identity(method))  # a file of another training is refused before a run is opened for it
     with closing(open_tracker(options)) as tracker:
         title, tags = f"{method.solver.name} {sets.train.name}", tracking.tags(method.solver)
         open_run(tracker, saver, title, params | ({"choice": choice} if choice else {}), tags, sets.train)
