@@ -20,6 +20,13 @@ def _place(context, builder, kind, array, k):
 @intrinsic
 def _read(typing, counters, k):
     def generate(context, builder, signature, args):
+        """Emit an atomic load of a counter.
+
+        Parameters
+        ----------
+        context, builder, signature, args
+            As numba gives them to the code generator of an intrinsic.
+        """
         return builder.load_atomic(_place(context, builder, signature.args[0], *args), "acquire", 8)
 
     return types.int64(counters, types.intp), generate
@@ -28,6 +35,13 @@ def _read(typing, counters, k):
 @intrinsic
 def _write(typing, counters, k, value):
     def generate(context, builder, signature, args):
+        """Emit an atomic store to a counter.
+
+        Parameters
+        ----------
+        context, builder, signature, args
+            As numba gives them to the code generator of an intrinsic.
+        """
         builder.store_atomic(args[2], _place(context, builder, signature.args[0], *args[:2]), "release", 8)
         return context.get_dummy_value()
 
@@ -37,6 +51,13 @@ def _write(typing, counters, k, value):
 @intrinsic
 def _add(typing, counters, k, value):
     def generate(context, builder, signature, args):
+        """Emit an atomic addition to a counter, which returns its value before.
+
+        Parameters
+        ----------
+        context, builder, signature, args
+            As numba gives them to the code generator of an intrinsic.
+        """
         return builder.atomic_rmw("add", _place(context, builder, signature.args[0], *args[:2]), args[2], "acq_rel")
 
     return types.int64(counters, types.intp, types.int64), generate
@@ -45,6 +66,13 @@ def _add(typing, counters, k, value):
 @intrinsic
 def _swap(typing, counters, k, old, new):
     def generate(context, builder, signature, args):
+        """Emit an atomic compare-and-swap of a counter, which returns whether it was `old`.
+
+        Parameters
+        ----------
+        context, builder, signature, args
+            As numba gives them to the code generator of an intrinsic.
+        """
         place = _place(context, builder, signature.args[0], *args[:2])
         return builder.extract_value(builder.cmpxchg(place, args[2], args[3], "acq_rel", "acquire"), 1)
 

@@ -28,12 +28,34 @@ class Visit(NamedTuple):
 
 
 def _score(X, i, W, bias, classes, n, out):
-    """Write w_c'x_i, bias included, to `out` for the first n of `classes`."""
+    """Write w_c'x_i, bias included, to `out` for the first n of `classes`.
+
+    Parameters
+    ----------
+    X, i : ndarray of shape (m, d) or CSR, int
+        The samples, and the number of one.
+    W : ndarray of float64, shape (k, width) for dense X, (width, k) for CSR
+        The weights of the k classes: a row each, or a column each.
+    bias : float
+        The value of the column of the bias, the last one of the weights; 0 for none.
+    classes, n : ndarray of int, int
+        The classes whose scores are computed, and how many of them.
+    out : ndarray of float64
+        The scores.
+    """
     raise TypeError("_score is for compiled code")
 
 
 def _move(X, i, W, bias, classes, n, steps):
-    """Add steps[r] x_i to the weights of classes[r] for r < n."""
+    """Add steps[r] x_i to the weights of classes[r] for r < n.
+
+    Parameters
+    ----------
+    X, i, W, bias, classes, n
+        As for `_score`; W is changed in place.
+    steps : ndarray of float64
+        The factor of each class.
+    """
     raise TypeError("_move is for compiled code")
 
 
@@ -42,6 +64,13 @@ def _score_for(X, i, W, bias, classes, n, out):
     if isinstance(X, types.Array):  # W (k, width)
 
         def dense(X, i, W, bias, classes, n, out):
+            """Do what `_score` does for dense rows.
+
+            Parameters
+            ----------
+            X, i, W, bias, classes, n, out
+                As for `_score`.
+            """
             for r in range(n):
                 w = W[classes[r]]
                 out[r] = row_dot(X, i, w) + bias * w[w.size - 1] * (bias != 0.0)
@@ -49,6 +78,13 @@ def _score_for(X, i, W, bias, classes, n, out):
         return dense
 
     def sparse(X, i, W, bias, classes, n, out):  # W (width, k): the classes of a column lie side by side
+        """Do what `_score` does for rows in CSR storage.
+
+        Parameters
+        ----------
+        X, i, W, bias, classes, n, out
+            As for `_score`.
+        """
         last = W.shape[0] - 1
         for r in range(n):
             out[r] = bias * W[last, classes[r]] if bias != 0.0 else 0.0
@@ -65,6 +101,13 @@ def _move_for(X, i, W, bias, classes, n, steps):
     if isinstance(X, types.Array):
 
         def dense(X, i, W, bias, classes, n, steps):
+            """Do what `_move` does for dense rows.
+
+            Parameters
+            ----------
+            X, i, W, bias, classes, n, steps
+                As for `_move`.
+            """
             for r in range(n):
                 if steps[r] != 0.0:
                     w = W[classes[r]]
@@ -75,6 +118,13 @@ def _move_for(X, i, W, bias, classes, n, steps):
         return dense
 
     def sparse(X, i, W, bias, classes, n, steps):
+        """Do what `_move` does for rows in CSR storage.
+
+        Parameters
+        ----------
+        X, i, W, bias, classes, n, steps
+            As for `_move`.
+        """
         last = W.shape[0] - 1
         for r in range(n):
             if steps[r] != 0.0:

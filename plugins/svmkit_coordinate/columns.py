@@ -173,12 +173,26 @@ def _row_push(A, j, a, weights, r):
     if isinstance(A, types.Array):
 
         def dense(A, j, a, weights, r):
+            """Do what `row_push` does for dense columns.
+
+            Parameters
+            ----------
+            A, j, a, weights, r
+                As for `row_push`.
+            """
             for i in range(A.shape[1]):
                 r[i] += a * weights[i] * A[j, i]
 
         return dense
 
     def sparse(A, j, a, weights, r):
+        """Do what `row_push` does for columns in sparse storage.
+
+        Parameters
+        ----------
+        A, j, a, weights, r
+            As for `row_push`.
+        """
         for k in range(A.indptr[j], A.indptr[j + 1]):
             i = A.indices[k]
             r[i] += a * weights[i] * A.data[k]

@@ -92,6 +92,18 @@ class ClassDescent(Solver):
         return 20_000
 
     def init(self, problem: CrammerSinger, start: np.ndarray | None, draws: Draws) -> ClassState:
+        """Return the state at `start`, or with all dual weights 0.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+
+        Raises
+        ------
+        InputError
+            If a sampler draws only some of the samples.
+        """
         if not draws.every:
             raise InputError("Crammer and Singer's problem takes passes over all samples: leave out the sampler")
         shuffled = any((np.diff(draws()) < 0).any() for _ in range(8))

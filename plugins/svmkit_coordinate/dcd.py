@@ -135,6 +135,18 @@ class DCD(Solver):
         return ClassDescent(bias=self.bias, shrinking=self.shrinking)
 
     def init(self, problem: LinearDual, start: np.ndarray | None, draws: Draws) -> State:
+        """Return the state at `start`, or with all dual weights 0.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+
+        Raises
+        ------
+        InputError
+            If several workers are asked for and the loss is logistic, or a sampler draws only some of the points.
+        """
         if self.workers not in (1, AUTO) and problem.is_logistic:
             raise InputError("workers share passes with piecewise losses, not with the logistic one: set workers=1")
         if self.workers not in (1, AUTO) and not draws.every:

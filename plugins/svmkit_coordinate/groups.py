@@ -27,6 +27,15 @@ class GroupColumns(Columns):
         self.bends = np.empty(0)
 
     def minimise(self, model: Model, goal: float, over: Callable[[], bool]) -> float:
+        """Minimise a model by passes over the groups, at most `PASSES`; return the passes over A that it took.
+
+        The largest curvatures of the groups are computed anew only where the curvature of the model has changed.
+
+        Parameters
+        ----------
+        model, goal, over
+            As for `Columns.minimise`.
+        """
         if not np.array_equal(model.curvature, self.curvature):
             self.curvature = model.curvature.copy()
             self.bends = largest_eigenvalues(

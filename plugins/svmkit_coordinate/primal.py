@@ -79,6 +79,13 @@ class CD(Solver):
         return 10_000
 
     def init(self, problem: LinearRisk, start: np.ndarray | None, draws: Draws) -> State:
+        """Return the state at `start` or at w = 0, over groups of columns where the penalty has groups.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         if problem.penalty.has_groups:
             return GroupState(problem, start, draws)
         return State(problem, start, draws)

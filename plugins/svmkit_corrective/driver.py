@@ -77,6 +77,13 @@ class Corrective(Solver):
         """
 
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Rounds:
+        """Return the state of `begin`, with the relative gap that the solve aims at; 0 if it has none.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         state = self.begin(problem, start, draws)
         state.goal = draws.goal.gap if draws.goal else 0.0
         return state

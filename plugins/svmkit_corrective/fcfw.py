@@ -50,6 +50,15 @@ class FCFW(Corrective):
         return self.problem_of(kernel, task).formulation(loss=self.losses[0])
 
     def begin(self, problem: SimplexQP | BiasedTubeQP, start, draws) -> Rounds:
+        """Return the state over a span for regression, over a cone for the L2-SVM, else over a face of the simplex.
+
+        Without a start, a random point of each class has weight, or all points have (`spread_start`).
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         if isinstance(problem, BiasedTubeQP):
             return SpanState(problem, np.zeros(problem.m) if start is None else start.copy(), draws)
         kind = ConeState if isinstance(problem, SquaredHinge) else FaceState

@@ -44,6 +44,13 @@ class FCSMO(Corrective):
     growth: float = 0.3
 
     def begin(self, problem, start, draws) -> Rounds:
+        """Return the state at `start`, or at the first feasible point of the problem.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         point = problem.first_point() if start is None else start.copy()
         if isinstance(problem, NuQP):
             return NuRounds(problem, point)

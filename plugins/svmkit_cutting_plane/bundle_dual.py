@@ -75,6 +75,13 @@ class Share(Criterion):
     status = Status.CONVERGED
 
     def holds(self, info, n_iter, epochs, seconds):
+        """Return whether the inner gap is at most the share of the gap primal - D.
+
+        Parameters
+        ----------
+        info, n_iter, epochs, seconds
+            As for `Criterion.holds`.
+        """
         return 0.5 * info.gap_abs <= self.limit * (self.primal + 0.5 * info.objective)
 
 

@@ -139,6 +139,13 @@ class CuttingPlane(Solver):
         return 5000
 
     def init(self, problem: LinearRisk | RankRisk, start: np.ndarray | None, draws: Draws) -> State:
+        """Return the state at `start` or at w = 0; that of ranking with a kernel works in a factor that grows.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         if isinstance(problem, KernelRankRisk):
             return GrowingState(problem, start, draws.over)
         return State(problem, np.zeros(problem.design.width) if start is None else start.copy())

@@ -90,6 +90,13 @@ class DFCSMO(FCSMO):
             raise InputError(f"parts must be a whole number > 0, not {self.parts!r}")
 
     def begin(self, problem, start, draws):
+        """Return the state over the parts of the data, or over `parts` parts of a problem in this process.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         if isinstance(problem, ScatteredQP):
             gram, beta = problem.gram, np.zeros(len(problem.candidates)) if start is None else problem.beta(start)
         else:

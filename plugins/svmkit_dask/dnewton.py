@@ -46,6 +46,18 @@ class DNewton(Newton):
         return None  # which needs the rows of all problems here
 
     def init(self, problem, start, draws):
+        """Return the state over the parts of the data; that of `Newton` for data in the memory of this process.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+
+        Raises
+        ------
+        InputError
+            If the data are in parts and the bias is not free.
+        """
         if not isinstance(problem, ScatteredLinear):
             return super().init(problem, start, draws)
         if self.bias != FREE:

@@ -49,6 +49,13 @@ class Decomposition(Solver):
         return libsvm_patience(m)
 
     def init(self, problem, start: np.ndarray | None, draws: Draws) -> SolveState:
+        """Return the state at `start`, or at the first feasible point of the problem.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         return BoxState(problem, problem.first_point() if start is None else start.copy())
 
     def step(self, state: SolveState) -> StepInfo:
@@ -63,8 +70,12 @@ class Decomposition(Solver):
 
         Parameters
         ----------
-        state, most, target
-            The state, changed in place, and when to end.
+        state : BoxState
+            The state, changed in place.
+        most : int
+            The largest number of iterations.
+        target : float
+            The violation of the optimality conditions at which to end, in units of the margin.
         """
 
     def solution(self, state: SolveState) -> np.ndarray:
@@ -97,6 +108,13 @@ class Pairwise(Decomposition):
         return partial(solve_pairs, second=self.second) if getattr(self, "loss", "") == "hinge" else None
 
     def init(self, problem, start: np.ndarray | None, draws: Draws) -> SolveState:
+        """Return the state at `start`, or at the first feasible point: of its own kind for nu and for a `CompleteGram`.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         if isinstance(problem, NuQP):
             return NuState(problem, problem.first_point() if start is None else start)
         if isinstance(problem.gram, CompleteGram):
@@ -104,6 +122,13 @@ class Pairwise(Decomposition):
         return super().init(problem, start, draws)
 
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
+        """Make up to `most` steps of SMO (`take_steps`); a kernel row that is missing is fetched and ends the call.
+
+        Parameters
+        ----------
+        state, most, target
+            As for `Decomposition.advance`.
+        """
         rows = state.source.row_table
         given = state.boxes, rows, state.pairs, self.second, most, target, state.kinks, 0.0
         done, change, missing = take_steps(*given)

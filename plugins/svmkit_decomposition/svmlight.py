@@ -47,6 +47,13 @@ class SVMLight(Decomposition):
             raise InputError(f"q must be an even number >= 2, the size of a working set, not {self.q!r}")
 
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
+        """Solve for up to `most` working sets; kernel rows that are missing are fetched and end the call.
+
+        Parameters
+        ----------
+        state, most, target
+            As for `Decomposition.advance`.
+        """
         rows = state.source.row_table
         chosen = np.empty(max(2, min(self.q, len(rows.slab) // 4 * 2)), dtype=np.int64)
         done, change, missing = solve_sets(state.box, rows, state.pairs, chosen, most, target, state.kinks)

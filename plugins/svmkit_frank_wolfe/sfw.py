@@ -122,6 +122,13 @@ class SFW(LearnsFromStreams, FrankWolfe):
         return state.tracked.idx
 
     def renew(self, state: ArrivalState, problem: SimplexQP, draws: Draws) -> None:
+        """Continue on the problem of the next block, whose new samples arrive one at a time.
+
+        Parameters
+        ----------
+        state, problem, draws
+            As for `LearnsFromStreams.renew`.
+        """
         state.renew(problem, draws)
 
     def step(self, state: ArrivalState) -> StepInfo:

@@ -244,7 +244,17 @@ class _Block:
         self._most = 0.0  # of the weights, which products are divided by so that none overflows
 
     def add(self, rows: Any, idx: np.ndarray, weights: np.ndarray) -> None:
-        """Add rows idx (n,) of some rows, all of which have weights >= 0."""
+        """Add rows to the block; it is flushed whenever it is full, or a weight is larger than all before.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR
+            Rows of X without the bias column, as of `Design.part`.
+        idx : ndarray of int64, shape (n,)
+            Those that are added.
+        weights : ndarray of float64, shape (number of rows,)
+            The weight of each row, >= 0 for those of `idx`.
+        """
         most = float(weights[idx].max(initial=0.0))
         if most > self._most:
             self.flush()
@@ -499,6 +509,15 @@ class Products:
 
 
 def _add_row_squares(X, i, a, out):
+    """Add a x_ic^2 to out_c for each column c of X, in compiled code.
+
+    Parameters
+    ----------
+    X, i : ndarray of shape (m, d) or CSR, int
+        The samples, and the number of one.
+    a, out : float, ndarray of float64
+        The factor, and the sums.
+    """
     raise TypeError("_add_row_squares is for compiled code")
 
 
@@ -507,12 +526,26 @@ def _row_squares(X, i, a, out):
     if isinstance(X, types.Array):
 
         def dense(X, i, a, out):
+            """Do what `_add_row_squares` does for dense rows.
+
+            Parameters
+            ----------
+            X, i, a, out
+                As for `_add_row_squares`.
+            """
             for c in range(X.shape[1]):
                 out[c] += a * np.float64(X[i, c]) ** 2
 
         return dense
 
     def sparse(X, i, a, out):
+        """Do what `_add_row_squares` does for rows in CSR storage.
+
+        Parameters
+        ----------
+        X, i, a, out
+            As for `_add_row_squares`.
+        """
         for k in range(np.uintp(X.indptr[i]), np.uintp(X.indptr[i + np.uintp(1)])):
             out[np.uintp(X.indices[k])] += a * np.float64(X.data[k]) ** 2
 

@@ -179,6 +179,13 @@ class KLR(Solver):
         return 200
 
     def init(self, problem: BoxQP, start: np.ndarray | None, draws: Draws) -> State:
+        """Return the state at `start`, or where a solve without one begins.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         return State(problem, start)
 
     def step(self, state: State) -> StepInfo:

@@ -251,6 +251,13 @@ class MultinomialNewton(Solver):
         return 1000
 
     def init(self, problem: Multinomial, start: np.ndarray | None, draws: Draws) -> MultinomialState:
+        """Return the state at `start`, or at weights of 0, with the relative gap that the solve aims at.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         return MultinomialState(problem, start, (draws.goal.gap if draws.goal else 0.0) or NEAR)
 
     def step(self, state: MultinomialState) -> StepInfo:

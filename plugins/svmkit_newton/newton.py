@@ -354,6 +354,13 @@ class Newton(Solver):
         return MultinomialNewton(bias=self.bias)
 
     def init(self, problem: LinearDual, start: np.ndarray | None, draws: Draws) -> State:
+        """Return the state that suits the shape of X: `Narrow`, `Tall`, `FromDisk` or `Wide`.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         goal = draws.goal or Goal(0.0, 1.0)
         gap, most = goal.gap or NEAR, 1 if goal.watched else int(min(goal.iterations, AT_ONCE))
         state: Narrow | Tall | Wide

@@ -175,21 +175,43 @@ def _bent(curve: Curve | None, here: slice) -> tuple[Any, float, Any]:
 
 
 def _put_row(X, i, a, block, k):
+    """Write a x_i to column k of a block, in compiled code.
+
+    Parameters
+    ----------
+    X, i, a : ndarray of shape (m, d) or CSR, int, float
+        The samples, the number of one, and its factor.
+    block, k : ndarray of shape (width, BLOCK), int
+        The block, whose last row may be that of the bias, and the column.
+    """
     raise TypeError("_put_row is for compiled code")
 
 
 @overload(_put_row)
 def _put(X, i, a, block, k):
-    """Return code that writes a x_i to column k of the block (width, BLOCK), whose last row may be that of the bias."""
     if isinstance(X, types.Array):
 
         def dense(X, i, a, block, k):
+            """Do what `_put_row` does for dense rows.
+
+            Parameters
+            ----------
+            X, i, a, block, k
+                As for `_put_row`.
+            """
             for c in range(X.shape[1]):
                 block[c, k] = a * X[i, c]
 
         return dense
 
     def sparse(X, i, a, block, k):
+        """Do what `_put_row` does for rows in CSR storage.
+
+        Parameters
+        ----------
+        X, i, a, block, k
+            As for `_put_row`.
+        """
         for c in range(block.shape[0]):
             block[c, k] = 0.0
         for at in range(np.uintp(X.indptr[i]), np.uintp(X.indptr[i + np.uintp(1)])):

@@ -82,6 +82,13 @@ class LIBLINEAR(Reference):
         return np.zeros(problem.design.width)
 
     def fit_once(self, problem: LinearRisk, eps: float, seed: int, over: Callable[[], bool]) -> Fitted | None:
+        """Fit LinearSVC once, or LinearSVR in regression.
+
+        Parameters
+        ----------
+        problem, eps, seed, over
+            As for `Reference.fit_once`.
+        """
         name, own = "LinearSVC", {"penalty": self.penalty}
         if isinstance(problem, LinearTubeRisk):
             name, own = "LinearSVR", problem.loss.params

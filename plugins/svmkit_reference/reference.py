@@ -75,6 +75,13 @@ class Reference(Solver):
             raise InputError(f"eps must be a finite number > 0, not {self.eps}")
 
     def pose(self, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss | None = None) -> Problem:
+        """Pose the problem, and have a process ready that has imported the software.
+
+        Parameters
+        ----------
+        gram, target, C, loss
+            As for `Solver.pose`.
+        """
         problem = super().pose(gram, target, C, loss)
         outside.prepare(self.module)  # here, so that the clock of the solve does not see it
         return problem
@@ -93,12 +100,22 @@ class Reference(Solver):
 
         Parameters
         ----------
-        problem, eps, seed, over
-            The problem, the tolerance of this fit in the software's own terms, the seed of the software's random
-            choices, and whether the solve has to end.
+        problem, eps : Problem, float
+            The problem, and the tolerance of this fit in the software's own terms.
+        seed : int
+            The seed of the software's random choices.
+        over : callable
+            Returns whether the solve has to end.
         """
 
     def init(self, problem: Problem, start: np.ndarray | None, draws: Draws) -> State:
+        """Return the state at `start`, or at the empty model.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         point = self.zero(problem) if start is None else start.copy()
         return State(problem, point, self.eps, int(draws.rng.integers(2**31 - 1)), draws.over)
 

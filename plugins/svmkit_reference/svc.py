@@ -39,6 +39,13 @@ class SVC(Reference):
         return np.zeros(problem.m)
 
     def fit_once(self, problem: BoxQP | TubeQP, eps: float, seed: int, over: Callable[[], bool]) -> Fitted | None:
+        """Fit the SVC of the software once, or its SVR in regression.
+
+        Parameters
+        ----------
+        problem, eps, seed, over
+            As for `Reference.fit_once`.
+        """
         X, kernel, cache = _handed_over(problem.gram)
         limit = self.patience(problem.m)
         options = {

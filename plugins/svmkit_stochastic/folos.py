@@ -79,6 +79,15 @@ class FOLOS(Streaming, LinearStochastic):
         require(self.penalty in ("l2", "l1"), "penalty must be l2 or l1", self.penalty)
 
     def init(self, problem: LinearRisk, start: np.ndarray | None, draws: Draws) -> LinearState:
+        """Return the state at `start` or at w = 0, with a calibrated step size.
+
+        With the l1 penalty iterates are not averaged, so that zeros stay exact.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         state = LinearState(problem, start, draws, average="none" if self.penalty == "l1" else self.average)
         calibrate(self, state)
         if self.penalty == "l1" and draws.before is None:

@@ -52,6 +52,13 @@ class NORMA(Streaming, LimitsSupport, Stochastic):
         require(isinstance(self.tau, int) and self.tau >= 0, "tau must be a whole number >= 0 (0: all)", self.tau)
 
     def init(self, problem: KernelRisk, start: np.ndarray | None, draws: Draws) -> KernelState:
+        """Return the state at `start` or at 0, whose steps are eta / sqrt(t).
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         state = KernelState(problem, start, draws, average=self.average, tau=self.tau)
         now = state.w.now[0]
         now["eta"], now["power"] = self.eta, 0.5

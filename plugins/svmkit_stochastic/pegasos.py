@@ -85,6 +85,13 @@ class Pegasos(Streaming, Stochastic):
         return LinearTubeRisk if kernel.name == "linear" else KernelTubeRisk
 
     def init(self, problem: Risk, start: np.ndarray | None, draws: Draws) -> Any:
+        """Return the state at `start` or at 0: over the columns of X for the linear kernel, else over an expansion.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         kind = LinearState if problem.is_linear else KernelState
         return kind(problem, start, draws, average=self.average, batch=self.batch)
 

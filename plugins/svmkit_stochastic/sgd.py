@@ -39,6 +39,13 @@ class SGD(Streaming, LinearStochastic):
     paper = "Bottou 2010"
 
     def init(self, problem: LinearRisk, start: np.ndarray | None, draws: Draws) -> LinearState:
+        """Return the state at `start` or at w = 0, with t0 calibrated on a sample.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         state = LinearState(problem, start, draws, average=self.average)
         calibrate(self, state)
         return state

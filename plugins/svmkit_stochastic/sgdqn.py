@@ -165,6 +165,13 @@ class SGDQN(LinearStochastic):
         require(self.curvature in ("column", "step"), "curvature must be column or step", self.curvature)
 
     def init(self, problem: LinearRisk, start: np.ndarray | None, draws: Draws) -> ScaledState:
+        """Return the state at `start` or at w = 0, with t0 calibrated and B = 1 / (lambda t0).
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         state = ScaledState(problem, start, draws, self.average, self.skip)
         calibrate(self, state)
         state.begin()

@@ -81,6 +81,13 @@ class Streaming(LearnsFromStreams):
         return state.members
 
     def renew(self, state: Any, problem: Problem, draws: Draws) -> None:
+        """Continue on the problem of the next block, by the state's own `renew`.
+
+        Parameters
+        ----------
+        state, problem, draws
+            As for `LearnsFromStreams.renew`.
+        """
         state.renew(problem, draws)
 
 

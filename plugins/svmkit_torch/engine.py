@@ -73,10 +73,24 @@ class TorchEngine(Engine):
         return self.rows.select(idx)
 
     def block(self, Z: Any, out: np.ndarray, sel: np.ndarray = ALL, rough: bool = False) -> np.ndarray:
+        """Compute kernel values on the device and write them to `out`.
+
+        Parameters
+        ----------
+        Z, out, sel, rough
+            As for `Engine.block`.
+        """
         self.rows.write_block(self.rows.vectors(Z), out, self.rows.places(sel), rough)
         return out
 
     def product(self, Z: Any, coef: np.ndarray, sel: np.ndarray = ALL, dtype: Any = np.float64) -> np.ndarray:
+        """Return K(X[sel], Z) @ coef, computed on the device.
+
+        Parameters
+        ----------
+        Z, coef, sel, dtype
+            As for `Engine.product`.
+        """
         return self.rows.host_product(self.rows.vectors(Z), coef, self.rows.places(sel), np.dtype(dtype))
 
 

@@ -86,6 +86,13 @@ class DenseRows(Rows):
         return _largest(self.X)
 
     def dense(self, at, dtype, origin=None):
+        """Return some rows, less the origin.
+
+        Parameters
+        ----------
+        at, dtype, origin
+            As for `Rows.dense`.
+        """
         rows = self.X[at]
         if origin is not None and origin.numel():
             rows = rows.to(torch.float64) - origin
@@ -148,6 +155,13 @@ class SparseRows(Rows):
         return pointers, self.columns[here], self._entries_in(dtype)[here]
 
     def dense(self, at, dtype, origin=None):
+        """Return some rows as a dense tensor, from which no origin is subtracted.
+
+        Parameters
+        ----------
+        at, dtype, origin
+            As for `Rows.dense`.
+        """
         pointers, columns, entries = self.csr(at, dtype)
         n = len(pointers) - 1
         row = torch.repeat_interleave(torch.arange(n, device=self.device), pointers[1:] - pointers[:-1])
@@ -156,6 +170,13 @@ class SparseRows(Rows):
         return rows
 
     def product_rows(self, at, dtype, origin, part=None):
+        """Return some rows as a sparse CSR tensor where few entries are stored (`scarce`), else as a dense one.
+
+        Parameters
+        ----------
+        at, dtype, origin, part
+            As for `Rows.product_rows`.
+        """
         if not self.scarce:
             return self.dense(at, dtype)
         pointers, columns, entries = self.csr(at, dtype)

@@ -89,6 +89,13 @@ class MLflowTracker(Tracker):
         data: Dataset | None = None,
         parent: str | None = None,
     ) -> None:
+        """Open a run in MLflow; unless it is nested, runs of ended processes of this host are marked as killed.
+
+        Parameters
+        ----------
+        name, params, tags, data, parent
+            As for `Tracker.start`.
+        """
         from mlflow.entities import Param
 
         self._client = store.open_client(self.uri)
@@ -122,6 +129,13 @@ class MLflowTracker(Tracker):
 
     @_guard
     def resume(self, run_id: str, params: dict[str, Any], data: Dataset | None = None) -> str | None:
+        """Continue a run in MLflow, and return None; or return why it cannot be continued.
+
+        Parameters
+        ----------
+        run_id, params, data
+            As for `Tracker.resume`.
+        """
         client = store.open_client(self.uri)
         run = store.find_run(client, run_id)
         if run is None:
@@ -178,6 +192,13 @@ class MLflowTracker(Tracker):
 
     @_guard
     def model(self, model: SVMModel, example: Any, register: str | None = None) -> str | None:
+        """Log a model in MLflow, and register it where a name is given; return its URI.
+
+        Parameters
+        ----------
+        model, example, register
+            As for `Tracker.model`.
+        """
         from mlflow.entities import LoggedModelOutput
 
         from svmkit_registry.lineage import tags_of

@@ -132,6 +132,13 @@ def _follow(box, rows, a, b, t, kinks):
         return None
 
     def add(box, rows, a, b, t, kinks):
+        """Do what `follow` does for `SparseRows`.
+
+        Parameters
+        ----------
+        box, rows, a, b, t, kinks
+            As for `follow`.
+        """
         _add(rows, a, t, box.v)
         _add(rows, b, -t, box.v)
         return extremes(box.v, box.side, kinks)

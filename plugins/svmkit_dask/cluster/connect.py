@@ -123,6 +123,13 @@ class DaskCluster(Cluster):
         return {worker: sight.threads for worker, sight in self._watch.workers.items()}
 
     def submit(self, function, /, *args, began=None, sent=None):
+        """Queue a call for the next free worker; return its future.
+
+        Parameters
+        ----------
+        function, *args, began, sent
+            As for `Cluster.submit`.
+        """
         shared = list(self._shared)
         packed = wire.pack(function, args, [one.value for one in shared])
         call = _Call(packed, [shared[k] for k in packed[1]], began, sent)
@@ -145,6 +152,13 @@ class DaskCluster(Cluster):
             call.future.cancel()
 
     def training_data(self, parts: Any, method: Method, reading: Reading) -> Any:
+        """Return training data whose parts the workers hold, as `ScatteredData`.
+
+        Parameters
+        ----------
+        parts, method, reading
+            As for `Cluster.training_data`.
+        """
         from svmkit_dask.cluster.executor import DaskExecutor
         from svmkit_dask.driver.data import ScatteredData
         from svmkit_dask.parts.sources import from_paths

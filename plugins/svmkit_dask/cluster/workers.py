@@ -334,6 +334,13 @@ class DaskWorkers(Workers):
         self.queue.watch.clear()
 
     def ask(self, problem, message, own, change, parts):
+        """Send a message to the workers that hold some parts and return the answers, in the order of `parts`.
+
+        Parameters
+        ----------
+        problem, message, own, change, parts
+            As for `Workers.ask`.
+        """
         began = time.perf_counter()
         if message.do in BEGINNINGS:
             self.counters.moves += self.queue.level()

@@ -70,6 +70,13 @@ class LocalWorkers(Workers):
         self._rows = {key: rows for key, rows in self._rows.items() if key[0] != problem}
 
     def ask(self, problem, message, own, change, parts):
+        """Answer a message for some parts in this process; the rows of a part are made when it is first asked.
+
+        Parameters
+        ----------
+        problem, message, own, change, parts
+            As for `Workers.ask`.
+        """
         answers = []
         for p, mine in zip(parts, own, strict=True):
             if (problem, p) not in self._rows:

@@ -123,6 +123,13 @@ class _Square(_Rows):
         self._even = n  # number of columns that every row has
 
     def append(self, gram: Gram, n: int, row: np.ndarray, diag: float) -> bool:
+        """Write the row of the point that was appended last; False where the table is full.
+
+        Parameters
+        ----------
+        gram, n, row, diag
+            As for `_Rows.append`.
+        """
         p = n - 1
         if p == self._side:
             return False
@@ -133,6 +140,13 @@ class _Square(_Rows):
         return True
 
     def row(self, gram: Gram, idx: np.ndarray, p: int) -> np.ndarray:
+        """Return a row of the table, computed whole where it is missing, and filled up from the rows of later points.
+
+        Parameters
+        ----------
+        gram, idx, p
+            As for `_Rows.row`.
+        """
         n, K = len(idx), self._K
         if not self._known[p]:
             gram.block(idx[p : p + 1], idx, K[p : p + 1, :n])
@@ -142,6 +156,13 @@ class _Square(_Rows):
         return K[p, :n]
 
     def replace(self, n: int, p: int, row: np.ndarray, diag: float) -> None:
+        """Write the row and the column of the new point at a position.
+
+        Parameters
+        ----------
+        n, p, row, diag
+            As for `_Rows.replace`.
+        """
         self._K[p, :n] = self._K[:n, p] = row
         self._K[p, p], self._known[p] = diag, True
 
@@ -156,6 +177,13 @@ class _Recent(_Rows):
         self._bytes = 0
 
     def append(self, gram: Gram, n: int, row: np.ndarray, diag: float) -> bool:
+        """Keep the row of the point that was appended last, and drop the oldest ones beyond the budget; always True.
+
+        Parameters
+        ----------
+        gram, n, row, diag
+            As for `_Rows.append`.
+        """
         p = n - 1
         values = self._room(n)
         values[:p], values[p] = row, diag
@@ -163,6 +191,13 @@ class _Recent(_Rows):
         return True
 
     def row(self, gram: Gram, idx: np.ndarray, p: int) -> np.ndarray:
+        """Return a row, extended by the values of the points that have been appended since it was used.
+
+        Parameters
+        ----------
+        gram, idx, p
+            As for `_Rows.row`.
+        """
         n = len(idx)
         values, filled = self._rows.pop(p, (None, 0))
         if values is None:
@@ -179,6 +214,13 @@ class _Recent(_Rows):
         return values[:n]
 
     def replace(self, n: int, p: int, row: np.ndarray, diag: float) -> None:
+        """Write the new point's values to the rows that are kept; its own row is kept only where there is room for it.
+
+        Parameters
+        ----------
+        n, p, row, diag
+            As for `_Rows.replace`.
+        """
         for q, (values, filled) in self._rows.items():
             if filled > p:
                 values[p] = row[q]

@@ -38,6 +38,13 @@ class FrankWolfe(LimitsSupport):
     rule: ClassVar[Rule | None] = None
 
     def init(self, problem: SimplexQP, start: np.ndarray | None, draws: Draws) -> SimplexState:
+        """Return the state at `start`, scaled onto the unit simplex, or at `origin`, with the vertex of its first step.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         point = self.origin(problem, draws.rng) if start is None else start
         # if the first draw holds all points, they are tracked at once: the gradient of the start is computed only once
         everything = self.tracks_all and draws.every

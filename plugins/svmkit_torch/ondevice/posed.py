@@ -57,10 +57,24 @@ class RowsEngine(Engine):
         return None if self.n == self.rows.n else self.at
 
     def block(self, Z: Any, out: np.ndarray, sel: np.ndarray = ALL, rough: bool = False) -> np.ndarray:
+        """Compute kernel values of some rows on the device and write them to `out`.
+
+        Parameters
+        ----------
+        Z, out, sel, rough
+            As for `Engine.block`.
+        """
         self.rows.write_block(self.rows.vectors(Z), out, self._places(sel), rough)
         return out
 
     def product(self, Z: Any, coef: np.ndarray, sel: np.ndarray = ALL, dtype: Any = np.float64) -> np.ndarray:
+        """Return K(X[sel], Z) @ coef of some rows, computed on the device.
+
+        Parameters
+        ----------
+        Z, coef, sel, dtype
+            As for `Engine.product`.
+        """
         return self.rows.host_product(self.rows.vectors(Z), coef, self._places(sel), np.dtype(dtype))
 
 
