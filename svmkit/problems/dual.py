@@ -95,6 +95,13 @@ class DualQP(Problem):
 
     @classmethod
     def from_loss(cls, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss, **terms: Any) -> DualQP:
+        """Return the dual of training with a loss.
+
+        Parameters
+        ----------
+        gram, target, C, loss, **terms
+            As for `Problem.from_loss`.
+        """
         return cls(gram, target, C, loss=loss, **terms)  # type: ignore[call-arg, arg-type]
 
     @classmethod

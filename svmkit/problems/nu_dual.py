@@ -84,8 +84,10 @@ class NuQP(Problem):
 
         Parameters
         ----------
-        gap, objective, levels
-            The gap, the objective, and the levels of a and of a'.
+        gap, objective : float
+            The absolute gap, and the objective.
+        levels : tuple of float
+            The levels of a and of a'.
         """
 
     @abstractmethod
@@ -189,6 +191,13 @@ class NuBoxQP(NuQP):
         return {"rho": self._rho(v)}
 
     def relative(self, gap: float, objective: float, levels: tuple[float, float]) -> float:
+        """Return the relative gap of the C-SVC that beta / rho solves; that of nu-SVC itself where rho <= 0.
+
+        Parameters
+        ----------
+        gap, objective, levels
+            As for `NuQP.relative`.
+        """
         rho = 0.5 * (levels[0] - levels[1])
         return relative_gap(gap, 2.0 * self.half * rho - objective if rho > 0.0 else -objective)
 
@@ -288,6 +297,13 @@ class NuTubeQP(NuQP):
         return {"epsilon": self.epsilon(v)}
 
     def relative(self, gap: float, objective: float, levels: tuple[float, float]) -> float:
+        """Return the relative gap of the epsilon-SVR whose tube lies between the levels.
+
+        Parameters
+        ----------
+        gap, objective, levels
+            As for `NuQP.relative`.
+        """
         return relative_gap(gap, -objective - self.half * max(levels[1] - levels[0], 0.0))
 
     def certificate(self, point: np.ndarray) -> Certificate:

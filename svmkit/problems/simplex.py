@@ -82,6 +82,18 @@ class SimplexQP(Problem):
 
     @classmethod
     def from_loss(cls, gram, target, C, loss, **terms) -> SquaredHinge:
+        """Return the L2-SVM as a problem on the simplex.
+
+        Parameters
+        ----------
+        gram, target, C, loss, **terms
+            As for `Problem.from_loss`.
+
+        Raises
+        ------
+        InputError
+            If the loss is not the squared hinge.
+        """
         if loss.name != "squared_hinge":
             raise InputError(f"{cls.name} has no loss={loss.name}; it has squared_hinge")
         return SquaredHinge(gram, target, C, **terms)

@@ -73,12 +73,16 @@ class Record(NamedTuple):
         return Totals(*_totals_of(self, beta, diag, centre))
 
     def losses(self, h: np.ndarray, centre: float, biases: np.ndarray) -> np.ndarray:
-        """Return the sum of the losses for each of some biases (k,), for h (m,) without a bias.
+        """Return the sum of the losses for each of some biases, float64 (k,).
 
         Parameters
         ----------
-        h, centre, biases
-            `centre` is subtracted from all targets.
+        h : ndarray of float64, shape (m,)
+            The decision values without a bias.
+        centre : float
+            What is subtracted from all targets.
+        biases : ndarray of float64, shape (k,)
+            The biases.
         """
         return _losses_at(self, h, centre, biases)
 
@@ -104,13 +108,34 @@ class LogisticRecord(Record):
         return LogisticTerms.from_bound(self.signs * (self.upper + self.lower))._replace(target=self.target)
 
     def totals(self, beta: np.ndarray, diag: np.ndarray, centre: float) -> Totals:
+        """Return the totals of a point, with the summed bounds of the weights above 0 and below.
+
+        Parameters
+        ----------
+        beta, diag, centre
+            As for `Record.totals`.
+        """
         terms = self.terms
         return super().totals(beta, diag, centre)._replace(up=float(terms.upper.sum()), down=-float(terms.lower.sum()))
 
     def losses(self, h: np.ndarray, centre: float, biases: np.ndarray) -> np.ndarray:
+        """Return the sum of the logistic losses for each of some biases, float64 (k,).
+
+        Parameters
+        ----------
+        h, centre, biases
+            As for `Record.losses`.
+        """
         return _logistic_losses_at(self.signs * (self.upper + self.lower), self.target - centre - h, biases)
 
     def sums(self, h: np.ndarray, beta: np.ndarray, *, centre: float, bias: float, error: float, unit: float) -> Sums:
+        """Return the sums of a point, with the entropies of its weights in place of kinks and ridges.
+
+        Parameters
+        ----------
+        h, beta, centre, bias, error, unit
+            As for `Record.sums`.
+        """
         terms, signed = self.terms, self.signs * beta
         target, of_target = _exact_sum(terms.target, -centre)
         e, of_e = _exact_sum(target, -h - bias)

@@ -65,6 +65,13 @@ def _potrf(typing, A):
     """Return what LAPACK's potrf says, which leaves L below the diagonal of A (n, n)."""
 
     def generate(context, builder, signature, args):
+        """Emit a call of potrf, which returns its `info`.
+
+        Parameters
+        ----------
+        context, builder, signature, args
+            As numba gives them to the code generator of an intrinsic.
+        """
         call = _Call(context, builder, signature.args[0].dtype)
         data, n, _, stride = call.matrix(signature.args[0], args[0])
         said = call.place(INT(0))
@@ -79,6 +86,13 @@ def _trsm(typing, L, X):
     """Replace each row x (n,) of X by the solution of L x."""
 
     def generate(context, builder, signature, args):
+        """Emit a call of trsm.
+
+        Parameters
+        ----------
+        context, builder, signature, args
+            As numba gives them to the code generator of an intrinsic.
+        """
         call = _Call(context, builder, signature.args[0].dtype)
         L, _, _, across = call.matrix(signature.args[0], args[0])
         X, rows, n, stride = call.matrix(signature.args[1], args[1])
@@ -95,6 +109,13 @@ def _gemm(typing, A, B, out):
     """Set out (n, m) to A (n, p) B' for B (m, p)."""
 
     def generate(context, builder, signature, args):
+        """Emit a call of gemm.
+
+        Parameters
+        ----------
+        context, builder, signature, args
+            As numba gives them to the code generator of an intrinsic.
+        """
         call = _Call(context, builder, signature.args[0].dtype)
         A, n, p, of_A = call.matrix(signature.args[0], args[0])
         B, m, _, of_B = call.matrix(signature.args[1], args[1])

@@ -47,6 +47,13 @@ class BlockEngine(Engine):
         return float(np.abs(self.diag()).max(initial=0.0)) * (1.0 + (self.X.shape[1] + 4) * U)
 
     def block(self, Z, out, sel=ALL, rough=False):
+        """Write the values of `kernel.block` to `out`, a tile at a time.
+
+        Parameters
+        ----------
+        Z, out, sel, rough
+            As for `Engine.block`.
+        """
         if sp.issparse(Z) != sp.issparse(self.X):
             Z = Z.toarray() if sp.issparse(Z) else sp.csr_array(Z)
         step = max(1, PANEL_BYTES // (8 * max(Z.shape[0], 1)))
@@ -56,6 +63,13 @@ class BlockEngine(Engine):
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        """Return K(X[sel], Z) @ coef, from the kernel values of `PANEL` rows of Z at a time.
+
+        Parameters
+        ----------
+        Z, coef, sel, dtype
+            As for `Engine.product`.
+        """
         rows = self._count(sel)
         out = np.zeros((rows, coef.shape[1]))
         for lo in range(0, Z.shape[0], PANEL):
@@ -117,6 +131,13 @@ class PrecomputedEngine(Engine):
         return values.toarray() if sp.issparse(values) else np.asarray(values)
 
     def block(self, Z, out, sel=ALL, rough=False):
+        """Write the values X[sel, Z], as they are given, to `out`, transposed.
+
+        Parameters
+        ----------
+        Z, out, sel, rough
+            As for `Engine.block`.
+        """
         return _transpose(self._values(Z, sel), out)
 
     def square(self, at, out):
@@ -127,6 +148,13 @@ class PrecomputedEngine(Engine):
         return gather(self.X, at, at, out)
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        """Return X[sel, Z] @ coef, in float64 whatever `dtype` is, `PANEL` columns at a time.
+
+        Parameters
+        ----------
+        Z, coef, sel, dtype
+            As for `Engine.product`.
+        """
         out = np.zeros((self._count(sel), coef.shape[1]))
         for lo in range(0, Z.shape[0], PANEL):
             out += self._values(Z[lo : lo + PANEL], sel).astype(np.float64) @ coef[lo : lo + PANEL]

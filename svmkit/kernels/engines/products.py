@@ -138,6 +138,13 @@ class _Products(Engine):
         return np.dtype(asked if self.single or (rough and self.rough_single) else np.float64)
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        """Return K(X[sel], Z) @ coef, by compiled loops over one panel of Z at a time.
+
+        Parameters
+        ----------
+        Z, coef, sel, dtype
+            As for `Engine.product`.
+        """
         out = np.zeros((self._count(sel), coef.shape[1]))
         for here, panel in self._panels(Z, self._precision(dtype, rough=True)):
             weights = np.ascontiguousarray(coef[here], dtype=panel[0].dtype)
@@ -149,6 +156,13 @@ class _Products(Engine):
         return False
 
     def self_product(self, idx, coef, dtype=np.float64):
+        """Return K(X[idx], X[idx]) @ coef; a value serves both of its points unless rows are subtracted or values few.
+
+        Parameters
+        ----------
+        idx, coef, dtype
+            As for `Engine.self_product`.
+        """
         Z = self.take(idx)
         if self.cancels or self._short(Z, idx):
             return super().self_product(idx, coef, dtype)
@@ -222,6 +236,13 @@ class DenseEngine(_Products):
         return few.values(rows, sq, part, norms, self.form, self.scalars)
 
     def block(self, Z, out, sel=ALL, rough=False):
+        """Write kernel values to `out`: by numpy if they are few, by differences if products cancel, else by tiles.
+
+        Parameters
+        ----------
+        Z, out, sel, rough
+            As for `Engine.block`.
+        """
         if self._short(Z, sel):
             step = max(1, few.CHUNK // out.shape[1])
             with np.errstate(all="ignore"):
@@ -257,6 +278,13 @@ class DenseEngine(_Products):
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        """Return K(X[sel], Z) @ coef, by numpy where there are few values or few weights of a linear model.
+
+        Parameters
+        ----------
+        Z, coef, sel, dtype
+            As for `Engine.product`.
+        """
         if not (self._short(Z, sel) or self._is_plain(Z, sel)):
             return super().product(Z, coef, sel, dtype)
         out = np.zeros((self._count(sel), coef.shape[1]))
@@ -327,6 +355,13 @@ class CSREngine(_Products):
         return X.tocsc() if pays else None
 
     def block(self, Z, out, sel=ALL, rough=False):
+        """Write kernel values to `out`: by differences if products cancel, by column for one sparse row, or by tiles.
+
+        Parameters
+        ----------
+        Z, out, sel, rough
+            As for `Engine.block`.
+        """
         from svmkit.kernels.loops import differences, tiles
 
         X = self.X
@@ -354,6 +389,13 @@ class CSREngine(_Products):
         return tiles.tile_work(self.X.data.size / self.n * tiles.SPARSE, shape, self.form)
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        """Return K(X[sel], Z) @ coef, by differences of rows where products of them would cancel.
+
+        Parameters
+        ----------
+        Z, coef, sel, dtype
+            As for `Engine.product`.
+        """
         if not self.cancels:
             return super().product(Z, coef, sel, dtype)
         from svmkit.kernels.loops import differences

@@ -124,6 +124,13 @@ class ClassPairEngine(Engine):
         return self._shared.diag[self.rows]
 
     def block(self, Z, out, sel=ALL, rough=False):
+        """Write kernel values to `out`, those within a class from the shared segments where they are kept.
+
+        Parameters
+        ----------
+        Z, out, sel, rough
+            As for `Engine.block`.
+        """
         columns = self._columns(0, sel), self._columns(1, sel)
         for side, (rows, points) in self._sides(Z):
             vectors = Vectors(self._engine(side), points)
@@ -134,6 +141,13 @@ class ClassPairEngine(Engine):
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        """Return K[sel, Z] @ coef, by classes; float32 values within a class from shared segments that are kept.
+
+        Parameters
+        ----------
+        Z, coef, sel, dtype
+            As for `Engine.product`.
+        """
         out = np.zeros((sel.size or self.n, coef.shape[1]))
         for source, (rows, points) in self._sides(Z):
             vectors, weights = Vectors(self._engine(source), points), coef[rows]

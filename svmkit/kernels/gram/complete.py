@@ -252,6 +252,13 @@ class CompleteEngine(Engine):
         return slots
 
     def block(self, Z, out, sel=ALL, rough=False):
+        """Write values of the kernel rows of Z, which are computed where they are missing, to `out`.
+
+        Parameters
+        ----------
+        Z, out, sel, rough
+            As for `Engine.block`.
+        """
         slots = self.fill(Z)
         if sel.size:
             return gather(self.slab.rows, slots, sel, out)
@@ -265,6 +272,13 @@ class CompleteEngine(Engine):
         return engine.block(engine.take(of_all), out, of_all)  # rows of all samples would take longer
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        """Return K[sel, Z] @ coef from the kernel rows of Z, in float64 whatever `dtype` is.
+
+        Parameters
+        ----------
+        Z, coef, sel, dtype
+            As for `Engine.product`.
+        """
         self.fill(Z)
         out = np.empty((coef.shape[1], self.n))
         for column, sums in zip(np.ascontiguousarray(coef.T), out, strict=True):
@@ -305,6 +319,13 @@ class CompleteGram(Gram):
         """Ignore what was asked for: only rows that are computed count."""
 
     def matvec(self, coef, idx, at=ALL, dtype=np.float64):
+        """Return K[at, idx] @ coef from the kernel rows that are kept.
+
+        Parameters
+        ----------
+        coef, idx, at, dtype
+            As for `Gram.matvec`.
+        """
         if len(idx) == 0:
             return np.zeros((at.size or self.m, *coef.shape[1:]))
         product = self.engine.product(idx, coef.reshape(len(idx), -1), at, dtype)

@@ -54,11 +54,25 @@ class MatrixEngine(Engine):
         return float(np.abs(self._diag).max(initial=0.0))
 
     def block(self, Z, out, sel=ALL, rough=False):
+        """Write A[Z[b], sel[a]] to out[b, a].
+
+        Parameters
+        ----------
+        Z, out, sel, rough
+            As for `Engine.block`.
+        """
         for at, values in self.panels(Z):
             out[at] = values[:, sel] if sel.size else values
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        """Return A[sel, Z] @ coef, in float64 whatever `dtype` is.
+
+        Parameters
+        ----------
+        Z, coef, sel, dtype
+            As for `Engine.product`.
+        """
         out = np.zeros((sel.size or self.n, coef.shape[1]))
         for at, values in self.panels(Z):
             chosen = values[:, sel] if sel.size else values

@@ -81,6 +81,13 @@ def _row_add(X, i, a, w):
     if isinstance(X, types.Array):
 
         def dense(X, i, a, w):
+            """Do what `row_add` does for dense rows.
+
+            Parameters
+            ----------
+            X, i, a, w
+                As for `row_add`.
+            """
             i = np.uintp(i)
             for c in range(X.shape[1]):
                 w[c] += a * X[i, c]
@@ -88,6 +95,13 @@ def _row_add(X, i, a, w):
         return dense
 
     def sparse(X, i, a, w):
+        """Do what `row_add` does for rows in CSR storage.
+
+        Parameters
+        ----------
+        X, i, a, w
+            As for `row_add`.
+        """
         i = np.uintp(i)
         for k in range(np.uintp(X.indptr[i]), np.uintp(X.indptr[i + np.uintp(1)])):
             w[np.uintp(X.indices[k])] += a * X.data[k]
@@ -100,6 +114,13 @@ def _prefetch(typing, array, k):
     """Prefetch the cache line of the k-th value of a 1-d array."""
 
     def generate(context, builder, signature, args):
+        """Emit the prefetch of a value for reading, into the second-level cache.
+
+        Parameters
+        ----------
+        context, builder, signature, args
+            As numba gives them to the code generator of an intrinsic.
+        """
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])

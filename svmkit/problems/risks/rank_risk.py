@@ -130,6 +130,13 @@ class RankRisk(Problem):
 
     @classmethod
     def from_loss(cls, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss, **terms) -> Self:
+        """Return the risk of ranking with a loss of the pairs.
+
+        Parameters
+        ----------
+        gram, target, C, loss, **terms
+            As for `Problem.from_loss`.
+        """
         return cls(gram, target, C, loss, **terms)
 
     @classmethod

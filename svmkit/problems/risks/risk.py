@@ -90,6 +90,13 @@ class Risk(Problem):
 
     @classmethod
     def from_loss(cls, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss, **terms) -> Self:
+        """Return the risk of training with a loss.
+
+        Parameters
+        ----------
+        gram, target, C, loss, **terms
+            As for `Problem.from_loss`.
+        """
         return cls(gram, target, C, loss, **terms)
 
     @classmethod

@@ -68,6 +68,13 @@ class AllClasses(Problem):
 
     @classmethod
     def from_loss(cls, gram, target, C, loss, **terms) -> AllClasses:
+        """Return the problem of all classes, whose loss is its own.
+
+        Parameters
+        ----------
+        gram, target, C, loss, **terms
+            As for `Problem.from_loss`.
+        """
         return cls(gram, target, C, **terms)
 
     @property
