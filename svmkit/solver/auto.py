@@ -126,10 +126,24 @@ class Auto(Solver):
         return self._poser(kernel, known or "classify").sampler_for(kernel)
 
     def pose(self, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss | None = None) -> Problem:
+        """Make the problem of the task and the kernel, by a solver of it.
+
+        Parameters
+        ----------
+        gram, target, C, loss
+            As for `Solver.pose`.
+        """
         task = "classify" if loss is None else loss.task
         return self._poser(gram.kernel, task).pose(gram, target, C, loss)
 
     def loss_for(self, kernel: Kernel, task: str = "classify", epsilon: float | None = None) -> Loss:
+        """Return the loss that was given, or the usual one of the task and the kernel.
+
+        Parameters
+        ----------
+        kernel, task, epsilon
+            As for `Solver.loss_for`.
+        """
         return _loss_for(self, kernel.name == "linear", task, epsilon)
 
     def formulation(self, kernel: Kernel, task: str = "classify") -> str:
@@ -184,6 +198,13 @@ class Auto(Solver):
         return _build(defaults.WITHIN_SUPPORT) if self.loss == "auto" else self
 
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> _Chosen:
+        """Return the fastest solver for the problem, with a new state of it.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         solver = self.solver_for(Task.of(problem))
         return _Chosen(solver, solver.init(problem, start, draws))
 

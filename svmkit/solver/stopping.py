@@ -91,6 +91,13 @@ class Gap(Criterion):
     status = Status.CONVERGED
 
     def holds(self, info, n_iter, epochs, seconds):
+        """Return whether the estimate of the relative gap is at most the limit.
+
+        Parameters
+        ----------
+        info, n_iter, epochs, seconds
+            As for `Criterion.holds`.
+        """
         return info.gap <= self.limit
 
 
@@ -117,6 +124,13 @@ class Absolute(Criterion):
     status = Status.CONVERGED
 
     def holds(self, info, n_iter, epochs, seconds):
+        """Return whether the estimate of the gap is at most the limit.
+
+        Parameters
+        ----------
+        info, n_iter, epochs, seconds
+            As for `Criterion.holds`.
+        """
         return info.gap_abs <= self.limit
 
 
@@ -143,6 +157,13 @@ class Relative(Criterion):
     status = Status.CONVERGED
 
     def holds(self, info, n_iter, epochs, seconds):
+        """Return whether the estimate of the gap is at most the limit times the objective.
+
+        Parameters
+        ----------
+        info, n_iter, epochs, seconds
+            As for `Criterion.holds`.
+        """
         return info.gap_abs <= self.limit * abs(info.objective)
 
 
@@ -168,6 +189,13 @@ class Violation(Criterion):
     status = Status.CONVERGED
 
     def holds(self, info, n_iter, epochs, seconds):
+        """Return whether the largest violation is at most the limit.
+
+        Parameters
+        ----------
+        info, n_iter, epochs, seconds
+            As for `Criterion.holds`.
+        """
         return info.violation <= self.limit
 
 
@@ -189,6 +217,13 @@ class Iterations(Criterion):
     status = Status.MAX_ITER
 
     def holds(self, info, n_iter, epochs, seconds):
+        """Return whether the budget of iterations is spent.
+
+        Parameters
+        ----------
+        info, n_iter, epochs, seconds
+            As for `Criterion.holds`.
+        """
         return n_iter >= self.limit
 
 
@@ -210,6 +245,13 @@ class Epochs(Criterion):
     status = Status.MAX_ITER
 
     def holds(self, info, n_iter, epochs, seconds):
+        """Return whether the budget of passes over the training set is spent.
+
+        Parameters
+        ----------
+        info, n_iter, epochs, seconds
+            As for `Criterion.holds`.
+        """
         return epochs >= self.limit * (1.0 - 1e-9)  # m times 1 / m sum to nearly 1
 
 
@@ -231,6 +273,13 @@ class Seconds(Criterion):
     status = Status.TIME_LIMIT
 
     def holds(self, info, n_iter, epochs, seconds):
+        """Return whether the budget of seconds is spent.
+
+        Parameters
+        ----------
+        info, n_iter, epochs, seconds
+            As for `Criterion.holds`.
+        """
         return seconds >= self.limit
 
 
@@ -262,6 +311,13 @@ class Support(Criterion):
             raise InputError(f"stop rule support needs a number >= 1, not {self.limit}")
 
     def holds(self, info, n_iter, epochs, seconds):
+        """Return whether there are more support vectors than the limit allows.
+
+        Parameters
+        ----------
+        info, n_iter, epochs, seconds
+            As for `Criterion.holds`.
+        """
         return info.n_support > self.limit
 
 

@@ -49,6 +49,18 @@ class FreeBias(Solver):
         return 10 * self.inner.patience(m)
 
     def init(self, problem: LinearProblem, start: np.ndarray | None, draws: Draws) -> _Search:
+        """Return the state of a search for the centre, with one of the solver within.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+
+        Raises
+        ------
+        InputError
+            If the penalty has a share of |w|_1.
+        """
         penalty = getattr(problem, "penalty", None)
         if penalty is not None and penalty.l1:
             able = ", ".join(plugins.solvers_where(lambda one: one.frees_bias and "penalty" in one.terms))

@@ -55,6 +55,13 @@ class Relay(Solver):
         return max(self.first.patience(m), self.second.patience(m))
 
     def init(self, problem: Problem, start: np.ndarray | None, draws: Draws) -> _Run:
+        """Return the state of a run that begins with the first solver.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         return _Run(self, problem, start, draws)
 
     def step(self, state: _Run) -> StepInfo:

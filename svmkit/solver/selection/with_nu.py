@@ -57,10 +57,24 @@ class WithNu(Solver):
         return NuTubeQP
 
     def pose(self, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss | None = None) -> Problem:
+        """Make the problem with nu: NuBoxQP for two classes, NuTubeQP for targets.
+
+        Parameters
+        ----------
+        gram, target, C, loss
+            As for `Solver.pose`.
+        """
         problem: Any = self.problem_of(gram.kernel, "classify" if loss is None else loss.task)
         return problem(gram, target, C, self.nu)  # weights that are C times as large give the same model
 
     def loss_for(self, kernel: Kernel, task: str = "classify", epsilon: float | None = None) -> Loss:
+        """Return the loss of nu-SVC, the hinge, or that of nu-SVR, the epsilon-insensitive one.
+
+        Parameters
+        ----------
+        kernel, task, epsilon
+            As for `Solver.loss_for`.
+        """
         return make_loss("hinge", task, epsilon=epsilon)
 
     def solver_for(self, task: Task) -> Solver:
@@ -70,6 +84,13 @@ class WithNu(Solver):
         raise InputError("nu is for two classes at a time (ovo or ovr) and for regression")
 
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Any:
+        """Return a new state of the solver within.
+
+        Parameters
+        ----------
+        problem, start, draws
+            As for `Solver.init`.
+        """
         return self.inner.init(problem, start, draws)
 
     def step(self, state: Any) -> StepInfo:

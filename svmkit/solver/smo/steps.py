@@ -155,6 +155,15 @@ def _partner_by_row(rows, slot, box, i, k, second, limits, kinks):
 @overload(_partner_of, jit_options=UNCOUNTED)
 def _partner_in_table(rows, slot, box, i, k, second, limits, kinks):
     def find_partner(rows, slot, box, i, k, second, limits, kinks):
+        """Return what `_partner_in` does for the row in a slot of a table.
+
+        Parameters
+        ----------
+        rows, slot : RowTable, int
+            The kernel rows, and the slot of the row of point i.
+        box, i, k, second, limits, kinks
+            As for `_partner_in`.
+        """
         return _partner_in(rows.slab[slot], box, i, k, second, limits, kinks)
 
     return find_partner if is_kind(rows, RowTable) else None
