@@ -102,6 +102,15 @@ class LabelMetric(Metric):
     def value(
         self, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None
     ) -> float:
+        """Return the metric of predicted labels.
+
+        Parameters
+        ----------
+        truth, predicted : ndarray of shape (n_samples, n_labels), bool
+            Which labels each row has, and the prediction.
+        decision, rows : None
+            Of no use here.
+        """
         if self.name == "accuracy":
             return float((truth == predicted).all(axis=1).mean())
         from sklearn.metrics import f1_score

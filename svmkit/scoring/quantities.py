@@ -121,6 +121,15 @@ class QuantityMetric(Metric):
     def value(
         self, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None
     ) -> float:
+        """Return the metric of predicted quantities; nan where it is not defined for them.
+
+        Parameters
+        ----------
+        truth, predicted : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
+            The targets, and the predictions.
+        decision, rows : None
+            Of no use here.
+        """
         if self.name in OF_QUANTITIES:
             return self.score_counts(QuantityScores.from_predictions(predicted, truth))  # type: ignore[return-value]
         from sklearn.metrics import get_scorer
@@ -233,6 +242,17 @@ class LevelMetric(QuantityMetric):
     def value(
         self, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None
     ) -> float:
+        """Return minus the mean loss of predicted levels.
+
+        Parameters
+        ----------
+        truth : ndarray of shape (n_samples,), float64
+            The targets.
+        predicted : ndarray of shape (n_samples, n_levels), float64
+            The predictions of each level.
+        decision, rows : None
+            Of no use here.
+        """
         columns = predicted.reshape(len(truth), -1).T
         return -float(np.mean([_mean(loss, truth, h) for loss, h in zip(self.losses, columns, strict=True)]))
 

@@ -128,6 +128,17 @@ class RankMetric(Metric):
         return getattr(scores, self.name) if self.name in NAMES else None
 
     def value(self, truth: Any, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None) -> float:
+        """Return the metric of a predicted order; nan where it is not defined for it.
+
+        Parameters
+        ----------
+        truth : Ranks or array-like
+            What is to be ordered, as for `RankScores.from_predictions`.
+        predicted : ndarray of shape (n_samples,), float64
+            The predictions.
+        decision, rows : None
+            Of no use here.
+        """
         name, _, first = self.name.partition("@")
         return getattr(RankScores.from_predictions(predicted, truth, int(first) if first else FIRST), name)
 

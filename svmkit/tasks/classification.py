@@ -50,6 +50,13 @@ class Classification(Task):
         return method.solver.problem_for(kernel)
 
     def pose(self, solver, gram, target, C, settings):
+        """Return the problem that a solver minimises, with the loss of the settings.
+
+        Parameters
+        ----------
+        solver, gram, target, C, settings
+            As for `Task.pose`.
+        """
         return solver.pose(gram, target, C, settings.loss)
 
     def limits_support(self, settings: Any) -> bool:

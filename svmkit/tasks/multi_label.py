@@ -49,6 +49,18 @@ class MultiLabel(Classification):
         return answers._replace(targets=(answers.values > 0.0).astype(np.float64))
 
     def encode_held(self, y: Any, n_rows: int, learnt: Answers) -> Answers:
+        """Return the labels of held-out rows as signs, float64 (n_rows, n_labels).
+
+        Parameters
+        ----------
+        y, n_rows, learnt
+            As for `Task.encode_held`.
+
+        Raises
+        ------
+        InputError
+            If y is not a number for each label and row.
+        """
         signs = np.where(held_numbers(y, n_rows, learnt) > 0, 1.0, -1.0)
         return Answers(learnt.classes, np.zeros(n_rows, dtype=np.int64), signs)
 

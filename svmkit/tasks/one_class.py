@@ -65,6 +65,18 @@ class OneClass(Task):
         return OneClassQP if self.loss(method.solver, method.settings) == "hinge" else SimplexQP
 
     def pose(self, solver, gram, target, C, settings):
+        """Return OneClassQP for the hinge, and the problem on the simplex for the squared hinge.
+
+        Parameters
+        ----------
+        solver, gram, target, C, settings
+            As for `Task.pose`.
+
+        Raises
+        ------
+        InputError
+            If `max_support` is less than nu needs.
+        """
         nu = NU if settings.nu is None else settings.nu
         if self.loss(solver, settings) == "hinge":
             problem = OneClassQP(gram, nu, C)  # in which every alpha is at most its weight

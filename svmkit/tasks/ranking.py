@@ -59,6 +59,18 @@ class Ranking(Task):
         return self._encode(y, n_samples, needs_pairs=False)
 
     def encode_held(self, y: Any, n_rows: int, learnt: Answers) -> Answers:
+        """Return the values and groups of held-out rows, among which there need not be a pair.
+
+        Parameters
+        ----------
+        y, n_rows, learnt
+            As for `Task.encode_held`.
+
+        Raises
+        ------
+        InputError
+            If y is not what `svmkit.data.make_ranks` takes.
+        """
         return self.encode_truth(y, n_rows)
 
     def _encode(self, y: Any, n_samples: int, needs_pairs: bool) -> Answers:
@@ -83,6 +95,13 @@ class Ranking(Task):
         require_semidefinite(kernel, "ranking")
 
     def pose(self, solver, gram, target, C, settings):
+        """Return the ranking problem of a solver, with the loss of the settings or the solver's own.
+
+        Parameters
+        ----------
+        solver, gram, target, C, settings
+            As for `Task.pose`.
+        """
         loss = settings.loss or solver.loss_for(gram.kernel, self.name)
         return solver.problem_of(gram.kernel, self.name).from_loss(gram, target, C, loss)
 

@@ -46,6 +46,18 @@ class Regression(Task):
         return Answers(np.empty(0), np.zeros(n_samples, dtype=np.int64), targets, names)
 
     def encode_held(self, y: Any, n_rows: int, learnt: Answers) -> Answers:
+        """Return the targets of held-out rows, float64, (n_rows,) or (n_rows, n_outputs).
+
+        Parameters
+        ----------
+        y, n_rows, learnt
+            As for `Task.encode_held`.
+
+        Raises
+        ------
+        InputError
+            If y is not a number for each output and row.
+        """
         return Answers(learnt.classes, np.zeros(n_rows, dtype=np.int64), held_numbers(y, n_rows, learnt))
 
     def outputs(self, answers: Answers, method: Any) -> tuple[Output, ...]:
@@ -65,6 +77,13 @@ class Regression(Task):
         return method.solver.problem_of(kernel, self.name)
 
     def pose(self, solver, gram, target, C, settings):
+        """Return the problem that a solver minimises, with the loss of the settings or the solver's own.
+
+        Parameters
+        ----------
+        solver, gram, target, C, settings
+            As for `Task.pose`.
+        """
         loss = settings.loss or solver.loss_for(gram.kernel, self.name, float(settings.epsilon))
         return solver.pose(gram, target, C, loss)
 

@@ -161,15 +161,43 @@ class ClassSets(Sets):
         return rival - scores
 
     def misfits(self, model: Any, decision: np.ndarray, answers: Any) -> np.ndarray:
+        """Return the misfit of each row's true class.
+
+        Parameters
+        ----------
+        model, decision, answers
+            As for `Sets.misfits`.
+        """
         return self._misfits(model, decision)[np.arange(len(decision)), answers.codes]
 
     def select(self, model: Any, decision: np.ndarray, radii: np.ndarray) -> np.ndarray:
+        """Return the sets of the classes whose misfit is at most the radius.
+
+        Parameters
+        ----------
+        model, decision, radii
+            As for `Sets.select`.
+        """
         return self._misfits(model, decision) <= radii
 
     def compare(self, held: Sequence[Any], alpha: float, *, by_class: bool) -> np.ndarray:
+        """Return the sets of CV+, bool (n_rows, n_classes).
+
+        Parameters
+        ----------
+        held, alpha, by_class
+            As for `Sets.compare`.
+        """
         return _count_worse(held, [self._misfits(fold.model, fold.decision) for fold in held], alpha, by_class)
 
     def cover(self, model: Any, sets: np.ndarray, truth: np.ndarray, alpha: float) -> Cover:
+        """Return how often sets held the true class, over all rows and by class.
+
+        Parameters
+        ----------
+        model, sets, truth, alpha
+            As for `Sets.cover`.
+        """
         place, is_class = places(truth, model.classes)
         held = sets[np.arange(len(sets)), place] & is_class
         present = [code for code in range(len(model.classes)) if (is_class & (place == code)).any()]
@@ -185,17 +213,45 @@ class OutlierSets(Sets):
     what: ClassVar[str] = "labels"
 
     def misfits(self, model: Any, decision: np.ndarray, answers: Any) -> np.ndarray:
+        """Return minus the decision of each row.
+
+        Parameters
+        ----------
+        model, decision, answers
+            As for `Sets.misfits`.
+        """
         return -decision
 
     def select(self, model: Any, decision: np.ndarray, radii: np.ndarray) -> np.ndarray:
+        """Return the sets, bool (n, 2): -1 for the rows whose misfit is above the radius, 1 for all others.
+
+        Parameters
+        ----------
+        model, decision, radii
+            As for `Sets.select`.
+        """
         fits = -decision <= radii[0]
         return np.stack([~fits, fits], axis=1)
 
     def compare(self, held: Sequence[Any], alpha: float, *, by_class: bool) -> np.ndarray:
+        """Return the sets of CV+, bool (n_rows, 2), for -1 and 1.
+
+        Parameters
+        ----------
+        held, alpha, by_class
+            As for `Sets.compare`.
+        """
         fits = _count_worse(held, [-fold.decision[:, None] for fold in held], alpha, by_class)[:, 0]
         return np.stack([~fits, fits], axis=1)
 
     def cover(self, model: Any, sets: np.ndarray, truth: np.ndarray, alpha: float) -> Cover:
+        """Return the share of the normal rows whose set held 1, and that of the outliers whose set held -1.
+
+        Parameters
+        ----------
+        model, sets, truth, alpha
+            As for `Sets.cover`.
+        """
         place, is_label = places(truth, model.classes)
         held = {name: sets[is_label & (place == k), k] for k, name in enumerate(("-1", "1"))}
         shares = {name: float(each.mean()) for name, each in held.items() if len(each)}
@@ -214,16 +270,39 @@ class IntervalSets(Sets):
         return (predicted[:, 0], predicted[:, -1]) if len(model.levels) > 1 else (predicted, predicted)
 
     def misfits(self, model: Any, decision: np.ndarray, answers: Any) -> np.ndarray:
+        """Return how far each target lies outside its interval, less than 0 inside.
+
+        Parameters
+        ----------
+        model, decision, answers
+            As for `Sets.misfits`.
+        """
         low, high = self._ends(model, decision)
         return np.maximum(low - answers.values, answers.values - high)
 
     def select(self, model: Any, decision: np.ndarray, radii: np.ndarray) -> np.ndarray:
+        """Return intervals that reach beyond the predictions by the radius of their output.
+
+        Parameters
+        ----------
+        model, decision, radii
+            As for `Sets.select`.
+        """
         low, high = self._ends(model, decision)
         radius = radii if low.ndim == 2 else radii[0]
         middle = 0.5 * (low + high)  # a negative radius may leave nothing between the ends
         return np.stack([np.minimum(low - radius, middle), np.maximum(high + radius, middle)], axis=-1)
 
     def compare(self, held: Sequence[Any], alpha: float, *, by_class: bool) -> np.ndarray:
+        """Return the intervals of CV+ (Barber, Candes, Ramdas, Tibshirani 2021), one for each row and output.
+
+        Both ends are infinite where the folds have too few rows for a share of alpha.
+
+        Parameters
+        ----------
+        held, alpha, by_class
+            As for `Sets.compare`.
+        """
         ends = [[each.reshape(len(each), -1) for each in self._ends(fold.model, fold.decision)] for fold in held]
         misfits = [fold.misfits.reshape(len(fold.misfits), -1) for fold in held]
         n, n_rows, n_outputs = sum(map(len, misfits)), *ends[0][0].shape
@@ -245,6 +324,13 @@ class IntervalSets(Sets):
         return found if held[0].misfits.ndim == 2 else found[:, 0]
 
     def cover(self, model: Any, sets: np.ndarray, truth: np.ndarray, alpha: float) -> Cover:
+        """Return how often intervals held the target, and their mean width.
+
+        Parameters
+        ----------
+        model, sets, truth, alpha
+            As for `Sets.cover`.
+        """
         held = (sets[..., 0] <= truth) & (truth <= sets[..., 1])
         size = float((sets[..., 1] - sets[..., 0]).mean())
         return Cover(alpha, len(sets), float(held.mean()), size, None, self.what)

@@ -58,6 +58,18 @@ class ClassEvaluation(Evaluation):
 
     @classmethod
     def predict(cls, model: Any, test: Dataset, n_threads: int | None) -> ClassEvaluation:
+        """Predict the classes of rows, and their probabilities if the model is calibrated.
+
+        Parameters
+        ----------
+        model, test, n_threads
+            As for `Evaluation.predict`.
+
+        Raises
+        ------
+        InputError
+            If the rows have no labels.
+        """
         y = require_labels(test)
         began = time.perf_counter()
         predicted, decision = predict_with_scores(model, test.X, n_threads)
@@ -77,6 +89,13 @@ class ClassEvaluation(Evaluation):
 
     @classmethod
     def count(cls, model: Any, predicted: np.ndarray, truth: Any, decision: np.ndarray | None = None) -> Scores:
+        """Return the scores of predicted classes.
+
+        Parameters
+        ----------
+        model, predicted, truth, decision
+            As for `Evaluation.count`.
+        """
         return Scores.from_predictions(predicted, truth, model.classes)
 
     @classmethod
@@ -90,6 +109,18 @@ class ClassEvaluation(Evaluation):
         probabilities: bool = False,
         levels: Sequence[Loss] = (),
     ) -> Metric:
+        """Return the metric of classes with a name, the usual one for None.
+
+        Parameters
+        ----------
+        name, classes, codes, class_weight, probabilities, levels
+            As for `Evaluation.metric`.
+
+        Raises
+        ------
+        InputError
+            If no metric has this name, or it does not measure predictions of so many classes.
+        """
         name = None if name is None else require_metric(name, probabilities=probabilities)
         metric_of_levels(name)
         return Metric.from_name(name, classes, np.bincount(codes), class_weight, probabilities=probabilities)
@@ -139,6 +170,13 @@ class ClassEvaluation(Evaluation):
     def answers(
         cls, model: Any, X: Any, metric: Metric, n_threads: int | None
     ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+        """Return predicted classes, decisions if the metric needs them, and probabilities if the model is calibrated.
+
+        Parameters
+        ----------
+        model, X, metric, n_threads
+            As for `Evaluation.answers`.
+        """
         if model.calibration is not None:
             likely = model.predict_proba(X, n_threads=n_threads)
             decision = predict_with_scores(model, X, n_threads)[1] if metric.needs_decisions else None
@@ -149,6 +187,13 @@ class ClassEvaluation(Evaluation):
 
     @classmethod
     def measure(cls, model: Any, data: Dataset, metric: Metric, n_threads: int | None) -> Measurement:
+        """Predict the classes of some rows and compare them with the labels.
+
+        Parameters
+        ----------
+        model, data, metric, n_threads
+            As for `Evaluation.measure`.
+        """
         (predicted, decision, likely), seconds = cls.timed_answers(model, data.X, metric, n_threads)
         probabilities = (
             None if likely is None else ProbabilityScores.from_predictions(likely, model.classes, data.truth)
@@ -361,6 +406,13 @@ class OutlierEvaluation(ClassEvaluation):
 
     @classmethod
     def measure(cls, model: Any, data: Dataset, metric: Metric, n_threads: int | None) -> Measurement:
+        """Predict which rows are outliers; the predictions are compared where the labels are -1 and 1.
+
+        Parameters
+        ----------
+        model, data, metric, n_threads
+            As for `Evaluation.measure`.
+        """
         began = time.perf_counter()
         predicted, decision, _ = cls.answers(model.widened(data.n_features), data.X, metric, n_threads)
         seconds, share = time.perf_counter() - began, float(np.mean(predicted < 0))

@@ -33,6 +33,18 @@ class LabelEvaluation(Evaluation):
 
     @classmethod
     def predict(cls, model: Any, test: Dataset, n_threads: int | None) -> LabelEvaluation:
+        """Predict the labels of rows.
+
+        Parameters
+        ----------
+        model, test, n_threads
+            As for `Evaluation.predict`.
+
+        Raises
+        ------
+        InputError
+            If the rows have no labels.
+        """
         labels = require_labels(test)
         began = time.perf_counter()
         predicted = model.predict(test.X, n_threads=n_threads)
@@ -40,6 +52,13 @@ class LabelEvaluation(Evaluation):
 
     @classmethod
     def count(cls, model: Any, predicted: np.ndarray, truth: Any, decision: np.ndarray | None = None) -> LabelScores:
+        """Return the scores of predicted labels.
+
+        Parameters
+        ----------
+        model, predicted, truth, decision
+            As for `Evaluation.count`.
+        """
         return LabelScores.from_predictions(predicted, truth, model.outputs)
 
     @classmethod
@@ -53,6 +72,18 @@ class LabelEvaluation(Evaluation):
         probabilities: bool = False,
         levels: Sequence[Loss] = (),
     ) -> Metric:
+        """Return the metric of several labels a row with a name, the accuracy for None.
+
+        Parameters
+        ----------
+        name, classes, codes, class_weight, probabilities, levels
+            As for `Evaluation.metric`.
+
+        Raises
+        ------
+        InputError
+            If no metric has this name, or it does not measure several labels a row.
+        """
         return LabelMetric.from_scorer(None if name is None else require_metric(name, probabilities=probabilities))
 
     @classmethod

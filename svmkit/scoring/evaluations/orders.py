@@ -33,12 +33,26 @@ class OrderEvaluation(Evaluation):
 
     @classmethod
     def predict(cls, model: Any, test: Dataset, n_threads: int | None) -> OrderEvaluation:
+        """Predict the order of rows.
+
+        Parameters
+        ----------
+        model, test, n_threads
+            As for `Evaluation.predict`.
+        """
         began = time.perf_counter()
         predicted = model.predict(test.X, n_threads=n_threads)
         return cls(model, test.name, test.truth, predicted, seconds=time.perf_counter() - began)
 
     @classmethod
     def count(cls, model: Any, predicted: np.ndarray, truth: Any, decision: np.ndarray | None = None) -> RankScores:
+        """Return the scores of a predicted order.
+
+        Parameters
+        ----------
+        model, predicted, truth, decision
+            As for `Evaluation.count`.
+        """
         return RankScores.from_predictions(predicted, truth)
 
     @classmethod
@@ -52,6 +66,18 @@ class OrderEvaluation(Evaluation):
         probabilities: bool = False,
         levels: Sequence[Loss] = (),
     ) -> Metric:
+        """Return the metric of orders with a name, the concordance for None.
+
+        Parameters
+        ----------
+        name, classes, codes, class_weight, probabilities, levels
+            As for `Evaluation.metric`.
+
+        Raises
+        ------
+        InputError
+            If no metric of orders has this name.
+        """
         return RankMetric.from_words(name)
 
     @classmethod

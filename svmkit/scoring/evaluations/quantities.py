@@ -42,6 +42,18 @@ class QuantityEvaluation(Evaluation):
 
     @classmethod
     def predict(cls, model: Any, test: Dataset, n_threads: int | None) -> QuantityEvaluation:
+        """Predict the targets of rows, or several levels of them.
+
+        Parameters
+        ----------
+        model, test, n_threads
+            As for `Evaluation.predict`.
+
+        Raises
+        ------
+        InputError
+            If the rows have no targets, or they are not finite numbers.
+        """
         began = time.perf_counter()
         decision = model.decision_function(test.X, n_threads=n_threads)
         predicted, seconds = model.labels(decision), time.perf_counter() - began
@@ -51,6 +63,13 @@ class QuantityEvaluation(Evaluation):
 
     @classmethod
     def count(cls, model: Any, predicted: np.ndarray, truth: Any, decision: np.ndarray | None = None) -> QuantityScores:
+        """Return the scores of predicted quantities, or of predicted levels.
+
+        Parameters
+        ----------
+        model, predicted, truth, decision
+            As for `Evaluation.count`.
+        """
         if levels := model.levels:
             return LevelScores.from_levels(levels, predicted, truth, decision)
         return QuantityScores.from_predictions(predicted, truth)
@@ -66,6 +85,18 @@ class QuantityEvaluation(Evaluation):
         probabilities: bool = False,
         levels: Sequence[Loss] = (),
     ) -> Metric:
+        """Return the metric of quantities with a name; for None R2, or the mean loss of several levels.
+
+        Parameters
+        ----------
+        name, classes, codes, class_weight, probabilities, levels
+            As for `Evaluation.metric`.
+
+        Raises
+        ------
+        InputError
+            If no metric has this name, or it does not measure quantities or these levels.
+        """
         name = None if name is None else metrics.require_metric(name, probabilities=probabilities)
         return metric_of_levels(name, levels) or QuantityMetric.from_scorer(name)
 
@@ -113,6 +144,13 @@ class QuantityEvaluation(Evaluation):
     def answers(
         cls, model: Any, X: Any, metric: Metric, n_threads: int | None
     ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+        """Return predicted quantities, and decisions for a model of several levels.
+
+        Parameters
+        ----------
+        model, X, metric, n_threads
+            As for `Evaluation.answers`.
+        """
         if not model.levels:
             return model.predict(X, n_threads=n_threads), None, None
         decision = model.decision_function(X, n_threads=n_threads)
