@@ -38,6 +38,13 @@ class FitTasks(Callbacks):
         self._several, self._begun = False, -1
 
     def on_begin(self, k: int, n_problems: int, name: str) -> list[Callback]:
+        """Begin the task of a subproblem; return a callback that ends the solve once one of scikit-learn's asks for it.
+
+        Parameters
+        ----------
+        k, n_problems, name
+            As for `Callbacks.on_begin`.
+        """
         self._several = n_problems > 1
         if self._root is None:
             self._open(n_problems if self._several else None)

@@ -38,6 +38,13 @@ class Recorder(Tracker):
         data: Dataset | None = None,
         parent: str | None = None,
     ) -> None:
+        """Keep the call, with the name, shape, types and checksum of the data in place of its rows.
+
+        Parameters
+        ----------
+        name, params, tags, data, parent
+            As for `Tracker.start`.
+        """
         self._calls.append(("start", (name, params, tags, data and _Outline.from_dataset(data), parent)))
 
     def curve(self, points: list[HistoryPoint], prefix: str = "curve/") -> None:
@@ -47,6 +54,13 @@ class Recorder(Tracker):
         self._calls.append(("metrics", (values,)))
 
     def model(self, model: SVMModel, example: Any, register: str | None = None) -> str | None:
+        """Keep the call; None, since nothing is logged yet.
+
+        Parameters
+        ----------
+        model, example, register
+            As for `Tracker.model`.
+        """
         self._calls.append(("model", (model, example, register)))
         return None
 

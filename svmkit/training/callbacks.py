@@ -73,6 +73,13 @@ class Display(Callbacks):
         self._show, self._next, self._done, self._lock = show, 0.0, 0, threading.Lock()
 
     def on_begin(self, k: int, n_problems: int, name: str) -> list[Callback]:
+        """Return a callback that shows the history points of a subproblem, at most one every `PAUSE` seconds.
+
+        Parameters
+        ----------
+        k, n_problems, name
+            As for `Callbacks.on_begin`.
+        """
         prefix = f"{k + 1:,}/{n_problems:,} {name}: " if n_problems > 1 else ""
 
         def look(point: HistoryPoint) -> None:

@@ -173,6 +173,13 @@ class ClassPairs(Division):
         return f"{self.classes[a]} vs {self.classes[b]}"
 
     def target(self, answers: Answers, rows: np.ndarray, k: int) -> np.ndarray:
+        """Return +1.0 and -1.0 for rows of the two classes.
+
+        Parameters
+        ----------
+        answers, rows, k
+            As for `Division.target`.
+        """
         return signs(answers.codes[rows], *self.parts[k], len(self.classes))
 
     def takes_part(self, codes: np.ndarray, k: int) -> np.ndarray:
@@ -206,6 +213,13 @@ class OneVsRest(Division):
         return f"{self.classes[k]} vs rest"
 
     def target(self, answers: Answers, rows: np.ndarray, k: int) -> np.ndarray:
+        """Return +1.0 for rows of the class, -1.0 for all others.
+
+        Parameters
+        ----------
+        answers, rows, k
+            As for `Division.target`.
+        """
         return np.where(answers.codes[rows] == k, 1.0, -1.0)
 
     def is_positive(self, codes: np.ndarray, k: int) -> np.ndarray:
@@ -223,6 +237,13 @@ class AllClasses(Division):
         return "all classes"
 
     def target(self, answers: Answers, rows: np.ndarray, k: int) -> np.ndarray:
+        """Return the codes of the classes.
+
+        Parameters
+        ----------
+        answers, rows, k
+            As for `Division.target`.
+        """
         return answers.codes[rows].astype(np.float64)
 
     def join(self, decisions: Sequence[DecisionFunction], codes: np.ndarray, width: int) -> Joined:
@@ -254,6 +275,13 @@ class Whole(Division):
         return self.noun
 
     def target(self, answers: Answers, rows: np.ndarray, k: int) -> np.ndarray:
+        """Return the targets, which have several columns in ranking.
+
+        Parameters
+        ----------
+        answers, rows, k
+            As for `Division.target`.
+        """
         return answers.values[rows]
 
     def _merge(self, rows, values, codes):
@@ -286,6 +314,13 @@ class SeveralOutputs(Division):
         return self.learnt[k].name
 
     def target(self, answers: Answers, rows: np.ndarray, k: int) -> np.ndarray:
+        """Return the column of the targets that the output is, or the targets themselves where there is one column.
+
+        Parameters
+        ----------
+        answers, rows, k
+            As for `Division.target`.
+        """
         values, column = answers.values[rows], self.learnt[k].column
         return values if column is None else np.ascontiguousarray(values[:, column])
 

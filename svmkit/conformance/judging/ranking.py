@@ -61,7 +61,15 @@ class _Pairs:
         return h, coef @ h
 
     def primal(self, square: Any, h: np.ndarray, C: float, squared: bool) -> Any:
-        """Return P of a model by the squared norm of its w and its decisions (n,)."""
+        """Return P of a model, in the judge's precision.
+
+        Parameters
+        ----------
+        square, h : Exact, ndarray of Exact, shape (n,)
+            The squared norm of the model's w, and its decisions.
+        C, squared : float, bool
+            The cost of a unit of loss, and whether the losses are squared.
+        """
         slack = np.maximum(1 - (h[self.above] - h[self.below]), 0)
         return square / 2 + Exact(C) * (slack @ slack if squared else slack.sum())
 

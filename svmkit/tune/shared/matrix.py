@@ -150,10 +150,24 @@ class _PartEngine(Engine):
         return self.shared.diag[self.rows]
 
     def block(self, Z, out, sel=ALL, rough=False):
+        """Write values of the shared matrix to `out`.
+
+        Parameters
+        ----------
+        Z, out, sel, rough
+            As for `Engine.block`.
+        """
         out[:] = self.shared.K[np.ix_(self.rows[Z], self.rows[sel] if sel.size else self.rows)]
         return out
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):
+        """Return K[sel, Z] @ coef from the values of the shared matrix, in float64 whatever `dtype` is.
+
+        Parameters
+        ----------
+        Z, coef, sel, dtype
+            As for `Engine.product`.
+        """
         values = self.block(Z, np.empty((len(Z), sel.size or self.n)), sel)
         return values.T @ coef
 
