@@ -4,7 +4,7 @@ A pass is a round of CoCoA+ (Ma et al. 2015) in one process. Worker k goes over 
 where dv_k is the sum of its own steps; sigma > 1 stands for the simultaneous steps of the other workers. Then v becomes
 v + sum_k dv_k. With sigma = K the objective never rises, and K workers need nearly K times the passes of one. With
 sigma a little above K/2 they need far fewer (two workers: 1.1 to 1.5 times), and an exact line search along the sum of
-all steps follows where the objective falls by too little. Parts are dealt anew for each pass, since fixed parts take a
+all steps follows where the objective falls by too little. Parts are drawn anew for each pass, since fixed parts take a
 tenth more passes.
 
 The result depends on K alone and not on which thread takes which part. A thread takes any part that is left, so that

@@ -154,7 +154,7 @@ class Rough(Matrix):
     """The matrix of rows that are read once for their second derivatives and for it, with products in float32.
 
     Blocks of products are summed in float64. The errors of a direction are those of about seven digits, relative to the
-    diagonal; a step that they spoil is told by the gradient, and `refine` begins anew with products in float64. Rows of
+    diagonal; the gradient shows which step they have spoilt, and `refine` begins anew with products in float64. Rows of
     all windows are added to the same sums, and few rows that have changed are gathered until they are a block.
     """
 

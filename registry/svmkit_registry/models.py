@@ -118,7 +118,7 @@ def promote(
             raise SvmkitError(
                 f"{name} version {number} is not promoted: {against}; @{alias} stays (--force promotes all the same)"
             )
-        if against:  # told before it is done: a promotion by force never goes unrecorded
+        if against:  # recorded before it is done, so that no forced promotion goes unrecorded
             record = {"by": user(), "at": _iso(datetime.now(UTC)), "from": replaced, "although": against}
             key = f"{lineage.PREFIX}forced.{alias}"
             store.patiently(client.set_model_version_tag, name, number, key, json.dumps(record))

@@ -1,4 +1,4 @@
-"""The process that logs a run, as tags of the run tell it, so that a run whose process was killed can be told.
+"""The process that logs a run, recorded in tags of the run, so that a run whose process was killed is recognised.
 
 It is known where Linux's /proc is; elsewhere, and in stores of earlier versions, runs have no such tags.
 """
@@ -35,7 +35,7 @@ def identity() -> dict[str, str]:
 
 
 def is_alive(tags: Mapping[str, str]) -> bool | None:
-    """Return whether the process that the tags of a run tell of lives; None if it is of another host, or not told."""
+    """Return whether the process in the tags of a run lives; None if it is of another host, or not recorded."""
     ours = identity()
     fields = tags.get(PROCESS, "").split(" ")
     if not ours or tags.get(HOST) != ours[HOST] or len(fields) != 3 or not fields[0].isdecimal():

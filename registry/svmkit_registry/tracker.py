@@ -48,7 +48,7 @@ def _guard(method: Callable) -> Callable:
             # a model that cannot be saved is no fault of the store
             self._failed = not (method.__name__ == "model" and isinstance(error, SvmkitError))
             problem = f"MLflow: {method.__name__} failed at {redact(self.uri)}: {store.reason(error)}"
-            remedy = "mend the store, or pass --no-track" if self._failed else "the run goes on without it"
+            remedy = "repair the store, or pass --no-track" if self._failed else "the run goes on without it"
             self.warn(f"{problem}; {remedy}")
         return None
 

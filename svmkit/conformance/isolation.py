@@ -1,5 +1,5 @@
 """Checks that a plugin affects nothing but its own state: not the data, global random state or other solves; and that
-every solve ends and begins where it was told to."""
+every solve begins and ends where it should."""
 
 from __future__ import annotations
 

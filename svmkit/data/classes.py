@@ -107,7 +107,7 @@ def _require_repeated(y: np.ndarray, what: str) -> None:
         if 0 < len(texts) <= FEW_TEXTS * len(y):
             raise InputError(
                 f"{what} holds numbers, but text in {len(texts):,} of {len(y):,} rows, first "
-                f"{str(y[texts[0]])!r} in row {texts[0] + 1:,}: mend them, choose a label with --label COL, or "
+                f"{str(y[texts[0]])!r} in row {texts[0] + 1:,}: correct them, choose a label with --label COL, or "
                 "give --task classify"
             )
         raise InputError(
@@ -146,7 +146,7 @@ def targets_of(data: Dataset, noun: str = "regression") -> np.ndarray:
         texts = [row for row, value in enumerate(y.tolist()) if not _is_number(value)]
         few = 0 < len(texts) <= FEW_TEXTS * len(y)
         where = f" in row {texts[0] + 1:,}, as {len(texts):,} of {len(y):,} rows do" if few else ""
-        remedy = "mend them, or " if few else ""
+        remedy = "correct them, or " if few else ""
         raise InputError(
             f"{_label_of(data)} holds text ({str(y[texts[0] if texts else 0])!r}{where}), and {noun} needs "
             f"numbers: {remedy}choose another label with --label COL"

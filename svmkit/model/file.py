@@ -239,7 +239,7 @@ def _require_valid(parts: dict[str, Any]) -> None:
     if not (classes[:-1] < classes[1:]).all():
         raise ValueError("classes are not in ascending order, each once")
     if not isinstance(parts["about"], dict):
-        raise ValueError("what is told about it is no map")
+        raise ValueError("the field about is no map")
     if any(isinstance(value, str) for value in parts["kernel"].params.values()):
         raise ValueError("the kernel's parameters are not numbers")
     if parts["task"] not in TASKS:

@@ -89,7 +89,7 @@ class SVMModel:
         The number of columns of X.
     preprocessing : Preprocessing, default=Preprocessing()
         What happens before the kernel: how the columns of a table became X, then imputing and scaling of X, which have
-        `width` columns as their result: `n_features`, and one more for each column whose holes are told apart.
+        `width` columns as their result: `n_features`, and one more for each column whose holes are marked.
     about : dict, default={}
         Plain values that are saved with the model, such as the solver, C and the certified gap.
     task : {"classify", "regress", "outliers", "multilabel"}, default="classify"

@@ -1,4 +1,4 @@
-"""What a model minimises, as it says itself or as it is told: the loss, the bias and the penalty."""
+"""What a model minimises, as recorded in it or as given by the caller: the loss, the bias and the penalty."""
 
 from __future__ import annotations
 

@@ -278,7 +278,7 @@ def read_liblinear(estimator: Any, kind: str, rows: Rows) -> Foreign:
     loss = make_loss("hinge" if joint else str(estimator.loss), task, epsilon=epsilon if task == "regress" else None)
     bias: float | None = float(getattr(estimator, "intercept_scaling", 1.0)) if estimator.fit_intercept else 0.0
     if getattr(estimator, "penalized_intercept", True) is False and estimator.fit_intercept:
-        bias = None  # cuML leaves it free unless it is told otherwise
+        bias = None  # cuML leaves it free by default
     return Foreign(
         software_of(estimator),
         model,

@@ -58,7 +58,7 @@ def read(step: Any, rows: Rows, given: Given) -> Foreign:
     step : object
         An estimator, an `SVMModel`, or (kernel, vectors, coefficients, intercept).
     rows, given : Rows, Given
-        The rows, as this step takes them, and what is told of the problem.
+        The rows, as this step takes them, and what the caller states of the problem.
     """
     if isinstance(step, SVMModel):
         return _read_model(step, rows)
@@ -68,8 +68,8 @@ def read(step: Any, rows: Rows, given: Given) -> Foreign:
 
 
 def _read_expansion(parts: tuple, rows: Rows, given: Given) -> Foreign:
-    """Return one decision function that is given as arrays; without a loss it is one of classes or of quantities, as
-    the loss that is told is.
+    """Return a decision function that is given as arrays; whether it predicts classes or quantities follows from the
+    loss that the caller states.
     """
     if len(parts) != 4:
         raise InputError(f"a decision function is (kernel, vectors, coefficients, intercept), not {len(parts)} things")

@@ -1,4 +1,4 @@
-"""The problem of a model: what is told in place of what it says, and all of it in words."""
+"""The problem of a model: what the caller states in place of what the model records, and its description in words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from svmkit.referee.posed import Posed, PosedDecision
 
 @dataclass(frozen=True)
 class Given:
-    """What is told of a problem where the model does not say it, or says it wrong; None where nothing is told.
+    """What the caller states of a problem, where the model does not record it or records it wrongly; None by default.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Given:
     nu: float | None = None
 
     def complete(self, foreign: Foreign, rows: Rows) -> Foreign:
-        """Return a foreign model with what is told; InputError where its problem is not known even then.
+        """Return a foreign model with what is stated; InputError where its problem is not known even then.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class Given:
         return Objective(made, column) if known is None else known._replace(loss=made, bias=column)
 
     def _weigh(self, model: SVMModel, rows: Rows) -> np.ndarray:
-        """Return the weights of the classes that are told; keys are compared as text where labels are."""
+        """Return the class weights that are stated; keys are compared as text where labels are text."""
         from sklearn.utils.class_weight import compute_class_weight
 
         if not len(model.classes):

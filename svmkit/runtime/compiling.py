@@ -16,7 +16,7 @@ INLINED: dict[str, Any] = {"forceinline": True}  # options of `njit`
 
 
 def compiles_nothing() -> bool:
-    """Return whether numba was told, by NUMBA_DISABLE_JIT or its file of settings, to run all code as plain Python."""
+    """Return whether numba is set, by NUMBA_DISABLE_JIT or its configuration file, to run all code as plain Python."""
     from numba import config
 
     return bool(vars(config)["DISABLE_JIT"])

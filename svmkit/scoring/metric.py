@@ -297,7 +297,7 @@ def _scorer_value(
 
     answers = _answers()(predicted, decision, np.arange(n_classes))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an undefined value is told by the value
+        warnings.simplefilter("ignore")  # the value shows that it is undefined
         return float(get_scorer(name)(answers, np.empty((len(truth), 0)), truth))
 
 

@@ -223,9 +223,9 @@ def _require_used(truth: Answers, task: Task, rows: np.ndarray) -> None:
 
 
 def _part_single(truth: Answers, rows: np.ndarray, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Part the rows that are dealt to folds from those of classes of one row, which every fold trains on, with a note.
+    """Separate the rows that are held out by folds from those of classes of one row, on which every fold trains.
 
-    Where fewer than two other classes are left to be told apart, all rows are dealt.
+    A note says so. Where fewer than two other classes are left, no row is separated.
     """
     codes = truth.codes[rows]
     counts = np.bincount(codes, minlength=len(truth.classes))

@@ -1,4 +1,4 @@
-"""What the command line says of wrong data, models and checkpoints: exit 2, one line, what and how to mend it."""
+"""What the command line says of wrong data, models and checkpoints: exit 2, one line, what is wrong and its remedy."""
 
 import os
 from pathlib import Path

@@ -83,7 +83,7 @@ def test_what_is_refused(refused):
 
 
 def test_class_weights_and_a_calibration(svmkit, train):
-    """The rare class is never the more probable one, which is no fault that other class weights could mend."""
+    """The rare class is never the more probable one, which is no fault that other class weights could correct."""
     rng = np.random.default_rng(0)
     y = (rng.random(600) < 0.05).astype(int)
     table = "".join(f"{label} 1:{label + 2.0 * z:.3f}\n" for label, z in zip(y, rng.normal(size=600), strict=True))

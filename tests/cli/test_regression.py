@@ -203,7 +203,7 @@ def test_a_text_among_numbers_is_named_with_its_row(alone, refused, tmp_path):
     rows = [f"{i},{100 + 3 * i}" for i in range(60)]
     rows[5] = "5,n.a."
     (tmp_path / "t.csv").write_text("\n".join(["x,price", *rows]) + "\n")
-    refused(["'n.a.' in row 6", "mend them"], "train", "t.csv", "--label", "price", "--task", "regress")
+    refused(["'n.a.' in row 6", "correct them"], "train", "t.csv", "--label", "price", "--task", "regress")
     refused(["'n.a.' in row 6", "--task classify"], "train", "t.csv", "--label", "price")
 
 

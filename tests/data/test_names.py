@@ -165,7 +165,9 @@ def test_names_and_numbers_with_a_few_texts_are_no_classes():
     numbers = np.array([str(k + 0.5) for k in range(200)])
     few = numbers.copy()
     few[7] = "oops"
-    with pytest.raises(InputError, match=r"holds numbers, but text in 1 of 200 rows, first 'oops' in row 8: mend them"):
+    with pytest.raises(
+        InputError, match=r"holds numbers, but text in 1 of 200 rows, first 'oops' in row 8: correct them"
+    ):
         _require_repeated(few, "y")
     for names in (np.array([f"name {k}" for k in range(200)]), numbers):
         with pytest.raises(InputError, match=r"y has 200 values in 200 rows, and 200 of them in one row only"):

@@ -157,7 +157,7 @@ def test_missing_text_is_a_category():
         (b"a,a,y\n1,2,0\n", "two columns are called 'a'"),
         (b"a,y\n1,0\n\x00,1\n", "binary"),
         (b"a,c,y\n" + b"1,x,0\n" * 400 + b"1,\xff,0\n", r"t.csv:402: not UTF-8"),
-        (b'a,y\n1,0\n2,"1\n3,0\n', "t.csv:3: not CSV .*mend the quotes"),
+        (b'a,y\n1,0\n2,"1\n3,0\n', "t.csv:3: not CSV .*correct the quotes"),
     ],
 )
 def test_csv_rubbish(content, match):

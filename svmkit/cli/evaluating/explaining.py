@@ -87,7 +87,7 @@ def _places_of(numbers: np.ndarray, data: Dataset, text: str | None) -> tuple[np
         numbers = np.flatnonzero(data.kept)[:FEW]
     known = numbers[data.kept[numbers]]
     if not len(known):
-        raise InputError(f"--rows {text}: every one of these rows was skipped: mend their cells, or give other rows")
+        raise InputError(f"--rows {text}: every one of these rows was skipped: correct their cells, or give other rows")
     if text not in (None, "all") and len(known) < len(numbers):
         skipped = ", ".join(str(number + 1) for number in numbers[~data.kept[numbers]][:FEW])
         note(f"{len(numbers) - len(known):,} of the rows of --rows were skipped: {skipped}")

@@ -78,7 +78,7 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
             train, test = split(train, options.test_size, options.seed, stratify=is_stratified)
     if holes:
         require_values(train.X, train.encoding.feature_names if train.encoding else None)
-    encoding = train.encoding  # a label that nobody named is told of, once
+    encoding = train.encoding  # a label column that was not named is reported, once
     label = encoding.label_in_words if encoding is not None and encoding.label_chosen == LAST else None
     is_in_notes = any(label is not None and line.startswith(label) for line in train.notes)
     for line in filter(None, (None if is_in_notes else label, *train.notes)):

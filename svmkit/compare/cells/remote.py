@@ -47,7 +47,7 @@ class Unwanted:
 def run_on(cluster: Cluster, jobs: list[Job], tell: CellCallback, stop: Any) -> None:
     """Run cells on the workers of a cluster.
 
-    Raises ClusterLost: the cluster has gone away; the cells that had ended have been told of.
+    Raises ClusterLost: the cluster has gone away; the cells that had ended have been reported.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ class Job(NamedTuple):
 
 
 def wake() -> None:
-    """Do nothing: a worker that is told to has imported this module."""
+    """Do nothing: a worker that calls this has imported the module."""
 
 
 def get_ready(cell: Cell, files: tuple[PluginFile, ...] = ()) -> None:

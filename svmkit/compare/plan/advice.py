@@ -1,4 +1,4 @@
-"""What speaks against a solver on a problem of some size, told before the solver runs.
+"""What speaks against a solver on a problem of some size, reported before the solver runs.
 
 The rules know no solver by name: they use what a solver declares of itself.
 """

@@ -52,7 +52,7 @@ def _records(path: Path, delimiter: str, charset: str, strict: bool = False) -> 
         except UnicodeError as err:
             raise not_decoded(path, charset) from err
         except csv.Error as err:
-            raise InputError(f"{path}:{line}: not CSV ({one_line(err)}): mend the quotes there") from err
+            raise InputError(f"{path}:{line}: not CSV ({one_line(err)}): correct the quotes there") from err
 
 
 def not_decoded(path: Path, charset: str) -> InputError:
@@ -169,7 +169,7 @@ def _require_even(path: Path, rows: Iterator[tuple[int, list[str]]] | list[tuple
     for line, record in rows:
         if len(record) != width:
             raise InputError(
-                f"{path}:{line}: has {len(record)} fields, but the first line has {width}: mend the line "
+                f"{path}:{line}: has {len(record)} fields, but the first line has {width}: correct the line "
                 "(a field with a comma in it needs quotes)"
             )
 

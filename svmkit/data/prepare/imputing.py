@@ -19,7 +19,7 @@ _CHUNK = 1 << 22  # entries whose statistics are learnt together, since scikit-l
 
 @dataclass(frozen=True, eq=False)
 class Imputing:
-    """A number for the holes (NaN) of each feature, and the features whose holes are told apart.
+    """A number for the holes (NaN) of each feature, and the features whose holes are marked.
 
     Attributes
     ----------

@@ -108,7 +108,7 @@ class Preprocessing:
     def undo(self, X: Features) -> Features:
         """Return preprocessed rows (n_samples, width) as features (n_samples, n_features), up to rounding.
 
-        Holes that were filled without being told apart stay filled.
+        Holes that were filled without being marked stay filled.
         """
         if self.scaling is not None:
             X = self.scaling.undo(X)

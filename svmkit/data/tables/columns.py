@@ -167,7 +167,7 @@ def _with_trouble(
         if right and shares.share(right) >= _MOSTLY:
             wrong = np.array([not good and text != "" for good, text in zip(right, texts, strict=True)])
             row, name = int(np.argmax(wrong[codes])), table.names[position]
-            remedy = f"mend that cell, or drop the row ({table.drop([name])} leaves the column out)"
+            remedy = f"correct that cell, or drop the row ({table.drop([name])} leaves the column out)"
             slip = table.refusal(row, position, f"is {kind} but for text", remedy)
             return Column(position, values, categories, trouble=Trouble.SLIP, slip=slip)
     if len(texts) > max(FEW_CATEGORIES, len(codes) // ROWS_PER_CATEGORY):
@@ -370,7 +370,7 @@ def _convert(table: Table, position: int, series: Any, convert: Any, what: str) 
     wrong = np.array([value is None for value in values])[codes]
     if wrong.any():
         problem = f"holds text, but must hold {what}"
-        remedy = "mend that cell, or drop the row"
+        remedy = "correct that cell, or drop the row"
         remedy += "" if table.is_in_memory else " (where a model is used: --on-error skip)"
         raise table.refusal(int(np.argmax(wrong)), position, problem, remedy)
     return np.array(values, dtype=np.float64)[codes]

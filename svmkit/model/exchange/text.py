@@ -1,7 +1,7 @@
 """Text models: a header of words and numbers, then rows of numbers, as LIBSVM and LIBLINEAR write them.
 
 A file may come from anybody. It is read as a stream, nothing is allocated by a count that its header claims, and
-whatever is wrong is told in one line with the number of the line.
+an error is reported in one line, with the number of the line in the file.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ SCALES = tuple(0.5**k for k in range(8))  # a few of many vectors, each with the
 class SupportLimit:
     """The limit on support vectors of one solve.
 
-    A solver that `LimitsSupport` is told of the limit and goes on within it. Any other solver takes its steps until
+    A solver that `LimitsSupport` is given the limit and goes on within it. Any other solver takes its steps until
     one of them passes the limit. The solve then ends at the better of two points: the best iterate within the limit,
     and the last iterate without its smallest weights.
     `most` is the largest number of support vectors, inf if no rule limits them, and `rules` are the other stop rules.

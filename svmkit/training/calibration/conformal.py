@@ -82,7 +82,7 @@ def _train_folds(train: Callable[..., Fit], data: TrainingData, method: Method, 
         for number in range(n_folds):
             part, fold = data.without(folds == number), options.get("fold")
             if fold is None and plain.has_folds:
-                fold = Folds.draw(part, plain.seed).fold  # the training of all samples has told of equal ones
+                fold = Folds.draw(part, plain.seed).fold  # the training on all samples has reported equal ones
             of_fold = train(part, each, fold=fold)
             if flag or of_fold.status is Status.INTERRUPTED:
                 solutions = [replace(solution, status=Status.INTERRUPTED) for solution in fitted.solutions]

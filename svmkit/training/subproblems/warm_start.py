@@ -59,7 +59,7 @@ class ModelStart:
             if known:
                 raise InputError(
                     f"cannot start from the model: {known:,} of its {len(owner):,} support vectors are rows of these "
-                    "data, each with another label there: the labels were exchanged; mend them, or start without it"
+                    "data, each with another label there: the labels were exchanged; correct them, or start without it"
                 )
             raise InputError(
                 "cannot start from the model: none of its support vectors is a row of these data; start without it"
