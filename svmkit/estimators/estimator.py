@@ -1,4 +1,4 @@
-"""What all estimators share: their parameters as settings, the attributes of a fit, and how they show themselves."""
+"""What all estimators share: their parameters as settings, the attributes of a fit, and how they are displayed."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ _LIMITS = ("max_iter", "max_epochs", "time_limit", "max_support")
 
 KEPT = 64  # methods
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-_methods: dict[Any, tuple[Any, Method]] = {}  # with the solvers that were registered then, by the values of parameters
+_methods: dict[Any, tuple[Any, Method]] = {}  # by the values of parameters, with the solvers registered at that time
 
-# colours come from the page, so that the block can be read on dark ground too
+# colours come from the page, so that the block can be read on a dark background too
 STYLE = (
     "margin:.4em 0 .2em;padding:.35em .7em;display:inline-grid;grid-template-columns:auto auto;gap:0 1em;"
     "font:.85em/1.5 ui-sans-serif,system-ui,sans-serif;color:inherit;background:transparent;"
@@ -72,7 +72,7 @@ _OF_TASK = {"classify": "SVMClassifier", "regress": "SVMRegressor", "outliers": 
 
 
 def _params_of(model: SVMModel) -> dict[str, Any]:
-    """Return the parameters of an estimator that a model says of its training."""
+    """Return the parameters of an estimator that a model records of its training."""
     about, minimised = model.about, model.about.get("minimised", {})
     steps, stated = model.preprocessing, ("C", "nu", "epsilon", "loss")
     known: dict[str, Any] = {name: about[name] for name in stated if about.get(name) is not None}
@@ -88,7 +88,7 @@ def _params_of(model: SVMModel) -> dict[str, Any]:
 
 @cache
 def _values_of(cls: Any) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
-    """Return what takes the parameters of an estimator out of its attributes."""
+    """Return a function that reads the parameters of an estimator from its attributes."""
     return itemgetter(*(field.name for field in fields(cls)))
 
 
@@ -99,14 +99,14 @@ def _param_names(cls: Any) -> tuple[str, ...]:
 
 
 def _holds_weights(model: SVMModel) -> bool:
-    """Return whether the vectors of a model are weights, of which each decision takes one as it is."""
+    """Return whether the vectors of a model are weights, one for each decision."""
     given = model.coef[model.coef != 0.0]
     is_linear = model.kernel.name == "linear" and len(model.vectors) == len(model.trained_pairs)
     return is_linear and bool((given == 1.0).all())
 
 
 def require_stream(estimator: Any, name: str) -> None:
-    """Raise an AttributeError that lists the solvers that learn from streams unless that of the estimator does."""
+    """Raise an AttributeError that lists the solvers that learn from streams, unless the estimator's solver does."""
     try:
         streaming_solver(estimator.solver, regresses=is_regressor(estimator))
     except InputError as error:
@@ -140,8 +140,7 @@ class SVMEstimator(BaseEstimator):
         Options of a solver that is given by its name, such as {"loss": "squared_hinge"}; `svmkit plugins` lists them.
     C : float or "cv", default=1.0
         The weight of the summed losses, > 0. "cv" chooses it by cross-validation from values that the data suggest;
-        then the model of all samples is trained with the best one, to its certificate. A limit in seconds is that of
-        both.
+        then the model of all samples is trained with the best one and certified. A limit in seconds covers both.
     kernel : str, Kernel or callable, default=None
         The kernel. A callable f(X, Z) returns the kernel values (rows of X, rows of Z). None is "rbf", or "linear" for
         a solver that needs it.
@@ -237,8 +236,8 @@ class SVMEstimator(BaseEstimator):
     history_ : list of History
         The history of each class pair, or the only one.
     best_params_, best_score_ : dict, float
-        What was chosen among the parameters that are "cv", and the mean of the metric over the folds; nan where time or
-        Ctrl-C ended the search before a candidate was tried in all folds. They exist after a search only.
+        The values chosen for the parameters that are "cv", and the mean of the metric over the folds; nan if time or
+        Ctrl-C ended the search before a candidate was tried in all folds. They exist only after a search.
     cv_results_ : dict of str to ndarray
         The candidates of the search, best first, as scikit-learn's searches have them.
     """
@@ -277,13 +276,13 @@ class SVMEstimator(BaseEstimator):
         )
 
     @classmethod
-    def _get_param_names(cls) -> list[str]:  # a search asks three times a fit
+    def _get_param_names(cls) -> list[str]:  # a search asks three times in each fit
         kind: Any = cls
         return list(_param_names(kind))
 
     def _names_to_choose(self) -> tuple[str, ...]:
         """Return the parameters that cross-validation chooses."""
-        if CHOSEN not in [value for value in vars(self).values() if isinstance(value, str)]:  # a small fit feels more
+        if CHOSEN not in [value for value in vars(self).values() if isinstance(value, str)]:  # a small fit is short
             return ()
         from svmkit.choice.one_call import names_to_choose
 
@@ -478,7 +477,7 @@ class SVMEstimator(BaseEstimator):
         Raises
         ------
         TypeError
-            An object has not the protocol.
+            An object does not have the protocol.
         """
         from sklearn.callback import CallbackSupportMixin
 
@@ -494,15 +493,15 @@ class SVMEstimator(BaseEstimator):
 
     @classmethod
     def from_model(cls, model: SVMModel, **params: Any) -> Self:
-        """Return an estimator that is fitted already: with a model that was loaded, imported or trained elsewhere.
+        """Return a fitted estimator of a model that was loaded, imported or trained elsewhere.
 
         Parameters
         ----------
         model : SVMModel
             The model, of the task of the estimator.
         **params : object
-            Parameters of the estimator. Those that are left out are what the model says of its training (solver, C,
-            nu, kernel, loss, multiclass, calibration), else their defaults.
+            Parameters of the estimator. Those that are left out are taken from what the model records of its training
+            (solver, C, nu, kernel, loss, multiclass, calibration), else their defaults.
 
         Returns
         -------
@@ -654,7 +653,7 @@ class SVMEstimator(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         if "_solutions" in vars(self):
-            _ = self.history_  # made of what is not kept
+            _ = self.history_  # computed from solutions that are not pickled
         return {key: value for key, value in super().__getstate__().items() if key not in ("_online", "_solutions")}
 
     def __sklearn_tags__(self):
@@ -667,7 +666,7 @@ class SVMEstimator(BaseEstimator):
 
 
 def describe(cls: T) -> T:
-    """Decorate an estimator: complete its Parameters and Attributes by the texts of `SVMEstimator`."""
+    """Decorate an estimator: complete its Parameters and Attributes with the texts of `SVMEstimator`."""
     text, base = (inspect.cleandoc(each.__doc__ or "") for each in (cls, SVMEstimator))
     for section in ("Parameters", "Attributes") if text else ():  # there are no docstrings under -OO
         own = _entries(text, section)

@@ -43,7 +43,7 @@ class Samples(NamedTuple):
     codes: np.ndarray  # classes; 0 in regression, 1 for outliers
     targets: np.ndarray  # of regression, else none
     C: np.ndarray  # > 0: the cost of a unit of loss of each row
-    # (n_samples, n_decisions): signed dual weights, where they are known otherwise than from the coefficients
+    # (n_samples, n_decisions): signed dual weights, if they do not follow from the coefficients
     dual: np.ndarray | None = None
 
 
@@ -54,7 +54,7 @@ class Expansion(NamedTuple):
     coef: np.ndarray
     at: np.ndarray  # which points are the samples
     intercept: float
-    is_dual: bool  # whether all coefficients are those of samples, which may be dual weights then
+    is_dual: bool  # whether all coefficients belong to samples, so that they may be dual weights
 
 
 def certify(
@@ -81,7 +81,7 @@ def certify(
         C, loss = samples.C[rows], levels[k if len(levels) > 1 else 0]
         given = None if samples.dual is None else samples.dual[rows, k]
         if isinstance(kernel, Linear) and (support < 0).any():
-            # the vectors are weights of the columns, or no rows at hand: then w is all that is known
+            # the vectors are weights of the columns, or some are not among the rows: then only w is known
             weights = machine.weights[k], float(machine.intercept[k])
             own = objective._replace(loss=loss)
             of_weights = certify_weights(samples.X[rows], *weights, target, C, own, dual=given)
@@ -146,7 +146,7 @@ def certify_weights(
     certificate = problem.certificate(point, intercept if objective.bias is None and objective.penalty.l1 else None)
     if objective.bias is not None or objective.penalty.l1:
         return certificate
-    # P there is that of the best bias, not of the model's
+    # P there is for the best bias, not for that of the model
     beta, row = certificate.beta if dual is None else dual, w[None, :]
     row = sp.csr_array(row) if sp.issparse(X) else row
     expansion = expand(Linear(), row, np.ones(1), intercept, np.full(1, -1), X)
@@ -156,7 +156,7 @@ def certify_weights(
 def certify_expansion(
     expansion: Expansion, target: np.ndarray, C: np.ndarray, objective: Objective, dual: np.ndarray | None = None
 ) -> Certificate:
-    """Return the certificate of a kernel expansion. Its coefficients are the dual weights if all are those of samples.
+    """Return the certificate of a kernel expansion. Its coefficients are the dual weights if all belong to samples.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def _subproblems(machine: Machine, codes: np.ndarray) -> Iterator[tuple[int, np.
 
 
 def _match(machine: Machine, samples: Samples) -> np.ndarray:
-    """Return the row of each vector, -1 for a vector that is none of the rows."""
+    """Return the row of each vector, -1 for a vector that is not among the rows."""
     owner = np.repeat(np.arange(len(machine.n_support)), machine.n_support)
     return match_rows(machine.vectors, owner, samples.X, samples.codes)
 

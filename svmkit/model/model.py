@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from svmkit.explain import Explanation
 
 ROWS = 16384, 256  # most and fewest rows of X that are predicted at a time
-WIDE = 1 << 20, 8  # columns, and columns for each entry, beyond which those without entries are left out of products
-MOST_WEIGHTS = 64 << 20  # weights that a model may have although its vectors store fewer entries
+WIDE = 1 << 20, 8  # columns, and columns per stored entry, beyond which empty columns are left out of products
+MOST_WEIGHTS = 64 << 20  # weights that a model may have even if its vectors store fewer entries
 PART_BYTES = 32 << 20  # most bytes of these rows, and of their decisions, above the fewest rows
 WITHOUT = (
     "the model has no probabilities: train it with a calibration (svmkit train --calibrate sigmoid), or with the "
@@ -55,7 +55,7 @@ WITHOUT = (
 
 
 def _cut_short(names: Sequence[str]) -> str:
-    """Return up to five names joined by commas, and how many there are if there are more."""
+    """Return the first five names joined by commas, and the number of names if there are more."""
     return ", ".join(names[:5]) + (f", ... ({len(names)})" if len(names) > 5 else "")
 
 
@@ -166,7 +166,7 @@ class SVMModel:
 
     @property
     def finds_outliers(self) -> bool:
-        """Whether the model tells outliers (-1) from the rest (+1), which files of earlier versions do not say."""
+        """Whether the model detects outliers (-1 for them, +1 for all others); earlier files do not say so."""
         return not task_named(self.task).is_supervised or (
             self.classes.tolist() == [-1, 1] and int(self.n_support[0]) == 0
         )
@@ -198,7 +198,7 @@ class SVMModel:
 
     @cached_property
     def machine(self) -> Machine:
-        """How the arrays make decision functions, and what decisions say of the classes."""
+        """How the arrays define decision functions, and how decisions determine the classes."""
         kind: type[Machine] = Outputs if self.outputs else OneFunction if self.has_one_function else ClassPairs
         kind = ClassFunctions if self.has_class_scores else kind
         if self.has_class_scores and SCHEMES[self.multiclass].by_probability and has_own_odds(self.calibration):
@@ -207,7 +207,7 @@ class SVMModel:
 
     @property
     def trained_pairs(self) -> np.ndarray:
-        """The numbers of the decisions that were trained, ascending: int64; the others speak for no class."""
+        """The indices of the decisions that were trained, int64, ascending; the others vote for no class."""
         return self.machine.trained
 
     @cached_property
@@ -247,7 +247,8 @@ class SVMModel:
         Raises
         ------
         InputError
-            The kernel is not linear, or there would be more than 67 million weights of vectors that store fewer.
+            The kernel is not linear, or there would be more than 67 million weights and the vectors store fewer
+            numbers.
         """
         if self.kernel.name != "linear":
             raise InputError(f"only a model with the linear kernel has weights of the columns, not {self.kernel.name}")
@@ -330,8 +331,8 @@ class SVMModel:
         return out[:, 0] if self.has_one_function else out
 
     def take_decisions(self, X: Any) -> np.ndarray | None:
-        """Return the decisions (n_samples,) of features on disk that are those of the training, whose certificate has
-        computed them; None where it has not, and the second time.
+        """Return the decisions (n_samples,) of the training features on disk if the certificate has computed them, else
+        None; they are handed out once.
         """
         is_plain = self.kernel.name == "linear" and self.has_one_function and self.calibration is None
         if not (is_plain and mapping.is_mapped(X)):
@@ -341,11 +342,11 @@ class SVMModel:
     def predict(self, X, *, n_threads: int | None = None, device: str | None = None) -> np.ndarray:
         """Predict labels or quantities.
 
-        Among more than two classes votes of the class pairs decide, and equal votes by the sum of margins; or the
-        largest decision does, where each class has one.
+        With more than two classes, the class pairs vote and the sum of the margins breaks ties; where each class has a
+        decision function, the largest decision wins.
 
-        With a calibration, labels are the classes of the highest probability. It needs less memory than `labels` of all
-        decisions, which are held for a part of the rows at a time.
+        With a calibration, labels are the classes of the highest probability. Decisions are computed for a part of the
+        rows at a time, so that this takes less memory than `labels` of all decisions.
 
         Parameters
         ----------
@@ -437,8 +438,8 @@ class SVMModel:
     def predict_sets(
         self, X, *, alpha: float | None = None, n_threads: int | None = None, device: str | None = None
     ) -> np.ndarray:
-        """Predict sets that hold the truth of at least 1 - alpha of new rows, if these come from where the training
-        rows came from.
+        """Predict sets that contain the true answer of at least 1 - alpha of new rows, if these are exchangeable with
+        the training rows.
 
         Parameters
         ----------
@@ -469,13 +470,13 @@ class SVMModel:
                 "the model has no sets: train it with a share of rows that they may miss (conformal=0.1, or svmkit "
                 "train --conformal 0.1)"
             )
-        rows = self.as_rows(X) if self.conformal.parts else X  # the models of folds know no columns of a table
+        rows = self.as_rows(X) if self.conformal.parts else X  # the models of the folds have no encoding of a table
         return self.conformal.select(self, sets, rows, alpha, n_threads=n_threads, device=device)
 
     def predict_for_cost(
         self, X, *, fn: float, fp: float, n_threads: int | None = None, device: str | None = None
     ) -> np.ndarray:
-        """Predict labels of two classes by the threshold that cost least on rows that folds of the training left out.
+        """Predict labels of two classes by the threshold of least cost on the held-out rows of the training.
 
         Parameters
         ----------
@@ -568,7 +569,7 @@ class SVMModel:
             raise InputError(without if task.has_targets else WITHOUT)
 
     def evaluate(self, X, y, *, n_threads: int | None = None) -> dict[str, Any]:
-        """Measure what the predictions for rows are worth, as `svmkit evaluate --json` does.
+        """Score the predictions for some rows, as `svmkit evaluate --json` does.
 
         Parameters
         ----------
@@ -583,13 +584,13 @@ class SVMModel:
         -------
         dict
             The scores by name, such as test_accuracy, balanced_accuracy, roc_auc and confusion of classes, test_r2,
-            test_rmse and test_mae of quantities; with predict_s, the seconds that predicting took. Of a model with
-            prediction sets "sets", how often they hold the truth.
+            test_rmse and test_mae of quantities; and predict_s, the seconds that predicting took. For a model with
+            prediction sets also "sets": how often they contain the true answer.
 
         Raises
         ------
         InputError
-            The rows do not fit the model, or y has not an answer for each of them.
+            The rows do not fit the model, or y lacks the answer for one of them.
 
         Examples
         --------
@@ -620,7 +621,7 @@ class SVMModel:
         sample_weight: Any = None,
         dual: np.ndarray | None = None,
     ) -> list[Certificate]:
-        """Certify the model on rows: how far it is from the best model of its kernel for them.
+        """Certify the model on some rows: bound how far its objective is from the optimum on them.
 
         P is computed from the definition of the loss. D is known where dual weights are: on the training rows from the
         coefficients, for weights of columns from the decisions, else from `dual`.
@@ -632,9 +633,9 @@ class SVMModel:
         y : array-like of shape (n_samples,), default=None
             Their labels, each of `classes`, or targets; None for outliers. Of a ranker `svmkit.data.Ranks`, too.
         C : float, default=None
-            The cost of a unit of loss; None takes that of the training, which `about` tells.
+            The cost of a unit of loss; None takes that of the training, which `about` records.
         loss : str or Loss, default=None
-            The loss; None takes that of the training, or the default of its solver where the model does not say it.
+            The loss; None takes that of the training, or the default of its solver where the model does not record it.
         bias : {"free"} or float, default=None
             "free", or the value of the column of a bias that is part of the weights, 0 for none; None takes that of
             the training.
@@ -721,16 +722,17 @@ class SVMModel:
         background : array-like or sparse matrix of shape (n_rows, n_features), default=None
             The rows with which they are compared, such as those of training; None takes X. One row is a baseline.
         players : mapping of str to sequence of int or str, default=None
-            Columns that contribute together, by the name of the whole. The categories of a column always do.
+            Groups of columns whose contribution is computed as one, by name. The categories of a column always form a
+            group.
         n_background : int or None, default=100
-            The most rows of the background, which are drawn if there are more; None takes all.
+            The largest number of background rows, drawn at random if there are more; None takes all.
         nodes : int, default=None
-            The most nodes of quadrature; None takes as many as are exact, or lose less than 1e-9.
+            The largest number of quadrature nodes; None takes as many as are exact, or as keep the error below 1e-9.
         rounds : int, default=2
-            Of other kernels than rbf, laplacian, linear and poly, whose values are sampled: orders of the columns that
-            are drawn for each pair of rows.
+            For kernels other than rbf, laplacian, linear and poly, whose Shapley values are sampled: the number of
+            orders of the columns that are drawn for each pair of rows.
         seed : int, default=0
-            The seed of the rows, and of orders, that are drawn.
+            The seed of the rows and orders that are drawn.
         n_threads : int or None, default=None
             The number of threads; None uses all.
 
@@ -830,14 +832,14 @@ class SVMModel:
         Raises
         ------
         InputError
-            The estimator is not fitted, another one, or has a callable kernel.
+            The estimator is not fitted, is not one of these, or has a callable kernel.
         """
-        from svmkit.model.scikit_learn import from_sklearn  # here: few models come from there
+        from svmkit.model.scikit_learn import from_sklearn  # here: few models are imported
 
         return cls(**from_sklearn(estimator))
 
     def attach_encoding(self, encoding: Encoding | None) -> SVMModel:
-        """Return the model with what makes features of the columns of a table.
+        """Return the model with the encoding that turns the columns of a table into features.
 
         Parameters
         ----------
@@ -870,7 +872,7 @@ class SVMModel:
         return X
 
     def _parts(self, X, n_columns: int) -> Iterator[slice]:
-        """Return the parts of X that are predicted together, such that they and their decisions take little memory."""
+        """Return the parts into which X is split for prediction, so that each takes little memory."""
         n = X.shape[0]
         entries = 2 * X.nnz // n if sp.issparse(X) and not self.preprocessing.moves_zeros else X.shape[1]
         step = max(min(PART_BYTES // (8 * max(entries, n_columns, 1)), ROWS[0]), ROWS[1])
@@ -900,8 +902,9 @@ class SVMModel:
         return self.machine.decide_few(self.kernel, X)
 
     def _without_zeros(self, X) -> tuple[Any, Machine]:
-        """Return preprocessed rows and the machine; of very many columns only those that one of them stores. A product
-        of sparse rows takes memory for each column, and a file of a few bytes may name the last of them.
+        """Return preprocessed rows and the machine; if there are very many columns, only those in which one of them has
+        entries. A product of sparse rows takes memory for each column, and a file of a few bytes may name a very high
+        column.
         """
         if not (sp.issparse(X) and sp.issparse(self.vectors)) or self.kernel.form is None:
             return X, self.machine
