@@ -98,7 +98,7 @@ class Chosen:
     fold : ndarray of shape (n_samples,), int, or None
         The fold in which each row was held out; None where a row was held out more than once.
     facts : dict
-        What a model tells of its search, as plain values.
+        What a model records of its search, as plain values.
     """
 
     method: Method
@@ -107,13 +107,13 @@ class Chosen:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def shorten(self, seconds: float) -> Method:
-        """Return the method with what a search has left of its limit, or a quarter of the limit where that is more: a
-        step that went on beyond the search's share is not to cost the model.
+        """Return the method with the time that a search has left, or with a quarter of the limit if that is more, so
+        that a step that overran the share of the search does not shorten the training of the model.
 
         Parameters
         ----------
         seconds : float
-            What the search has taken.
+            The seconds that the search has taken.
         """
         limit = self.method.settings.rules.least(Seconds)
         return self.method.limit(max(limit - seconds, (1.0 - SHARE) * limit))
@@ -197,15 +197,15 @@ def choose(
     X, y, sample_weight, flags : optional
         As for `svmkit.fit`.
     method : Method
-        The settings; what is chosen has its default there. A limit in seconds among the stop rules is that of the
-        search and of the training that follows; the search takes at most three quarters of it.
+        The settings; parameters that are chosen have their defaults there. A limit in seconds among the stop rules
+        covers the search and the training that follows; the search takes at most three quarters of it.
     how : Choice
         What is chosen, and how.
 
     Returns
     -------
     Chosen
-        The best candidate; the method as it is where none was tried in all folds, after a warning.
+        The best candidate; the method unchanged, after a warning, if none was tried in all folds.
 
     Raises
     ------
@@ -270,7 +270,7 @@ def _draw_splits(how: Choice, truth: Answers, data: TrainingData, method: Method
 
 
 def _run_options(how: Choice, plain: Method, metric: Metric, splits: Splits | None) -> dict[str, Any]:
-    """Return what all runs of a search share, but for the data."""
+    """Return the options that all runs of a search share, without the data."""
     return {
         "task": plain.task,
         "metric": metric,
@@ -304,7 +304,7 @@ def _take_best(result: Result, zoom: Zoom, method: Method, fold: np.ndarray | No
 
 
 def _small_runs(whole: Mapping[str, Any], data: TrainingData, truth: Answers, seed: int) -> list[dict[str, Any]]:
-    """Return what `Trials` are given for the rounds on few rows, of what they are given for all rows."""
+    """Return the arguments of `Trials` for the rounds on few rows, from those for all rows."""
     if data.task.has_labels or data.task.has_groups:  # whose rare combinations, or pairs, no draw keeps
         return []
     given, raw = dict(whole) | {"data": None}, data.raw
@@ -329,7 +329,7 @@ def _method_of(result: Result, method: Method) -> Method:
 
 
 def _without_seconds(settings: Settings) -> Stop | None:
-    """Return the stop rules of a fit of the search, whose limit in seconds is that of all fits together."""
+    """Return the stop rules of a fit of the search, without the limit in seconds, which covers all fits together."""
     if settings.stop is None:
         return None
     return Stop(tuple(rule for rule in settings.rules.criteria if not isinstance(rule, Seconds)))
@@ -339,7 +339,7 @@ def _shared_settings(method: Method, names: tuple[str, ...]) -> dict[str, Any]:
     """Return the settings that all candidates share, as `Trials` take them."""
     shared = {field.name: getattr(method.settings, field.name) for field in fields(method.settings)}
     for name in ("solver", "solver_options", "kernel", "kernel_params", "C", "calibration"):
-        del shared[name]  # what a candidate has of its own
+        del shared[name]  # candidates have their own
     if EPSILON in names:  # a loss would have an epsilon of its own; its name is known to the solver
         shared |= {"loss": None, "loss_options": None}
     elif isinstance(shared["loss"], Loss):  # it has its options
@@ -358,7 +358,7 @@ class _Rounds:
     def search(self, zoom: Zoom, stages: Sequence[Mapping[str, Any]]) -> Result | None:
         """Return the candidates of all rounds, best first; None if not one was tried in all folds.
 
-        `stages` is what `Trials` are given for each number of rows, ascending.
+        `stages` holds the arguments of `Trials` for each number of rows, ascending.
         """
         began, found = time.perf_counter(), list[Candidate]()
         with interrupt.catching() as flag:
@@ -468,7 +468,7 @@ def train_chosen(
 
 
 def _complete(function: Callable[..., Fit]) -> Callable[..., Fit]:
-    """Decorate `fit`: its signature and its docstring get what they leave to `svmkit.training.fit`."""
+    """Decorate `fit`: complete its signature and its docstring from `svmkit.training.fit`."""
     own, base = inspect.signature(function), inspect.signature(training.fit)
     named = {name: one for name, one in own.parameters.items() if one.kind is not inspect.Parameter.VAR_KEYWORD}
     every = [named.get(name, one) for name, one in base.parameters.items()]
@@ -569,7 +569,7 @@ def _fit_in_folds(X: Any, y: Any, kernel: Any, numbers: Mapping[str, Any], how: 
 
     `numbers` are C and epsilon, `options` those of `fit`.
     """
-    inspect.signature(training.fit).bind(X, y, kernel=kernel, **options)  # a TypeError for what it does not take
+    inspect.signature(training.fit).bind(X, y, kernel=kernel, **options)  # raises TypeError for unknown options
     known = {field.name for field in fields(Settings)}
     numbers = {name: value for name, value in numbers.items() if name not in how.names}
     settings = Settings(kernel=kernel, **numbers, **{name: value for name, value in options.items() if name in known})

@@ -1,4 +1,4 @@
-"""Training data after every check: the subproblems, a Gram for each of them, and the way from solutions to a model."""
+"""Checked training data: the subproblems, a Gram for each of them, and the model made of their solutions."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from svmkit.training.weights import sample_weights, training_weights
 if TYPE_CHECKING:
     from svmkit.kernels.gram.complete import CompleteKernel
 
-MANY = 1 << 16  # samples of a linear problem of which no number is kept that can be done without
-FEW = 4  # classes whose rows are looked for one class after the other, which is faster than sorting
-CERTAIN = 40.0  # logarithm of the odds of a label that all samples have, or none: one more would change no probability
+MANY = 1 << 16  # samples of a linear problem above which arrays over them are kept only if they are needed
+FEW = 4  # classes up to which the rows of each are searched for in turn, which is faster than sorting
+CERTAIN = 40.0  # log-odds of a label that all samples have, or none: larger ones would change no probability
 
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """What training learns from features without their labels: imputing, scaling, and the numbers of the kernel.
+    """What training learns from features without labels: imputing, scaling and the parameters of the kernel.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Preparation:
     impute, scale, flags : str, str, ndarray, default=None
         As for `svmkit.fit`.
     weights : ndarray of shape (width,), default=None
-        Weights of the columns after scaling, of which the numbers of the kernel know nothing.
+        Weights of the columns after scaling, which do not affect the parameters of the kernel.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class TrainingData:
     raw : ndarray or CSR matrix of shape (n, d)
         The features as they were given.
     X : ndarray or CSR matrix of shape (n, width)
-        The features after preprocessing; where that does nothing it shares its values with `raw`.
+        The features after preprocessing; without any, the values are shared with `raw`.
     answers : Answers
         What is to be learnt of each sample.
     weights : ndarray of shape (n,), float64
@@ -106,15 +106,15 @@ class TrainingData:
     known : CompleteKernel, default=None
         Kernel rows of more samples, of which those of this data are a part.
     own_weights : ndarray of shape (n,), float64, default=None
-        The sample weights alone, by which samples count where class weights do not; None are `weights`.
+        The sample weights alone, used where class weights do not count; None takes `weights`.
     preparation : Preparation, default=None
-        What `preprocessing` and `kernel` were learnt by; None where they were given.
+        How `preprocessing` and `kernel` were learnt; None if they were given.
     outputs : tuple of Output, default=()
-        What the outputs of a model of several are to learn.
+        What each output of a model with several outputs is to learn.
     non_crossing : bool, default=False
         Whether a model sorts its predictions in each row.
     is_linear : bool, default=False
-        Whether the problems are those of a linear model, of whose samples no number is kept that can be done without.
+        Whether the problems are linear, so that no array over the samples is kept that can be avoided.
     groups : ndarray of shape (n,), int, default=None
         The group of each sample, which folds keep together.
 
@@ -204,7 +204,7 @@ class TrainingData:
         return cls(*given, None, *rest)
 
     def warn_of_constants(self) -> None:
-        """Warn of each label that all samples have, or none: a search makes the data of many models, and warns once."""
+        """Warn of each label that all samples have, or none: a search prepares many models, but warns once."""
         for output in self.division.outputs:
             if output.constant is not None:
                 has = output.constant > 0.0
@@ -222,7 +222,7 @@ class TrainingData:
         return self.answers.codes
 
     def identity(self, method: Method) -> Identity:
-        """Return what a training of these data by a method is of.
+        """Return the identity of a training on these data by a method.
 
         Parameters
         ----------
@@ -248,13 +248,13 @@ class TrainingData:
 
     @cached_property
     def division(self) -> Division:
-        """How the data fall into subproblems."""
+        """The division of the data into subproblems."""
         name = "outputs" if self.outputs else self.task.division(self.multiclass, len(self.classes))
         return DIVISIONS[name](self.classes, self.task.noun, self._divided_outputs, self.non_crossing)
 
     @property
     def _divided_outputs(self) -> tuple[Output, ...]:
-        """The outputs, those without anything to learn from the samples of weight > 0 as constants."""
+        """The outputs; those with the same answer in all samples of weight > 0 are constants."""
         if self.task.has_targets or not self.outputs:
             return self.outputs
         used = self.answers.values[self.weights > 0]
@@ -273,9 +273,9 @@ class TrainingData:
     def without(self, held: np.ndarray) -> TrainingData:
         """Return the data in which the samples `held`, boolean (n,), take no part: their weight is 0.
 
-        Imputing, scaling and the numbers of the kernel are learnt from the other samples. Where they do not suffice,
-        because a column has no value there, they stay those of all. Kernel values that were computed as a whole are
-        known where nothing of this differs.
+        Imputing, scaling and the parameters of the kernel are learnt from the other samples; if these do not suffice,
+        because a column has no value there, they stay those of all samples. If they are the same, a kernel matrix that
+        has been computed is used again.
         """
         weights, learnt = np.where(held, 0.0, self.weights), self._learnt_without(held)
         if learnt is None:
@@ -295,7 +295,7 @@ class TrainingData:
         return replace(self, answers=answers, known=None, **parts)
 
     def weigh(self, weights: np.ndarray) -> TrainingData:
-        """Return the data whose scaled columns are multiplied by weights (width,) > 0; the kernel keeps its numbers."""
+        """Return the data with scaled columns multiplied by weights (width,) > 0; the kernel keeps its parameters."""
         assert self.preparation is not None
         preparation, preprocessing = replace(self.preparation, weights=weights), self.preprocessing.weigh(weights)
         X = with_int32_indices(preprocessing.apply(self.raw))
@@ -380,7 +380,7 @@ class TrainingData:
 
     @cached_property
     def grams(self) -> Grams:
-        """What makes the Grams of the subproblems."""
+        """The factory of the Grams of the subproblems."""
         # several subproblems share the rows, or one of several classes asks for each
         one = self.task.has_classes or bool(self.outputs)
         pairs, several = self.has_class_pairs, bool(self.outputs)
@@ -400,7 +400,7 @@ class TrainingData:
         """The rows of each class whose weight is > 0, ascending."""
         (used,) = (self.weights > 0).nonzero()
         if self.is_linear and len(self.classes) <= 2 and MANY < self.n_samples < 1 << 31:
-            used = used.astype(np.int32)  # no compiled loop gets these numbers
+            used = used.astype(np.int32)  # these arrays go to no compiled loop
         if len(self.classes) < 2 and not self.codes.any():
             return [used]
         codes = self.codes[used]
@@ -464,8 +464,8 @@ def _is_known_finite(kernel: Kernel, X: np.ndarray) -> bool:
 
 
 def model_of(data: Any, parts: Joined, about: dict[str, Any]) -> SVMModel:
-    """Return the model that training data become, wherever their rows are; its vectors are `parts.weights`. It has
-    probabilities if its loss is minus the logarithm of one.
+    """Return the model of training data, wherever their rows are; its vectors are `parts.weights`. It has probabilities
+    if its loss is a negative log-likelihood.
     """
     has_odds = is_likelihood(about.get("minimised", {}).get("loss"))
     about = about | ({"calibration": OWN} if has_odds else {})

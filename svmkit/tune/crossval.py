@@ -39,7 +39,7 @@ from svmkit.tune.shared.leave_one_out import PARTS, LeaveOneOut, can_share, is_l
 from svmkit.tune.space import ALL, EPSILON, NEAR, Path, plan
 
 REPORT = 0.3  # seconds between two reports of progress
-SHARED = "loky"  # the backend in whose place threads of this process fit what shares kernel values
+SHARED = "loky"  # the backend that threads of this process replace where fits share kernel values
 PREPARATIONS = ("each", "once")
 FEWEST = 5  # samples of the rarest class in the first round of halving, on average over its training folds
 
@@ -58,14 +58,16 @@ class Interrupted(SvmkitError):
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """How candidates are tried; by halving, paths compete for the samples with their best C, or the Cs of one path."""
+    """How candidates are tried; with halving, paths compete for samples by their best C, or the values of C of one path
+    do.
+    """
 
     search: str = "grid"
     factor: int = 3  # by halving, 1 / `factor` of the candidates go on to the next round, with more samples
     # folds, shuffled, of classes stratified; or "loo", a splitter of scikit-learn, pairs of rows, or checked `Splits`
     cv: Any = 5
     groups: Any = None  # (n_samples,): rows of the same group are in the same fold
-    seconds: float = math.inf  # the most of the whole search; the candidates that were tried until then count
+    seconds: float = math.inf  # the limit of the whole search; candidates that were tried until then count
     jobs: int = 1  # fits that run at a time on the backend
     backend: str = "loky"
     preparation: str = "each"  # whether imputing, scaling and rules of gamma are learnt in "each" fold or "once" of all
@@ -280,7 +282,7 @@ class Trials:
     X, y, task, metric, flags, sample_weight, **options : optional
         As for `run`.
     data : TrainingData, default=None
-        What X and y are after the checks and the preprocessing of the settings, if that is known.
+        X and y after the checks and the preprocessing of the settings, if they are known.
 
     Examples
     --------
@@ -416,7 +418,7 @@ class Trials:
 
 
 def _with_folds(how: Search, truth: Answers, task: Task, seed: int, counts: np.ndarray, metric: Metric) -> Search:
-    """Return how candidates are tried, with the folds of the rows that count; raise InputError where there are none."""
+    """Return how candidates are tried, with the folds of the rows of weight > 0; raise InputError if there are none."""
     _require_folds_of(task, truth, how)
     if how.leaves_one_out:
         require_rows(truth, task, np.flatnonzero(counts))
@@ -441,7 +443,7 @@ def _with_folds(how: Search, truth: Answers, task: Task, seed: int, counts: np.n
 
 
 def _require_folds_of(task: Task, truth: Answers, how: Search) -> None:
-    """Raise InputError for folds that a ranking cannot have."""
+    """Raise InputError for folds that cannot be used for a ranking."""
     if task.has_groups and how.leaves_one_out:
         raise InputError("cv='loo' leaves out single rows, which have no order: give cv a number of folds")
     if how.halves and task.groups(truth) is not None:

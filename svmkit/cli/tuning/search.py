@@ -51,9 +51,9 @@ from svmkit.tune.space import NONE, WORDS, settings_of
 
 SCORES = ("mean_accuracy", "std_accuracy", "mean_score", "std_score")
 SHOWN = 10  # candidates in the table
-ZOOM = "zoom"  # the search whose values come from the data
-FAR = 0.02  # by which a refit may have less on its own rows than the folds had
-REMEDIES = {  # what helps a refit that is worse, by how it ended
+ZOOM = "zoom"  # the search without a grid, whose values are derived from the data
+FAR = 0.02  # by how much the score of a refit on its own rows may be below that of the folds
+REMEDIES = {  # the remedy for a refit that is worse, by its status
     str(Status.CONVERGED): "give a smaller --tol",
     str(Status.TIME_LIMIT): "the time limit ended its fit: give more time",
     str(Status.INTERRUPTED): "its fit was interrupted",
@@ -296,7 +296,7 @@ class TuneJob:
     def _note_flaws(self, result: tune.Result) -> None:
         """Print a line if the search was cut short, for each flaw of the candidates, and for a tolerance of the refit.
 
-        Nothing is said of searches without an outer fold, whose models nobody uses.
+        Searches without an outer fold are not mentioned, since their models are not used.
         """
         tried, best = result.candidates, result.best
         if result.interrupted and not self.zooms:
@@ -344,7 +344,7 @@ class TuneJob:
         if best.gamma is not None:
             place |= {"gamma": best.gamma, "log10_gamma": math.log10(best.gamma)}
         of_folds = _numbers(best, self.metric)
-        of_folds["cv/n_support"] = of_folds.pop("n_support")  # the model that is logged here has a number of its own
+        of_folds["cv/n_support"] = of_folds.pop("n_support")  # the model that is logged here has its own version
         of_best = {f"best/{name}": value for name, value in place.items()} | of_folds
         if self.nested is not None:
             about = self.nested.about()
@@ -363,7 +363,7 @@ class TuneJob:
         self._log_candidates(tracker.run_id)
 
     def _log_candidates(self, parent: str) -> None:
-        """Log each candidate; stop when the store fails, so that it does not warn again for each of the others."""
+        """Log each candidate; stop when the store fails, to avoid a warning for each of the others."""
         options, candidates = self.options, self.result.candidates
         with live("logging the candidates") as show:
             for k, c in enumerate(candidates):
@@ -457,7 +457,7 @@ def _table(result: tune.Result, most: int) -> list[str]:
 
 
 def _is_rough(c: tune.Candidate) -> bool:
-    """Return whether hard fits of a candidate have ended at a rough gap, since others are better by far."""
+    """Return whether hard fits of a candidate have ended at a rough gap because other candidates are far better."""
     return not c.converged and c.gap is not None and c.gap <= ROUGH
 
 
@@ -477,7 +477,7 @@ def _numbers(c: tune.Candidate, metric: Metric) -> dict[str, float]:
 
 
 def describe_doubt(best: Any, metric: Metric, result: dict[str, Any]) -> str | None:
-    """Return a line if a refit is worse on its own rows than the folds were on rows that they never saw, else None.
+    """Return a line if a refit scores worse on its own rows than the folds did on held-out rows, else None.
 
     `best` is the candidate that was refitted, and `result` what `svmkit train --json` says of the refit.
     """

@@ -37,7 +37,7 @@ from svmkit.tune.space import NEAR, Path
 
 TOGETHER = 1 << 26  # decision values that an engine returns at a time
 FIRST = {fact: f"{fact}_0" for fact in FACTS}  # the names of the facts in a record of one C
-SUMS = "fit_s", "n_iter", "kernel_values"  # the facts that add up where a fit goes on
+SUMS = "fit_s", "n_iter", "kernel_values"  # the facts that are added up when a fit is continued
 ROWS = 2500  # of small folds that are fitted by one call, all together: the search looks around between two
 T = TypeVar("T")
 Folds = Sequence[tuple[np.ndarray, np.ndarray]]
@@ -64,7 +64,7 @@ class SharedSearch:
     X, answers, folds : ndarray or CSR of shape (n, d), Answers, Folds
         The rows as the kernel takes them, what is learnt of them, and the folds.
     training, records, jobs : Training, Records, int
-        The settings of all fits, whose memory is that of one of the jobs, where results go, and the fits at a time.
+        The settings of all fits, whose memory is that of one job; where results go; and the number of concurrent fits.
     """
 
     def __init__(self, X: Any, answers: Answers, folds: Folds, training: Training, records: Records, jobs: int) -> None:
@@ -80,7 +80,7 @@ class SharedSearch:
         self._parts: dict[tuple[int, str], list[FoldPart]] = {}
 
     def resume(self, training: Training, records: Records) -> None:
-        """Let more paths be fitted, on the same rows and folds, with the matrix of the last one at hand.
+        """Prepare for further paths on the same rows and folds, with the kernel matrix of the last one.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class SharedSearch:
             self._run(near, goes_on=True)
 
     def _run(self, paths: Sequence[Path], rough: float | None = None, goes_on: bool = False) -> None:
-        """Fit paths, hard ones to a rough gap if one is given, or go on with such fits."""
+        """Fit paths, hard ones to a rough gap if one is given, or continue such fits."""
         groups = groups_of(paths)
         if self._matrix is not None:  # its kernel comes first
             at_hand = repr(self._matrix.kernel)
@@ -199,15 +199,15 @@ class _Group:
         self.is_plain = shared is not None and self.method.loss.name == "hinge" and shared.kernel.semidefinite is True
         self.most = most_of_a_round(search.m, settings, search.jobs)
         fits = len(group) * len(search.folds)
-        # what the matrix has taken, for each fit
+        # the time and the kernel values for the matrix, for each fit
         self.around = seconds / fits, 0.0 if shared is None else shared.take_computed() / fits
         self.folds = [Fold(k, train, held) for k, (train, held) in enumerate(search.folds)]
-        self.beginning: deque[list[Fold]] = deque()  # which nobody has begun with
+        self.beginning: deque[list[Fold]] = deque()  # not begun
         self.waiting: deque[Fold] = deque()
         self.failed: BaseException | None = None
 
     def run(self, goes_on: bool) -> None:
-        """Fit the paths in all folds, or go on with the fits that have ended at a rough gap."""
+        """Fit the paths in all folds, or continue the fits that have ended at a rough gap."""
         n_folds = len(self.folds)
         jobs = min(self.search.jobs, n_folds)
         if goes_on:
@@ -224,7 +224,7 @@ class _Group:
         self._side_by_side(min(jobs, len(self.waiting)), self._next_fit)
 
     def _complete_matrix(self) -> None:
-        """Compute the kernel values that are not there; their time counts for all fits that are left."""
+        """Compute the missing kernel values; the time counts for all remaining fits."""
         began, shared = time.perf_counter(), self.shared
         assert shared is not None
         with threads.using(self.search.n_threads):
@@ -246,7 +246,9 @@ class _Group:
             raise self.failed
 
     def run_by_engine(self, code: SolvesBoxes) -> None:
-        """Let an engine solve all subproblems where it keeps the rows, as many at a time as have room for results."""
+        """Let an engine solve all subproblems where it keeps the rows, as many at a time as there is memory for
+        results.
+        """
         fits = [(fold, path) for fold in self.folds for path in self.group]
         for fold in self.folds:
             fold.parts = self._parts(fold)
@@ -278,7 +280,7 @@ class _Group:
             self.failed = error
 
     def _next_beginning(self) -> bool:
-        """Begin with folds that nobody has begun with; return whether there were any."""
+        """Begin folds that have not been begun; return whether there were any."""
         folds = _take(self.beginning)
         if folds is not None:
             self._begin(folds)
@@ -297,7 +299,7 @@ class _Group:
         return True
 
     def _next_further(self) -> bool:
-        """Go on with the next fit that has ended at a rough gap; return whether there was a fold to look at."""
+        """Continue the next fit that has ended at a rough gap; return whether there was one to look at."""
         fold, standings = _take(self.waiting), self.search.standings
         if fold is None or standings is None:
             return False
@@ -367,7 +369,7 @@ class _Group:
     def _fit(self, fold: Fold, hard: Hard | None = None) -> None:
         """Fit the next C of a fold, judge the fit on the held-out rows, and keep the record.
 
-        A fit that has ended at a rough gap goes on from there.
+        A fit that has ended at a rough gap is continued.
         """
         path, began = self.group[fold.next], time.perf_counter()
         try:
@@ -492,7 +494,7 @@ def _solution_of(answer: BoxAnswer) -> Solved:
 
 
 def _take(waiting: deque[T]) -> T | None:
-    """Return the first of what is waiting, which other threads may take, too; None if nothing is left."""
+    """Take the first waiting item, from a queue that threads share; None if it is empty."""
     try:
         return waiting.popleft()
     except IndexError:

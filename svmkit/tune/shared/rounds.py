@@ -1,10 +1,11 @@
-"""The rounds of `svmkit.tune.shared.active`, compiled: a solve is one call, as long as it takes no leap.
+"""The rounds of `svmkit.tune.shared.active`, compiled: a solve is one call unless it takes a leap.
 
 With the hinge, one call solves for several values of C, as long as these are easy.
 
 A round gathers the kernel values among the samples that may move into a square, takes steps of SMO on it, with Newton's
 steps on the weights between their bounds where SMO would need many, and changes the decision values of all rows. Folds
-are fitted side by side in threads: where Python drives the rounds, each waits for the other one's lock at every array.
+are fitted in parallel threads: if Python drove the rounds, the threads would wait for the interpreter's lock at every
+array.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from svmkit.solver.smo.box import LOW, UP, Box, extremes, gap, l1_among, ridge_a
 from svmkit.tune.shared.loops import add_rows, gather, newton_step, pick_active, pick_free, work
 from svmkit.tune.shared.small_loops import gap_of
 
-MARGIN = 0.3  # half the largest violation, by which the slope of a sample may be off that takes part without violating
+MARGIN = 0.3  # of half the largest violation: tolerance for slopes of samples that take part without violating
 SHARE = 0.9  # of the gap that is asked for, down to which the samples of a round are solved
 NEWTON = 400  # steps of SMO cost as much as a step of Newton with this root of their number of samples
 MOST_NEWTON = 20  # steps of Newton in a round
 ROUNDS, TRIES = 1000, 4  # of a call, and certificates that are asked for a smaller gap each
 AGAIN = 0.5  # of the weights that are not 0 have moved: decision values are computed anew instead of changed
 IDLE, SPARE = 1.5, 5  # samples of a square for each that may move, at most, and one in so many for which there is room
-SLICE = 20_000_000  # samples times steps between two looks at whether the search goes on
-ENDED, LEAPS, LOOKS = 0, 1, 2  # why a call returns: it has ended, a leap is due, or the caller is to look around
+SLICE = 20_000_000  # samples times steps between two checks whether the search continues
+ENDED, LEAPS, LOOKS = 0, 1, 2  # why a call returns: it has ended, a leap is due, or the caller is to check for a stop
 
 
 class Posed(NamedTuple):
@@ -68,7 +69,7 @@ class Square(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """What a descent keeps to."""
+    """The limits of a descent."""
 
     target: float  # the relative gap that is asked for
     most: float  # steps
@@ -163,7 +164,7 @@ def follow(far, part, last, square, pace, Cs, held, bounds, path):
                 now = _from_scratch(far, posed, now.point)
             found, rounding, bias = _certify(posed, now, far[1], bounds)
             if found <= max(pace.target, 2.0 * rounding) or steps >= pace.most or why == LOOKS:
-                break  # no step lowers what rounding errors make up most of
+                break  # no step reduces a gap that consists mostly of rounding errors
             goal *= 0.5
         if not found <= pace.target:
             break
@@ -176,7 +177,9 @@ def follow(far, part, last, square, pace, Cs, held, bounds, path):
 
 @njit(cache=True)
 def _certify(posed, now, at, bounds):
-    """Return the relative gap that is proven at an iterate of the hinge, what rounding has part in it, and the bias."""
+    """Return the relative gap that is proven at an iterate of the hinge, the part of it that is due to rounding, and
+    the bias.
+    """
     y, h, zeros = posed.signs, now.h[at], posed.lower
     bias = select_bias(y, y - h, posed.upper.copy(), 0.0)
     record = Record(y, y, zeros, posed.upper, zeros, zeros, zeros, zeros)
@@ -393,7 +396,7 @@ def _part_of(box, at):
 
 @njit(cache=True)
 def _newton_step(box, K, jitter, kinks):
-    """Take a step of Newton on the samples between their bounds; return by how much the objective falls."""
+    """Take a Newton step on the samples between their bounds; return the decrease of the objective."""
     free = np.empty(box.v.size, np.int64)
     n = pick_free(box, free, kinks)
     if n < 2:
@@ -406,7 +409,7 @@ def _newton_step(box, K, jitter, kinks):
 
 @njit(cache=True)
 def _take_change(box, change):
-    """Move the weights within their bounds; return how many moved, and what `deeper` is made of."""
+    """Move the weights within their bounds; return how many moved, and the sums that `deeper` takes."""
     moved, size, old, off = 0, 0.0, 0.0, 0.0
     for r in range(change.size):
         before = box.beta[r]
@@ -422,14 +425,14 @@ def _take_change(box, change):
 
 @njit(cache=True)
 def _add_change(far, signs, change, h):
-    """Add what a change (n,) of the weights changes to the decisions h (m,)."""
+    """Update the decisions h (m,) for a change (n,) of the weights."""
     idx = np.flatnonzero(change)
     add_rows(far[0], far[1][idx], change[idx] * signs[idx], h)
 
 
 @njit(cache=True)
 def depth_of(n):
-    """Return the additions that each of n terms takes part in by `add_rows`, and a few more."""
+    """Return a bound on the additions that each of n terms takes part in by `add_rows`."""
     return n / 4.0 + 8.0
 
 
