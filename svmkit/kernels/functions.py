@@ -1,4 +1,4 @@
-"""Kernels: frozen dataclasses of parameters. `resolve` turns parameters that depend on the data into numbers.
+"""Kernels: frozen dataclasses of their parameters. `resolve` replaces parameters that depend on the data by numbers.
 
 A third-party kernel subclasses `Kernel`, has a name and implements `block` and `diag`. The built-in kernels also have a
 `Form`, by which the loops of `svmkit.kernels.loops.tiles` evaluate them in tiles without temporary arrays.
@@ -24,8 +24,8 @@ from svmkit.kernels.loops.norms import square_norms
 if TYPE_CHECKING:
     from svmkit.kernels.loops.given import Survey
 
-MAX_DEGREE = 1000  # of a polynomial kernel, whose loops take a product for each degree
-TOGETHER = 32  # rows of whose square a function's diagonal is taken: a call of it takes longer than so few values
+MAX_DEGREE = 1000  # of a polynomial kernel, whose loops multiply once per degree
+TOGETHER = 32  # rows up to which a callable's diagonal is taken from their square, which is faster than calls
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Kernel:
     name : str
         Name of the kernel, as on the command line and in a stored model.
     normalised : bool
-        Whether k(x, x) is the same for all x, as a core vector machine needs it.
+        Whether k(x, x) is the same for all x, as core vector machines require.
     form : Form or None
         The scalar function of a built-in kernel; None for a kernel that only has `block`.
 
@@ -83,7 +83,7 @@ class Kernel:
     def semidefinite(self) -> bool | None:
         """Whether every kernel matrix is positive semidefinite: True, False, or None for not known.
 
-        True is the promise of the kernel's author. Otherwise a certificate asks `svmkit.kernels.gram.semidefinite`.
+        True is a promise of the kernel's author. Otherwise certificates use `svmkit.kernels.gram.semidefinite`.
         """
         return None
 
@@ -291,7 +291,7 @@ class Sigmoid(_WithGamma):
 
 
 class Asymmetry(NamedTuple):
-    """The largest |X[i, j] - X[j, i]| of a square matrix, and where it is."""
+    """The largest |X[i, j] - X[j, i]| of a square matrix, and its position."""
 
     size: float = 0.0
     i: int = 0
@@ -299,7 +299,7 @@ class Asymmetry(NamedTuple):
 
 
 class Reading:
-    """What the one pass that `Precomputed.resolve` takes has found of a dense matrix, for those who get this very X.
+    """What the pass of `Precomputed.resolve` over a dense matrix has found, for later uses of this very array.
 
     Examples
     --------
@@ -315,7 +315,7 @@ class Reading:
         self._of, self._found = [] if X is None else [weakref.ref(X)], found
 
     def find(self, X: Any) -> Survey | None:
-        """Return what was found of X, of a part of a matrix what was found of the whole; None if X is another array."""
+        """Return what was found in X, or, for a part of a matrix, in the whole; None if X is another array."""
         return self._found if any(known() is X for known in self._of) else None
 
     def note_part(self, part: Any, X: Any) -> None:

@@ -1,6 +1,6 @@
 """P, D and their rounding errors for the certificate of any loss: of piecewise linear-quadratic ones in compiled sums.
 
-The sums are over samples, so that those of parts of the samples can be added up, by the members of a cluster say.
+The sums are over samples, so that sums over parts of the samples, on the workers of a cluster say, can be added.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def sigmoid(z, small):
 class Record(NamedTuple):
     """`svmkit.losses.Terms` of m samples for weights that are turned: a weight is signs_i times the signed one.
 
-    Weights of one sign only are turned such that they are >= 0, as C-SVC has them; the target is not turned. Arrays of
-    float64, shape (m,).
+    Weights that may have one sign only are turned to be >= 0, as in C-SVC; the target is not turned. Arrays of float64,
+    shape (m,).
     """
 
     signs: np.ndarray
@@ -53,7 +53,7 @@ class Record(NamedTuple):
     def from_terms(cls, terms: Terms) -> Record:
         """Return the record of a loss; it turns weights if each may have one sign only."""
         turned = terms.lower < 0.0
-        # `any` takes three times as long, which a fit of a millisecond feels
+        # `any` takes three times as long, which matters in a fit of a millisecond
         if isinstance(terms, LogisticTerms):
             cls = LogisticRecord
         if not np.count_nonzero(turned) or np.count_nonzero(turned & (terms.upper > 0.0)):
@@ -156,7 +156,7 @@ class LogisticRecord(Record):
 
 
 def _turn(turned: np.ndarray, up: np.ndarray, down: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return what stands above and below 0 after some weights are turned; one array if it is the same."""
+    """Return the values above and below 0 after some weights are turned; one array if they are equal."""
     return (up, up) if up is down else (np.where(turned, down, up), np.where(turned, up, down))
 
 
@@ -171,7 +171,7 @@ class Bounds(NamedTuple):
 
 
 class Values(NamedTuple):
-    """What a certificate says, before it is known whether the kernel is positive semidefinite."""
+    """The contents of a certificate before it is known whether the kernel is positive semidefinite."""
 
     primal: float  # P and D as computed
     dual: float
@@ -215,7 +215,7 @@ class Totals(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums over samples from which P, D and their errors follow; those of parts of the samples can be added."""
+    """Sums over samples from which P, D and their errors follow; sums over parts of the samples can be added."""
 
     norm: float  # sum beta_i h_i, and the sum of the absolute values of its terms
     size: float

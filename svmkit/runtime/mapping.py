@@ -1,7 +1,7 @@
-"""Arrays on local disk, mapped to memory: made piece by piece, recognised, and kept from filling the memory.
+"""Memory-mapped arrays on local disk: written piece by piece, recognised, and kept from filling the memory.
 
-The pages of a mapped file that have been read count as memory of the process, although the system can drop them at any
-time. Those who read such features read them by `windows`, which release their pages.
+Pages of a mapped file that have been read count as memory of the process, although the system can drop them at any
+time. Such features are therefore read by `windows`, which release their pages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from svmkit.errors import InputError
 
 WINDOW = 32 << 20  # bytes of the rows that are read together
-AHEAD = 3  # windows that are read before they are worked on
+AHEAD = 3  # windows that are read ahead
 CHUNK = 8 << 20  # bytes that are copied together
 RUNS = 8  # of consecutive rows that are copied together, each of which may have 2 MB of the file mapped
 RUN = 64  # consecutive rows of a sample
@@ -52,7 +52,7 @@ class Stack:
 class DiskArray:
     """A one-dimensional array that grows at its end: in memory, and in a file from `spill` on.
 
-    The file has no name, so that nothing is left of it whatever ends the process.
+    The file has no name, so that it vanishes however the process ends.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class DiskArray:
             self._write(values)
 
     def spill(self) -> None:
-        """Move the values to a file, which takes those that follow, too."""
+        """Move the values to a file, to which later ones are written as well."""
         if self._file is not None:
             return
         try:
@@ -151,12 +151,12 @@ def is_mapped(X: Any) -> bool:
     return map_of(getattr(X, "data", None)) is not None or map_of(getattr(X, "indices", None)) is not None
 
 
-# by the map of the values: where they lie, and the square norms of the rows, which a pass for another purpose has found
+# by the map of the values: where they lie, and the square norms of the rows that another pass has computed
 _norms: WeakKeyDictionary[mmap.mmap, tuple[tuple[Any, ...], np.ndarray]] = WeakKeyDictionary()
 
 
 def offer_norms(X: np.ndarray, norms: np.ndarray) -> None:
-    """Keep the square norms (n,) of the rows of a read-only map until they are asked for; of other features nothing."""
+    """Keep the square norms (n,) of the rows of a read-only map until they are asked for; ignore other features."""
     mapped = map_of(X)
     if mapped is not None and not X.flags.writeable:
         _norms[mapped] = _place(X), norms
@@ -171,7 +171,7 @@ def take_norms(X: np.ndarray) -> np.ndarray | None:
 
 
 class Examination(Protocol):
-    """What looks at rows while a pass for another purpose has them in memory.
+    """An examination of rows while a pass for another purpose has them in memory.
 
     Attributes
     ----------
@@ -182,23 +182,23 @@ class Examination(Protocol):
     norms: np.ndarray
 
     def look(self, rows: np.ndarray, first: int) -> None:
-        """Look at some rows, before which there are `first` others; raise InputError if they cannot be used."""
+        """Examine rows from number `first` on; raise InputError if they cannot be used."""
 
 
-# by the map of the values: where they lie, and what is to look at them in the first pass that has all of them
+# by the map of the values: where they lie, and the examination for the first pass over all of them
 _awaited: WeakKeyDictionary[mmap.mmap, tuple[tuple[Any, ...], Examination]] = WeakKeyDictionary()
-_examined: WeakKeyDictionary[mmap.mmap, tuple[Any, ...]] = WeakKeyDictionary()  # where rows lie that were looked at
+_examined: WeakKeyDictionary[mmap.mmap, tuple[Any, ...]] = WeakKeyDictionary()  # where examined rows lie
 
 
 def examine_when_read(X: np.ndarray, examination: Examination) -> None:
-    """Have the rows of a read-only map (n, d) looked at by the first pass over all of them by `windows`."""
+    """Have the rows of a read-only map (n, d) examined in the first pass over all of them by `windows`."""
     mapped = map_of(X)
     assert mapped is not None and not X.flags.writeable
     _awaited[mapped] = _place(X), examination
 
 
 def examination_of(X: Any) -> Examination | None:
-    """Return what is to look at these rows; None if nothing is, or has already."""
+    """Return the pending examination of these rows; None if there is none."""
     mapped = map_of(X) if _awaited and isinstance(X, np.ndarray) else None
     if mapped is None or mapped not in _awaited or _awaited[mapped][0] != _place(X):
         return None
@@ -206,20 +206,20 @@ def examination_of(X: Any) -> Examination | None:
 
 
 def is_examined(X: Any) -> bool:
-    """Return whether a pass for another purpose has looked at these very rows."""
+    """Return whether these very rows have been examined in a pass for another purpose."""
     mapped = map_of(X) if _examined and isinstance(X, np.ndarray) else None
     return mapped is not None and _examined.get(mapped) == _place(X)
 
 
 def examine(X: Any) -> None:
-    """Have rows looked at that still await it, in a pass of its own."""
+    """Examine rows that still await it, in a separate pass."""
     if examination_of(X) is not None:
         for _ in windows(X):
             pass
 
 
 def _end_examination(X: np.ndarray, examination: Examination) -> None:
-    """Note that all rows have been looked at, and keep their norms for whoever asks for them first."""
+    """Record that all rows have been examined, and keep their norms for the first caller that asks."""
     mapped = map_of(X)
     if mapped is not None and _awaited.pop(mapped, None) is not None:
         _examined[mapped] = _place(X)
@@ -321,7 +321,7 @@ def sample_rows(X: np.ndarray) -> np.ndarray:
 
 
 def with_arrays(X: Any, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Any:
-    """Return a CSR array of these arrays, with as many columns as X and as canonical as X, without a look at them.
+    """Return a CSR array of these arrays, with the columns of X and as canonical as X, without checking them.
 
     Parameters
     ----------
@@ -342,8 +342,8 @@ def windows(X: Any, size: int | None = None) -> Iterator[tuple[int, int]]:
     """Yield the ranges of rows, first and behind the last, in which features are to be read: all rows if in memory.
 
     Of features that are mapped to a file, a thread reads the next windows while the caller works on one, and the pages
-    of one that has been worked on are released, so that they do not count as memory of the process. Rows that await an
-    `Examination` are looked at before the caller has them.
+    of a window that has been processed are released, so that they do not count as memory of the process. Rows that
+    await an `Examination` are examined before the caller gets them.
 
     Parameters
     ----------
@@ -372,8 +372,8 @@ def windows(X: Any, size: int | None = None) -> Iterator[tuple[int, int]]:
 class _Reader:
     """A thread that brings windows to the memory of the system, up to AHEAD of them before they are worked on.
 
-    One thread reads all windows: to start one takes 2 ms while compiled loops run, and where a window took long to read
-    or to work on, the next ones make up for it.
+    One thread reads all windows: starting one takes 2 ms while compiled loops run, and reading ahead evens out windows
+    that take long to read or to process.
 
     Parameters
     ----------
@@ -400,7 +400,7 @@ class _Reader:
         self._ready.acquire()
 
     def free(self) -> None:
-        """Say that a window has been worked on."""
+        """Note that a window has been processed."""
         self._room.release()
 
     def _work(self) -> None:
@@ -427,8 +427,8 @@ def window_ends(X: Any, size: int) -> np.ndarray:
 def _read(X: Any, first: int, last: int) -> None:
     """Bring rows `first` to `last` - 1 of mapped features from disk to the memory of the system, not of the process.
 
-    What is touched in order is read ahead by the system in large pieces, each a few entries of its tables. Advice that
-    a range will be needed has it read by single pages, which takes several times as much of the processor.
+    Pages that are touched in order are read ahead by the system in large pieces, each a few page-table entries. The
+    advice that a range will be needed makes the system read single pages, which takes several times the processor time.
     """
     for mapped, lo, size in _ranges(X, first, last):
         pages = np.frombuffer(mapped, np.uint8)

@@ -1,4 +1,4 @@
-"""The contract of a solver, for authors of solver plugins.
+"""The interface of solvers, for authors of solver plugins.
 
 A solver is a frozen dataclass of hyperparameters. It makes a state, takes one step at a time on the state and returns
 the iterate. `svmkit.solver.solve` owns the loop, the clock, stopping, history, interrupts and the certificate. All
@@ -61,7 +61,7 @@ class Solver(ABC):
     further : tuple of type of Problem, default=()
         Other types of problem that the solver minimises as well, such as OneClassQP.
     joint : tuple of str, default=()
-        The schemes of more than two classes whose one problem of all classes `joint_solver` has a solver of.
+        The schemes of more than two classes with one joint problem for which `joint_solver` returns a solver.
     terms : tuple of str, default=()
         Names of the hyperparameters that shape the problem, such as loss and bias.
     losses : tuple of str or Family, default=("squared_hinge",)
@@ -76,22 +76,23 @@ class Solver(ABC):
     recheck : int, default=10
         Iterations from a refused certificate to the next one, in addition to a sixteenth of the iterations so far.
     reads : Reads or None, default=None
-        How it reads kernel values; None if that is not known or it reads none. `svmkit compare` says by this fact
-        when a set is too large for the solver.
+        How it reads kernel values; None if that is unknown or it reads none. `svmkit compare` uses it to tell when a
+        set is too large for the solver.
     certified : bool, default=True
         The solver has a dual point of its own, so that the certificate has a dual value.
     by_slices : bool, default=False
         On a `CompleteGram` the solver takes many steps at a time in compiled code, so that class pairs are trained side
         by side in threads.
     shares_folds : bool, default=False
-        A search may solve this solver's dual problems by SMO on kernel values that all folds share, in its place.
+        In a search, SMO on kernel values that all folds share may solve the dual problems in place of this solver.
     runs_on_device : bool, default=False
-        An engine that was asked for may solve this solver's problems where it keeps the rows of X, in its place.
+        An engine that was asked for may solve the problems on its device, where it keeps the rows of X, in place of
+        this solver.
     frees_bias : bool, default=False
         The solver minimises linear problems with a free bias itself, so that no centre has to be moved for it.
     examines : bool, default=False
-        The solver reads all rows on disk in order (`svmkit.runtime.mapping.windows`), which looks for NaN, before it
-        uses their norms, so that they need no pass before.
+        The solver reads all rows on disk in order (`svmkit.runtime.mapping.windows`), which checks for NaN, before it
+        uses their norms, so that no prior pass is needed.
     external : bool, default=False
         Other software does the work. Its one step is the whole solve, which cannot start from a point.
     paper : str, default=""
@@ -310,7 +311,7 @@ class Solver(ABC):
         return problem
 
     def solver_for(self, task: Task) -> Solver:
-        """Return the solver that does the work: this one, or another one that minimises the same.
+        """Return the solver that does the work: this one, or another one that minimises the same objective.
 
         Parameters
         ----------
@@ -408,7 +409,7 @@ class Solver(ABC):
         """Continue after a certificate whose gap was too large; the state may take over its exact gradient."""
 
     def bounds(self, state: Any) -> tuple[float, float] | None:
-        """Return P and D of the iterate where the state keeps what they take but for one pass over the points.
+        """Return P and D of the iterate if they take at most one pass over the points beyond what the state keeps.
 
         Only solvers that report `StepInfo.in_own_units` are asked. Rounding errors do not matter.
 
@@ -420,7 +421,7 @@ class Solver(ABC):
         Returns
         -------
         tuple of two floats, or None
-            None where the state keeps too little.
+            None if the state does not keep enough for that.
         """
         return None
 
@@ -432,15 +433,15 @@ class Solver(ABC):
         return {}
 
     def carry(self, state: Any) -> dict[str, Any] | None:
-        """Return what another solve needs beside the point to continue this one, in JSON types: its `Draws.carried`.
+        """Return what another solve needs besides the point to continue this one, in JSON types: its `Draws.carried`.
 
-        None where the point is enough.
+        None if the point suffices.
         """
         return None
 
     @property
     def params(self) -> dict[str, Any]:
-        """The hyperparameters as plain values; the options of a loss stand beside its name."""
+        """The hyperparameters as plain values; the options of a loss follow its name."""
         loss = getattr(self, "loss", None)
         return asdict(self) | ({"loss": loss.name, **loss.params} if isinstance(loss, Loss) else {})
 
@@ -459,7 +460,7 @@ class Solver(ABC):
         """Return whether the solver minimises problems of this type."""
         if not problem.has_targets():
             return isinstance(problem, (cls.problem, *cls.further))
-        regression = cls.regression_for(problem.gram.kernel)  # one tube is no other: the names must be equal
+        regression = cls.regression_for(problem.gram.kernel)  # tubes differ by their losses: the names must be equal
         return isinstance(problem, cls.further) or (regression is not None and type(problem).name == regression.name)
 
     def check_kernel(self, kernel: Kernel) -> None:

@@ -26,7 +26,7 @@ from svmkit.problems.risks.points import dual_sums
 from svmkit.runtime.mapping import offer_decisions
 
 PASSES = 2  # passes of coordinate descent by which a certificate improves the best known lower bound
-# of X'beta as a sum over two signs, times factors, beyond those of one sum; twice, for the square in the bound on D
+# roundings of X'beta as a scaled sum over two signs beyond those of one sum; doubled for the square in the bound on D
 ROUNDINGS = 8
 
 
@@ -37,9 +37,9 @@ class PairSums:
     """X w and X'beta of weights w (width,) and dual weights beta (m,), computed as by `Design.pull_and_margins`, while
     a pass for another purpose has the rows in memory.
 
-    Whoever makes the pass writes dual weights to `beta`, which belongs to the sums, and calls `add` with the ends of
-    each window once they are there. Nothing but X, w and beta enters. Products are given out once, and for these very
-    w and beta alone, after each row has been added once.
+    The code that makes the pass writes dual weights to `beta`, an array of the sums, and then calls `add` with the ends
+    of each window. The sums depend on X, w and beta only. The products are handed out once, for these very w and beta,
+    after each row has been added once.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class PairSums:
         self._end, self._checksum = hi, zlib.crc32(beta.data, self._checksum)
 
     def balance(self) -> np.ndarray:
-        """Return beta, of which the weights of the sign with the larger sum have shrunk in place until all sum to 0."""
+        """Scale down the weights of the sign with the larger sum, in place, so that beta sums to 0; return beta."""
         is_whole = self._is_whole()
         factors = side_factors(self.beta)
         scale_sides(self.beta, *factors, self.beta)
@@ -76,11 +76,11 @@ class PairSums:
         return self.beta
 
     def drop(self) -> None:
-        """Let go of X w: there are no products any more."""
+        """Drop X w and with it the products."""
         self._h = np.empty(0)
 
     def take(self, beta: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return X'beta (width,) and X w (m,), bias included, or None if there are none of these weights."""
+        """Return X'beta (width,) and X w (m,), bias included; None if there are no products for these weights."""
         is_same = beta is self.beta and np.array_equal(w, self._w)
         if not (is_same and self._h.size == self.design.m and self._is_whole()):
             return None
@@ -92,7 +92,7 @@ class PairSums:
         return self._factors @ images, h
 
     def _is_whole(self) -> bool:
-        """Return whether all rows have been added with the dual weights that they have."""
+        """Return whether all rows have been added with their current dual weights."""
         return self._end == self.design.m and zlib.crc32(self.beta.data) == self._checksum
 
 
@@ -114,7 +114,7 @@ class LinearDual(LinearProblem):
     """
 
     name: ClassVar[str] = "LinearDual"
-    _certified: tuple[np.ndarray, np.ndarray] | None = None  # the last point (m,) that was certified, and its weights
+    _certified: tuple[np.ndarray, np.ndarray] | None = None  # the last certified point (m,), and its weights
     _paired: tuple[np.ndarray, np.ndarray, PairSums | None] | None = None  # as `pair` takes them
 
     def objective(self, point: np.ndarray) -> float:
@@ -129,15 +129,15 @@ class LinearDual(LinearProblem):
         return point
 
     def begin_pair(self, w: np.ndarray) -> PairSums:
-        """Return sums for the products of weights (width,) with those dual weights that will be paired with them."""
+        """Return the sums for the products of weights (width,) and the dual weights to be paired with them."""
         return PairSums(self.design, self._without_bias(w))
 
     def pair(self, point: np.ndarray, w: np.ndarray, sums: PairSums | None = None) -> None:
         """Let weights (width,), the entry of a free bias aside, be those of the model of a point, in place of X'beta.
 
-        X'beta has the P of the optimum to a gap only once the gradient at it has nearly vanished: long before that P of
-        a primal iterate is as good as that of the optimum. Its certificate takes one pass over X, not two; none where
-        the sums that `begin_pair` returned for these weights have been taken of this point.
+        P at X'beta comes close to the optimum only once the gradient there has nearly vanished, long after P of a
+        primal iterate has. The certificate of a pair takes one pass over X instead of two; none if the sums that
+        `begin_pair` returned for these weights were computed for this point.
 
         Parameters
         ----------
@@ -161,8 +161,8 @@ class LinearDual(LinearProblem):
         return np.append(w[:-1], 0.0) if self.is_free else w
 
     def _certify_pair(self, point: np.ndarray, w: np.ndarray, sums: PairSums | None) -> Certificate:
-        """Return the certificate of a point and other weights than its own, from scratch: by a pass over X, unless a
-        pass for another purpose has computed the products of these very weights.
+        """Return the certificate of a point and weights other than its own, from scratch: by a pass over X, unless
+        another pass has computed the products with these very weights.
         """
         w = self._without_bias(w)
         taken = sums.take(point, w) if sums is not None and sums.design is self.design else None
@@ -183,7 +183,7 @@ class LinearDual(LinearProblem):
         return Certificate(float("inf"), -objective, None)
 
     def decision_function(self, point: np.ndarray, certificate: Certificate) -> DecisionFunction:
-        known = self._certified  # a pass over X less, which on disk takes as long as reading it
+        known = self._certified  # saves a pass over X, which on disk takes as long as reading it
         same = known is not None and (known[0] is point or np.array_equal(known[0], point))
         w = known[1] if known is not None and same else self.weights(point)
         return DecisionFunction(point.copy(), *self.split(w, certificate.bias))
@@ -235,12 +235,12 @@ class LinearRisk(LinearProblem):
 
     Notes
     -----
-    A certificate has a D although most solvers of this problem have no dual point. It is the best of the lower bound
-    that was offered (`raise_bound`, `offer`) and of the dual weights that the decision values suggest
-    (`guess_weights`), improved by two passes of coordinate descent. With another penalty than l2 the suggested weights
-    are multiplied by what makes D as large as possible. So D costs some passes over X, depends on the point and on
-    what was offered only, and is a lower bound on the optimum whatever the solver does. The samples of the passes are
-    in a random order that changes with each offer: the same order again and again makes no progress.
+    A certificate has a D although most solvers of this problem have no dual point: the better of the lower bound that
+    was offered (`raise_bound`, `offer`) and that of the dual weights suggested by the decision values
+    (`guess_weights`), improved by two passes of coordinate descent. With a penalty other than l2, the suggested weights
+    are scaled so that D is as large as possible. D therefore costs some passes over X, depends only on the point and
+    the offers, and is a lower bound on the optimum whatever the solver does. The passes visit the samples in a random
+    order that changes with each offer, since repeating one order makes no progress.
 
     Examples
     --------
@@ -288,7 +288,7 @@ class LinearRisk(LinearProblem):
         return self.primal(point, self.decision(point))
 
     def certificate(self, point: np.ndarray, bias: float | None = None) -> Certificate:
-        """Return P, D and their gap, as `Problem.certificate`; of a free bias with the one given in place of the best.
+        """Return P, D and their gap, as `Problem.certificate`; a free bias may be given in place of the best one.
 
         Parameters
         ----------
@@ -339,7 +339,7 @@ class LinearRisk(LinearProblem):
         return max(known, self._prove(self.balanced(beta)), key=_proven)
 
     def _prove(self, beta: np.ndarray) -> Bound:
-        """Return the bound that beta (m,) proves, scaled unless the penalty is l2."""
+        """Return the lower bound that beta (m,) proves, scaled unless the penalty is l2."""
         v, penalty = self.weights(beta), self.penalty
         if penalty.l1:
             scale, dual = self.dual_scale(beta, v)
@@ -348,7 +348,7 @@ class LinearRisk(LinearProblem):
         if not penalty.l1:
             dual = self.dual(beta, image)
         error = self._dual_error(beta, image)
-        if not penalty.l2:  # |v| may exceed its limit by rounding: what has to be scaled once more
+        if not penalty.l2:  # |v| may exceed its limit by rounding, which requires another scaling
             error += (self._pull_error(beta) + (4.0 + max(penalty.groups, default=0)) * U) / penalty.l1 * abs(dual)
         return Bound(dual, beta, error)
 

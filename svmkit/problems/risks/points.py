@@ -1,8 +1,8 @@
 """The terms of a loss as compiled loops read them, one row of numbers a sample: values, derivatives, sums over samples.
 
-A sample whose weight may have one sign only, as of every loss of a margin, takes fewer numbers and a shorter path: for
-all others the loops are compiled once more, since numba leaves out what depends on an argument that is None. Logistic
-losses have a kind of `Side` of their own, for which the functions of a side are compiled once more.
+A sample whose weight may have one sign only, as with every margin loss, takes fewer numbers and a shorter code path:
+the loops are compiled separately for the others, since numba drops branches on an argument that is None. Logistic
+losses have their own kind of `Side`, for which the functions of a side are compiled separately.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from svmkit.runtime.threads import spread
 
 FILL = 4.0  # nanoseconds of a row of numbers
 TINY = 1e-200  # curvature of a row of zeros
-TOGETHER = 1 << 16  # samples whose rows are filled together, so that what that needs takes little memory
+TOGETHER = 1 << 16  # samples whose rows are filled together, to limit temporary memory
 LOGISTIC = (True,)  # `Points.below` of logistic losses: a tuple of another type than those of columns
 OPTIONS: Any = {"error_model": "numpy"}
 
@@ -149,8 +149,8 @@ def opposite_side(rows, below, i, side):
 
 
 def _side(rows, below, i, up):
-    """Return a side of sample i, whose weight may have two signs, without a branch: nobody could predict it. With one
-    sign there is one side.
+    """Return a side of sample i, whose weight may have two signs, without a branch, since it would not be predictable.
+    With one sign there is one side.
     """
     k = np.uintp(1 if up or len(below) == 0 else 5)  # `len` is known when this is compiled
     return Side(1.0 if up else -1.0, rows[i, k], rows[i, k + 1], rows[i, k + 2], rows[i, k + 3])
@@ -178,7 +178,7 @@ def is_logistic_kind(below: Any) -> bool:
 
 @njit(cache=True, error_model="numpy")
 def side_toward(rows, below, i, e):
-    """Return the side of sample i toward e, without a branch: for signs that nobody could predict."""
+    """Return the side of sample i toward e, without a branch: for unpredictable signs."""
     return _side(rows, below, i, e > 0.0)
 
 
@@ -235,16 +235,16 @@ def phi_and_slope(held, side):
 
 
 def log_odds(below, up, down):
-    """Return by how much the best bias of decisions of 0 may lie beyond the targets, where bounds of both signs have
-    the sums `up` and `down`: of logistic losses the logarithm of their ratio.
+    """Return how far the best bias for decisions of 0 may lie beyond the targets if the bounds of both signs have the
+    sums `up` and `down`: for logistic losses, the logarithm of their ratio.
     """
     return 0.0
 
 
 def least_rate(below, size, stride):
-    """Return what the rate of a sum of slopes of absolute sum `size` counts as at least while no interval holds its
-    zero, so that Newton's step is at most `stride`: of logistic losses, whose slopes flatten out, a step would go
-    nowhere otherwise. Piecewise linear slopes need none.
+    """Return the least rate to assume for a sum of slopes of absolute sum `size` while no interval brackets its zero,
+    so that Newton's step is at most `stride`. Logistic losses need it, since their slopes flatten out and steps would
+    be far too long; piecewise linear slopes do not.
     """
     return 0.0
 
@@ -389,8 +389,8 @@ def sum_derivatives(rows, below, h, share, beta, curvature, first, last):
     for the samples first to last - 1.
 
     Return sums over these samples: the losses and, without a `share`, what `dual_sums` returns of beta and how many of
-    its entries are not 0. With a `share`, a loss that has become a line has this share of the curvature of the parabola
-    through its minimum which touches it there, so that a column has a curvature wherever it has a slope.
+    its entries are not 0. With a `share`, a loss in its linear part has this share of the curvature of the parabola
+    through its minimum that touches it there, so that a column has a curvature wherever it has a slope.
     """
     loss, linear, ridged, support = 0.0, 0.0, 0.0, 0.0
     for i in range(first, last):
@@ -437,8 +437,8 @@ def total_loss_error(rows, below, h, error, roundoff):
 
 @njit(cache=True, error_model="numpy")
 def add_loss_errors(rows, below, h, error, roundoff, first, carried, total):
-    """Return two sums once what the samples from `first` on add to them, whose values h have these errors (n,): what
-    the errors carry to the losses, and the losses.
+    """Return two sums with the terms of the samples from `first` on added, whose values h have these errors (n,): the
+    errors of the losses, and the losses.
     """
     for k in range(error.size):
         i = first + k
@@ -461,8 +461,8 @@ def sum_loss_errors(m, roundoff, carried, total):
 
 @njit(cache=True, error_model="numpy")
 def dual_sums(rows, below, beta):
-    """Return the part of D that grows along beta (m,) like a line, target'beta less the kinks, and twice what is left
-    of phi: sum ridge beta^2, or twice the entropies.
+    """Return the part of D that is linear along beta (m,), target'beta less the kinks, and twice the rest of phi: sum
+    ridge beta^2, or twice the entropies.
     """
     linear, ridged = 0.0, 0.0
     for i in range(beta.size):
