@@ -1,6 +1,6 @@
-"""Fitted estimators of other software, read by their documented attributes, whoever has trained them.
+"""Fitted estimators of other software, read by their documented attributes.
 
-Nothing of the software is imported: an estimator is known by the names of its classes and by what it holds.
+The software is not imported: an estimator is recognised by the names of its classes and by its attributes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from svmkit.referee.foreign import Claim, Foreign
 
 SPELT = {"sklearn": "scikit-learn", "sklearnex": "scikit-learn-intelex", "daal4py": "scikit-learn-intelex"}
 VIOLATION = "the largest violation of its optimality conditions"
-# the losses of SGD: ours, the factor that theirs has beside it, and our options
+# the losses of SGD: our name, their factor relative to ours, and our options
 OF_SGD: dict[str, tuple[str, float, dict[str, float]]] = {
     "hinge": ("hinge", 1.0, {}),
     "squared_hinge": ("squared_hinge", 1.0, {}),
@@ -41,7 +41,7 @@ OF_SGD: dict[str, tuple[str, float, dict[str, float]]] = {
 
 
 class Rows(NamedTuple):
-    """The rows on which a model is certified, as its software takes them."""
+    """The rows on which a model is certified, in the form that its software takes."""
 
     X: Any
     y: np.ndarray | None
@@ -63,7 +63,7 @@ def to_numpy(value: Any) -> Any:
 
 
 def known_class(estimator: Any) -> str:
-    """Return the name of the class of an estimator that is read, subclasses included; "" for another one."""
+    """Return the name of the supported class of an estimator, subclasses included; "" if it is not supported."""
     return next((base.__name__ for base in type(estimator).__mro__ if base.__name__ in READERS), "")
 
 
@@ -80,7 +80,7 @@ def read_estimator(estimator: Any, rows: Rows) -> Foreign:
     Raises
     ------
     InputError
-        The estimator is none of those that are read, is not fitted, or its problem has no certificate.
+        The estimator is not supported or not fitted, or its problem has no certificate.
     """
     kind = known_class(estimator)
     if not kind:
@@ -124,7 +124,7 @@ def _unless_even(class_weight: np.ndarray) -> np.ndarray | None:
 
 
 def _claim(estimator: Any, rule: str) -> Claim:
-    """Return what an estimator says of its iterations, their limit, and its tolerance."""
+    """Return the iterations, their limit and the tolerance that an estimator records."""
     status: Any
     most: Any
     status, most, tol = (getattr(estimator, name, None) for name in ("fit_status_", "max_iter", "tol"))
@@ -324,7 +324,7 @@ def read_logistic(estimator: Any, kind: str, rows: Rows) -> Foreign:
 
 def _penalty_of_logistic(estimator: Any) -> Penalty:
     name, ratio = getattr(estimator, "penalty", "deprecated"), getattr(estimator, "l1_ratio", None)
-    if name == "deprecated":  # from 1.8 on the ratio alone says it
+    if name == "deprecated":  # from 1.8 on, the ratio alone determines it
         name = {0.0: "l2", 1.0: "l1"}.get(float(ratio or 0.0), "elasticnet")
     if name in (None, "none") or not math.isfinite(float(estimator.C)):
         raise InputError("a fit without a penalty has no bound on its optimum: give it a finite C and penalty l2")

@@ -1,4 +1,4 @@
-"""Hostile data: the cases on which no solver may claim what is not true, fail with a traceback, or miss its limit.
+"""Hostile data: cases on which no solver may make a false claim, fail with a traceback, or exceed its limit.
 
 Each case is a name, a function that makes the data, and the options of the training. `CASES` holds all of them, below
 the functions; `grid` runs them for every registered solver.
@@ -58,7 +58,7 @@ def timestamps() -> Data:
 
 
 def contradict(share: float) -> Data:
-    """A share of the samples occurs once more with the opposite label."""
+    """A share of the samples is repeated with the opposite label."""
     X, y, _ = clouds()
     n = round(share * len(y))
     return Data(np.vstack([X, X[:n]]), np.concatenate([y, -y[:n]]))
@@ -82,7 +82,7 @@ def sparse(d: int, **form: Any) -> Data:
 
 
 def replace_number(X: np.ndarray, at: Any, value: float) -> np.ndarray:
-    """A number, or the numbers of a row, is another one."""
+    """One value, or one row, is replaced."""
     X[at] = value
     return X
 
@@ -124,7 +124,7 @@ def three(offset: float = 0.0, scale: Any = 1.0, spread: float | None = None) ->
 
 
 def aim(change: Callable[[np.ndarray, np.ndarray], np.ndarray], **weighted: Any) -> Data:
-    """A curve and its noise, as a function of the first column; `change` of X and these targets makes others."""
+    """A noisy curve as a function of the first column; `change` maps X and these targets to others."""
     X, y, _ = clouds()
     t = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.3 * y
     weights = weighted.get("weights")
@@ -144,7 +144,7 @@ def order(change: Callable[[np.ndarray, np.ndarray], np.ndarray], **given: Any) 
 def outputs(
     change: Callable[[np.ndarray, np.ndarray], np.ndarray], of: Callable[[np.ndarray], Any] = np.asarray
 ) -> Data:
-    """Two curves as functions of the first two columns (m, 2); `change` of X and these makes others."""
+    """Two curves as functions of the first two columns (m, 2); `change` maps X and these to others."""
     X, t, _ = aim(lambda X, t: t)
     return Data(of(X), change(X, np.column_stack([t, np.cos(2.0 * X[:, 1]) - X[:, 0]])))
 
@@ -158,7 +158,7 @@ class Case:
     kernel: Kernel = RBF(0.5)  # noqa: RUF009  kernels are frozen
     C: float = 1.0
     class_weight: Any = None
-    linear: bool = True  # whether solvers of the linear kernel are run, too, with that kernel
+    linear: bool = True  # whether solvers for the linear kernel are run as well, with that kernel
     task: str = "classify"  # or "regress", "one-class", "rank", "multilabel"
     every_loss: bool = False  # whether a solver is run with each of its losses, or with its default
     options: tuple[tuple[str, Any], ...] = ()  # further ones of `fit`

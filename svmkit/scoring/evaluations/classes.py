@@ -35,10 +35,10 @@ from svmkit.scoring.wording import base_rate, largest
 from svmkit.solver.history import Measured
 
 WHOLE = 12  # classes up to which tables are whole
-MOST = 10  # classes and confusions that are shown of more
-FEW = 5  # classes of which each has its recall shown; of more, the worst three
+MOST = 10  # classes and confusions that are shown if there are more
+FEW = 5  # classes up to which the recall of each is shown; beyond, the three worst
 
-FIRST = (0.05, 0.1, 0.2, 0.5)  # shares of the rows of highest decision of which it is said what they hold
+FIRST = (0.05, 0.1, 0.2, 0.5)  # shares of the rows of highest decision whose gain is reported
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ClassEvaluation(Evaluation):
     truth: np.ndarray  # the classes of the rows, by their places among `scores.classes`
     predicted: np.ndarray  # in the same way
     decision: np.ndarray  # what `predict_with_scores` returns
-    positive: str | None  # of two classes the one that ROC, precision and recall curves are about
+    positive: str | None  # with two classes, the positive class of ROC, precision and recall curves
     probabilities: ProbabilityScores | None = None  # on the rows whose label the model knows
 
     what: ClassVar[str] = "classes"
@@ -216,7 +216,7 @@ class ClassEvaluation(Evaluation):
 
     @property
     def notes(self) -> list[str]:
-        """What has to be said: labels that the model does not know, and why it may be no use, a line each."""
+        """Notes, a line each: labels that the model does not know, and why it may be useless."""
         said = []
         if self.unknown:
             rows = sum(int(self.scores.rows[self.labels.index(label)]) for label in self.unknown)
@@ -226,12 +226,12 @@ class ClassEvaluation(Evaluation):
 
     @cached_property
     def doubt(self) -> str | None:
-        """Why the model may be no use (`judge`); None if nothing speaks against it."""
+        """Why the model may be useless (`judge`); None if nothing indicates it."""
         about, known = self.model.about, self.scores
         n_samples, settings, gap = about.get("n_samples"), about.get("params"), about.get("gap")
         if not isinstance(n_samples, int) or len(self.model.classes) > 2 or self.model.kernel.name == "linear":
             n_samples = 0
-        if self.unknown:  # that they are never predicted has been said
+        if self.unknown:  # it has been reported that they are never predicted
             kept = np.array([label not in self.unknown for label in self.labels])
             known = Scores(known.classes[kept], known.rows[kept], known.predicted[kept], known.hits[kept])
         return self.judge(
@@ -248,7 +248,7 @@ class ClassEvaluation(Evaluation):
         )
 
     def above(self, positive: str, threshold: float) -> ClassEvaluation:
-        """Return the evaluation of labels that are the positive class where its decision is above a threshold."""
+        """Return the evaluation of predictions that are the positive class where its decision exceeds a threshold."""
         labels = self.model.classes[codes_above(self.model, self.decision, positive, threshold)]
         predicted, n_classes = Metric("accuracy", self.scores.classes).codes(labels), len(self.labels)
         hits = np.bincount(predicted[predicted == self.truth], minlength=n_classes)
@@ -305,8 +305,8 @@ class ClassEvaluation(Evaluation):
         }
 
     def gain(self) -> dict[str, float] | None:
-        """Return which share of the positive rows the rows of highest decision hold, by their share of all rows; None
-        unless there are rows of two classes.
+        """Return the cumulative gain: the share of the positive rows among the rows of highest decision, by the share
+        of all rows taken; None unless there are rows of two classes.
         """
         positive, decision = self.one_against_rest()
         if positive.ndim > 1 or not positive.any() or positive.all():
@@ -315,7 +315,7 @@ class ClassEvaluation(Evaluation):
         return {f"{share:g}": float(value) for share, value in zip(FIRST, found, strict=True)}
 
     def reliability(self) -> Reliability | None:
-        """Return how often predicted probabilities came true, of the positive class, or of all of many classes."""
+        """Return the reliability of the predicted probabilities, of the positive class, or of all of many classes."""
         if self.probabilities is None:
             return None
         place = None if self.positive is None else list(map(str, self.model.classes)).index(self.positive)
