@@ -33,7 +33,7 @@ TOGETHER = 1 << 18  # rows whose numbers are kept at a time
 
 
 class Matrix:
-    """The Hessian as a matrix (width, width), of which the rows are added whose second derivative has changed."""
+    """The Hessian as a matrix (width, width), updated by the rows whose second derivative has changed."""
 
     each = 8  # rows of a sum for each column, at least
 
@@ -69,7 +69,9 @@ class Matrix:
         return True
 
     def add_rows(self, lo: int, hi: int) -> None:
-        """Add what the rows lo to hi - 1 change. Which rows do is not kept: of all rows it takes much memory."""
+        """Add the changes by the rows lo to hi - 1. Which rows have changed is not kept: for all rows that takes much
+        memory.
+        """
         self._take(lo, hi, self._wanted[lo:hi])
         if hi == self.design.m:
             self._wanted = self.curvature  # so that nobody keeps the others
@@ -99,22 +101,22 @@ class Matrix:
         Parameters
         ----------
         g, room, enough, value
-            The gradient (width,), and what `Products.direction` needs beside it.
+            The gradient (width,), and the other arguments of `Products.direction`.
         """
         if self.factor is None:
             self.factor = self._factorise()
         return scipy.linalg.lapack.dpotrs(self.factor, -g, lower=1)[0], 0.0
 
     def _factorise(self) -> np.ndarray:
-        """Return the lower factor of Cholesky in the order of Fortran; of a matrix that rounding has made indefinite,
-        with a larger diagonal, and of one that no diagonal mends, of its diagonal alone.
+        """Return the lower Cholesky factor in Fortran order. If rounding has made the matrix indefinite, its diagonal
+        is increased first; if that does not suffice, the factor is that of the diagonal alone.
         """
         ridge, at, diagonal = 0.0, np.arange(len(self.H)), np.abs(self.H.diagonal())
         while ridge < LARGEST_RIDGE and np.isfinite(diagonal).all():
             H = self.H.T.copy(order="F")
             H[at, at] += self.penalty + ridge * diagonal
             if not self.penalty[-1] and H[-1, -1] <= 0.0:
-                H[-1, -1] = 1.0  # no sample is curved: the bias is the best one already
+                H[-1, -1] = 1.0  # no loss has a second derivative: the bias is the best one already
             factor, failed = scipy.linalg.lapack.dpotrf(H, lower=1, clean=0, overwrite_a=1)
             if not failed and np.isfinite(factor[at, at]).all():  # of NaN it may say nothing
                 return factor
@@ -151,11 +153,12 @@ class Matrix:
 
 
 class Rough(Matrix):
-    """The matrix of rows that are read once for their second derivatives and for it, with products in float32.
+    """The matrix of rows that are read once, for both their second derivatives and the matrix, with products in
+    float32.
 
-    Blocks of products are summed in float64. The errors of a direction are those of about seven digits, relative to the
-    diagonal; the gradient shows which step they have spoilt, and `refine` begins anew with products in float64. Rows of
-    all windows are added to the same sums, and few rows that have changed are gathered until they are a block.
+    Blocks of products are summed in float64. A direction has errors of about 1e-7 relative to the diagonal; a step that
+    they spoil shows in the gradient, and `refine` begins anew with products in float64. Rows of all windows are added
+    to the same sums, and few rows that have changed are gathered until they are a block.
     """
 
     each = 3  # a window has few rows, and the thread that reads the next ones takes time of one of the cores
@@ -163,7 +166,7 @@ class Rough(Matrix):
     def __init__(self, design: Design, penalty: np.ndarray) -> None:
         super().__init__(design, penalty)
         self.single = not (self.pairs or self.overflows())  # as far as is known
-        self.changed = 1.0  # of the rows with a second derivative the part in which it has changed in the last pass
+        self.changed = 1.0  # share of the rows with a second derivative in which it has changed in the last pass
         self._parts = np.empty((0, 0, 0))  # of the sum over all rows, in a pass that has each of them added
         self._blocks: tuple[_Block, ...] = ()  # of rows whose second derivative has become larger, and smaller
 
@@ -172,7 +175,7 @@ class Rough(Matrix):
         return float(np.fmax.reduce(self.design.sq, initial=0.0)) > LARGEST
 
     def begin_pass(self) -> None:
-        """Let all rows be those that come to `take_rows` from now on, until `end_pass`."""
+        """Begin a pass: from now on until `end_pass`, all rows come to `take_rows`."""
         is_first = self.fresh is None
         self.fresh = is_first or self.changed > ANEW
         if self.fresh:
@@ -228,7 +231,7 @@ class Rough(Matrix):
 
 
 class _Block:
-    """Rows, times the roots of their weights in float32, whose products are added to a matrix once they are many.
+    """Rows times the roots of their weights, in float32, whose products are added to a matrix once there are many.
 
     Parameters
     ----------
@@ -268,7 +271,7 @@ class _Block:
                 self.flush()
 
     def flush(self) -> None:
-        """Add the products of the rows that there are to the matrix, and begin anew."""
+        """Add the products of the collected rows to the matrix, and begin anew."""
         width = self.design.width
         if self._n:
             products = np.zeros((self.design.n_parts(self._n // width, 4 * width**2), width, width), np.float32)
@@ -279,7 +282,7 @@ class _Block:
 
 
 class Given(Matrix):
-    """The Hessian as a matrix that others have added up."""
+    """The Hessian as a matrix that the caller has summed."""
 
     def __init__(self, penalty: np.ndarray) -> None:
         design = SimpleNamespace(m=0, width=len(penalty), rows=None)
@@ -298,7 +301,8 @@ def _add_blocks(
 ) -> None:
     """Add the rows idx (n,) of X in parts, each from a contiguous range, block by block.
 
-    A product by numpy, which leaves out one half of it as SYRK does, lets other threads run; SciPy's `dsyrk` does not.
+    A product by numpy, which computes one triangle only, as SYRK does, lets other threads run; SciPy's `dsyrk` does
+    not.
     """
     n, share, width = len(parts), -(-idx.size // len(parts)), parts.shape[1]
     height = int(np.clip(max(BLOCK // width, width // 2), 64, 4096))  # rows beside which a sum costs little
@@ -385,10 +389,10 @@ class Products:
     """The Hessian by its products with vectors, for directions by conjugate gradients with a preconditioner.
 
     The preconditioner is the diagonal of the Hessian and 1, mixed (Hsia, Chiang, Lin 2018). The iteration ends once a
-    product lowers the quadratic model by little beside the mean of all so far (Nash, Sofer 1990), since residuals say
-    little where columns differ much in size, or once the residual is small enough for the gap. It ends after any
-    product when the solve is `over`: each is a pass over X, and what it has by then is a direction of descent. So it
-    does after so many `passes`.
+    product lowers the quadratic model by little compared with the mean decrease so far (Nash, Sofer 1990), since
+    residuals say little where the scales of the columns differ much, or once the residual is small enough for the gap.
+    Each product is a pass over X; after any of them the iteration ends if the solve is `over` or after `passes` passes,
+    with a direction of descent.
     """
 
     def __init__(
@@ -449,11 +453,11 @@ class Products:
         return diagonal
 
     def forget(self) -> None:
-        """Keep no second derivatives, which `remember` brings again."""
+        """Drop the second derivatives; `remember` restores them."""
         self.curvature = np.empty(0)
 
     def remember(self, curvature: np.ndarray) -> None:
-        """Take the second derivatives (m,) again that were forgotten."""
+        """Restore the second derivatives (m,) that were dropped."""
         self.curvature = curvature
 
     def times(self, p: np.ndarray, room: np.ndarray | None = None) -> np.ndarray:
@@ -479,8 +483,8 @@ class Products:
         enough : float, default=0.0
             Norm of the residual at which to end: it is that of the gradient after a whole step, were the model exact.
         value : float, default=inf
-            Merit at the iterate. A fall counts as little beside what is left of it, too, not only beside what has
-            fallen: where C is large, the optimum is a tiny part of the merit at 0.
+            Merit at the iterate. A decrease is compared with the merit that is left, too, not only with the decrease so
+            far: where C is large, the optimum is a tiny part of the merit at 0.
         """
         loose, enough = max(self.loose, TIGHT), max(enough, EXACT * float(np.linalg.norm(g)))
         self.loose *= LOWER

@@ -1,4 +1,4 @@
-"""Kernel values on a device: the rows of X there, and blocks and products of them that stay there.
+"""Kernel values on a device: the rows of X, and blocks and products of kernel values that stay there.
 
 float64 values have the error bounds of `svmkit.kernels.forms`, since each is computed in the order that they assume:
 sums of products in any order, |x|^2 + |z|^2 - 2 x.z less an origin, powers by products. float32 is for iterations.
@@ -33,7 +33,7 @@ from svmkit_torch.rows import Part, SparseRows, Taken, Vectors, rows_on
 
 CANCELS = 1e-10  # error of a float64 value above which distances are sums of differences
 TWICE = 16  # bytes of a number of a vector in few columns: two of float64
-PANEL = 1024  # rows whose products are summed together before they are added to the sums of those before
+PANEL = 1024  # rows whose products are summed before they are added to the earlier sums
 
 
 def _power(t: torch.Tensor, degree: int) -> torch.Tensor:
@@ -109,7 +109,7 @@ def difference_values(
     Z, rows : tensor of shapes (q, d) and (n, d)
         Vectors, dense.
     rest : tensor of shape (n,), optional
-        What the rows have in columns where no vector of Z has anything: sums of squares, or of absolute values.
+        The sums of squares, or of absolute values, of the rows over columns in which no vector of Z has entries.
     """
     assert kernel.form is not None
     square = kernel.form.argument is Argument.SQUARE
@@ -120,7 +120,7 @@ def difference_values(
 
 
 class DeviceRows:
-    """The rows of one X on a device, for one kernel that has a form, and blocks and products of them that stay there.
+    """The rows of one X on a device, for one kernel with a form; blocks and products of kernel values stay there.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class DeviceRows:
     device : torch.device or str
         Where the rows are kept and values are computed.
     extent : Extent, optional
-        That of the vectors that take part; by default that of X.
+        The extent of the vectors that take part; by default that of X.
 
     Attributes
     ----------
@@ -248,7 +248,7 @@ class DeviceRows:
         return apply_form(self.sq[at], self.scalars)  # of x.z, for which nothing is subtracted from x
 
     def precision(self, dtype: torch.dtype, rough: bool = False) -> torch.dtype:
-        """Return the precision in which values are computed that are asked for in `dtype`, or only summed up."""
+        """Return the precision in which values requested in `dtype`, or only for sums, are computed."""
         return dtype if self.single or (rough and self.rough_single) else torch.float64
 
     def select(self, idx: Any) -> Taken:
@@ -256,7 +256,9 @@ class DeviceRows:
         return Taken(self.rows, torch.as_tensor(np.asarray(idx, dtype=np.int64), device=self.device))
 
     def vectors(self, Z: Any) -> Vectors:
-        """Return what gives slices of Z less the origin: rows of X as `select`, or an array, a CSR matrix, a tensor."""
+        """Return slices of Z less the origin on demand: rows of X, as from `select`, or an array, a CSR matrix, a
+        tensor.
+        """
         return Vectors(Z, self.device, self.origin, self.rows.scarce)
 
     def places(self, sel: np.ndarray) -> torch.Tensor | None:
@@ -363,8 +365,8 @@ class DeviceRows:
     def _add_panel(self, Z: Vectors, lo: int, weights: torch.Tensor, at: torch.Tensor | None, out) -> None:
         """Add the products with the vectors from `lo` on, one for each weight, to `out`.
 
-        If a part of them is all that the device has room for, their sum is made before it is added: `panel` says how
-        many products a bound on rounding takes for one sum.
+        If the device has room for a part of them only, their sum is formed before it is added: the bound on rounding
+        assumes that `panel` products are summed together.
         """
         q = len(weights)
         whole = self.tiles.size(self._bytes_of_vector) >= q
