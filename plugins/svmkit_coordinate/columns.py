@@ -14,9 +14,9 @@ from svmkit.problems.risks.points import one_loss, side_toward, weight_beyond
 from svmkit.runtime.compiling import njit
 
 TINIEST = 1e-200  # curvature of a column along which the losses are flat
-SETTLED = 0.1  # violation, as a part of the one allowed over all columns, at which passes over non-zero ones end
+SETTLED = 0.1  # violation, as a share of the one allowed over all columns, at which passes over non-zero weights end
 ROUNDS = 40  # of a line search, which needs two or three
-FLAT = 0.1  # slope at which it ends, as a part of the one at its begin
+FLAT = 0.1  # slope at which it ends, as a share of the one at its start
 
 
 def take_columns(
@@ -31,8 +31,8 @@ def take_columns(
     design, chosen
         X, and the columns.
     before, A
-        Of dense X, columns that have been taken, and what was returned for them: those of them that are chosen are
-        copied from there, since the values of a column of X lie far apart.
+        For dense X, columns that have been taken before, and the result for them: chosen columns among them are copied
+        from there, since the values of a column of X lie far apart.
     """
     k, m, more = chosen.size, design.m, int(design.width > design.d)
     if not isinstance(design.rows, CSR):
@@ -86,7 +86,7 @@ def normal_matrix(A: Any, chosen: np.ndarray, weights: np.ndarray, m: int) -> np
     Parameters
     ----------
     A, chosen, weights, m
-        What `take_columns` returns, the numbers of its rows, weights >= 0, and its number of columns.
+        The result of `take_columns`, the indices of its rows, weights >= 0, and its number of columns.
     """
     used = np.flatnonzero(weights)
     if isinstance(A, CSR):
@@ -140,7 +140,7 @@ def row_push(A, j, a, weights, r):
     Parameters
     ----------
     A, j, a, weights, r
-        What `take_columns` returns, the row, its factor, and float64 numbers, one a column.
+        The result of `take_columns`, the row, its factor, and float64 numbers, one for each column.
     """
     raise TypeError("row_push is for compiled code")
 
@@ -248,8 +248,8 @@ def model_passes(A, curvature, squares, l1, l2, z, r, most, goal):
     """Make passes of coordinate descent on the model, over z (k,) and r (m,) in place.
 
     The model is sum_j l1_j |z_j| + 1/2 l2_j z_j^2 + 1/2 z'A diag(curvature) A'z + ..., with r its derivatives by the
-    decision values. After a pass over all columns those of non-zero weights are visited until they are settled.
-    Return the number of passes over all of A that this is worth, and the largest violation of the last whole pass.
+    decision values. After a pass over all columns those of non-zero weights are visited until they are settled. Return
+    the equivalent number of passes over all of A, and the largest violation of the last whole pass.
     """
     worth, worst = 0.0, np.inf
     k, limit = z.size, 1.0 * most
@@ -310,7 +310,7 @@ def line_slope(rows, below, h, change, w, step, l1, l2, t):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def line_change(rows, below, h, change, w, step, l1, l2):
-    """Return by how much penalty and losses at w + step and h + change are above those at w and h."""
+    """Return the change of penalty and losses from w and h to w + step and h + change."""
     total = 0.0
     for i in range(h.size):
         if change[i] != 0.0:
@@ -324,7 +324,7 @@ def line_change(rows, below, h, change, w, step, l1, l2):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def line_search(rows, below, h, change, w, step, l1, l2):
-    """Return a t in [0, 1] near the argmin along w + t step and h + t change; 1.0 wherever that gains enough.
+    """Return a t in [0, 1] near the argmin along w + t step and h + t change; 1.0 if that decreases them enough.
 
     A weight that the step makes 0 is 0 after a whole step only.
     """

@@ -36,7 +36,7 @@ LEAST = 1e-4  # of that share
 
 @dataclass
 class Normal:
-    """The matrix of the weights that were solved for last, kept for others of the same curvatures (m,)."""
+    """The normal matrix of the last solve, kept for further weights with the same curvatures (m,)."""
 
     used: np.ndarray | None = None
     curvature: np.ndarray | None = None
@@ -48,7 +48,7 @@ class Normal:
         Parameters
         ----------
         A, used, curvature
-            Always the same rows; the numbers of those that are wanted, and the curvatures.
+            The rows, the same in each call; the indices of the requested ones; and the curvatures.
         """
         if self.used is not None and self.H is not None and np.array_equal(curvature, self.curvature):
             at = np.searchsorted(self.used, used)
@@ -94,7 +94,8 @@ class Columns:
         Parameters
         ----------
         model, goal, over : Model, float, callable
-            The model, whose z moves, the largest violation that may be left, and what says that time is over.
+            The model, whose z moves; the largest violation that may be left; and a function that says whether time is
+            over.
         """
         squares, r, (l1, l2) = np.empty(self.size), -model.beta, model.penalty
         columns.fill_squares(self.A, model.curvature, l2, squares)
@@ -114,7 +115,7 @@ class Columns:
         return passes
 
     def _solve_at_once(self, model: Model, used: np.ndarray, r: np.ndarray) -> None:
-        """Solve for the non-zero weights; where that changes a sign, go until a weight is 0 and solve for the rest."""
+        """Solve for the non-zero weights; if that changes a sign, step until a weight is 0 and solve for the others."""
         H, (l1, l2) = self.normal.take(self.A, used, model.curvature), model.penalty
         H[np.diag_indices(used.size)] += l2[used]
         old = model.z[used]
@@ -131,8 +132,8 @@ class State:
 
     beta (m,) are the derivatives of the losses, v (width,) = X'beta, `dual` is the largest D so far and `best` the
     weights of it, None where these are beta. `out` (d,) are the columns whose weight is 0 at the optimum, as the gap
-    proves. `size` is that of the last working set, `taken` its columns. `loss` is the sum of the losses, `known` is
-    v of beta as it is, where that was computed, and `flat` says whether losses are parabolas, so that a model is exact.
+    proves. `size` is that of the last working set, `taken` its columns. `loss` is the sum of the losses, `known` is v
+    of the current beta if it has been computed, and `flat` says whether losses are parabolas, so that a model is exact.
     `products` has `margins` and `pull` of X: the design, or a copy of it by columns.
     """
 
@@ -145,7 +146,7 @@ class State:
         self.w = np.zeros(width) if start is None else start.copy()
         self.beta, self.curvature, self.share = np.empty(m), np.empty(m), 1.0
         self.dual, self.best, self.size, self.passes = -np.inf, None, 0, 0.0
-        self.offered: np.ndarray | None = None  # the last `best` of which the problem knows
+        self.offered: np.ndarray | None = None  # the last `best` that was offered to the problem
         self.before = np.zeros(m)  # the dual point of the iterate before, here one that is always feasible
         self.centre: float | None = None  # factor of beta at the largest D, where that is of the last iterate
         self.taken: tuple[np.ndarray, Any] | None = None
@@ -160,7 +161,7 @@ class State:
         sides = np.where(t.upper > 0.0, t.ridge_up, np.inf), np.where(t.lower < 0.0, t.ridge_down, np.inf)
         if isinstance(t, LogisticTerms):
             sides = (4.0 / np.abs(t.bound),)
-        self.ridge = float(min(side.min() for side in sides))  # D is so curved at least
+        self.ridge = float(min(side.min() for side in sides))  # least curvature of D
         self.flat = not isinstance(t, LogisticTerms) and bool(
             np.isinf(t.upper).all()
             and np.isinf(t.lower).all()
@@ -182,11 +183,11 @@ class State:
         return np.sqrt(columns.square_sums(self.problem.design))
 
     def _start_from_sample(self, draws: Draws) -> None:
-        """Begin where the problem of one row in `FEW` has its optimum, about."""
+        """Begin near the optimum of the problem of one row in `FEW`."""
         p, rows = self.problem, np.arange(0, self.problem.m, FEW)
         lower, upper = p.terms.lower[rows], p.terms.upper[rows]
         if (self.flat and is_narrow(p.design, True)) or not lower.any() or not upper.any():
-            return  # a single step is as good, or the bias would have no optimum
+            return  # a single step does as well, or the bias would have no optimum
         state = type(self)(p.sample(rows), None, draws)
         state.goal = NEAR
         for _ in range(ROUNDS):
@@ -203,7 +204,7 @@ class State:
         self.examine()
 
     def examine(self) -> None:
-        """Set the bias where it is free, P, and what w suggests for D."""
+        """Set the bias if it is free, P, and the dual point and D that w suggests."""
         p = self.problem
         if p.is_free:
             by = p.best_bias(self.h)
@@ -261,13 +262,13 @@ class State:
 
     @property
     def is_crowded(self) -> bool:
-        """Whether more columns violate the conditions than the last working set had room for: where they do not, a pass
-        for the norms of all columns gains nothing.
+        """Whether more columns violate the conditions than the last working set had room for; if not, a pass for the
+        norms of all columns does not pay.
         """
         return 0 < self.size < np.count_nonzero(self.violation)
 
     def leave_out(self) -> None:
-        """Leave out what the gap proves to be 0."""
+        """Leave out columns that the gap proves to have weight 0."""
         if self.centre is not None:
             self._leave_out(self.centre)
 
@@ -338,7 +339,7 @@ class State:
         return self._pulls(self.known)
 
     def _take(self, chosen: np.ndarray) -> Any:
-        """Return the columns `chosen` in the form in which a model of them is minimised soonest."""
+        """Return the columns `chosen` in the form in which a model of them is minimised fastest."""
         design = self.problem.design
         rows = Rows.take(design, chosen, self.flat, self.products)
         if rows is not None:
@@ -347,13 +348,13 @@ class State:
         return self.form(columns.take_columns(design, chosen, before, part and part.A), design.m)
 
     def _step(self, part: Any, w: np.ndarray, model: Model, goal: float) -> bool:
-        """Minimise the model at w (k,) and go toward its minimum, in place; return whether that lowers P."""
+        """Minimise the model at w (k,) and step toward its minimum, in place; return whether that lowers P."""
         self.passes += part.minimise(model, goal, self.over) * w.size / self.w.size
         self.known = None
         return self._go(w, model, part.change(model.z - w))
 
     def _go(self, w: np.ndarray, model: Model, change: np.ndarray) -> bool:
-        """Go from w (k,), in place, toward the model's z, where h changes by `change`; return whether P falls."""
+        """Step from w (k,), in place, toward the model's z, where h changes by `change`; return whether P decreases."""
         step, (l1, l2), old, before = model.z - w, model.penalty, self.h, self.share
         if self._go_whole(model, w, step, change):
             w[:] = model.z
@@ -369,8 +370,8 @@ class State:
         return t > 0.0 or self.share > before
 
     def _go_whole(self, model: Model, w: np.ndarray, step: np.ndarray, change: np.ndarray) -> bool:
-        """Go from w (k,) to the model's z = w + step, with the decision values by `change`; return whether P falls
-        enough. If not, h, beta and the curvatures are to be set again.
+        """Step from w (k,) to the model's z = w + step, and move the decision values by `change`; return whether P
+        decreases enough. If not, h, beta and the curvatures are to be set again.
         """
         (l1, l2), before = model.penalty, self.loss
         with np.errstate(over="ignore", invalid="ignore"):  # a step along columns without a curvature may be huge

@@ -1,4 +1,5 @@
-"""Some columns of X by rows, and the quadratic model of the losses by its matrix: for few columns, or thin rows.
+"""Some columns of X stored by rows, and the quadratic model of the losses by its matrix: for few columns, or sparse
+rows.
 
 A pass of coordinate descent over the matrix costs its size, whatever the number of samples ("covariance updates":
 Friedman, Hastie, Tibshirani 2010).
@@ -17,18 +18,18 @@ from svmkit.runtime.compiling import njit
 from svmkit_coordinate.columns import SETTLED, TINIEST, add_change, fill_pulls, violation_of, violations
 
 MOST = 512  # columns of a matrix; larger ones leave the cache
-THIN = 16.0  # products that a stored value may take part in: as many as passes over columns take in the same time
+THIN = 16.0  # products per stored value, at most: as many as passes over columns take in the same time
 NARROW = 256  # columns of dense X that models of flat losses are given at once,
 TALL = 4  # if there are as many rows for each
 TIGHTER = 0.1  # violation within a working set at which it ends, as a part of the largest one before;
-CLOSER = 1e-2  # the same of few columns by rows, where a step costs less than a look at all columns;
+CLOSER = 1e-2  # the same for few columns by rows, where a step costs less than a check of all columns;
 CLOSEST = 1e-5  # where the gap that is asked for is small,
 EXACT = 1e-8  # and where the model is exact
-ROOM = 1 << 22  # values of a copy that there is room for at first: memory that is not written to is not taken
+ROOM = 1 << 22  # values for which a copy has room at first: memory that is not written is not used
 CHUNK = 2048  # dense rows that are multiplied at once
 PASSES = 100  # over the matrix before the weights that are not 0 are solved for at once
 ROUNDS = 30  # of both
-CLOSE = 0.03  # change of the curvatures, as a part of their sum, up to which the last matrix does
+CLOSE = 0.03  # change of the curvatures, as a share of their sum, up to which the last matrix is used again
 JITTER = 1e-12  # of the diagonal, for columns that depend on each other
 WORTH = 1e8  # products of numbers that solving for weights again and again may take
 
@@ -62,7 +63,7 @@ class Separate(NamedTuple):
         return float(violations(pulls, w, self.l1, self.l2, np.empty(w.size)))
 
     def find_free(self, pulls: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Return the numbers of the weights that are not 0 or would become so, ascending."""
+        """Return the indices of the weights that are not 0 or would become non-zero, ascending."""
         return np.flatnonzero((w != 0.0) | (np.abs(self.l2 * w - pulls) > self.l1))
 
     def take(self, free: np.ndarray) -> Separate:
@@ -93,8 +94,8 @@ class Separate(NamedTuple):
 class Rows:
     """The columns `chosen` (k,) of X by rows, followed by a column of ones where the design has a bias.
 
-    A is None where X itself serves, all of whose columns are chosen; `flat` is whether curvatures stay as they are.
-    `products` are those of X.
+    A is None if X itself serves, with all columns chosen; `flat` says whether curvatures are constant. `products` are
+    those of X.
     """
 
     def __init__(self, design: Design, chosen: np.ndarray, A: CSR | None, flat: bool, products: Any = None) -> None:
@@ -140,7 +141,7 @@ class Rows:
         return self.A is None
 
     def tighten(self, left: float) -> float:
-        """Return the violation at which a working set of these columns ends, as a part of the largest one before.
+        """Return the violation at which a working set of these columns ends, as a share of the largest one before.
 
         Parameters
         ----------
@@ -171,8 +172,8 @@ class Rows:
         return out
 
     def minimise(self, model: Model, goal: float, over: Callable[[], bool]) -> float:
-        """Minimise a model up to a violation of `goal` in the weights that are not 0 or would become so; return the
-        passes over A that it is worth.
+        """Minimise a model up to a violation of `goal` in the weights that are not 0 or would become non-zero; return
+        the equivalent number of passes over A.
 
         Parameters
         ----------
@@ -219,7 +220,7 @@ class Rows:
 
 
 def is_narrow(design: Design, flat: bool) -> bool:
-    """Return whether models of all columns of X at once are the best.
+    """Return whether models of all columns of X at once are the fastest.
 
     Parameters
     ----------
@@ -290,7 +291,7 @@ def _copy(X, place, last, starts, data, indices):
             return i, products
         for at in range(first, end):
             j = place[np.uintp(X.indices[at])]
-            indices[to], data[to] = j, X.data[at]  # what has no place is overwritten: nobody could predict a branch
+            indices[to], data[to] = j, X.data[at]  # overwritten if it has no place: a branch would be unpredictable
             to += np.uintp(j >= 0)
         if last >= 0:
             indices[to], data[to] = last, 1.0
@@ -302,7 +303,7 @@ def _copy(X, place, last, starts, data, indices):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_products(X, curvature, place, last, H):
-    """Add X' diag(curvature) X of the columns with a place to H + H', in whatever order a row is stored.
+    """Add X' diag(curvature) X of the columns with a place to H + H', whatever the order of the entries of a row.
 
     Parameters
     ----------

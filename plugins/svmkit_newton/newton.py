@@ -29,10 +29,10 @@ from svmkit_newton.proximal import LEAST, LEAST_CHANGE, LESS, find_centre, is_so
 from svmkit_newton.samples import fill_derivatives, line_search, part_toward
 from svmkit_newton.tall import Tall, is_tall
 
-NEAR = 1e-3  # gap below which the point is examined where none is asked for
+NEAR = 1e-3  # gap below which the point is examined if no gap is asked for
 AT_ONCE = 50  # steps of a call on little data
 WIDE = 1000  # columns up to which the Hessian is a matrix
-ENOUGH = 0.5  # part of the gradient at which no direction goes on, of that whose half square is the gap asked for
+ENOUGH = 0.5  # share of the gradient whose half square is the gap asked for, at which directions end
 FAR = 0.75  # times P at w = 0, beyond which a start is left
 NONE = np.empty(0)
 
@@ -43,9 +43,9 @@ class State:
     w (width,) has the decision values h (m,) and the objective `primal`; `slopes` and `curvature` (m,) are the first
     and second derivatives of its losses, and g the gradient. With a free bias, which costs nothing, the bias is the
     best one for the rest of w, so that the slopes sum to 0. The dual point beta (m,) has image = X'beta, `dual` and
-    `support`; `gap` is the relative gap of beta once w is near the optimum, before that of w and beta. Steps lower
-    `merit`, which is P, and for losses with kinks P of the problem around a centre, whose P - D is `excess`: one of
-    this `width`, at least `least`, of which the samples take their `shares`.
+    `support`; `gap` is the relative gap of beta once w is near the optimum, and that of w and beta before. Steps lower
+    `merit`: P or, for losses with kinks, P of the problem smoothed around a centre, whose P - D is `excess`, with this
+    `width`, at least `least`, divided over the samples by `shares`.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class State:
         self.support = int(np.count_nonzero(self.beta))
 
     def _first_width(self) -> float:
-        """Return the width at which all losses change by P - D in sum, or by a part of P if that is more."""
+        """Return the width that changes the summed losses by P - D, or by a share of P if that is more."""
         p = self.problem
         h = self.h + p.best_bias(self.h) if p.is_free else self.h
         primal = 0.5 * float(self.image @ self.image) + p.total_loss(h)
@@ -87,7 +87,7 @@ class State:
 
     @property
     def centre(self) -> np.ndarray:
-        """The centre (m,) around which losses with kinks are bent, where there are any."""
+        """The centre (m,) around which losses with kinks are smoothed, if there are any."""
         raise NotImplementedError
 
     def examine(self) -> None:
@@ -135,10 +135,10 @@ class Narrow(State):
 
 
 class Wide(State):
-    """State of a solve on much data, whose steps are made of products with X on all threads.
+    """State of a solve on much data, whose steps consist of products with X on all threads.
 
-    Few numbers of each row are kept: `slopes` is also the room for other numbers (m,), both derivatives are dropped for
-    a certificate, and beta belongs to others as well once it `is_given` to them.
+    Few arrays (m,) are kept: `slopes` also serves as scratch space, both derivatives are dropped for a certificate, and
+    beta is shared with callers once it `is_given` to them.
     """
 
     def __init__(
@@ -168,8 +168,8 @@ class Wide(State):
         self.examine()
 
     def _leave_if_far(self) -> None:
-        """Let w be 0 where P is hardly more there than at the image of the dual weights: where these are far from the
-        optimum and C is large, so is their image, in directions that take many steps.
+        """Start at w = 0 unless P at the image of the dual weights is clearly lower: if these are far from the optimum
+        and C is large, so is their image, in directions that take many steps.
         """
         p, zeros, size = self.problem, np.zeros(self.problem.m), self.penalty * self.image
         at_zero, losses = (p.total_loss(h + p.best_bias(h) if p.is_free else h) for h in (zeros, self.h))
@@ -209,7 +209,7 @@ class Wide(State):
             self.slopes, self.curvature = np.empty(self.problem.m), np.empty(self.problem.m)
 
     def solution(self) -> np.ndarray:
-        """Return the feasible dual weights (m,), which do not change from then on."""
+        """Return the feasible dual weights (m,), which do not change after that."""
         self.slopes = self.curvature = NONE
         self.hessian.forget()
         point = self.problem.clip(self.beta, out=None if self.is_given else self.beta)
@@ -240,7 +240,7 @@ class Wide(State):
         self.support = int(np.count_nonzero(self.beta))
 
     def _put(self, beta: np.ndarray) -> None:
-        """Let the dual weights be beta (m,); where that is the room, it becomes another one."""
+        """Set the dual weights to beta (m,); if that is the scratch array, allocate another one."""
         if beta is self.slopes:
             self.slopes = np.empty(self.problem.m) if self.is_given else self.beta
         self.beta, self.is_given = beta, False
@@ -294,10 +294,10 @@ class Wide(State):
 class Newton(Solver):
     """Newton's method on the primal with an exact line search (Mangasarian 2002; Keerthi, DeCoste 2005).
 
-    For losses with a derivative that is piecewise linear it ends after finitely many steps, mostly 5 to 15. The
-    Hessian is a matrix where X has few columns; otherwise directions come from conjugate gradients with a
-    preconditioner (Lin, Weng, Keerthi 2008; Hsia, Chiang, Lin 2018). The derivatives of the losses are the dual point.
-    Losses with a kink become smooth around a centre that moves, by the proximal point method (Rockafellar 1976).
+    For losses with a piecewise linear derivative it ends after finitely many steps, mostly 5 to 15. The Hessian is a
+    matrix where X has few columns; otherwise directions come from conjugate gradients with a preconditioner (Lin, Weng,
+    Keerthi 2008; Hsia, Chiang, Lin 2018). The derivatives of the losses are the dual point. Losses with a kink become
+    smooth around a centre that moves, by the proximal point method (Rockafellar 1976).
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Passes over the rows of a linear problem that keep nothing of a row: sums for P, D, gradient and Hessian.
+"""Passes over the rows of a linear problem that store nothing per row: sums for P, D, gradient and Hessian.
 
-A row is read once for its decision value, its loss, the derivatives of that and its part of all sums, block by block,
-so that a pass takes about as long as reading X. Sums are those of parts of the rows that do not depend on the number of
+A row is read once for its decision value, its loss and the derivatives, and its terms of all sums, block by block, so
+that a pass takes about as long as reading X. Sums are formed over parts of the rows that do not depend on the number of
 threads.
 """
 
@@ -29,7 +29,7 @@ from svmkit.problems.risks.points import (
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
 
-FEW = 40  # columns up to which these passes are faster than those that keep decision values, the bias included
+FEW = 40  # columns, the bias included, up to which these passes are faster than passes that keep decision values
 BLOCK = 128  # rows whose values are kept for the Hessian: they stay in the cache
 PARTS = 64  # of the rows, whose sums are added at the end
 LEAST = 2048  # rows of a part
@@ -41,8 +41,8 @@ NONE = np.empty(0)
 
 
 class Curve(NamedTuple):
-    """What bends the losses of rows that have kinks, as `svmkit_newton.proximal` says: of a width of 1 the shares (m,),
-    the width, and the centre (m,).
+    """The smoothing of losses with kinks, as in `svmkit_newton.proximal`: the shares (m,) of a width of 1, the width,
+    and the centre (m,).
     """
 
     shares: np.ndarray
@@ -60,9 +60,9 @@ class SideSums(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What rows add to P, D, gradient and Hessian at some weights."""
+    """The terms of some rows in P, D, gradient and Hessian at some weights."""
 
-    loss: float  # the losses, bent where they have kinks
+    loss: float  # the losses, smoothed where they have kinks
     exact: float  # the losses themselves
     support: int  # dual weights that are not 0
     up: SideSums
@@ -86,16 +86,16 @@ def look(
     Parameters
     ----------
     design, points, w : Design, Points, ndarray of shape (width,)
-        X with its bias column, the terms of the losses as they are, and the weights.
+        X with its bias column, the terms of the losses without smoothing, and the weights.
     curve : Curve, default=None
-        What bends losses with kinks; None where there are none.
+        The smoothing of losses with kinks; None if there are none.
     beta, curvature : ndarray of float64, shape (m,), default=NONE
-        Receive the first and second derivatives of the (bent) losses, the first of which are the dual weights.
+        Receive the first and second derivatives of the (smoothed) losses; the first ones are the dual weights.
     is_curved : bool, default=True
         Whether the Hessian is wanted.
     behind : callable, optional
-        Called with the ends of each range of rows that has been looked at and their second derivatives, which are kept
-        for it alone, while rows on disk are still in memory.
+        Called with the ends of each processed range of rows and their second derivatives, which are kept only for this
+        call, while rows on disk are still in memory.
     """
     looks = []
     for lo, hi in design.windows():
@@ -126,7 +126,7 @@ def _look_at(design: Design, rows: tuple, beta: np.ndarray, curvature: np.ndarra
 
 
 def join(looks: Sequence[Look]) -> Look:
-    """Return the sums over all rows from those of parts of them, one at least."""
+    """Return the sums over all rows from the sums over one part or more."""
     if len(looks) == 1:
         return looks[0]
     loss, exact, support, ups, downs, curved = zip(*looks, strict=True)

@@ -1,4 +1,4 @@
-"""A cluster of Dask distributed: found, or started on this machine, checked, and given calls one at a time a worker."""
+"""A cluster of Dask distributed: found or started on this machine, checked, and given one call at a time per worker."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if find_spec("distributed") is not None:
     from svmkit_dask.cluster.watch import SILENCE, Packed, Watch
 
 REACH = 7.0  # seconds in which a scheduler must answer
-CLOSE = 5.0  # seconds for a friendly end
-START = 120.0  # seconds that the processes have to begin on a busy machine
-PAUSE = 0.05  # seconds between two looks at free workers
-TRIES = 3  # workers that a call is given to, if they end under it
+CLOSE = 5.0  # seconds for a graceful shutdown
+START = 120.0  # seconds that the processes may take to start on a busy machine
+PAUSE = 0.05  # seconds between two checks for free workers
+TRIES = 3  # workers to which a call is given in turn if they end during it
 
 
 @dataclass(eq=False)
 class _Shared:
-    """An object that is sent to workers once; the cluster may lose it with the worker that has it."""
+    """An object that is sent to the workers once; the cluster may lose it together with the worker that holds it."""
 
     value: Any
     at_dask: Any = None
@@ -44,19 +44,19 @@ class _Shared:
 
 @dataclass(eq=False)
 class _Call:
-    """A call that waits for a worker, or is with one."""
+    """A call that waits for a worker, or that a worker makes."""
 
     packed: tuple[bytes, list[int]]
     shared: list[_Shared]
     began: Callable[[str], Any] | None
     sent: Callable[[Any], Any] | None
     future: Future = field(default_factory=Future)
-    lost: list[str] = field(default_factory=list)  # the workers that have ended under it
+    lost: list[str] = field(default_factory=list)  # the workers that have ended during it
     key: str = ""
     running: asyncio.Task | None = None
 
     def drop(self) -> None:
-        """Let go of a call that nobody waits for."""
+        """Drop a call for which nobody waits any more."""
         if self.running is not None:
             self.running.cancel()
 
@@ -197,7 +197,7 @@ class DaskCluster(Cluster):
             await self._fail_all(SvmkitError(text) if watch.is_connected else watch.gone())
 
     async def _fail_all(self, error: SvmkitError) -> None:
-        """Fail all calls that are left, and those to come."""
+        """Fail all remaining calls, and later ones."""
         self._over = self._over or error
         self._watch.workers = {}
         for call in list(self._with.values()):
@@ -233,7 +233,7 @@ class DaskCluster(Cluster):
             shared = [await self._send_shared(one) for one in call.shared]
             answer = await self._watch.run(worker, Packed(call.key, *call.packed, shared))
             fine, value = wire.loads(answer)
-        except Exception:  # not in its function: its worker, its result or the data that it needs were lost
+        except Exception:  # outside its function: its worker, its result or the data that it needs were lost
             fine, value = False, None
             if self._watch.is_connected:  # else `_serve` ends all calls
                 call.lost.append(worker)

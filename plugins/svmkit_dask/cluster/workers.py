@@ -1,4 +1,6 @@
-"""The workers of a Dask cluster that hold the parts of a training: which holds which, and how messages reach them."""
+"""The workers of a Dask cluster that hold the parts of a training: the placement of the parts, and the delivery of
+messages.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from svmkit_dask.worker.rows import Change, Space, Spec
 
 GAIN = 0.9  # a part moves if the fullest worker then has at most this share of what it had: a move costs much
 PATIENCE = 60.0
-SILENCE = 3.0  # seconds that a worker or scheduler may at least take for a sign of life
+SILENCE = 3.0  # seconds that a worker or scheduler may take for a heartbeat, at least
 LOSSES = 5  # times that a part may lose its worker in one message
 HURRY = 5.0  # seconds without a sign of work that are enough once the driver was interrupted
 BEGINNINGS = ("count", "propose")  # the messages that begin a round, before which parts may move to other workers
@@ -42,7 +44,7 @@ class Placement:
         self.worker_of: dict[int, str] = {}
 
     def settle(self, workers: Mapping[str, int], parts: Sequence[int]) -> None:
-        """Give each part without one of these workers, of so many threads, to the one that is then least loaded."""
+        """Assign each part that none of these workers holds to the one with the least load for its threads."""
         lost = sorted((p for p in parts if self.worker_of.get(p) not in workers), key=lambda p: -self.sizes[p])
         rows = self._rows(workers)
         for p in lost:
@@ -88,11 +90,11 @@ Group = tuple[str, list[int]]  # a worker, and the parts that it is asked for in
 
 
 class PartQueue:
-    """Work for parts that can be done twice without harm, each part by its own worker.
+    """Idempotent work on parts, each part by its own worker.
 
-    The parts of a worker that is gone, or slow while there are others, go to another one. Work is given up after
-    `patience` seconds (> 0, else InputError) in which no part is done, and no worker that is at work sends a heartbeat.
-    One without heartbeats for a quarter of them, or 3 seconds, is slow. `sizes` of parts are in any unit.
+    The parts of a worker that has gone, or that is slow while there are others, move to another one. Work is given up
+    after `patience` seconds (> 0, else InputError) in which no part is finished and no busy worker sends a heartbeat. A
+    worker without heartbeats for a quarter of that time, or for 3 seconds, is slow. `sizes` of parts are in any unit.
     """
 
     def __init__(self, watch: Watch, names: Sequence[str], sizes: Sequence[int], patience: float = PATIENCE) -> None:
@@ -103,11 +105,11 @@ class PartQueue:
         self._before: frozenset[str] = frozenset()
 
     def usable(self) -> dict[str, int]:
-        """Return the workers that take work, and their numbers of threads."""
+        """Return the workers that accept work, and their numbers of threads."""
         return self.watch.usable(self.silence)
 
     def level(self) -> int:
-        """Move parts to workers that have joined, where that pays; return how many were moved."""
+        """Move parts to workers that have joined if that pays; return the number of moved parts."""
         usable, before = self.usable(), self._before
         if not usable or frozenset(usable) == before:
             return 0
@@ -126,8 +128,8 @@ class Delivery(ABC):
         self.answers: dict[int, Any] = {}
         self._running: dict[asyncio.Task[bytes], Group] = {}
         self._losses: Counter[int] = Counter()
-        self._lost: dict[int, float] = {}  # when a part has lost its worker last
-        self._moved = time.monotonic()  # when there was the last sign of work
+        self._lost: dict[int, float] = {}  # when a part last lost its worker
+        self._moved = time.monotonic()  # when the last sign of work was seen
 
     @abstractmethod
     def _calls(self, groups: list[Group]) -> list[Packed]:
@@ -135,10 +137,10 @@ class Delivery(ABC):
 
     @abstractmethod
     def _take(self, group: Group, value: Any, size: int) -> dict[int, Any]:
-        """Return the answers, by part, in what a group has returned; a part that is left out is worked on again."""
+        """Return the answers, by part, of a group; parts without an answer are worked on again."""
 
     def _forget(self, worker: str) -> None:  # noqa: B027  optional
-        """Forget what a worker holds that a task was lost on."""
+        """Forget what a worker holds after a task on it was lost."""
 
     def send(self) -> dict[int, Any]:
         """Return the answer of each part; raise Gone past a bound, InputError or SvmkitError if work on one failed."""
@@ -148,7 +150,7 @@ class Delivery(ABC):
         with self.watch.following():
             try:
                 while len(self.answers) < len(self.parts):
-                    if self.watch.client.status not in ("running", "connecting"):  # it has not come back
+                    if self.watch.client.status not in ("running", "connecting"):  # it has not rejoined
                         raise Gone("the scheduler of the cluster has gone away")
                     self._hand_out()
                     if self._running:
@@ -164,10 +166,10 @@ class Delivery(ABC):
                     task.cancel()
 
     def _hand_out(self) -> None:
-        """Give all parts that no task is to answer to their workers.
+        """Hand all parts without a pending task to their workers.
 
-        One that has lost its worker waits until the scheduler has said anew which workers there are: a connection that
-        fails for a moment, which looks like a loss, is no more than one of `LOSSES` then.
+        A part that has lost its worker waits for the next list of workers from the scheduler, so that a connection that
+        fails for a moment counts as one of `LOSSES` at most.
         """
         sent = {p for _, parts in self._running.values() for p in parts}
         left = [p for p in self.parts if p not in sent and p not in self.answers]
@@ -177,7 +179,7 @@ class Delivery(ABC):
             return
         placement.settle(usable, left)
         groups: dict[tuple[str, int], list[int]] = {}
-        for p in left:  # a part that has lost its worker goes alone, so that the others do not share its fate
+        for p in left:  # a part that has lost its worker is sent alone, so that it cannot take others down with it
             alone = self._losses[p] or not self.together
             groups.setdefault((placement.worker_of[p], p if alone else -1), []).append(p)
         given = [(worker, parts) for (worker, _), parts in groups.items()]
@@ -186,7 +188,7 @@ class Delivery(ABC):
             self._running[asyncio.ensure_future(answer)] = group
 
     def _note_end(self, task: asyncio.Task[bytes], group: Group) -> None:
-        """Take over what a task has answered, or that it was lost."""
+        """Record the answers of a task, or that it was lost."""
         worker, parts = group
         try:
             data = task.result()
@@ -229,7 +231,7 @@ class Delivery(ABC):
             raise Gone(self._reason(now))
 
     def _reason(self, now: float) -> str:
-        """Return what is waited for."""
+        """Return what the work is waiting for."""
         watch = self.watch
         if not watch.is_connected or now - watch.answered > self.queue.silence:
             return f"the scheduler of the cluster has not answered for {now - watch.answered:.0f} s"
@@ -245,7 +247,7 @@ class Delivery(ABC):
 
 
 class Counters:
-    """What the messages to n_parts parts have cost, and the `moves` of parts to workers that have joined."""
+    """The cost of the messages to n_parts parts, and the `moves` of parts to workers that have joined."""
 
     def __init__(self, n_parts: int) -> None:
         self.moves = self.brings = 0
@@ -385,13 +387,13 @@ class _Asking(Delivery):
             body, numbers = wire.pack(wire.work, (call, held, change), shared)
             self.sent += len(body)
             key = watch.key(f"svmkit-{self.message.do}")
-            # Dask's tasks are for what is large, and for loading parts, which may wait for other tasks
+            # Dask's tasks carry large data and load parts, which may wait for other tasks
             aside = held.key if held.status == "finished" and not (origins or carried) else None
             calls.append(Packed(key, body, numbers, [shared[k] for k in numbers], held=aside))
         return calls
 
     def _forget(self, worker: str) -> None:
-        # what it held may be what was lost, which Dask tells the client later than it fails the tasks that need it
+        # its data may be what was lost: Dask fails the tasks that need them before it informs the client
         held = self.workers.held.pop(worker, None)
         self.watch.spent += [] if held is None else [held]
 
