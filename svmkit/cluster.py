@@ -55,7 +55,7 @@ class Needs:
 
 
 class Cluster(ABC):
-    """Workers that call functions, one call at a time each; a context manager that lets go of them at its end."""
+    """Workers that call functions, one call at a time each; a context manager that releases them at its end."""
 
     # the kinds of addresses that it opens: "tcp" for tcp://..., "local" for local:N, "file" for that of a scheduler
     schemes: ClassVar[tuple[str, ...]] = ()
@@ -233,8 +233,8 @@ def connect(
     Raises
     ------
     InputError, Unavailable, ClusterLost
-        The address is none, nobody answers there within 10 seconds, or a worker has another version; the software that
-        it takes is not installed; the cluster got no workers within `wait` seconds.
+        The address is not valid, no scheduler answers there within 10 seconds, or a worker has another version; the
+        software that it takes is not installed; the cluster got no workers within `wait` seconds.
     """
     scheme = scheme_of(address)
     missing: Unavailable | None = None

@@ -85,7 +85,7 @@ def take_slice(box, rows, pairs, second, is_ridged, objective, target, taken, mo
         if look or ends:
             low, high = slope(v[i], side[i], UP, kinks, i), slope(v[k], side[k], LOW, kinks, k)
             difference = gap(box, is_ridged, -0.5 * (low + high), kinks)
-        if look:  # a slice ends by its budget at a look only, so that whoever watches changes nothing
+        if look:  # a slice ends by its budget at a look only, so that watching changes nothing
             wait = OFTEN + (taken + steps) // 8
             next_look = steps + (wait if wait < longest else longest)
             size, dual = abs(objective), abs(difference - objective)

@@ -65,7 +65,7 @@ class FromDisk(Tall):
         super().__init__(problem, start, goal, over, earlier)
         if is_new:
             problem.forget_points()
-            if self._matrix.single and self._matrix.overflows():  # which nobody knew before that pass
+            if self._matrix.single and self._matrix.overflows():  # which was not known before that pass
                 self._matrix.refine()
                 self.begin()
 

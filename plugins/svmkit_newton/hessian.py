@@ -74,7 +74,7 @@ class Matrix:
         """
         self._take(lo, hi, self._wanted[lo:hi])
         if hi == self.design.m:
-            self._wanted = self.curvature  # so that nobody keeps the others
+            self._wanted = self.curvature  # so that no reference to the others is kept
 
     def _take(self, lo: int, hi: int, after: np.ndarray) -> None:
         """Let second derivatives (hi - lo,) be those of the rows lo to hi - 1."""

@@ -128,7 +128,7 @@ class Tall(BySums):
 
 
 def _optimum_of_sample(problem: LinearDual, over: Callable[[], bool]) -> np.ndarray | None:
-    """Return about the weights (width,) at the optimum of one row in some; None where that would be of no use."""
+    """Return about the weights (width,) at the optimum of one row in some; None if that would not help."""
     if problem.m < ONE_IN * SAMPLE:
         return None
     rows = np.arange(0, problem.m, ONE_IN)

@@ -11,7 +11,7 @@ from svmkit.errors import InputError
 
 CPU_BUDGET = 16 << 20  # bytes of the arrays of a tile: what the caches of processors hold
 BUDGET = 256 << 20  # the same on other devices
-FULL = ("out of memory", "can't allocate memory")  # what devices say that have no exception of their own
+FULL = ("out of memory", "can't allocate memory")  # messages of devices without an exception of their own
 
 
 def is_full(error: BaseException) -> bool:
@@ -29,7 +29,7 @@ def room_on(device: torch.device) -> int:
 
 
 def _release(device: torch.device) -> None:
-    """Give memory that nobody uses any more back to the device."""
+    """Return unused memory to the device."""
     gc.collect()
     backend = getattr(torch, device.type, None)
     if hasattr(backend, "empty_cache"):

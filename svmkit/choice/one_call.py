@@ -389,7 +389,7 @@ class _Rounds:
                 break
             try:
                 with warnings.catch_warnings():
-                    if self._n_fits:  # how leave-one-out takes the metric is said once
+                    if self._n_fits:  # the note on the metric of leave-one-out is given once
                         warnings.filterwarnings("ignore", message="cv='loo'", category=SvmkitWarning)
                     trials = trials or Trials(paths[0], **stage)
                     result = trials.run(paths, seconds=left, report=self._listener and self._report)

@@ -29,7 +29,7 @@ def require_scalable(method: Method) -> None:
 
 
 def advise_scaling(method: Method, raw: Any) -> str | None:
-    """Return one line where nobody has said what happens to columns whose scales differ much, else None."""
+    """Return a note if no scaling was chosen for columns whose scales differ much, else None."""
     if method.settings.scale is not None or method.settings.relevance is not None or method.kernel.form is None:
         return None
     return scale_hint(raw, "scale='{kind}', or scale='cv', which compares; scale='none' leaves them as they are")

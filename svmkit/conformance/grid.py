@@ -71,7 +71,7 @@ def _serve(device: str | None) -> None:
     """Run the trials of the lines of stdin on a device; what they print goes to stderr."""
     out, sys.stdout = sys.stdout, sys.stderr
     for line in sys.stdin:
-        faulthandler.dump_traceback_later(HANG + 10.0, exit=True)  # a trial that hangs ends even if nobody kills it
+        faulthandler.dump_traceback_later(HANG + 10.0, exit=True)  # a trial that hangs ends even if it is not killed
         with on_device(device):
             row = asdict(run_named(*json.loads(line)))
         faulthandler.cancel_dump_traceback_later()

@@ -40,7 +40,7 @@ class Dataset:
         Lines that tell a user how a training table was read: columns taken for dates, columns that look like an ID, a
         label taken for a quantity.
     task : {"classify", "regress", "rank"} or None
-        What the labels are for; None as long as nobody has decided it (`svmkit.data.classes.with_task`).
+        What the labels are for; None as long as it is undecided (`svmkit.data.classes.with_task`).
     groups : ndarray of shape (n_samples,) or None
         The group of each sample, numbers or text, from the column that `Reading.groups` names, or by
         `qid:` of an svmlight file (`svmkit.data.groups.add_groups`).

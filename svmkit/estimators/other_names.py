@@ -47,7 +47,7 @@ def require_own_options(solver: Any, options: Any) -> None:
     solver : str or Solver
         The solver.
     options : dict of str to object, or anything else
-        Its options. What is no dict, or an option that nobody has, is for the solver to refuse.
+        Its options. The solver refuses what is no dict, and unknown options.
     """
     if not isinstance(options, Mapping) or not isinstance(solver, str) or not OTHER_NAMES.keys() & options.keys():
         return

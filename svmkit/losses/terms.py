@@ -72,7 +72,7 @@ class LogisticTerms(Terms):
 
         phi(beta) = a log(a / U) + (U - a) log((U - a) / U),  0 <= a <= U
 
-    (Yu, Huang, Lin 2011, equation 4). The ridges are nan, so that whoever takes phi for a quadratic gets no number.
+    (Yu, Huang, Lin 2011, equation 4). The ridges are nan, so that code that takes phi for a quadratic gets no number.
 
     Examples
     --------

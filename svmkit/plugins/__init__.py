@@ -112,7 +112,7 @@ def registered(kind: Kind) -> Mapping[str, EntryPoint]:
     """Return the entry points of all plugins of a kind by name, sorted; nothing is imported.
 
     Where several packages register one name, svmkit's own plugin is there. Where none of them is svmkit's own, `load`
-    refuses the name, so that nobody gets a plugin that depends on the order in which packages are found.
+    refuses the name, so that no plugin depends on the order in which packages are found.
     """
     claims: dict[str, list[EntryPoint]] = {}
     found = [*entry_points(group=plugin_file.group(kind)), *plugin_file.points(kind)]

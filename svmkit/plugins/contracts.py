@@ -89,7 +89,8 @@ def fault_of_point(kind: str, point: EntryPoint) -> str | None:
 def fault(kind: str, name: str, plugin: Any) -> str | None:
     """Return why what is registered as `name` cannot be a plugin of its kind, in words that follow its place, or None.
 
-    Whoever walks over all plugins of a kind, to list those that fit, relies on this for those that nobody asked for.
+    Code that walks over all plugins of a kind, to list those that fit, relies on this for plugins that were not asked
+    for.
     """
     contract = CONTRACTS[kind]
     cls = type(plugin) if contract.is_instance else plugin

@@ -1,7 +1,7 @@
 """Plugins in one file of a user's own: how the file is read, run as a module and searched for classes of plugins.
 
-A plugin file is code: it runs with the rights of whoever loads it. Nothing here looks for files, and `svmkit.plugins`
-loads only a file that was named to it.
+A plugin file is code: it runs with the rights of the user who loads it. Nothing here looks for files, and
+`svmkit.plugins` loads only a file that was named to it.
 """
 
 from __future__ import annotations

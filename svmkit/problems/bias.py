@@ -268,7 +268,7 @@ def _sum_ramps(anchors, rates, bounds, b):
         steep = abs(rates[i])
         along = (anchors[i] - b) * rates[i]
         weight = min(max(along, 0.0), bounds[i])
-        is_within = weight == along  # without a branch, which nobody could predict
+        is_within = weight == along  # without a branch, which would be unpredictable
         value += np.copysign(weight, rates[i])
         rate += steep if is_within else 0.0
         size += (abs(anchors[i]) + abs(b)) * steep if is_within else weight

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Scheme:
-    """A value of the option `multiclass`, and what is said of it.
+    """A value of the option `multiclass`, and its description.
 
     A scheme of class pairs, or of classes against the rest, has problems of two classes. The one problem of all classes
     is a subclass of `svmkit.problems.risks.joint.all_classes.AllClasses`. Solvers that minimise it name the scheme in

@@ -208,7 +208,7 @@ class _Court:
             return None
 
     def _note_vectors(self, posed: list[Posed]) -> None:
-        """Say that vectors are no rows, where coefficients would be dual weights otherwise."""
+        """Note that vectors are not among the rows, if coefficients would be dual weights otherwise."""
         model = self.foreign.model
         lost, n_vectors = {int((one.at < 0).sum()) for one in posed}, sum(one.at.size for one in posed)
         if max(lost, default=0) and n_vectors and model.kernel.name != "linear":

@@ -29,8 +29,8 @@ def njit(function: Callable | None = None, **options: Any) -> Any:
     compiled once for all of them; `inline="always"` compiles it for each call anew. Conditions and loops are compiled
     faster than `min`, `max` and assignments to parts of arrays, each of which is a function of its own.
 
-    A function without `fastmath` has exact arithmetic whoever calls it. numba would give it the flags of the caller for
-    which it is compiled first, so that sums would depend on what has run before in the process.
+    A function without `fastmath` has exact arithmetic, whatever function calls it. numba would give it the flags of the
+    caller for which it is compiled first, so that sums would depend on what has run before in the process.
     """
     import numba
 

@@ -35,7 +35,7 @@ _flag: Flag | None = None  # of the outermost `catching` block, which owns the h
 _before: dict[signal.Signals, Any] = {}  # the handlers outside that block
 _outside: dict[signal.Signals, Any] = {}  # the handlers outside a `command`
 _raised = False  # whether KeyboardInterrupt has been raised in the command; a library may have swallowed it
-_hook: Any = None  # Python's hook for exceptions that nobody can catch, while ours has its place
+_hook: Any = None  # Python's hook for exceptions that cannot be caught, while ours replaces it
 _left = False  # whether this process leaves signals to its parent
 
 
@@ -50,7 +50,7 @@ def _interrupt(signum: int, frame: FrameType | None) -> None:
 
 
 class _SendAgain:
-    """Python's hook for exceptions that nobody can catch: those of destructors, of callbacks of weak references, one of
+    """Python's hook for exceptions that cannot be caught: those of destructors, of callbacks of weak references, one of
     which belongs to every import, and of the collector.
     """
 

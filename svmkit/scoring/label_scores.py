@@ -109,7 +109,7 @@ class LabelMetric(Metric):
         truth, predicted : ndarray of shape (n_samples, n_labels), bool
             Which labels each row has, and the prediction.
         decision, rows : None
-            Of no use here.
+            Not used.
         """
         if self.name == "accuracy":
             return float((truth == predicted).all(axis=1).mean())

@@ -128,7 +128,7 @@ class QuantityMetric(Metric):
         truth, predicted : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
             The targets, and the predictions.
         decision, rows : None
-            Of no use here.
+            Not used.
         """
         if self.name in OF_QUANTITIES:
             return self.score_counts(QuantityScores.from_predictions(predicted, truth))  # type: ignore[return-value]
@@ -251,7 +251,7 @@ class LevelMetric(QuantityMetric):
         predicted : ndarray of shape (n_samples, n_levels), float64
             The predictions of each level.
         decision, rows : None
-            Of no use here.
+            Not used.
         """
         columns = predicted.reshape(len(truth), -1).T
         return -float(np.mean([_mean(loss, truth, h) for loss, h in zip(self.losses, columns, strict=True)]))

@@ -137,7 +137,7 @@ class RankMetric(Metric):
         predicted : ndarray of shape (n_samples,), float64
             The predictions.
         decision, rows : None
-            Of no use here.
+            Not used.
         """
         name, _, first = self.name.partition("@")
         return getattr(RankScores.from_predictions(predicted, truth, int(first) if first else FIRST), name)

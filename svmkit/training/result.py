@@ -94,7 +94,7 @@ class Fit:
 
     @property
     def n_untrained(self) -> int:
-        """The class pairs that did not begin before training ended; their decision is 0, and they vote for nobody."""
+        """The class pairs that did not begin before training ended; their decision is 0, and they vote for no class."""
         return sum(not len(s.point) for s in self.solutions)
 
     @property

@@ -43,7 +43,7 @@ MOST_FOLDS = 100  # of CV+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """All that a training needs to know besides the data, whoever asks for it; `svmkit.fit` says more of each field.
+    """The settings of a training, however it is called; `svmkit.fit` describes each field.
 
     InputError is raised for a value that cannot be used, whatever the data and the solver are.
 

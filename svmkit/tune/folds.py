@@ -16,7 +16,7 @@ from svmkit.training.splits import make_splits
 from svmkit.training.weights import sample_weights
 
 NO_FOLDS = "groups are for a calibration, thresholds, relevance or parameters that are 'cv': nothing else has folds"
-"""What is said of groups that nothing needs."""
+"""The note on groups that nothing uses."""
 
 
 def draw_folds(

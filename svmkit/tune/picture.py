@@ -198,7 +198,7 @@ def _title(metric: Metric) -> str:
 
 
 def _name(tried: Sequence[Candidate], names: Sequence[str], metric: Metric) -> str:
-    """Return what is said of the first candidate, which is not always that of the highest score."""
+    """Return the note on the first candidate, which is not always the one with the highest score."""
     best, highest = tried[0], max(c.mean_score for c in tried)
     known = {name: value(best, name) for name in names} | {k: v for k, v in best.params.items() if k not in names}
     shown = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in known.items())

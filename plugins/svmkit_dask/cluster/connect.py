@@ -56,7 +56,7 @@ class _Call:
     running: asyncio.Task | None = None
 
     def drop(self) -> None:
-        """Drop a call for which nobody waits any more."""
+        """Drop a call whose result is no longer needed."""
         if self.running is not None:
             self.running.cancel()
 
@@ -205,7 +205,7 @@ class DaskCluster(Cluster):
             call.settle(error)
         self._hand_out()
         self._watch.clear()
-        await asyncio.sleep(0)  # so that the tasks that were cancelled let go of what they have
+        await asyncio.sleep(0)  # so that the cancelled tasks release what they hold
 
     def _note_loss(self, worker: str) -> None:
         if worker not in self._with:

@@ -1,6 +1,6 @@
 """The workers of a Dask cluster: which are there, alive, and have what they need; and tasks that are bound to them.
 
-Dask would give a task that is bound to a worker that is gone to nobody: so it is given up with its worker.
+Dask would never run a task that is bound to a worker that has gone: so it is given up with its worker.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class Watch:
         else:
             task, answer = None, asyncio.ensure_future(self._run_aside(worker, *given, held))
         self.clear()
-        # asyncio prints an exception that nobody reads, as when this call is cancelled in the step that brings it
+        # asyncio prints an exception that is never retrieved, as when this call is cancelled in the step that brings it
         answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             while not (await asyncio.wait([answer], timeout=TICK))[0]:
@@ -241,7 +241,7 @@ class Watch:
         return bytes(answer)
 
     def clear(self) -> None:
-        """Tell Dask that nobody waits for the tasks that are spent."""
+        """Release the tasks that are no longer needed in Dask."""
         while self.spent:
             with suppress(Exception):  # of a client that is closed
                 self.spent.pop().release()

@@ -101,7 +101,7 @@ def _run(worker: Worker, task: tuple[str, str], files: tuple[PluginFile, ...], c
             body, numbers = call
             function, args = _Unpickler(io.BytesIO(body), dict(zip(numbers, shared, strict=True))).load()
             return dumps((True, function(*args)))
-        except BaseException as error:  # KeyboardInterrupt is how a fit says that nobody waits for it
+        except BaseException as error:  # a fit raises KeyboardInterrupt once its result is no longer needed
             return dumps((False, _portable(error)))
 
 

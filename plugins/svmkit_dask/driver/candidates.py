@@ -128,7 +128,7 @@ class CandidateGram:
 
     @property
     def definiteness(self) -> Definiteness:
-        """What is known of the kernel: nobody factorises a matrix of rows that are not in one place."""
+        """What is known of the kernel: a matrix of rows that are not in one place is never factorised."""
         if self.kernel.semidefinite:
             return Definiteness()
         text = f"the {self.kernel.name} kernel need not be positive semidefinite, and no cluster proves it"

@@ -16,7 +16,7 @@ from svmkit_dask.driver.candidates import CandidateGram, CandidateWorkingSet, Sh
 from svmkit_dask.driver.problem import ScatteredQP, least_loss
 from svmkit_dask.worker.answers import Message, Own, Survey
 
-SPARE = 10_000  # rows that the candidates may know although nobody needs them
+SPARE = 10_000  # rows that the candidates may keep without need
 BEYOND = 0.9  # a change is followed in part once its curvature, times this, exceeds its slope
 
 

@@ -278,7 +278,7 @@ def spread(rows: Rows, own: object, width: int) -> tuple[float, float]:
 
 def guess(rows: Rows, own: object, width: int, m: int) -> tuple[np.ndarray, float, int]:
     """Return about the weights (width,) at the optimum of a sample of the rows, the losses of all rows at 0 by that
-    sample, and the number of its rows; of no rows where the optimum would be of no use.
+    sample, and the number of its rows; of no rows if the optimum would not help.
 
     Parameters
     ----------

@@ -193,7 +193,7 @@ def _solve_batch(
             break
         kept = torch.as_tensor(unproven, device=place.device)
         batch, place, numbers = batch.select(kept), place[kept], [numbers[b] for b in unproven]
-        if k >= ROUGH - 1 and matrix.refine():  # what is left is an error of float32 values
+        if k >= ROUGH - 1 and matrix.refine():  # the rest is an error of float32 values
             batch.source = Shared(matrix.K, place, batch.upper > 0.0)
         target *= 0.5
     return [answers[b] for b in range(len(problems))]

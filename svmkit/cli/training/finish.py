@@ -188,7 +188,7 @@ def _outlier_scores(method: Method, fitted: Fit) -> dict[str, Any]:
 
 
 def _doubt(job: Job, fitted: Fit, record: RunRecord, is_linear: bool) -> str | None:
-    """Return one line that says why the model is no use; None if nothing speaks against it."""
+    """Return one line that says why the model is useless; None if nothing indicates it."""
     options, model, n_samples, share = job.options, fitted.model, job.sets.n_samples, None
     if not (is_linear or options.is_stream):  # of the rows of a problem, on average over the problems
         of_each_row = (

@@ -22,7 +22,7 @@ class OuterFold:
 
 @dataclass(frozen=True)
 class Nested:
-    """The metric of a search on outer folds, beside what the searches said of their best candidates.
+    """The metric of a search on outer folds, beside the scores that the searches gave their best candidates.
 
     Attributes
     ----------

@@ -169,7 +169,7 @@ def _is_solved(run: Mapping[str, Any], goal: float) -> bool:
 
 
 def _is_uncounted(costs: list[float | None]) -> bool:
-    """Return whether a solver has solved problems, but nobody counted at what cost."""
+    """Return whether a solver has solved problems whose cost was not counted."""
     solved = [cost for cost in costs if cost != np.inf]
     return bool(solved) and not any(solved)
 

@@ -197,7 +197,7 @@ def read_groups(path: Path) -> np.ndarray | None:
 
 
 def has_underscore(block: bytes) -> bool:
-    """Whether there is an underscore in a number, which Python reads and nobody else does."""
+    """Whether there is an underscore in a number, which only Python accepts."""
     if b"_" not in block:
         return False
     tokens = (token for line in block.splitlines() for token in line.partition(b"#")[0].split())

@@ -120,7 +120,7 @@ class Engine(ABC):
 
     @property
     def excess(self) -> float:
-        """A bound on |k(x, z)| - sqrt(k(x, x) k(z, z)) over all pairs; inf where nobody has looked at all."""
+        """A bound on |k(x, z)| - sqrt(k(x, x) k(z, z)) over all pairs; inf if not all pairs were examined."""
         return math.inf
 
     @classmethod

@@ -59,7 +59,7 @@ class _Products(Engine):
             extent = Extent.measure(kernel, self.X)
             norms = extent.norms
         self.origin, self.sq = extent.origin, square_norms(self.X, extent.origin) if norms is None else norms
-        # of rows that nobody has read yet the extent knows a bound alone
+        # for rows that have not been read yet, the extent has only a bound
         self.reach = reach = max(extent.reach, float(self.sq.max(initial=0.0))) if norms is None else extent.reach
         require_computable(kernel, reach)
         exponent = self.scalars.gamma * self.form.distance(X.shape[1], reach)
@@ -288,7 +288,7 @@ class DenseEngine(_Products):
         if not (self._short(Z, sel) or self._is_plain(Z, sel)):
             return super().product(Z, coef, sel, dtype)
         out = np.zeros((self._count(sel), coef.shape[1]))
-        with np.errstate(all="ignore"):  # decisions that are not finite are refused by who asked for them
+        with np.errstate(all="ignore"):  # the caller refuses decisions that are not finite
             for here, (part, norms) in self._panels(Z, np.dtype(np.float64)):
                 out += self._values(part, norms, sel).T @ coef[here]
         return out

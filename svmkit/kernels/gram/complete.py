@@ -246,7 +246,7 @@ class CompleteEngine(Engine):
     def fill(self, idx: np.ndarray) -> np.ndarray:
         """Return the slots of the kernel rows `idx`, which are computed if they are not there."""
         slots = self.slab.slot_of[idx]
-        if (slots < 0).any():  # `fill` is compiled for nobody who does not need it
+        if (slots < 0).any():  # so that `fill` is compiled only if it is needed
             complete_rows.fill(self.source, self.slab, idx)
             slots = self.slab.slot_of[idx]
         return slots

@@ -67,7 +67,7 @@ def not_semidefinite(kernel: Kernel) -> str:
 
 
 def not_finite(kernel: Kernel) -> str:
-    """Return what is said where an objective is not a number although its weights are."""
+    """Return the message for an objective that is not a number although its weights are."""
     return f"the {kernel.name} kernel has values that are not finite on these data"
 
 

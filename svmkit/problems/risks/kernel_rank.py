@@ -16,7 +16,7 @@ from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.design import Design
 from svmkit.problems.risks.rank_risk import RankRisk
 
-LEAST = 1e-10  # of the largest k(x, x): what is left of every diagonal entry when the factor is complete
+LEAST = 1e-10  # of the largest k(x, x): the rest of every diagonal entry when the factor is complete
 SHARE = 2  # the factor may take this part of the memory
 PANEL = 32  # columns whose kernel rows are computed at a time
 WORTH = 0.3  # of the largest entry that is left of the diagonal: a pivot of less waits for a later panel

@@ -118,7 +118,7 @@ class LinearProblem(Risk):
             self.__dict__.pop("points", None)
 
     def examine(self) -> None:
-        """Have rows on disk read that nobody has looked at yet."""
+        """Read rows on disk that have not been examined yet."""
         if examination_of(self.gram.engine.X) is not None:
             examine(self.gram.engine.X)
             self.forget_points()

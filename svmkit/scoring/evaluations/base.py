@@ -1,4 +1,4 @@
-"""The contract of an evaluation: the predictions of a model beside the truth, and all that is said of them."""
+"""The interface of evaluations: the predictions of a model beside the truth, and all reports on them."""
 
 from __future__ import annotations
 
@@ -110,9 +110,8 @@ class Evaluation(ABC):
 
         Parameters
         ----------
-        name, classes, class_weight, probabilities : as for `Metric.from_name`; no classes in regression
-        codes : ndarray of shape (n_samples,), int, of no use in regression
-        levels : sequence of Loss, those of the loss of a regression
+        name, classes, class_weight, probabilities : as for `Metric.from_name`; no classes in regression codes : ndarray
+        of shape (n_samples,), int, not used in regression levels : sequence of Loss, those of the loss of a regression
         """
 
     @classmethod
@@ -128,7 +127,7 @@ class Evaluation(ABC):
 
     @classmethod
     def judge(cls, trained: Trained) -> str | None:
-        """Return one line that says why a model is no use; None if nothing speaks against it."""
+        """Return one line that says why a model is useless; None if nothing indicates it."""
         return None
 
     @classmethod
@@ -197,7 +196,7 @@ class Evaluation(ABC):
     @property
     @abstractmethod
     def notes(self) -> list[str]:
-        """What has to be said before all numbers, a line each, such as why the model may be no use."""
+        """Notes that precede all numbers, a line each, such as why the model may be useless."""
 
     @abstractmethod
     def result(self) -> dict[str, Any]:

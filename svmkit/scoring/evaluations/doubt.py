@@ -1,4 +1,4 @@
-"""One warning where a model is no use."""
+"""One warning if a model is useless."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Trained:
     train, test : scores or None
         What its predictions are worth on the training rows and on the test rows, as `Evaluation.count` has them.
     status : Status or str
-        How training ended; of a model that is not finished nothing is said.
+        How training ended; an unfinished model is not judged.
     share : float or None
         The share of the rows that are support vectors, None if unknown, as for weights of features.
     gap : float or None
@@ -66,7 +66,7 @@ class Trained:
 
 
 def doubt_orders(trained: Trained) -> str | None:
-    """Return why a ranker is no use: it orders no better than chance."""
+    """Return why a ranker is useless: it orders no better than chance."""
     tested: RankScores | None = trained.test or trained.train
     if trained.is_unfinished or tested is None or not tested.concordance <= CHANCE:  # nan: no pair says what it is
         return None
@@ -74,14 +74,14 @@ def doubt_orders(trained: Trained) -> str | None:
 
 
 def doubt_outliers(trained: Trained) -> str | None:
-    """Return why a detector of outliers is no use: the constant 0, whose P is 0, is as good."""
+    """Return why a detector of outliers is useless: the constant 0, whose P is 0, is as good."""
     if trained.is_unfinished or trained.gap is None or trained.gap < 1.0:  # D <= 0, so that a gap >= 1 says P >= 0
         return None
     return f"{AROUND_ORIGIN}, so that scores are no more than rounding errors: what helps is --kernel rbf"
 
 
 def doubt_quantities(trained: Trained) -> str | None:
-    """Return why a model of quantities is no use: it is no better than the mean of the targets, or it is constant."""
+    """Return why a model of quantities is useless: it is no better than the mean of the targets, or it is constant."""
     model = trained.model
     if trained.is_unfinished or not (trained.test or trained.train):
         return None
@@ -98,7 +98,7 @@ def doubt_quantities(trained: Trained) -> str | None:
 
 
 def doubt_classes(trained: Trained) -> str | None:
-    """Return why a classifier is no use: classes that it never predicts, or nearly all rows as support vectors.
+    """Return why a classifier is useless: classes that it never predicts, or nearly all rows as support vectors.
 
     A class that is never predicted counts if it has `ROWS` rows. Support vectors count from `FEWEST` training rows on,
     more than there are features: of few rows with many features it is normal that nearly all of them are vectors.

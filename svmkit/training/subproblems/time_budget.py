@@ -12,8 +12,8 @@ from svmkit.solver.stopping import Criterion, Seconds, Stop
 class TimeBudget:
     """The seconds that one call with these stop rules may take; `left` is inf without a limit.
 
-    Each class pair gets the share of its size in what is left, so that the time that easy pairs do not need is given to
-    the pairs after them, and then to those that had to stop (`Trainer.run`).
+    Each class pair gets the share of its size in the remaining time, so that the time that easy pairs do not need is
+    given to the pairs after them, and then to those that had to stop (`Trainer.run`).
     """
 
     def __init__(self, stop: Criterion | Stop | None) -> None:

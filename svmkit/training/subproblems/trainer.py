@@ -167,7 +167,7 @@ class Trainer:
     def _time(
         self, budget: TimeBudget, share: float, k: int, C: float, slots: Slots | None, before: Part | None = None
     ) -> Part:
-        """Train subproblem k, or continue it from `before`, with this share of what is left of the budget."""
+        """Train subproblem k, or continue it from `before`, with this share of the remaining budget."""
         one, began, measuring = self.one, time.perf_counter(), self.one.measuring
         around, start = (before.around, before.progress) if before else (0.0, None)
         seconds = budget.left * share - around

@@ -39,7 +39,7 @@ class SharedMatrix:
     bounded by that of a value times the sum of the weights. The kernel is resolved; of a precomputed one X is (m, m).
     `computed` is the number of kernel values that this took, and `memory`, in bytes, bounds the examination of a kernel
     that need not be positive semidefinite. InputError is raised if a value is beyond float64. The values take the place
-    of those of `last`, a matrix of as many rows, which is of no use from then on: new memory costs time, too.
+    of those of `last`, a matrix of as many rows, which cannot be used after that: allocating memory costs time, too.
 
     Values are computed when `K` is asked for, or `prepare` is called; of `MANY` rows or more, code that takes `rows`
     gets them computed as it goes: support vectors are a part of the rows, and memory that is never written to costs

@@ -1,7 +1,7 @@
 """Fits that are hard end at a rough gap, and are solved on where their candidate's score is near the best.
 
-Most of the time of a grid goes to candidates of a large C that nobody takes: where the optimum is hard to reach, the
-score is mostly lower. It takes no small gap to see that.
+Most of the time of a grid goes to candidates of a large C that are never chosen: where the optimum is hard to reach,
+the score is mostly lower. It takes no small gap to see that.
 """
 
 from __future__ import annotations

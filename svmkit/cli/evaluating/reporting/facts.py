@@ -15,8 +15,8 @@ from svmkit.scoring.evaluations.doubt import UNFINISHED
 from svmkit.tasks import task_named
 
 FEW = 100  # rows of an evaluation below which its numbers are rough
-FOUND = 0.5  # share of a class below which it is said that few of its rows are found
-PROVEN = 1e-2  # gap above which a model is said to be far from the optimum
+FOUND = 0.5  # recall of a class below which it is reported as low
+PROVEN = 1e-2  # gap above which a model is reported as far from the optimum
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from svmkit.scoring.evaluations.quantities import LevelEvaluation, QuantityEvalu
 ROWS, BACKGROUND = 200, 100  # rows that are explained, and with which they are compared
 SHUFFLED, REPEATS = 1000, 5
 WORK = 1 << 31  # terms of an explanation, or of shufflings, at most
-LEAST = 20  # rows without which nothing is said of columns
+LEAST = 20  # the fewest rows for which columns are described
 TOP = 5  # columns of a row that are shown
 
 

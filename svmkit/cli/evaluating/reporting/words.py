@@ -147,7 +147,7 @@ def describe_importance(facts: Facts) -> str:
 
 
 def describe_missing(facts: Facts) -> str:
-    """Return why nothing is said of columns, as a sentence."""
+    """Return why columns are not described, as a sentence."""
     missing = facts.reasons["missing"]
     return f"{missing[0].upper()}{missing[1:].rstrip('.')}."
 
