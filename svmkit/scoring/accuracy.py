@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
-def comparable(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return two arrays of labels as types that compare: as text where either holds text, else as numbers."""
-    if "O" in (first.dtype.kind, second.dtype.kind) or {first.dtype.kind, second.dtype.kind} & set("US"):
-        return first.astype(str), second.astype(str)
-    return first, second
+
+def comparable(labels: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels and classes as types that compare: as text where either holds text, else as numbers.
+
+    A label that is a number equals the text of this number, however it is written: 1.0 is "1". It gets the text that
+    the class has, so that it bears its name.
+    """
+    if "O" in (labels.dtype.kind, classes.dtype.kind) or {labels.dtype.kind, classes.dtype.kind} & set("US"):
+        return _as_named(labels, classes), classes.astype(str)
+    return labels, classes
+
+
+def _as_named(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return labels as text, and as that of a class where this is the same number and one of both is no text."""
+    text, at = np.unique(labels.astype(str), return_inverse=True)
+    if labels.dtype.kind in "US" and classes.dtype.kind in "US":
+        return text[at]
+    names = np.unique(classes.astype(str)).tolist()
+    by_number = {float(name): name for name in names if NUMBER.fullmatch(name)}
+    known = set(names)
+    named = [
+        by_number.get(float(label), label) if label not in known and NUMBER.fullmatch(label) else label
+        for label in text.tolist()
+    ]
+    return np.array(named, dtype=np.str_)[at]
 
 
 def accuracy(predicted: np.ndarray, labels: np.ndarray) -> float:
     """Compute the fraction of predictions that equal their labels, as numbers, so that 1 equals 1.0, and as text where
-    either array holds text, so that 1 equals "1".
+    either array holds text, so that 1 and 1.0 equal "1".
     """
-    predicted, labels = comparable(predicted, labels)
+    labels, predicted = comparable(labels, predicted)
     return float((predicted == labels).mean())

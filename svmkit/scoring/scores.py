@@ -34,10 +34,8 @@ class Scores:
         classes : ndarray, those of the model, of the type of `predicted`; None is the distinct predictions
         """
         known = given = np.unique(predicted) if classes is None else np.asarray(classes)
-        predicted, labels = comparable(predicted, labels)
-        if labels.dtype.kind == "U":
-            known = known.astype(str)
-        known = np.unique(known)
+        labels, known = comparable(labels, known)
+        predicted, known = comparable(predicted, np.unique(known))
         unknown = labels[~places(labels, known)[1]]
         if len(unknown):
             known = np.union1d(known, unknown)

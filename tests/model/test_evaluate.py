@@ -26,6 +26,18 @@ def test_classes_of_a_table_are_scored_as_scikit_learn_does():
     assert found["log_loss"] == pytest.approx(metrics.log_loss(held, model.predict_proba(TABLE[50:])))
 
 
+@pytest.mark.parametrize("learnt", [int, float, str])
+def test_labels_that_are_numbers_are_those_of_the_same_text(learnt):
+    y = (NOISY > 0.0).astype(int) + 1
+    model = SVMClassifier().fit(X[:50], y[:50].astype(learnt)).model_
+    told = [model.evaluate(X[50:], y[50:].astype(given)) for given in (int, float, str)]
+    with_other = model.evaluate(X[50:], np.append(y[50:-1].astype(str), "x"))
+    for found in told:
+        found.pop("predict_s")
+        assert found["test_accuracy"] > 0.7 and found == told[0] and not found["unknown_labels"]
+    assert with_other["unknown_labels"] == ["x"] and with_other["test_accuracy"] > 0.6
+
+
 def test_quantities_are_scored_as_scikit_learn_does():
     model = SVMRegressor().fit(X[:50], NOISY[:50]).model_
     found, predicted = model.evaluate(X[50:], NOISY[50:].tolist()), model.predict(X[50:])

@@ -15,7 +15,7 @@ from svmkit.data import Dataset
 from svmkit.errors import InputError
 from svmkit.losses.base import Loss
 from svmkit.runtime.terminal import align
-from svmkit.scoring.accuracy import accuracy
+from svmkit.scoring.accuracy import accuracy, comparable
 from svmkit.scoring.evaluations.base import OF_QUANTITIES, Evaluation, Measurement, Rows, Score, require_labels
 from svmkit.scoring.evaluations.doubt import Trained, doubt_classes, doubt_outliers
 from svmkit.scoring.metric import (
@@ -70,7 +70,7 @@ class ClassEvaluation(Evaluation):
         InputError
             If the rows have no labels.
         """
-        y = require_labels(test)
+        y, _ = comparable(require_labels(test), model.classes)
         began = time.perf_counter()
         predicted, decision = predict_with_scores(model, test.X, n_threads)
         seconds, probabilities = time.perf_counter() - began, None
