@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from svmkit.explain.subject import Subject, require_columns, store_alike
 from svmkit.kernels.forms import Argument, Form
 from svmkit.runtime import threads
 from svmkit.scoring.accuracy import accuracy
+from svmkit.scoring.quantities import QuantityScores
 from svmkit.tasks import task_named
 
 VALUES = 1 << 22  # kernel values, or decisions, that are held at a time
@@ -97,7 +99,7 @@ def permutation_importance(
     Raises
     ------
     InputError
-        The kernel is precomputed, the model ranks, or y does not fit X.
+        The kernel is precomputed, the model ranks, y does not fit X, or R2 is not defined: all targets are the same.
 
     Notes
     -----
@@ -211,7 +213,8 @@ def _arguments(argument: Argument, X: Any, vectors: Any, columns: np.ndarray) ->
 
 def _r2(truth: np.ndarray, predicted: np.ndarray) -> float:
     """Return R2, the mean of all outputs; of several levels of one target that of each against it."""
-    truth = truth.astype(np.float64).reshape(len(truth), -1)
-    errors = np.square(truth - predicted.reshape(len(truth), -1)).sum(axis=0)
-    spread = np.square(truth - truth.mean(axis=0)).sum(axis=0)
-    return float(np.mean(1.0 - errors / np.where(spread > 0.0, spread, 1.0)))
+    columns = predicted.reshape(len(truth), -1)
+    r2 = QuantityScores.from_predictions(columns, np.broadcast_to(truth.reshape(len(truth), -1), columns.shape)).r2
+    if math.isnan(r2):
+        raise InputError("R2 is not defined where all targets of y are the same: give other rows, or a score")
+    return r2

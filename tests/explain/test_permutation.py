@@ -55,6 +55,14 @@ def test_quantities_holes_and_players():
     assert found.names == ("both", "column 2", "column 4")
 
 
+def test_r2_is_refused_where_it_is_not_defined():
+    model = fit(X, X[:, 0] + X[:, 1] ** 2, task="regress").model
+    with pytest.raises(InputError, match="R2 is not defined where all targets of y are the same"):
+        permutation_importance(model, X, np.full(len(X), 0.1))
+    found = permutation_importance(model, X, np.full(len(X), 0.1), score=lambda y, p: -np.abs(y - p).mean())
+    assert np.isfinite(found.losses).all()
+
+
 def test_sparse_rows_and_a_score_of_ones_own():
     A = np.where(np.abs(X) > 0.7, X, 0.0)
     model = fit(sp.csr_array(A), TWO).model
