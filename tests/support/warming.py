@@ -11,28 +11,41 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 600  # seconds; the tests compile what is then missing
+STAMP = Path(__file__).parent / "__pycache__" / "warmed.txt"  # written after a warming: the caches that there are
 ENDS = ("front", "back")  # of the list of jobs, at which the two processes begin
 
 
 def is_warm() -> bool:
-    """Whether every source file with compiled loops has a cache that is younger than the file."""
-    sources = [path for room in ("svmkit", "plugins") for path in (ROOT / room).rglob("*.py")]
-    compiled = [path for path in sources if "cache=True" in path.read_text(encoding="utf-8")]
-    return "NUMBA_CACHE_DIR" not in os.environ and all(_is_cached(path) for path in compiled)
+    """Whether nothing was changed since the last warming: no source file with compiled loops, and no cache is missing.
+
+    Not every such file has a cache of its own: some loops are only copied into others.
+    """
+    sources = [path for path in _files(".py") if "cache=True" in path.read_text(encoding="utf-8")]
+    if not sources:  # beside a copy of the tests
+        return True
+    if "NUMBA_CACHE_DIR" in os.environ or not STAMP.is_file():
+        return False
+    written = STAMP.stat().st_mtime
+    return all(path.stat().st_mtime < written for path in sources) and all(
+        (ROOT / name).is_file() for name in STAMP.read_text(encoding="utf-8").splitlines()
+    )
 
 
-def _is_cached(source: Path) -> bool:
-    age = source.stat().st_mtime
-    return any(index.stat().st_mtime > age for index in (source.parent / "__pycache__").glob(f"{source.stem}.*.nbi"))
+def _files(ending: str) -> list[Path]:
+    """The files of ours, and their caches, whose names have this ending."""
+    return [path for room in ("svmkit", "plugins") for path in (ROOT / room).rglob(f"*{ending}")]
 
 
 def warm() -> None:
-    """Start a process for each end of the jobs and wait for both; a failure is left for the tests to show."""
+    """Start a process for each end of the jobs, wait for both, and write which caches there are; a failure is left for
+    the tests to show.
+    """
     paths = [str(ROOT / "tests"), os.environ.get("PYTHONPATH")]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "OMP_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory() as claims:
@@ -54,6 +67,15 @@ def warm() -> None:
             for process in started:
                 process.kill()
                 process.wait()
+    if not any(process.returncode for process in started):
+        with suppress(OSError):  # of a folder that cannot be written to
+            write_stamp()
+
+
+def write_stamp() -> None:
+    """Write which caches there are."""
+    STAMP.parent.mkdir(exist_ok=True)
+    STAMP.write_text("".join(f"{path.relative_to(ROOT)}\n" for path in _files(".nbi")), encoding="utf-8")
 
 
 def main(end: str, claims: Path) -> None:
