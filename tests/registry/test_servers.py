@@ -27,22 +27,22 @@ def start(*args: object) -> subprocess.Popen:
     )
 
 
-def test_eight_processes_on_a_cold_store(svmkit):
+def test_four_processes_on_a_cold_store(svmkit):
     data = svmlight()
     options = ("--solver", "smo", "--threads", "1", "--test-size", "0.25", "--register", "same", "--json")
-    running = [start("train", data, *options, "--seed", seed) for seed in range(8)]
+    running = [start("train", data, *options, "--seed", seed) for seed in range(4)]
     outputs = [process.communicate(timeout=240) for process in running]
-    assert [process.returncode for process in running] == [0] * 8, outputs
-    assert [err for _, err in outputs] == [""] * 8
+    assert [process.returncode for process in running] == [0] * 4, outputs
+    assert [err for _, err in outputs] == [""] * 4
     found = models.show_model("same")["versions"]
-    assert [version["version"] for version in found] == [8, 7, 6, 5, 4, 3, 2, 1]
-    assert {version["params"]["seed"] for version in found} == set(range(8))
-    assert len({version["run_id"] for version in found}) == 8
+    assert [version["version"] for version in found] == [4, 3, 2, 1]
+    assert {version["params"]["seed"] for version in found} == set(range(4))
+    assert len({version["run_id"] for version in found}) == 4
     assert all(version["test_accuracy"] is not None for version in found)
     assert {path.name for path in Path().iterdir()} == {data.name, "mlflow.db", "mlruns"}
     client = store.open_client(store.tracking_uri())
     assert all(client.get_run(version["run_id"]).info.status == "FINISHED" for version in found)
-    for k in (1, 8):
+    for k in (1, 4):
         assert svmkit("evaluate", f"models:/same/{k}", data).code == 0
 
 
