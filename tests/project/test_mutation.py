@@ -149,9 +149,10 @@ SCRIPT = """
 from support.mutation.__main__ import killed
 from support.mutation.operators import mutations
 from support.mutation.rooms import Room
-from support.mutation.runner import load_libraries
+from support.mutation import runner
 
-load_libraries()
+runner.PATIENCE = 5.0, 1.0
+runner.load_libraries()
 room = Room("toy.py", ["test_toy.py"])
 print("counted", killed(room, mutations(open("toy.py").read()), "log.txt"))
 """

@@ -29,27 +29,25 @@ SVMOneClass(nu=[0.1])
 """
 
 
-@pytest.fixture
-def checked(tmp_path):
-    """checked(script) -> the lines of mypy's errors in a user's script, without their file."""
-
-    def run(script):
-        (tmp_path / "script.py").write_text(script)
-        # mypy finds an installed package by itself, and refuses site-packages in its path
-        env = os.environ | ({} if ROOT.name == "site-packages" else {"MYPYPATH": str(ROOT)})
-        options = ["--cache-dir", str(tmp_path / "cache"), "--follow-imports=silent", "--ignore-missing-imports"]
-        command = [sys.executable, "-m", "mypy", *options, "script.py"]
-        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=280)
-        assert done.returncode in (0, 1), done.stderr
-        return [line.partition(":")[2] for line in done.stdout.splitlines() if ": error: " in line]
-
-    return run
+def check(folder, **scripts):
+    """Return the lines of mypy's errors in each of a user's scripts, without its file, and the number of all."""
+    for name, script in scripts.items():
+        (folder / f"{name}.py").write_text(script)
+    # mypy finds an installed package by itself, and refuses site-packages in its path
+    env = os.environ | ({} if ROOT.name == "site-packages" else {"MYPYPATH": str(ROOT)})
+    options = ["--cache-dir", os.devnull, "--follow-imports=silent", "--ignore-missing-imports"]
+    command = [sys.executable, "-m", "mypy", *options, *(f"{name}.py" for name in scripts)]
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 1, done.stderr
+    lines = [line.split(":", 1) for line in done.stdout.splitlines() if ": error: " in line]
+    return {name: [text for file, text in lines if file == f"{name}.py"] for name in scripts}, len(lines)
 
 
 @pytest.mark.slow
-def test_a_script_is_checked_against_the_signatures(checked):
-    assert checked(RIGHT) == []
-    found = checked(WRONG)
+def test_a_script_is_checked_against_the_signatures(tmp_path):
+    errors, number = check(tmp_path, right=RIGHT, wrong=WRONG)
+    found = errors["wrong"]
+    assert errors["right"] == [] and number == len(found)
     assert [line.partition(":")[0] for line in found] == ["2", "4", "5", "6"], found
     for line, words in zip(found, ('"no_such_name"', '"epsilon" for "SVMClassifier"', '"C"', '"nu"'), strict=True):
         assert words in line
