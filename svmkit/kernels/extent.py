@@ -44,8 +44,12 @@ class Extent:
 
         Parameters
         ----------
-        kernel : Kernel, resolved; one without a `Form` does not use the extent, and gets an empty one X : ndarray or
-        CSR of shape (n, d), not copied as a whole rows : ndarray of int, the rows of X that take part; None is all
+        kernel : Kernel
+            Resolved. One without a `Form` does not use the extent, and gets an empty one.
+        X : ndarray or CSR of shape (n, d)
+            The rows, not copied as a whole.
+        rows : ndarray of int, default=None
+            The rows of X that take part; None is all.
         """
         if kernel.form is None:
             return cls(NOWHERE, 0.0)

@@ -110,8 +110,12 @@ class Evaluation(ABC):
 
         Parameters
         ----------
-        name, classes, class_weight, probabilities : as for `Metric.from_name`; no classes in regression codes : ndarray
-        of shape (n_samples,), int, not used in regression levels : sequence of Loss, those of the loss of a regression
+        name, classes, class_weight, probabilities
+            As for `Metric.from_name`; no classes in regression.
+        codes : ndarray of int, shape (n_samples,)
+            The class of each sample; not used in regression.
+        levels : sequence of Loss
+            The levels of the loss of a regression.
         """
 
     @classmethod

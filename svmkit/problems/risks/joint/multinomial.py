@@ -18,7 +18,7 @@ from svmkit.problems.rounding import ROUNDINGS, dot_error
 BALANCED = 1e-9  # sums over the samples, as parts of the costs of their classes, that count as 0
 EVEN = 1e-15  # the same, at which the biases are the best ones
 ROUNDS = 100  # of their search, which needs some five
-DEEP = 40.0  # minus the logarithm of what is below the rounding error of 1
+DEEP = 40.0  # minus the logarithm of a number that is lost when it is added to 1
 
 
 class Multinomial(AllClasses):
