@@ -209,6 +209,14 @@ def svmkit(capsys):
 
 
 @pytest.fixture
+def cells_here(monkeypatch):
+    """The cells of comparisons run in this process, for tests that are not about their worker processes."""
+    from support.compare import run_cells_here
+
+    run_cells_here(monkeypatch)
+
+
+@pytest.fixture
 def train(svmkit):
     """train(...) -> the JSON of an untracked `svmkit train`."""
     return lambda *args: svmkit("train", *args, "--no-track", "--json").json

@@ -28,7 +28,7 @@ def lines(done):
 
 
 @pytest.fixture
-def compare(svmkit):
+def compare(svmkit, cells_here):
     return lambda *args: svmkit("compare", *args, "--no-track")
 
 
@@ -234,6 +234,7 @@ def compared(svmkit, *args):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("cells_here")
 def test_a_rare_class_is_compared_by_balanced_accuracy(svmkit):
     done, found = compared(svmkit, lopsided(), "--solvers", "smo,swap", "--test-size", 0.25)
     for record in found:
@@ -245,6 +246,7 @@ def test_a_rare_class_is_compared_by_balanced_accuracy(svmkit):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("cells_here")
 def test_a_metric_by_name(svmkit, refused):
     args = (lopsided(), "--solvers", "smo", "--test-size", 0.25)
     _, (found,) = compared(svmkit, *args, "--metric", "roc_auc")
@@ -257,6 +259,7 @@ def test_a_metric_by_name(svmkit, refused):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("cells_here")
 def test_a_spec_has_a_metric(svmkit, refused):
     lopsided()
     text = "data: {lopsided.csv: {test: 0.25, metric: f1}}\nsolvers: [smo]\n"
@@ -268,6 +271,7 @@ def test_a_spec_has_a_metric(svmkit, refused):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("cells_here")
 def test_the_metric_has_a_spread_over_splits(svmkit):
     args = (lopsided(n=200, rare=20), "--solvers", "smo,swap", "--splits", 3, "--metric", "matthews_corrcoef")
     _, found = compared(svmkit, *args)

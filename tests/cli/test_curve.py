@@ -9,7 +9,7 @@ import pytest
 
 from svmkit.cli.comparing.learning import _cell
 
-pytestmark = pytest.mark.usefixtures("alone")
+pytestmark = pytest.mark.usefixtures("alone", "cells_here")
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from svmkit.data import load
 from svmkit.data.splitting import split
 from svmkit.model.model import SVMModel
 
-pytestmark = pytest.mark.usefixtures("alone")
+pytestmark = pytest.mark.usefixtures("alone", "cells_here")
 
 FAR = [(10_000.0 * i if i % 2 else "", "oslo", 1.0, ("no", "yes")[i // 2 % 2]) for i in range(16)]
 

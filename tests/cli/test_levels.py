@@ -13,7 +13,7 @@ from svmkit.losses import Expectile, Quantile
 from svmkit.scoring.quantities import LevelScores, least_constant
 from svmkit.training.settings import Settings, resolve
 
-pytestmark = pytest.mark.usefixtures("alone")
+pytestmark = pytest.mark.usefixtures("alone", "cells_here")
 
 TAUS = (0.1, 0.5, 0.9)
 GIVEN = ("wave.csv", "--label", "t", "--task", "regress", "--loss", "quantile", "-o", "tau=0.1,0.5,0.9", "-C", "10")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.plugin import unloaded  # noqa: F401  a fixture
 
-pytestmark = pytest.mark.usefixtures("alone", "unloaded")
+pytestmark = pytest.mark.usefixtures("alone", "cells_here", "unloaded")
 
 
 def test_a_quantile_leaves_its_share_below(svmkit):

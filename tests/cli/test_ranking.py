@@ -155,6 +155,7 @@ def test_tune_chooses_values_of_C_itself():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("cells_here")
 def test_a_named_solver_is_searched_and_compared_with_a_kernel():
     given = "--solver", "ocas", "--grid", "kernel=linear,rbf", "--grid", "gamma=0.1,1", "-C", "0.1"
     found = {c["params"]["kernel"] for c in tune("q.csv", "--groups", "query", *given)["candidates"]}
@@ -178,6 +179,7 @@ def test_folds_are_as_many_as_there_are_groups():
     assert (result["cv"], result["n_fits"]) == (3, 3)
 
 
+@pytest.mark.usefixtures("cells_here")
 def test_tune_and_curve_of_censored_times():
     own = ("--label", "days", "--event", "died")
     result = tune("life.csv", *own, "--grid", "C=0.001,0.1", "--search", "halving")
@@ -205,6 +207,7 @@ def test_what_a_search_cannot_rank_is_said_in_one_line(args, words):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("cells_here")
 def test_curve_trains_on_more_and_more_groups(capfd):
     own = ("--groups", "query", "--rows", "33,100", "--repeat", "2", "--metric", "kendall_tau")
     result = run("curve", "q.csv", "--task", "rank", *own, "--plot", "c.png")
@@ -226,6 +229,7 @@ def test_a_sample_is_whole_groups_but_for_the_last():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("cells_here")
 def test_compare_measures_orders_of_whole_groups():
     own = ("--task", "rank", "--solvers", "ocas,svmperf", "--no-track", "--no-curve", "-C", "0.1", "--scale", "none")
     given = ["compare", "q.csv", "--groups", "query", "--cv", "4", "--metric", "ndcg@3", *own, "--json"]

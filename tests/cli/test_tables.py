@@ -7,7 +7,7 @@ import pytest
 from support.churn import write_churn
 from support.problems import write
 
-pytestmark = pytest.mark.usefixtures("alone")
+pytestmark = pytest.mark.usefixtures("alone", "cells_here")
 
 READ = ("--decimal", ",", "--encoding", "latin-1", "--drop", "customer,name", "--drop", "last_order,age,income,visits")
 QUANTITY = "a,price,y\n" + "".join(f"{i % 7},{i * 3 % 997},{i % 2}\n" for i in range(400))

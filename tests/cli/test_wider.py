@@ -12,7 +12,7 @@ from svmkit.data import load
 from svmkit.data.prepare.features import pad_or_refuse_columns
 from svmkit.model.model import SVMModel
 
-pytestmark = pytest.mark.usefixtures("alone")
+pytestmark = pytest.mark.usefixtures("alone", "cells_here")
 LINE = "features beyond the 3 of training in"
 
 

@@ -180,6 +180,7 @@ def test_what_is_no_kernel_matrix_is_refused_before_a_cell_runs(svmkit):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["stratified", "groups", "given"])
+@pytest.mark.usefixtures("cells_here")
 def test_matrices_are_scored_as_by_scikit_learn(svmkit, how):
     _, y, groups, K = archives()
     cv, more = {

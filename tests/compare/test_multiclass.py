@@ -11,7 +11,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.solver.stopping import Gap, Seconds
 
-pytestmark = pytest.mark.usefixtures("alone")
+pytestmark = pytest.mark.usefixtures("alone", "cells_here")
 MODES = ["ovo", "ovr", "crammer_singer"]
 RAW = {"data": ["iris"], "solvers": ["dcd"]}
 

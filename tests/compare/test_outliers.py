@@ -15,7 +15,7 @@ from svmkit.compare.plan.spec import read
 from svmkit.compare.report import html, latex, words
 from svmkit.errors import InputError
 
-pytestmark = pytest.mark.usefixtures("alone")
+pytestmark = pytest.mark.usefixtures("alone", "cells_here")
 
 
 def ring(path="ring.csv", n=120, labels=True):

@@ -11,7 +11,7 @@ from svmkit.errors import InputError
 from svmkit.kernels.functions import Linear
 from svmkit.solver.stopping import Gap
 
-pytestmark = pytest.mark.usefixtures("alone")
+pytestmark = pytest.mark.usefixtures("alone", "cells_here")
 RAW = {"data": ["breast_cancer"], "solvers": ["auto"]}
 
 

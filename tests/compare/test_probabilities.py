@@ -17,7 +17,7 @@ from svmkit.errors import InputError
 from svmkit.scoring.probability_scores import ProbabilityScores, Reliability
 from svmkit.solver.stopping import Gap
 
-pytestmark = pytest.mark.usefixtures("alone")
+pytestmark = pytest.mark.usefixtures("alone", "cells_here")
 BINS = [{"predicted": 0.15, "observed": 0.1, "rows": 60}, {"predicted": 0.8, "observed": 0.9, "rows": 40}]
 
 

@@ -11,7 +11,7 @@ from svmkit.compare.plan.spec import read
 from svmkit.compare.report import html, stats, words
 from svmkit.errors import InputError
 
-pytestmark = pytest.mark.usefixtures("alone")
+pytestmark = pytest.mark.usefixtures("alone", "cells_here")
 
 HELD_OUT = ("--scale", "standard", "-C", "30", "--splits", "2", "--no-track")
 

@@ -17,7 +17,7 @@ from svmkit.compare.results import Results
 from svmkit.data import Dataset, load
 from svmkit.data.splitting import fold, split
 
-pytestmark = pytest.mark.usefixtures("alone")
+pytestmark = pytest.mark.usefixtures("alone", "cells_here")
 BASE = {"data": "iris", "solvers": ["smo"]}
 
 

@@ -156,6 +156,7 @@ def test_a_curve_is_of_one_problem():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("cells_here")
 def test_a_learning_curve_from_python_goes_on_from_its_file(tmp_path):
     path = tmp_path / "curve.jsonl"
     frame = learning_curve("breast_cancer", ["smo", "fcfw"], sizes=[40, 100, 300], repeats=2, results=path)

@@ -217,6 +217,7 @@ def test_public_names_have_examples():
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 @pytest.mark.slow
+@pytest.mark.usefixtures("cells_here")
 def test_examples_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (examples,) = doctest.DocTestFinder(recurse=False).find(WITH_EXAMPLES[name], name, globs={})

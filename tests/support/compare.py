@@ -1,11 +1,14 @@
-"""What the tests of comparisons share: solvers that misbehave, registered as a third party's package would be."""
+"""What the tests of comparisons share: cells in this process, and solvers of a third party that misbehave."""
 
+import pickle
 import sys
 from pathlib import Path
 
 import pytest
+from joblib.externals.loky.backend.reduction import dumps
 
 from svmkit import plugins
+from svmkit.compare.cells import lane, worker
 
 MISBEHAVING = '''
 import os, signal, time
@@ -82,6 +85,24 @@ def misbehaving(tmp_path, monkeypatch):
     yield folder
     plugins.registered.cache_clear()
     sys.modules.pop("misbehaving", None)
+
+
+def run_cells_here(monkeypatch):
+    """Let cells run in this process, where a worker process would import everything first, for 3 s of the processor.
+    What goes to a worker and comes back is pickled all the same.
+    """
+
+    def call(self, seconds, function, *args, patience=0.0):
+        function, args = _pickled((function, args))
+        return _pickled(function(*args))
+
+    monkeypatch.setattr(worker, "_bench", worker.Bench())
+    monkeypatch.setattr(lane.Lane, "start", lambda self: None)
+    monkeypatch.setattr(lane.Lane, "call", call)
+
+
+def _pickled(value):
+    return pickle.loads(dumps(value))
 
 
 def wide_test(folder: Path) -> tuple[Path, Path]:
