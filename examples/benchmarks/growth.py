@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from peers_cells import write
-from peers_remote import Failed, Remote
+from peers_remote import Failed, Remote, interpreter
 from peers_tables import insert, markdown, number
 
 from svmkit.data import load
@@ -135,7 +135,7 @@ def fitted(folder: str, name: str, solver: str, m: int, args) -> dict[str, Any]:
         job |= {"solver": solver, "stop": f"gap:{GAP}", "memory": args.memory, "limit": args.limit}
     remote = None
     try:
-        remote = Remote(args.pythons.get(side, sys.executable), side, args.threads)
+        remote = Remote(interpreter(args.pythons, side), side, args.threads)
         remote.ask("load", folder=folder, storage="csr")
         remote.ask("first", small=min(m, 6000), job=job)
         save, limit = str(Path(folder) / "found.npz"), args.limit * (1.5 if side == "svmkit" else 1.0)

@@ -23,7 +23,7 @@ import peers_regression
 import peers_report
 from peers_cells import Cell, cells
 from peers_measure import Measuring, starts
-from peers_remote import Failed, Remote, Store
+from peers_remote import Failed, Remote, Store, interpreter
 from peers_sides import SIDES
 
 from svmkit import plugins
@@ -92,7 +92,7 @@ def measure(chosen: list[Cell], store: Store, args) -> None:
         if store.find(what="side", side=side):
             continue
         try:
-            remote = Remote(args.pythons.get(side, sys.executable), side, args.threads)
+            remote = Remote(interpreter(args.pythons, side), side, args.threads)
             store.add(what="side", side=side, **remote.about)
             remote.close()
         except Failed as failed:

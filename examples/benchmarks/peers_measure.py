@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from peers_cells import GAP, Cell, Contender, prepare
-from peers_remote import Failed, Judge, Remote, Store
+from peers_remote import Failed, Judge, Remote, Store, interpreter
 
 SMALL = 6000  # rows of the first fits: enough for float32 rows under a budget of 1 GB
 FLOORS = ("squared", "large")  # kinds of cells whose times are compared with the floor
@@ -85,7 +85,7 @@ class Measuring:
         key = contender.side, contender.storage
         if key not in self.remotes:
             self.remotes[key] = None
-            remote = Remote(self.args.pythons.get(contender.side, sys.executable), contender.side, self.args.threads)
+            remote = Remote(interpreter(self.args.pythons, contender.side), contender.side, self.args.threads)
             self.remotes[key] = remote
             remote.ask("load", folder=str(self.folder), storage=contender.storage)
             for each in self._compiled(contender.side):

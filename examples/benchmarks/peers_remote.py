@@ -8,14 +8,16 @@ import platform
 import select
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from peers_sides import SIDES
 
 from svmkit import plugins
 from svmkit.kernels.engines import engine_for
@@ -75,6 +77,17 @@ class Remote:
             self.process.kill()
             self.process.wait()
         self.process.stdout.close()  # type: ignore[union-attr]
+
+
+def interpreter(pythons: Mapping[str, str], side: str) -> str:
+    """Return the interpreter of a side, by default this one; raises Failed if that has no package of the side."""
+    package = SIDES[side].package if side in SIDES and side not in pythons else ""
+    try:
+        if package:
+            metadata.version(package)
+    except metadata.PackageNotFoundError:
+        raise Failed(f"{package} is not installed; --python {side}=PATH names an interpreter that has it") from None
+    return pythons.get(side, sys.executable)
 
 
 def waiting() -> float | None:

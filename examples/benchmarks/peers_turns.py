@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from peers_remote import Failed, Remote, Store
+from peers_remote import Failed, Remote, Store, interpreter
 
 STORAGES = {"dense": "dense64", "sparse": "csr", "float32": "dense32"}
 SHORT = 0.1, 15  # fits of fewer seconds than this are made up to so many times, since the best one counts
@@ -27,7 +27,7 @@ def started(processes: Iterable[str], args) -> Iterator[tuple[str, Remote]]:
     for sides in processes:
         package = sides.split(",")[0].partition("_")[0]  # intelex_svr lives where intelex does
         try:
-            remote = Remote(args.pythons.get(package, sys.executable), sides, args.threads, SCRIPT)
+            remote = Remote(interpreter(args.pythons, package), sides, args.threads, SCRIPT)
         except Failed as failed:
             print(f"{sides} is left out: {failed}", file=sys.stderr)
             continue

@@ -1,8 +1,6 @@
 """The benchmarks of linear models: their generated sets, and both scripts on little data."""
 
 import json
-import os
-import subprocess
 import sys
 from argparse import Namespace
 from importlib.util import find_spec
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
+from support.scripts import run_here
 
 FOLDER = Path(__file__).parents[2] / "examples" / "benchmarks"
 sys.path.append(str(FOLDER))
@@ -21,11 +20,6 @@ import linear_large  # noqa: E402
 import linear_sets  # noqa: E402
 import peers_sides  # noqa: E402
 from peers_remote import Store  # noqa: E402
-
-
-def run(script, *args):
-    command = [sys.executable, str(FOLDER / script), *map(str, args)]
-    return subprocess.run(command, env=os.environ, capture_output=True, text=True, check=False)
 
 
 def same(a, b):
@@ -96,7 +90,7 @@ def test_large_sets_are_measured_to_the_same_gap_and_what_cannot_be_is_named(tmp
     only = "SVMClassifier,svmkit, bias=1,LinearSVC(,snapml"
     args = "issue17262", "--scale", 2e-4, "--only", only, "--threads", 2, "--memory", 4, "--limit", 60
     args += "--records", records, "--insert", page
-    done = run("linear_large.py", *args)
+    done = run_here(FOLDER / "linear_large.py", *args)
     assert done.returncode == 0, done.stderr
     assert page.read_text().startswith("Words before.") and "**issue17262, 1,794 x 5**" in page.read_text()
     runs = [json.loads(line) for line in records.read_text().splitlines()]
@@ -113,7 +107,7 @@ def test_large_sets_are_measured_to_the_same_gap_and_what_cannot_be_is_named(tmp
         missing
     )
     assert ("snapml" in missing) == (find_spec("snapml") is None)
-    assert run("linear_large.py", *args).stdout == done.stdout
+    assert run_here(FOLDER / "linear_large.py", *args).stdout == done.stdout
     assert len(records.read_text().splitlines()) == len(runs) + sum("error" in r for r in runs)
 
 
@@ -128,7 +122,7 @@ def test_cells_larger_than_memory_are_left_out(tmp_path):
 @pytest.mark.slow
 def test_everyday_sets_are_compared_with_defaults_and_with_the_best_options(tmp_path):
     page = tmp_path / "page.md"
-    done = run("linear_defaults.py", "breast_cancer", "diabetes", "--repeat", 1, "--insert", page)
+    done = run_here(FOLDER / "linear_defaults.py", "breast_cancer", "diabetes", "--repeat", 1, "--insert", page)
     assert done.returncode == 0, done.stderr
     rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines() if line.startswith("| ")][1:]
     assert [row[0] for row in rows] == ["breast_cancer", "diabetes", "diabetes, C 100"]
@@ -145,7 +139,7 @@ def test_a_set_on_disk_is_read_and_trained_on(tmp_path):
     records = tmp_path / "disk.jsonl"
     small = ["--rows", "3000", "--memory", "100KB", "--records", records]
     for cell, columns, entry in (("clicks", 39, 8), ("issue17262", 5, 4)):
-        done = run("linear_disk.py", cell, *small)
+        done = run_here(FOLDER / "linear_disk.py", cell, *small)
         assert done.returncode == 0, done.stderr
         found = json.loads(records.read_text().splitlines()[-1])
         assert found["cell"] == cell and found["bytes"] == 3_000 * columns * entry
