@@ -8,13 +8,19 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 from support.browser import chromium, shots  # noqa: F401  fixtures
-from support.cli import process, svmlight
+from support.cli import svmlight
+from support.compare import run_cells_here
+from support.scripts import run_here
+
+import svmkit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SOLVERS = ("swap2o", "fcsmo", "libsvm")
+MAIN = Path(svmkit.__file__).with_name("__main__.py")
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +66,12 @@ def compared(server, tmp_path_factory):
     try:
         path = svmlight(n=200, spread=2.0)
         where = ["--experiment", "side by side", "--tracking-uri", server]
-        done = process("compare", path, "--solvers", ",".join(SOLVERS), "--test-size", "0.3", *where)
+        with pytest.MonkeyPatch.context() as patch:
+            run_cells_here(patch)
+            done = run_here(MAIN, "compare", path, "--solvers", ",".join(SOLVERS), "--test-size", "0.3", *where)
     finally:
         os.chdir(here)
-    assert done.code == 0, done.err
+    assert done.returncode == 0, done.stderr
     client = MlflowClient(server)
     experiment = client.get_experiment_by_name("side by side").experiment_id
     runs = client.search_runs([experiment])
