@@ -17,13 +17,6 @@ pytestmark = pytest.mark.usefixtures("alone", "unloaded")
 KINDS = ("solver", "kernel", "loss", "sampler")
 
 
-def runs(step):
-    """Run a printed step as a shell would, with this interpreter for `python` and `svmkit`."""
-    program, *args = shlex.split(step)
-    command = {"python": [sys.executable], "svmkit": [sys.executable, "-m", "svmkit"]}[program]
-    return subprocess.run([*command, *args], capture_output=True, text=True, timeout=280)
-
-
 def test_a_solver_trains_as_it_is(svmkit):
     told = svmkit("new", "solver", "mine", "--out", "my place", "--json").json
     assert [Path(file) for file in told["files"]] == [Path("my place", name) for name in ("mine.py", "test_mine.py")]
@@ -47,9 +40,13 @@ def test_the_steps_that_are_printed_work(svmkit, kind):
     assert printed[:at] == ["wrote mine.py", "wrote test_mine.py"]
     steps = [line.strip() for line in printed[at + 1 :]]
     assert [step.split()[1] for step in steps] == ["train", "check", "-m"]
-    for step in steps if kind == "solver" else steps[2:]:  # the tests train and run the checks, too
-        done = runs(step)
-        assert done.returncode == 0, (step, done.stdout, done.stderr)
+    words = [shlex.split(step) for step in steps]
+    assert [word[0] for word in words] == ["svmkit", "svmkit", "python"]
+    for _, *args in words[:2] if kind == "solver" else ():  # the tests train and run the checks, too
+        done = svmkit(*args)
+        assert done.code == 0, (args, done)
+    done = subprocess.run([sys.executable, *words[2][1:]], capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, (done.stdout, done.stderr)
 
 
 @pytest.mark.parametrize("kind", KINDS)
