@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,9 @@ import numpy as np
 BINS = 10  # of equal shares of the training rows
 LEAST = 0.5  # rows that an empty bin counts as, so that no logarithm is infinite
 CONFIDENCE = 0.999  # of a stability index that is said to be more than chance
+USUAL = 0.1  # stability index up to which nothing is said to have moved
+ONE = 1.0  # rows that an empty bin counts as for its share by chance: one gap between sorted numbers
+MOST, FEWEST, VALUES = 4_999, 1_999, 1 << 18  # draws that say what is chance, and counts that are drawn at a time
 
 
 class Shift(NamedTuple):
@@ -22,9 +26,10 @@ class Shift(NamedTuple):
         The population stability index, sum (q - p) log(q / p) over ten bins of equal shares of the training rows, or
         over the categories; holes are a bin of their own, and so is a number that several tenths of the rows have.
     noise : float
-        What psi exceeds with a probability of 0.001 where nothing has moved: psi n m / (n + m) of n and m rows is about
-        chi-squared with one degree of freedom less than bins (Yurdakul, Naranjo: Statistical properties of the
-        population stability index. Journal of Risk Model Validation 14, 2020).
+        What psi exceeds with a probability of 0.001 where nothing has moved, by simulation. For a psi up to 0.1, which
+        is none that has moved, the approximation by chi-squared with one degree of freedom less than bins, times
+        1 / n + 1 / m for n and m rows (Yurdakul, Naranjo: Statistical properties of the population stability index.
+        Journal of Risk Model Validation 14, 2020), which is too small for bins of few rows.
     beyond : float
         The share of the new rows outside the range of the training rows, or in no category of theirs.
     """
@@ -41,7 +46,7 @@ class Shift(NamedTuple):
     @property
     def moved(self) -> bool:
         """Whether the column has moved: by more than chance, and by more than the usual 0.1."""
-        return self.psi > max(self.noise, 0.1)
+        return self.psi > max(self.noise, USUAL)
 
 
 def compare_numbers(then: np.ndarray, now: np.ndarray) -> Shift:
@@ -97,16 +102,77 @@ def compare_categories(then: np.ndarray, now: np.ndarray, n_categories: int) -> 
     """
     counts = np.array([np.bincount(each, minlength=n_categories + 1) for each in (then, now)])
     beyond = 0.0 if counts[0, -1] else counts[1, -1] / max(len(now), 1)
-    return Shift(None, *_stability(counts), float(beyond))
+    once, twice = (np.count_nonzero(counts[0, :-1] == n) for n in (1, 2))
+    unseen = Unseen(once + ONE, once + ONE + 2.0 * twice)
+    return Shift(None, *_stability(counts, unseen, pooled=True), float(beyond))
 
 
-def _stability(counts: np.ndarray) -> tuple[float, float]:
-    """Return the index of two rows of counts, and what it exceeds with a probability of 0.001 by chance."""
+class Unseen(NamedTuple):
+    """How many training rows what they do not show counts as, and the variance of that number.
+
+    Categories that no row has are as frequent as those that one row has alone (Good: The population frequencies of
+    species and the estimation of population parameters. Biometrika 40, 1953; the variance: Esty, Annals of Statistics
+    11, 1983).
+    """
+
+    mean: float = 0.0
+    variance: float = 0.0
+
+
+NOTHING = Unseen()
+
+
+def _stability(counts: np.ndarray, unseen: Unseen = NOTHING, *, pooled: bool = False) -> tuple[float, float]:
+    """Return the index of two rows of counts, and what it exceeds with a probability of 0.001 by chance.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (2, n_bins), int
+        The training rows and the new ones in each bin.
+    unseen : Unseen, default=NOTHING
+        What counts in the last bin besides its training rows.
+    pooled : bool, default=False
+        Whether the shares of the other bins are those of all rows, and both counts are by chance; else training rows
+        have said where bins end, and have counts that are given.
+    """
     from scipy.stats import chi2
 
-    counts = counts[:, counts.any(axis=0)]
-    shares = np.maximum(counts, LEAST) / counts.sum(axis=1, keepdims=True)
-    psi = float(((shares[1] - shares[0]) * np.log(shares[1] / shares[0])).sum())
-    if counts.shape[1] < 2:
-        return psi, 0.0
-    return psi, float(chi2.ppf(CONFIDENCE, counts.shape[1] - 1) * (1.0 / counts.sum(axis=1)).sum())
+    n_then, n_now = counts.sum(axis=1).tolist()
+    psi = float(_index(counts[0], counts[1:], n_now)[0])
+    if psi > USUAL:
+        both = tuple(counts.sum(axis=0).tolist()) if pooled else None
+        return psi, _simulate_noise(tuple(counts[0].tolist()), n_now, unseen, both)
+    return psi, float(chi2.ppf(CONFIDENCE, max(np.count_nonzero(counts.any(axis=0)) - 1, 1)) * (1 / n_then + 1 / n_now))
+
+
+def _index(then: np.ndarray, now: np.ndarray, n_now: Any) -> np.ndarray:
+    """Return the index of counts (n_bins,) or (n, n_bins) and each row of others (n, n_bins) that sum to n_now."""
+    n_then = np.maximum(then.sum(axis=-1, keepdims=True), 1)
+    p, q = np.maximum(then, LEAST) / n_then, np.maximum(now, LEAST) / n_now
+    return np.where((then > 0) | (now > 0), (q - p) * np.log(q / p), 0.0).sum(axis=1)
+
+
+@lru_cache(maxsize=256)
+def _simulate_noise(then: tuple[int, ...], n_now: int, unseen: Unseen, both: tuple[int, ...] | None) -> float:
+    """Return what the index of so many new rows exceeds with a probability of 0.001 where nothing has moved.
+
+    n sorted numbers divide what is to come into n + 1 gaps, whose shares are uniform on the simplex: those of the bins
+    are of the Dirichlet distribution of their counts. Rows are drawn from such shares, Poisson numbers of each bin. Of
+    categories, whose shares are those of `both`, training rows are drawn, too: few of them say little of rare ones.
+    """
+    counts, rng = np.array(then), np.random.default_rng(0)
+    rows, unit = np.where(counts > 0, counts, ONE), np.ones(len(counts))
+    rows[-1] = max(counts[-1] + unseen.mean, ONE)
+    unit[-1] = max(counts[-1] + unseen.variance, ONE) / rows[-1]  # a gamma variable of this mean and variance
+    n_draws = max(FEWEST, min(MOST, VALUES // len(counts)))
+    found, step = [], max(1, VALUES // len(counts))
+    for first in range(0, n_draws, step):
+        shares = unit * rng.standard_gamma(rows / unit, size=(min(step, n_draws - first), len(rows)))
+        before = counts
+        if both is not None:
+            shares[:, :-1] = np.array(both[:-1]) * (counts[:-1].sum() / max(sum(both[:-1]), 1))
+            before = np.concatenate([rng.poisson(shares[:, :-1]), np.full((len(shares), 1), counts[-1])], axis=1)
+        now = rng.poisson(n_now * shares / shares.sum(axis=1, keepdims=True))
+        found.append(_index(before, now, np.maximum(now.sum(axis=1, keepdims=True), 1)))
+    above = round((1.0 - CONFIDENCE) * (n_draws + 1))  # so many of all draws and the new rows lie as high by chance
+    return float(np.sort(np.concatenate(found))[-above])

@@ -37,12 +37,27 @@ def test_a_column_of_one_number_moves_to_either_side(rare, other):
         assert found.psi == pytest.approx(((q - p) * np.log(q / p)).sum())
 
 
-def test_chance_is_seldom_called_drift():
+@pytest.mark.parametrize("n_then", [60, 150])
+def test_chance_is_seldom_called_drift(n_then):
     rng, over = np.random.default_rng(0), 0
-    for _ in range(400):
-        found = compare_numbers(rng.normal(size=150), rng.normal(size=100))
+    for _ in range(1000):
+        found = compare_numbers(rng.normal(size=n_then), rng.normal(size=100))
         over += found.psi > found.noise
-    assert over <= 6  # 0.4 on average
+    assert over <= 2  # 1 on average; by the quantile of chi-squared 3 and 4
+
+
+@pytest.mark.parametrize(("n_then", "n_now", "power"), [(100, 1000, 1.0), (150, 100, 1.0), (500, 150, 0.0)])
+def test_categories_that_training_happens_to_lack_are_no_drift(n_then, n_now, power):
+    n_categories = 50 if power else 150
+    rng, shares = np.random.default_rng(0), np.arange(1.0, n_categories + 1) ** -power
+    for _ in range(6):
+        then, now = (rng.choice(n_categories, size=n, p=shares / shares.sum()) for n in (n_then, n_now))
+        known = np.unique(then)
+        place = np.full(n_categories, len(known))
+        place[known] = np.arange(len(known))
+        found = compare_categories(place[then], place[now], len(known))
+        assert not found.moved and found.beyond == np.mean(~np.isin(now, known))
+        assert compare_categories(place[then], np.full(n_now, len(known)), len(known)).moved
 
 
 def test_holes_and_categories_have_bins():
