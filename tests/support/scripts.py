@@ -6,6 +6,7 @@ import os
 import runpy
 import subprocess
 import sys
+import traceback
 import warnings
 from unittest import mock
 
@@ -26,6 +27,9 @@ def run_here(script, *args, **environment):
             runpy.run_path(command[0], run_name="__main__")
         except SystemExit as ended:
             status = ended.code or 0
+        except Exception:
+            traceback.print_exc()
+            status = 1
     if isinstance(status, str):
         err.write(status + "\n")
         status = 1
