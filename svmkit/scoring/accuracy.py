@@ -22,9 +22,9 @@ def comparable(labels: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.
 
 def _as_named(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Return labels as text, and as that of a class where this is the same number and one of both is no text."""
-    text, at = np.unique(labels.astype(str), return_inverse=True)
     if labels.dtype.kind in "US" and classes.dtype.kind in "US":
-        return text[at]
+        return labels.astype(str)
+    text, at = np.unique(labels.astype(str), return_inverse=True)
     names = np.unique(classes.astype(str)).tolist()
     by_number = {float(name): name for name in names if NUMBER.fullmatch(name)}
     known = set(names)
