@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--solver", default="newton")
     parser.add_argument("--tol", type=float, default=0.01)
     args = parser.parse_args()
-    print("| step | seconds | memory of its own at most, MB |\n|---|---|---|")
+    print("| step | seconds | largest private memory, MB |\n|---|---|---|")
     X, y = measured("write", lambda: written(args.folder, args.rows))
     print(f"{X.nnz:,} entries, pointers {X.indptr.dtype}, column numbers {X.indices.dtype}", flush=True)
     stop = Gap(args.tol) | Iterations(30)
