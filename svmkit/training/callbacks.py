@@ -1,4 +1,4 @@
-"""Callbacks: what is called during a training, and the one that shows its progress."""
+"""Callbacks: the interface that a training calls, and the callbacks that show its progress."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from svmkit.solver.history import HistoryPoint
 from svmkit.solver.loop.recorder import Callback
 from svmkit.training.result import Fit
 
-PAUSE = 0.1  # seconds between two texts
+PAUSE = 0.1  # seconds between two updates of the text
 DELAY = 0.5  # seconds after which a live line appears
 
 
 MakeModel = Callable[[], SVMModel]
-"""Makes the model of an iterate; of several subproblems, with what is known of the others."""
+"""Makes the model of an iterate; of several subproblems, with the current solutions of the others."""
 
 BeforeSolve = Callable[[int, int, str], Sequence[Callback]]
 """Called with (k, number of subproblems, "a vs b") before subproblem k; returns the callbacks of its solve."""
 
 
 class Callbacks:
-    """What is called during a training. This one does nothing; a derived class says what it does."""
+    """The calls that a training makes. This class ignores them; derived classes override the methods."""
 
-    passive: bool = True  # it only looks: training takes the same course without it, and problems may run side by side
+    passive: bool = True  # it only observes: training is the same without it, and problems may run in parallel
     sees_models: ClassVar[bool] = False  # whether `on_iterate` and `on_end` are to be called
 
     def on_begin(self, k: int, n_problems: int, name: str) -> Sequence[Callback]:
@@ -43,7 +43,7 @@ class Callbacks:
         return ()
 
     def on_trained(self, some: int, n_problems: int) -> None:
-        """Note that some more of the subproblems are trained that run many at a time."""
+        """Note that `some` more subproblems have been trained, of those that are trained many at a time."""
 
     def on_iterate(self, make_model: MakeModel) -> None:
         """Look at an iterate of the subproblem that began last; the model can be made until this returns.
@@ -56,7 +56,7 @@ class Callbacks:
 
 
 def as_callbacks(given: Callbacks | BeforeSolve | None) -> Callbacks:
-    """Return callbacks, for a function those that call it before each subproblem, and whose solves may ask to end."""
+    """Return callbacks; a function becomes callbacks that call it before each subproblem, and that may stop a solve."""
     if isinstance(given, Callbacks):
         return given
     callbacks = Callbacks()
@@ -98,7 +98,7 @@ class Display(Callbacks):
 
 
 def line(point: HistoryPoint, n_samples: int) -> str:
-    """Return one history point in words."""
+    """Return one history point as text."""
     gap = "?" if point.gap is None else f"{max(point.gap, 0.0):.1e}"
     rate = point.kernel_values / max(n_samples, 1) / max(point.seconds, 1e-9)
     text = f"iteration {point.n_iter:,}  gap {gap}  support {point.n_support:,}"
@@ -120,7 +120,7 @@ def _open_display() -> Iterator[Display]:
 
 
 def write_end(fitted: Fit) -> None:
-    """Write how a training ended, as the line that stays."""
+    """Write the final line about a training."""
     certified = "no gap" if fitted.gap is None else f"gap {fitted.gap:.1e}"
     progress.say(
         f"svmkit: {fitted.model.about['solver']} {fitted.status}: {fitted.n_iter:,} iterations, {certified}, "

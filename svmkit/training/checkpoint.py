@@ -19,20 +19,20 @@ from svmkit.model import file
 from svmkit.solver.loop.iterate import Progress
 
 EVERY = 30.0  # seconds between two writes
-DIGESTS = ("data", "labels", "weights")  # facts of which only a digest is known
+DIGESTS = ("data", "labels", "weights")  # facts that are stored as digests only
 
 
 class Identity(NamedTuple):
-    """What a training is of: a checkpoint resumes equal ones only.
+    """The identity of a training: a checkpoint resumes only a training of equal identity.
 
     Attributes
     ----------
     facts : dict of str to str
-        What must be equal, by the name that a refusal gives it; `digest` makes one of arrays.
+        What must be equal, by the name that error messages use; `digest` makes one of arrays.
     solver : str
-        The name of the solver, which may be another one.
+        The name of the solver, which may differ.
     earlier_key : callable
-        Returns the key by which files of earlier versions, which have no facts, know the training.
+        Returns the key by which files of earlier versions, which have no facts, identify the training.
     """
 
     facts: dict[str, str]
@@ -41,7 +41,7 @@ class Identity(NamedTuple):
 
 
 def digest(*parts: str | np.ndarray) -> str:
-    """Return a number in hexadecimal digits that other texts and values of arrays do not have.
+    """Return a hash, in hexadecimal digits, of texts and of the values of arrays.
 
     Parameters
     ----------
@@ -69,25 +69,25 @@ class Checkpoint:
     resume : bool, default=False
         Continue from the file if it exists. Otherwise an existing file is replaced.
     every : float, default=30.0
-        Seconds between two writes: the most that a process that is killed loses. The end of the training is written
-        too, however it ends.
+        Seconds between two writes, and so the most that a killed process loses. The end of the training is written,
+        too, whatever the reason.
 
     Raises
     ------
     InputError
-        The file is not a checkpoint, its folder does not exist, or `every` is no number of seconds.
+        The file is not a checkpoint, its folder does not exist, or `every` is not a number of seconds.
 
     Notes
     -----
-    The file names the run that logs the training (`run`), so that the process that goes on with it can continue that
-    run, and holds the seconds of training up to the last write (`seconds`).
+    The file names the run that logs the training (`run`), so that the process that continues the training can continue
+    that run, and holds the seconds of training up to the last write (`seconds`).
 
-    A file that cannot be written during the training, on a full disk say, costs one SvmkitWarning and not the model.
-    What was in it before stays, and it is tried again after `every` seconds.
+    If the file cannot be written during the training, as on a full disk, a SvmkitWarning is issued and training
+    continues. The previous contents stay, and writing is tried again after `every` seconds.
 
-    A file is resumed by the same training only: data, labels, weights, objective, kernel, C and the like. Stop rules,
-    sampler, seed, memory and threads may be others, and so may a solver of the same objective whose points are of the
-    same kind. To start near another C, or with another kernel, give `fit` the model as `start` instead.
+    A file is resumed by the same training only: with equal data, labels, weights, objective, kernel, C and so on. Stop
+    rules, sampler, seed, memory and threads may differ, and so may the solver if it has the same objective and points
+    of the same kind. To start from a model with another C or kernel, pass it to `fit` as `start` instead.
 
     Examples
     --------
@@ -109,9 +109,9 @@ class Checkpoint:
         self._stale = self._warned = False
         self._progress: dict[int, Progress] = {}
         self._solvers: dict[int, str] = {}  # the solver that wrote it; files of earlier versions lack it
-        self._facts: dict[str, str] = {}  # of the training
+        self._facts: dict[str, str] = {}  # facts of the training
         self._contents: tuple[dict, dict] | None = None
-        self.notes: dict[str, Any] = {}  # what training found out before its problems began, in JSON types
+        self.notes: dict[str, Any] = {}  # results of the training before its problems began, in JSON types
         self.run: dict[str, str] | None = None  # the run that logs the training: its store, uri, and its run_id
         self.seconds = 0.0  # of training by the processes before this one
         self._began: float | None = None
@@ -126,17 +126,17 @@ class Checkpoint:
             raise InputError(f"cannot write {self.path}: its folder is not there; create it or give another path")
 
     def bind(self, identity: Identity) -> None:
-        """Tie the checkpoint to a training; the progress in the file must belong to the same one.
+        """Tie the checkpoint to a training, which must be the one that the file belongs to.
 
         Parameters
         ----------
         identity : Identity
-            That of the training.
+            The identity of the training.
 
         Raises
         ------
         InputError
-            The file belongs to another training: the message names what differs. Or it is damaged.
+            The file belongs to another training, and the message names the differences; or it is damaged.
         """
         self._facts = dict(identity.facts)
         if self._contents is None:
@@ -158,7 +158,7 @@ class Checkpoint:
             raise self._damage(repr(error)) from None
 
     def _differences(self, identity: Identity, header: dict[str, Any]) -> str:
-        """Return in words what this training and that of the file do not have in common; empty if that is nothing."""
+        """Return in words how this training differs from that of the file; empty without a difference."""
         theirs, ours = header.get("facts"), self._facts
         if theirs is None:  # a file of an earlier version
             return "" if header.get("key") == identity.earlier_key() else "data, labels, kernel, C or nu"
@@ -173,7 +173,7 @@ class Checkpoint:
 
     @staticmethod
     def _writer(solver: str, header: dict[str, Any]) -> str:
-        """Return words about the solver that wrote a file if it is another one, else none."""
+        """Return words about the solver that wrote a file if it is another one, else an empty string."""
         known = header.get("solvers")
         others = {str(one) for one in known.values()} - {solver} if isinstance(known, dict) else set()
         return "".join(f"; solver {other!r} wrote it, and {solver} asks for it" for other in sorted(others)[:1])
@@ -196,7 +196,7 @@ class Checkpoint:
         return self._progress.get(k)
 
     def solver(self, k: int) -> str | None:
-        """Return the name of the solver that wrote the point of problem k, None if the file does not say."""
+        """Return the name of the solver that wrote the point of problem k, None if the file does not contain it."""
         return self._solvers.get(k)
 
     def slot(self, k: int, solver: str, *, together: bool = False) -> Slot:
@@ -209,12 +209,12 @@ class Checkpoint:
         solver : str
             The name of the solver.
         together : bool, default=False
-            Whether the end of this problem is written with that of others, after `every` seconds or by `flush`.
+            Whether the end of this problem is written together with others, after `every` seconds or by `flush`.
         """
         return Slot(self, k, solver, together)
 
     def slots(self, solver: str, n_problems: int) -> Callable[[int], Slot]:
-        """Return the function that makes the saver of each of several problems; `flush` has to be called at the end."""
+        """Return the function that makes the saver of each problem; `flush` has to be called at the end."""
         return partial(self.slot, solver=solver, together=n_problems > 1)
 
     @property
@@ -267,7 +267,7 @@ class Checkpoint:
 
 
 def _run_from_header(run: Any) -> dict[str, str] | None:
-    """Return the run that a file names; None if it names none, as files of earlier versions do."""
+    """Return the run that a file names; None without one, as in files of earlier versions."""
     keys = ("uri", "run_id")
     if not isinstance(run, dict) or not all(isinstance(run.get(key), str) for key in keys):
         return None
@@ -275,7 +275,7 @@ def _run_from_header(run: Any) -> dict[str, str] | None:
 
 
 class LastProgress:
-    """The saver of a problem without a checkpoint: it keeps the last progress; a `svmkit.solver.Saver`."""
+    """The saver of a problem without a checkpoint: it keeps the latest progress; a `svmkit.solver.Saver`."""
 
     progress: Progress | None = None
 
@@ -287,14 +287,14 @@ class LastProgress:
 
 
 class Slot(LastProgress):
-    """The part of a checkpoint that belongs to one problem; its `progress` is at first that of the file."""
+    """The part of a checkpoint that belongs to one problem; its `progress` is initially that of the file."""
 
     def __init__(self, checkpoint: Checkpoint, k: int, solver: str, together: bool = False) -> None:
         self._checkpoint, self._k, self._solver, self._together = checkpoint, k, solver, together
         self.progress = checkpoint.progress(k)
 
     def due(self, seconds: float) -> bool:
-        """Return whether it is time to write; the time between two writes is that of a clock on the wall."""
+        """Return whether it is time to write, by wall-clock time since the last write."""
         return self._checkpoint.due
 
     def save(self, progress: Progress) -> None:

@@ -1,4 +1,4 @@
-"""What holds while a training computes: its threads, its device, and a signal that ends it."""
+"""The context of a computation: its threads, its device, and the signal that ends it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from svmkit.training.settings import Settings
 
 @contextmanager
 def computation(settings: Settings) -> Iterator[interrupt.Flag]:
-    """Compute with the threads and on the device of the settings, and yield the flag that Ctrl-C raises."""
+    """Compute with the threads and on the device of the settings, and yield the flag that Ctrl-C sets."""
     with on_device(settings.device), threads.using(settings.n_threads), interrupt.catching() as flag:
         yield flag

@@ -1,4 +1,4 @@
-"""Checked training data: the subproblems, a Gram for each of them, and the model made of their solutions."""
+"""Checked training data: the subproblems, a Gram for each of them, and the model that joins their solutions."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from svmkit.kernels.gram.complete import CompleteKernel
 
 MANY = 1 << 16  # samples of a linear problem above which arrays over them are kept only if they are needed
-FEW = 4  # classes up to which the rows of each are searched for in turn, which is faster than sorting
-CERTAIN = 40.0  # log-odds of a label that all samples have, or none: larger ones would change no probability
+FEW = 4  # classes up to which the rows of each are searched one class at a time, which is faster than sorting
+CERTAIN = 40.0  # log-odds of a label that all or no samples have: larger ones would change no probability
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class TrainingData:
     X : ndarray or CSR matrix of shape (n, width)
         The features after preprocessing; without any, the values are shared with `raw`.
     answers : Answers
-        What is to be learnt of each sample.
+        The answer that is to be learnt for each sample.
     weights : ndarray of shape (n,), float64
         The products of class weight and sample weight.
     kernel : Kernel
@@ -98,23 +98,23 @@ class TrainingData:
     preprocessing : Preprocessing
         The imputing and the scaling that turned `raw` into `X`.
     memory : str or int
-        The budget of kernel rows, such as "1GB" or a number of bytes.
+        The memory budget of kernel rows, such as "1GB" or a number of bytes.
     task : Task, default=Classification()
-        What is learnt.
+        The task.
     multiclass : {"ovo", "ovr", "crammer_singer", "multinomial"}, default="ovo"
-        The problems of several classes; "ovo" for two classes in place of "ovr".
+        The problems of several classes; "ovr" becomes "ovo" for two classes.
     known : CompleteKernel, default=None
-        Kernel rows of more samples, of which those of this data are a part.
+        Kernel rows of a larger set of samples that contains the samples of this data.
     own_weights : ndarray of shape (n,), float64, default=None
-        The sample weights alone, used where class weights do not count; None takes `weights`.
+        The sample weights without class weights, used where class weights do not count; None takes `weights`.
     preparation : Preparation, default=None
         How `preprocessing` and `kernel` were learnt; None if they were given.
     outputs : tuple of Output, default=()
-        What each output of a model with several outputs is to learn.
+        What each output of a model with several outputs learns.
     non_crossing : bool, default=False
         Whether a model sorts its predictions in each row.
     is_linear : bool, default=False
-        Whether the problems are linear, so that no array over the samples is kept that can be avoided.
+        Whether the problems are linear, so that arrays over the samples are kept only if they are needed.
     groups : ndarray of shape (n,), int, default=None
         The group of each sample, which folds keep together.
 
@@ -204,7 +204,7 @@ class TrainingData:
         return cls(*given, None, *rest)
 
     def warn_of_constants(self) -> None:
-        """Warn of each label that all samples have, or none: a search prepares many models, but warns once."""
+        """Warn of each label that all or no samples have: a search prepares many models, but warns once."""
         for output in self.division.outputs:
             if output.constant is not None:
                 has = output.constant > 0.0
@@ -254,7 +254,7 @@ class TrainingData:
 
     @property
     def _divided_outputs(self) -> tuple[Output, ...]:
-        """The outputs; those with the same answer in all samples of weight > 0 are constants."""
+        """The outputs; an output with the same answer in all samples of weight > 0 becomes a constant."""
         if self.task.has_targets or not self.outputs:
             return self.outputs
         used = self.answers.values[self.weights > 0]
@@ -267,15 +267,15 @@ class TrainingData:
 
     @property
     def has_class_pairs(self) -> bool:
-        """Whether each problem is that of two classes."""
+        """Whether each problem is a problem of two classes."""
         return isinstance(self.division, ClassPairs)
 
     def without(self, held: np.ndarray) -> TrainingData:
         """Return the data in which the samples `held`, boolean (n,), take no part: their weight is 0.
 
         Imputing, scaling and the parameters of the kernel are learnt from the other samples; if these do not suffice,
-        because a column has no value there, they stay those of all samples. If they are the same, a kernel matrix that
-        has been computed is used again.
+        because a column has no value there, the ones learnt from all samples are kept. If they do not change, a
+        computed kernel matrix is reused.
         """
         weights, learnt = np.where(held, 0.0, self.weights), self._learnt_without(held)
         if learnt is None:
@@ -285,7 +285,7 @@ class TrainingData:
         return replace(self, weights=weights, X=X, kernel=kernel, preprocessing=preprocessing, known=None)
 
     def take(self, rows: np.ndarray) -> TrainingData:
-        """Return the data of some rows, int (n,), with the preprocessing and the kernel of all."""
+        """Return the data of some rows, int (n,), with the preprocessing and the kernel of the whole data."""
         targets = self.answers.targets
         kept = {"codes": self.answers.codes[rows], "targets": None if targets is None else targets[rows]}
         answers = self.answers._replace(**kept)
@@ -302,7 +302,7 @@ class TrainingData:
         return replace(self, X=X, preprocessing=preprocessing, preparation=preparation, known=None)
 
     def _learnt_without(self, held: np.ndarray) -> tuple[Preprocessing, Kernel] | None:
-        """Return the preprocessing and the kernel that the other samples give; None if they stay as they are."""
+        """Return the preprocessing and the kernel that the other samples give; None if both stay the same."""
         if self.preparation is None or isinstance(self.kernel, Precomputed):
             return None
         try:
@@ -317,7 +317,7 @@ class TrainingData:
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """The codes of the classes of each subproblem, as `Subproblem` has them."""
+        """The codes of the classes of each subproblem, as in `Subproblem`."""
         return self.division.parts
 
     @cached_property
@@ -333,7 +333,7 @@ class TrainingData:
         return self.division.sizes(np.array([len(rows) for rows in self._members], dtype=np.int64))
 
     def examine(self) -> None:
-        """Look for NaN in all rows of X where that was left to the first pass over them."""
+        """Look for NaN in all rows of X if that was left to the first pass over them."""
         examine(self.X)
 
     def subproblem(self, k: int, *, shared: bool = True, complete: bool = False) -> Subproblem:
@@ -381,14 +381,14 @@ class TrainingData:
     @cached_property
     def grams(self) -> Grams:
         """The factory of the Grams of the subproblems."""
-        # several subproblems share the rows, or one of several classes asks for each
+        # several subproblems share the rows, or one of several classes uses all of them
         one = self.task.has_classes or bool(self.outputs)
         pairs, several = self.has_class_pairs, bool(self.outputs)
         return Grams(self.kernel, self.X, self._members, self.memory, pairs, one, self.known, several)
 
     @cached_property
     def is_complete(self) -> list[bool]:
-        """Whether all kernel rows of a subproblem may be kept, for each subproblem."""
+        """Whether the budget has room for all kernel rows, for each subproblem."""
         sizes = self.sizes.tolist()
         if sizes and self.grams.keeps(max(sizes)):  # smaller ones have room, too
             return [True] * len(sizes)
@@ -400,7 +400,7 @@ class TrainingData:
         """The rows of each class whose weight is > 0, ascending."""
         (used,) = (self.weights > 0).nonzero()
         if self.is_linear and len(self.classes) <= 2 and MANY < self.n_samples < 1 << 31:
-            used = used.astype(np.int32)  # these arrays go to no compiled loop
+            used = used.astype(np.int32)  # these arrays are never passed to compiled loops
         if len(self.classes) < 2 and not self.codes.any():
             return [used]
         codes = self.codes[used]
@@ -410,7 +410,7 @@ class TrainingData:
         return [order[part] for part in class_slices(sizes)]
 
     def vectors(self, rows: np.ndarray):
-        """Return rows of X as a model or an engine takes them: for a precomputed kernel the row numbers themselves."""
+        """Return rows of X in the form of a model or an engine: for a precomputed kernel the row numbers themselves."""
         return rows if isinstance(self.kernel, Precomputed) else self.X[rows]
 
     def model(self, decisions: list[DecisionFunction], about: dict[str, Any]) -> tuple[SVMModel, np.ndarray]:
@@ -426,8 +426,8 @@ class TrainingData:
         Returns
         -------
         model : SVMModel
-            Its vectors are the union of all support vectors, sorted by class; for linear problems its vectors are the
-            weights of each problem, or of each class.
+            The model. Its vectors are the union of all support vectors, sorted by class; for linear problems they are
+            the weights of each problem, or of each class.
         support : ndarray of shape (n_support,), int
             The rows of X that are support vectors of at least one class pair, sorted by class.
         """
@@ -458,7 +458,7 @@ class TrainingData:
 
 
 def _is_known_finite(kernel: Kernel, X: np.ndarray) -> bool:
-    """Return whether the pass over a kernel matrix X that resolves the kernel has found finite values only."""
+    """Return whether the pass over a kernel matrix X that resolves the kernel has found only finite values."""
     found = kernel.reading.find(X) if isinstance(kernel, Precomputed) else None
     return found is not None and bool(np.isfinite(found.largest))
 
@@ -491,11 +491,11 @@ def model_of(data: Any, parts: Joined, about: dict[str, Any]) -> SVMModel:
 
 
 def solver_tasks(method: Method, data: TrainingData) -> list[SolverTask]:
-    """Return what the choice of a solver may depend on, for each subproblem."""
+    """Return the facts on which the choice of a solver may depend, for each subproblem."""
     problem = method.problem_type(data.kernel)
     used = data.used.tolist()
     memory, n_problems, d = parse_bytes(data.memory), len(used), data.width if problem.is_linear else 0
     n_outputs = max(len(data.division.outputs), 1)
-    # few sizes, many pairs
+    # few sizes, many class pairs
     tasks = {m: SolverTask(problem, data.kernel, m, memory, n_problems, d, n_outputs) for m in set(used)}
     return [tasks[m] for m in used]

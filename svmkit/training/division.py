@@ -1,4 +1,4 @@
-"""The ways in which data fall into subproblems, and the way back from their decision functions to one model."""
+"""The ways of dividing data into subproblems, and of joining their decision functions into one model."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from svmkit.solver.base import Solver
 from svmkit.tasks.base import Answers, Output
 from svmkit.training.settings import Method
 
-REST = -1  # stands for the code of a class in `Subproblem`, for all other classes
+REST = -1  # in place of the code of a class in `Subproblem`: all other classes
 
 
 class Subproblem(NamedTuple):
-    """One of the problems that data are divided into, for every C: rows of X with their answers and weights (m,)."""
+    """One of the problems that data are divided into, for any C: rows of X with their answers and weights (m,)."""
 
     k: int  # from 0
     name: str  # "a vs b", with the labels, or "a vs rest"; "all classes", "regression", "outliers"
@@ -42,7 +42,7 @@ class Subproblem(NamedTuple):
     y: np.ndarray  # the labels -1.0 and +1.0, the codes of all classes, or the targets
     weights: np.ndarray  # the products of class weight and sample weight
     gram: Gram
-    loss: Loss | None = None  # its own, where that of the method is not one for all
+    loss: Loss | None = None  # its own, if the method does not have one loss for all
 
     def pose(self, method: Method, solver: Solver, C: float) -> Problem:
         """Return the problem that a solver minimises.
@@ -70,11 +70,11 @@ class Joined(NamedTuple):
 
 @dataclass(frozen=True)
 class Division(ABC):
-    """A way in which data of some `classes`, none in regression, are divided; `noun` names a single problem, and
-    `outputs` are what a model of several is to learn; one that is `non_crossing` sorts its predictions in each row.
+    """A way of dividing data of some `classes`, of which regression has none; `noun` names a single problem, `outputs`
+    are the outputs of a model with several, and a division that is `non_crossing` sorts its predictions in each row.
     """
 
-    many: ClassVar[str] = "class pairs"  # what several of its subproblems are, in words
+    many: ClassVar[str] = "class pairs"  # the noun for several of its subproblems
 
     classes: np.ndarray
     noun: str = ""
@@ -93,20 +93,20 @@ class Division(ABC):
 
     @abstractmethod
     def target(self, answers: Answers, rows: np.ndarray, k: int) -> np.ndarray:
-        """Return what a subproblem is to learn of rows, float64 (m,).
+        """Return the targets of rows for a subproblem, float64 (m,).
 
         Parameters
         ----------
         answers, rows, k : Answers, ndarray of shape (m,), int
-            What is to be learnt of all rows, the rows, and the number of the subproblem.
+            The answers of all rows, the rows, and the number of the subproblem.
         """
 
     def loss(self, k: int) -> Loss | None:
-        """Return the loss of subproblem k; None where it is that of the method."""
+        """Return the loss of subproblem k; None if it is the loss of the method."""
         return None
 
     def neighbour(self, k: int) -> int | None:
-        """Return the subproblem whose solution is near that of subproblem k; None if that is not known of any."""
+        """Return a subproblem whose solution is close to that of subproblem k; None if none is known."""
         return None
 
     def takes_part(self, codes: np.ndarray, k: int) -> np.ndarray:
@@ -118,7 +118,7 @@ class Division(ABC):
         return codes == 1
 
     def sizes(self, counts: np.ndarray) -> np.ndarray:
-        """Return the number of samples of each subproblem from those of the classes: int64, shape (n_problems,)."""
+        """Return the number of samples of each subproblem from that of each class: int64, shape (n_problems,)."""
         return np.array([counts.sum()] * len(self.parts))
 
     def join(self, decisions: Sequence[DecisionFunction], codes: np.ndarray, width: int) -> Joined:
@@ -153,7 +153,7 @@ class Division(ABC):
         return merge_rest(rows, values, codes, len(self.parts))
 
     def _unite(self, rows: Sequence[np.ndarray], codes: np.ndarray) -> np.ndarray:
-        """Return the support of models whose vectors are weights, which are not merged."""
+        """Return the support of models whose vectors are weights, which need no merging."""
         return union_support(np.concatenate(list(rows)), codes)[0]
 
     def _own_weights(self) -> tuple[np.ndarray, np.ndarray]:
@@ -247,12 +247,12 @@ class AllClasses(Division):
         return answers.codes[rows].astype(np.float64)
 
     def join(self, decisions: Sequence[DecisionFunction], codes: np.ndarray, width: int) -> Joined:
-        """Return the arrays of a machine of all classes; of two classes the difference of their decisions.
+        """Return the arrays of a machine of all classes; for two classes, of the difference of their decisions.
 
         Parameters
         ----------
         decisions, codes, width
-            As for `Division.join`, of the one problem.
+            As for `Division.join`; there is one decision.
         """
         (one,) = decisions
         assert isinstance(one, ClassDecisions) and one.w is not None and one.rows is not None
@@ -265,7 +265,7 @@ class AllClasses(Division):
 
 
 class Whole(Division):
-    """One problem of all samples, which have targets or nothing to be learnt of each."""
+    """One problem of all samples, with targets or with no answers at all."""
 
     @property
     def parts(self) -> list[tuple[int, int]]:
@@ -288,7 +288,7 @@ class Whole(Division):
         (of_one,), (coef,) = rows, values
         order = of_one.argsort(kind="stable")
         support = of_one[order]
-        # a model of outliers names classes
+        # a one-class model names classes
         n_support = np.bincount(codes[support], minlength=len(self.classes)) if len(self.classes) else [len(support)]
         return support, np.asarray(n_support, dtype=np.int64), coef[None, order]
 
@@ -297,13 +297,13 @@ class Whole(Division):
 
 
 class SeveralOutputs(Division):
-    """A subproblem for each output, of its column of the targets and its loss; all have all samples."""
+    """A subproblem for each output, with its column of the targets and its loss; each has all samples."""
 
     many: ClassVar[str] = "outputs"
 
     @cached_property
     def learnt(self) -> list[Output]:
-        """The outputs of the subproblems: those whose answer is not the same in all samples."""
+        """The outputs of the subproblems: all outputs that are not constant."""
         return [output for output in self.outputs if output.constant is None]
 
     @property
@@ -314,7 +314,7 @@ class SeveralOutputs(Division):
         return self.learnt[k].name
 
     def target(self, answers: Answers, rows: np.ndarray, k: int) -> np.ndarray:
-        """Return the column of the targets that the output is, or the targets themselves where there is one column.
+        """Return the column of the targets that belongs to the output, or the targets if they have one column.
 
         Parameters
         ----------
@@ -331,7 +331,7 @@ class SeveralOutputs(Division):
         return k - 1 if k and self.learnt[k].column == self.learnt[k - 1].column else None
 
     def join(self, decisions: Sequence[DecisionFunction], codes: np.ndarray, width: int) -> Joined:
-        """Join decision functions, and the answers of outputs that are constant.
+        """Join decision functions, and the constants of constant outputs.
 
         Parameters
         ----------
@@ -361,4 +361,4 @@ DIVISIONS: dict[str, Callable[..., Division]] = {
     "whole": Whole,
     "outputs": SeveralOutputs,
 }
-"""Each division by the name that `Task.division` gives it; "outputs" where there are several."""
+"""Each division by the name that `Task.division` gives it; "outputs" if there are several outputs."""

@@ -1,4 +1,4 @@
-"""`c_path`: training for several values of C, each from the last solution on shared kernel rows."""
+"""`c_path`: training for several values of C, each warm-started from the previous solution on shared kernel rows."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def c_path(
     watch: BeforeSolve | Callbacks | None = None,
     **options: Any,
 ) -> list[Fit]:
-    """Train a classifier for each of several values of C, faster than one at a time.
+    """Train a classifier for each of several values of C, faster than separately.
 
-    The values are trained from the smallest to the largest, each from the solution of the one before and on the same
-    kernel rows. This order takes fewer iterations than the other (docs/frank_wolfe.md, "Warm starts", has figures).
+    The values are trained in ascending order, each from the solution of the previous one and on the same kernel rows.
+    This order takes fewer iterations than the opposite one (docs/frank_wolfe.md, "Warm starts", has figures).
 
     Parameters
     ----------
@@ -50,17 +50,17 @@ def c_path(
     task, kernel, sample_weight, flags : optional
         As for `fit`.
     watch : callable, default=None
-        As for `fit`; it is called with "a vs b, C=1", and counts every C of every class pair.
+        As for `fit`; it is called with "a vs b, C=1", and counts each C of each class pair.
     **options
-        As for `fit`, all but checkpoint, calibration and verbose. The stop rules hold for each C on its own, and
-        `start` for the smallest.
+        As for `fit`, except for checkpoint, calibration and verbose. The stop rules apply to each C separately, and
+        `start` to the smallest.
 
     Returns
     -------
     list of Fit
-        One for each of `Cs`, in their order, each with a certificate of its own. Its `kernel_values` are those that
-        were computed for this C: rows that an earlier C left in the cache are free. Its `seconds` leave out what the
-        path does only once. Ctrl-C ends the current solve and all that follow, each with a certified model.
+        One for each of `Cs`, in their order, each with its own certificate. `kernel_values` counts the values that were
+        computed for this C: rows that an earlier C left in the cache are free. `seconds` excludes work that the path
+        does only once. Ctrl-C ends the current solve and all later ones, each with a certified model.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def path_prepared(
     validation: Held | None = None,
     callbacks: Callbacks | None = None,
 ) -> list[Fit]:
-    """Train as `c_path` does, on data that have been checked, scaled and weighed.
+    """Train as `c_path` does, on data that have been checked, scaled and weighted.
 
     Parameters
     ----------

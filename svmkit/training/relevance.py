@@ -1,8 +1,9 @@
-"""Learnt relevance: weights of the columns from the gradients of the decision functions, where they help.
+"""Learnt relevance: weights of the columns from the gradients of the decision functions, used if they help.
 
-A round trains, and multiplies the weight of each column by the square root of the root mean square of dh/dx_j: halfway,
-in logarithms, from the weights to those of Radhakrishnan et al. Weights are scaled so that the mean squared distance
-stays, and with it what gamma means. Rounds are compared by cross-validation in which every fold learns its own weights.
+A round trains a model, and multiplies the weight of each column by the square root of the root mean square of dh/dx_j:
+halfway, on a logarithmic scale, to the weights of Radhakrishnan et al. Weights are scaled so that the mean squared
+distance, and so the meaning of gamma, is preserved. Rounds are compared by cross-validation in which every fold learns
+its own weights.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from svmkit.training.settings import Method
 from svmkit.training.splits import make_splits, require_classes
 
 ROUNDS, FOLDS = 3, 3
-MOST = 10_000  # samples of which weights are learnt
+MOST = 10_000  # samples from which weights are learnt, at most
 POINTS = 300, 2_000  # fewest and most samples at which gradients are taken
-WORK = 1e9  # multiplications that gradients may take beyond the fewest
-LEAST = 1e-6  # of the largest weight, below which a column plays no part
+WORK = 1e9  # multiplications that the gradients may take beyond the fewest points
+LEAST = 1e-6  # share of the largest weight below which a column plays no part
 SHARE = 0.5  # of a limit in seconds that learning the weights may take
 
 Train = Callable[..., Fit]
@@ -49,11 +50,11 @@ def train_with_relevance(
     checkpoint: Checkpoint | None = None,
     **given: Any,
 ) -> Fit:
-    """Train with weights of the columns, which are 1 unless cross-validation finds that learnt ones are better.
+    """Train with weights of the columns, which are 1 unless cross-validation finds learnt weights better.
 
     A limit in seconds is shared: learning may take half of it. Ctrl-C ends the learning, and the model of the best
-    round so far is trained; a second one ends this training, with the best model so far.
-    A checkpoint keeps the weights, and training that goes on from it does not learn them again.
+    round so far is trained; a second Ctrl-C ends this training, with the best model so far. A checkpoint keeps the
+    weights, so that resumed training does not learn them again.
 
     Parameters
     ----------
@@ -63,20 +64,20 @@ def train_with_relevance(
         The samples with columns of weight 1, the solver and the settings; InputError is raised for a class of fewer
         samples than folds.
     metric : Metric, default=None
-        What rounds are compared by; None is R2 or accuracy, or the balanced accuracy where that suits the classes.
+        The metric by which rounds are compared; None is R2 or accuracy, or balanced accuracy if that suits the classes.
     checkpoint, **given : Checkpoint, object
-        Of the training of the model.
+        Options of the training of the model.
 
     Returns
     -------
     Fit
-        Certified for the weights that were chosen. What its model tells of "relevance" are the round, 0 for columns of
+        The result, certified for the chosen weights. The entry "relevance" of its model has the round, 0 for columns of
         weight 1, and the mean scores of all rounds in the folds.
 
     References
     ----------
     Radhakrishnan, Beaglehole, Pandit, Belkin: Mechanism for feature learning in neural networks and
-    backpropagation-free machine learning models. Science 383, 2024. xRFM takes the same diagonal.
+    backpropagation-free machine learning models. Science 383, 2024. xRFM uses the same diagonal.
     """
     began, settings = time.perf_counter(), method.settings
     limit = settings.rules.least(Seconds)
@@ -88,7 +89,7 @@ def train_with_relevance(
         with computation(settings) as flag:
             kept = learner.learn(flag)
             interrupted, values = bool(flag) or learner.interrupted, learner.kernel_values
-            flag.raised = False  # the signal is answered: a further one ends the training of the model
+            flag.raised = False  # the signal is handled: another one ends the training of the model
     else:
         interrupted, values = False, 0
     if checkpoint is not None:
@@ -106,7 +107,7 @@ def train_with_relevance(
 
 
 def _read_notes(checkpoint: Checkpoint, data: TrainingData) -> dict[str, Any] | None:
-    """Return what `Learner.learn` had found out before the checkpoint was written; None if nothing is kept."""
+    """Return the result of `Learner.learn` that the checkpoint holds; None without one."""
     kept = checkpoint.notes.get("relevance")
     if kept is None:
         return None
@@ -123,7 +124,7 @@ def _read_notes(checkpoint: Checkpoint, data: TrainingData) -> dict[str, Any] | 
 
 
 class Learner:
-    """Learns weights of the columns in each fold and compares the rounds, then learns those of all samples."""
+    """Learns weights of the columns in each fold and compares the rounds, then learns the weights on all samples."""
 
     def __init__(self, train: Train, data: TrainingData, method: Method, metric: Metric | None, end: float) -> None:
         if metric is None or metric.name in OF_PROBABILITIES:
@@ -136,7 +137,7 @@ class Learner:
         self.kernel_values, self.interrupted = 0, False
 
     def learn(self, flag: interrupt.Flag) -> dict[str, Any]:
-        """Return the weights of the chosen round, None for columns of weight 1, with what a model tells of them."""
+        """Return the weights of the chosen round, None for columns of weight 1, and facts about them for the model."""
         scores = self.compare(flag)
         best = choose(scores)
         self.interrupted |= bool(flag)
@@ -151,7 +152,7 @@ class Learner:
         return about | {"weights": None if weights is None else weights.tolist()}
 
     def compare(self, flag: interrupt.Flag) -> np.ndarray:
-        """Return the scores of the finished rounds in all folds (n_rounds, n_folds), of which the first is round 0."""
+        """Return the scores of the finished rounds in all folds (n_rounds, n_folds), starting with round 0."""
         parts = [self.data.without(self.fold == k) for k in range(FOLDS)]
         weights: list[np.ndarray | None] = [None] * FOLDS
         scores: list[list[float]] = []
@@ -169,9 +170,9 @@ class Learner:
     def _round(
         self, part: TrainingData, weights: np.ndarray | None, held: np.ndarray | None = None
     ) -> tuple[float | None, np.ndarray | None]:
-        """Train at some weights; return the score on the samples `held`, and the weights of the next round.
+        """Train with given weights; return the score on the samples `held`, and the weights of the next round.
 
-        Both are None once a limit or a signal has ended the training; the weights are where all gradients are 0.
+        Both are None once a limit or a signal has ended the training; the weights are None if all gradients are 0.
         """
         weighed, left = part if weights is None else part.weigh(weights), self.end - time.perf_counter()
         if left <= 0.0:
@@ -189,7 +190,7 @@ class Learner:
         return -np.inf if score is None else score, following
 
     def _next(self, part: TrainingData, weights: np.ndarray | None, fitted: Fit) -> np.ndarray | None:
-        """Return the weights that follow from the gradients of a model; None if they are all 0, or not finite."""
+        """Return the weights that follow from the gradients of a model; None if they are all 0 or not finite."""
         model, form = fitted.model, part.kernel.form
         assert form is not None
         coef, rows = model.machine.coefficients, np.flatnonzero(part.weights > 0.0)
@@ -200,7 +201,7 @@ class Learner:
         points = model.preprocessing.apply(part.raw[rows])
         with np.errstate(all="ignore"):
             steep = np.sqrt(square_gradients(part.kernel, points, model.vectors, coef))
-            new = old * np.sqrt(steep)  # steep is by the weighted column: half-way to old * steep
+            new = old * np.sqrt(steep)  # steep is with respect to the weighted column: halfway to old * steep
             new = np.maximum(new, LEAST * new.max(initial=0.0))
             power = 1 if form.argument is Argument.L1 else 2
             spread = np.sqrt(_variances(X, centred=form.is_radial)) ** power
@@ -209,7 +210,7 @@ class Learner:
 
 
 def draw_folds(data: TrainingData, rng: np.random.Generator) -> np.ndarray:
-    """Return the fold of each sample, (n,), stratified by class; -1 for those of weight 0, and beyond about `MOST`.
+    """Return the fold of each sample, (n,), stratified by class; -1 for samples of weight 0, and beyond about `MOST`.
 
     Groups are kept together.
     """
@@ -232,7 +233,7 @@ def draw_folds(data: TrainingData, rng: np.random.Generator) -> np.ndarray:
 
 
 def _draw_of_groups(data: TrainingData, groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return what `draw_folds` does, of whole groups (n,), of which some are drawn until they have `MOST` samples."""
+    """Return the folds of `draw_folds` for whole groups (n,), of which enough are drawn to have `MOST` samples."""
     sizes = np.bincount(groups[data.weights > 0.0])
     order = rng.permutation(np.flatnonzero(sizes))
     drawn = order[np.cumsum(sizes[order]) - sizes[order] < MOST]
@@ -250,10 +251,10 @@ def _draw_of_groups(data: TrainingData, groups: np.ndarray, rng: np.random.Gener
 
 
 def choose(scores: np.ndarray) -> int:
-    """Return the round to take by scores (n_rounds, n_folds): 0 unless the best one is better by a standard error.
+    """Return the round to use by scores (n_rounds, n_folds): 0 unless the best one is better by a standard error.
 
-    Else it is the first round that is at most a standard error worse than the best one. Errors are those of the mean
-    difference in the folds.
+    Otherwise it is the first round that is at most a standard error worse than the best one. The standard errors are
+    those of the mean difference over the folds.
     """
     if len(scores) < 2 or not np.isfinite(scores[0]).all():
         return 0
@@ -275,7 +276,7 @@ def _difference(each: np.ndarray) -> tuple[float, float]:
 
 
 def _variances(X: Any, *, centred: bool) -> np.ndarray:
-    """Return the variance of each column, or the mean square where it is not `centred`: (n_features,)."""
+    """Return the variance of each column, or the mean square if not `centred`: (n_features,)."""
     squares = X.multiply(X).mean(axis=0) if is_sparse(X) else np.square(X, dtype=np.float64).mean(axis=0)
     mean = np.asarray(X.mean(axis=0)).ravel() if centred else 0.0
     return np.maximum(np.asarray(squares).ravel() - np.square(mean), 0.0)

@@ -1,4 +1,4 @@
-"""The result of training: the model and how it was found."""
+"""The result of training: the model, and how it was found."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Choice:
     solver: str
     why: str  # the reason in words
     n_pairs: int
-    n_samples: int  # of the largest of them
-    what: str = "class pairs"  # what these problems are
+    n_samples: int  # of the largest class pair
+    what: str = "class pairs"  # the noun for these problems
 
     def __str__(self) -> str:
         if self.n_pairs == 1:
@@ -57,13 +57,14 @@ class Fit:
     support : ndarray of shape (n_support,), int
         The rows of X that are support vectors, in the order of the model's vectors.
     seconds : float
-        The time of training, checks of the data and the model included, measurements on held-out rows excluded.
+        The time of training, including checks of the data and building the model, excluding measurements on held-out
+        rows.
     kernel_values : int
-        The number of kernel values that were computed.
+        The number of computed kernel values.
     choices : list of Choice, default=[]
-        Which solvers `auto` has chosen for which class pairs; empty for a solver that does not choose.
+        The solvers that `auto` has chosen, and for which class pairs; empty for a solver that does not choose.
     calibration_s : float or None, default=None
-        The part of `seconds` that went into the calibration; None without one.
+        The part of `seconds` spent on the calibration; None without one.
 
     Examples
     --------
@@ -94,7 +95,7 @@ class Fit:
 
     @property
     def n_untrained(self) -> int:
-        """The class pairs that did not begin before training ended; their decision is 0, and they vote for no class."""
+        """The number of class pairs that did not begin before training ended; they decide 0 and vote for no class."""
         return sum(not len(s.point) for s in self.solutions)
 
     @property
@@ -104,24 +105,24 @@ class Fit:
 
     @property
     def dual_objective(self) -> float | None:
-        """The sum of the dual values of all class pairs; None if one of them is not known."""
+        """The sum of the dual values of all class pairs; None if one of them is unknown."""
         duals = _all_or_none([s.certificate.dual for s in self.solutions])
         return float(sum(duals)) if duals else None
 
     @cached_property
     def gap(self) -> float | None:
-        """The largest relative duality gap of any class pair; None if one of them is not known."""
+        """The largest relative duality gap of any class pair; None if one of them is unknown."""
         gaps = _all_or_none([s.certificate.gap for s in self.solutions])
         return max(gaps) if gaps else None
 
     @property
     def rounding(self) -> float | None:
-        """The largest part of a gap that bounds rounding errors (`Certificate.rounding`); None without a gap."""
+        """The largest bound of the rounding errors in a gap (`Certificate.rounding`); None without a gap."""
         return None if self.gap is None else max(s.certificate.rounding for s in self.solutions)
 
     @property
     def flaw(self) -> str | None:
-        """Why the result is not certified (`Certificate.flaw`), of the first class pair that has a flaw."""
+        """Why the result is not certified (`Certificate.flaw`), for the first class pair that has a flaw."""
         return next((s.certificate.flaw for s in self.solutions if s.certificate.flaw is not None), None)
 
 
@@ -131,7 +132,7 @@ def make_untrained(status: Status, flaw: str | None = None) -> Solution:
 
 
 def _all_or_none(values: list[float | None]) -> list[float]:
-    """Return the values if all of them are known numbers, else none of them."""
+    """Return the values if all of them are known numbers, else an empty list."""
     known = [value for value in values if value is not None and not math.isnan(value)]
     return known if len(known) == len(values) else []
 
@@ -144,16 +145,16 @@ def describe_choices(choices: Sequence[Choice]) -> str | None:
 def choices(
     solver: Solver, tasks: list[Task], what: str = "class pairs", solvers: Sequence[Solver] = ()
 ) -> list[Choice]:
-    """Return what a solver that chooses has chosen, most class pairs first; nothing for any other solver.
+    """Return the choices of a solver that chooses, most class pairs first; an empty list for any other solver.
 
     Parameters
     ----------
     solver, tasks : Solver, list of Task
-        The solver, and its tasks in one training, which differ in their numbers of samples only.
+        The solver, and its tasks in one training, which differ only in their numbers of samples.
     what : str, default="class pairs"
-        What these are, in words.
+        The noun for these problems.
     solvers : sequence of Solver, default=()
-        The solver that was chosen for each task; without any the solver is asked.
+        The solver that was chosen for each task; if empty, `solver` chooses.
     """
     sizes: dict[tuple[str, str], list[int]] = {}
     counts: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""The settings of a training, checked once, and the one way from their names to the objects that do the work."""
+"""The settings of a training, checked once, and resolved from names to the objects that do the work."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from svmkit.solver.stopping import Criterion, Gap, Seconds, Stop, Support, is_li
 from svmkit.tasks import Task, task_named
 from svmkit.training.weights import require_C
 
-CHOSEN = "cv"  # in place of C, gamma or epsilon: the value that cross-validation chooses
+CHOSEN = "cv"  # in place of C, gamma or epsilon: the value is chosen by cross-validation
 RELEVANCES = ("learned",)
 
 
-MOST_FOLDS = 100  # of CV+
+MOST_FOLDS = 100  # folds of CV+, at most
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings of a training, however it is called; `svmkit.fit` describes each field.
+    """The settings of a training, whatever starts it; `svmkit.fit` describes each field.
 
-    InputError is raised for a value that cannot be used, whatever the data and the solver are.
+    Raises InputError for a value that no data and no solver can use.
 
     Examples
     --------
@@ -54,19 +54,19 @@ class Settings:
     """
 
     solver: str | Solver = "auto"
-    solver_options: Mapping[str, Any] | None = None  # of a solver that is given by its name
+    solver_options: Mapping[str, Any] | None = None  # of a solver given by name
     kernel: Any = None  # a name, a Kernel or a callable; None is rbf, or linear for a solver that needs it
-    kernel_params: Mapping[str, Any] | None = None  # gamma, degree and coef0 of a kernel that is given by its name
-    loss: str | Loss | None = None  # None is that of the solver
-    loss_options: Mapping[str, Any] | None = None  # of a loss that is given by its name, such as tau
-    penalty: str | None = None  # of linear models: l2, l1, elasticnet or group; None is that of the solver
+    kernel_params: Mapping[str, Any] | None = None  # gamma, degree and coef0 of a kernel given by name
+    loss: str | Loss | None = None  # None is the default of the solver
+    loss_options: Mapping[str, Any] | None = None  # of a loss given by name, such as tau
+    penalty: str | None = None  # of linear models: l2, l1, elasticnet or group; None is the default of the solver
     l1_ratio: float = L1_RATIO  # the share of |w|_1 in the elastic net
-    penalty_groups: str | Sequence[int] | None = None  # the columns of each group; None: those of a table's columns
+    penalty_groups: str | Sequence[int] | None = None  # the columns of each group; None: the table's columns
     C: float = 1.0
-    nu: float | None = None  # in place of C or epsilon; of a one-class model its nu
+    nu: float | None = None  # in place of C or epsilon; for a one-class model its nu
     epsilon: float = 0.1
     non_crossing: bool = False  # whether the predictions of several levels are sorted in each row
-    contamination: Any = "auto"  # the share of samples that a one-class model calls outliers; "auto" leaves it to nu
+    contamination: Any = "auto"  # the share of outliers of a one-class model; "auto" leaves it to nu
     multiclass: str = "ovo"
     class_weight: str | dict | None = None
     impute: str | None = None
@@ -74,15 +74,15 @@ class Settings:
     relevance: str | None = None  # "learned": weights of the columns, if cross-validation finds that they help
     memory: str | int = "1GB"
     calibration: str | None = None
-    thresholds: bool = False  # whether decisions of folds say what thresholds cost, without a calibration
-    conformal: float | None = None  # the share of rows that sets may miss
-    conformal_by: str | None = None  # "class": of the rows of each class
+    thresholds: bool = False  # whether decisions of folds estimate the cost of thresholds, without a calibration
+    conformal: float | None = None  # the share of rows whose truth sets may miss
+    conformal_by: str | None = None  # "class": for the rows of each class
     conformal_folds: int | None = None  # folds of CV+; None holds a quarter of the rows out
     stop: Criterion | Stop | None = None  # None is a gap of 1e-3
     sampler: str | Sampler | None = None
     seed: int = 0
     n_threads: int | None = None
-    device: str | None = None  # of kernel values: "cpu", "cuda:1", "auto"; None leaves the choice as it is
+    device: str | None = None  # of kernel values: "cpu", "cuda:1", "auto"; None keeps the current choice
 
     def __post_init__(self) -> None:
         require_C(self.C)
@@ -97,7 +97,7 @@ class Settings:
             raise InputError(f"multiclass={self.multiclass!r} is not known; there are: {', '.join(SCHEMES)}")
         is_open = isinstance(self.solver, str) and self.loss is None and "loss" not in (self.solver_options or {})
         scheme = SCHEMES[self.multiclass]
-        if scheme.by_probability and is_open:  # models are to say that they have probabilities
+        if scheme.by_probability and is_open:  # models have to know whether they have probabilities
             object.__setattr__(self, "loss", scheme.loss)
         if self.calibration is not None:
             require_kind(self.calibration)
@@ -120,14 +120,14 @@ class Settings:
             raise InputError(f"relevance={self.relevance!r} is not known; there are: {known}, and None for none")
 
     def scaling(self, *, sparse: bool) -> str | None:
-        """Return the kind of scaling of dense or sparse data; weights of columns are learnt on scaled ones."""
+        """Return the kind of scaling of dense or sparse data; weights of columns are learnt after scaling."""
         if self.relevance is None or self.scale not in (None, "none"):
             return self.scale
         return "maxabs" if sparse else "standard"  # standard deviations of rare 0/1 columns say little
 
     @property
     def has_folds(self) -> bool:
-        """Whether models of folds decide on rows that they have not seen, for a calibration or for thresholds."""
+        """Whether models of folds decide on rows unseen in training, for a calibration or for thresholds."""
         return self.calibration is not None or self.thresholds
 
     @property
@@ -137,17 +137,17 @@ class Settings:
 
     @property
     def trains_once(self) -> bool:
-        """Whether there is one training, on all rows as they are given."""
+        """Whether there is one training, on all rows without imputing."""
         return not (self.impute or self.uses_groups or self.conformal is not None)
 
     @property
     def rules(self) -> Stop:
-        """The stop rules; none if the default ones hold."""
+        """The stop rules; empty for the default."""
         return Stop(()) if self.stop is None else Stop(()) | self.stop
 
     @cached_property
     def gap_alone(self) -> Goal | None:
-        """The gap and the iterations that are asked for, the default ones included; None if other rules decide, too."""
+        """The requested gap and iterations, including defaults; None if other rules can stop the solve, too."""
         stop = Stop(()) | (self.stop or Gap(1e-3))
         goal = stop.goal
         return goal if goal is not None and 0.0 < goal.gap == stop.least(Gap) else None
@@ -165,13 +165,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Method:
-    """The objects that do the work of a training, as `resolve` finds them for the settings and the task."""
+    """The objects that do the work of a training, resolved from the settings and the task."""
 
     settings: Settings
     task: Task
     solver: Solver  # or one that chooses a solver for each subproblem
     kernel: Kernel  # its gamma may still be a rule such as "scale"
-    sampler: Sampler | None  # None is the solver's own
+    sampler: Sampler | None  # None is the default of the solver
 
     @cached_property
     def loss(self) -> Loss:
@@ -180,12 +180,12 @@ class Method:
         return given if isinstance(given, Loss) else self.solver.loss_for(self.kernel, self.task.loss_task, epsilon)
 
     def with_groups(self, sizes: Sequence[int] | None) -> Method:
-        """Return the method whose penalty has groups of so many columns, where it asks for groups and names none.
+        """Return the method whose penalty has groups of these sizes, if it needs groups and names none.
 
         Parameters
         ----------
         sizes : sequence of int or None
-            The numbers of features of the columns of a table; None where the data come from no table.
+            The numbers of features of the columns of a table; None if the data come from no table.
         """
         settings = self.settings
         if settings.penalty != "group" or settings.penalty_groups is not None or sizes is None:
@@ -209,14 +209,14 @@ class Method:
     def metric(
         self, name: str | None, classes: np.ndarray, codes: np.ndarray, *, probabilities: bool = False
     ) -> Metric:
-        """Return the metric of a name, None for the usual one, as `Evaluation.metric` does.
+        """Return the metric of a name, or the default one for None, as `Evaluation.metric` does.
 
         Parameters
         ----------
         name, classes, codes : str or None, ndarray of shape (n_classes,), ndarray of shape (n_samples,)
-            The name, the classes, and that of each sample, as of `Answers`.
+            The name, the classes, and the class of each sample, as in `Answers`.
         probabilities : bool, default=False
-            Whether models have probabilities although their loss has none.
+            Whether models have probabilities although their loss provides none.
         """
         has_odds = probabilities or (self.task.has_classes and self.loss.is_likelihood)
         weights = self.settings.class_weight
@@ -228,18 +228,18 @@ class Method:
         return self.task.formulation(self, self.kernel)
 
     def division(self, n_classes: int) -> str:
-        """Return the name of the way in which data of so many classes fall into subproblems."""
+        """Return the name of the division of data with this number of classes into subproblems."""
         return self.task.division(self.settings.multiclass, n_classes)
 
     def objective(self, kernel: Kernel) -> dict[str, Any]:
-        """Return what the solver minimises with a resolved kernel, as plain values that a model keeps."""
+        """Return the objective of the solver with a resolved kernel, as plain values that a model keeps."""
         if kernel is not self.kernel:
             return self._describe(kernel)
         described = self._own_objective
         return described | {"options": dict(described["options"])}
 
     def facts(self, kernel: Kernel) -> dict[str, str]:
-        """Return what is solved with a resolved kernel, whatever the data are, each part by its name.
+        """Return the facts that define the problem with a resolved kernel, apart from the data, each by its name.
 
         Parameters
         ----------
@@ -262,14 +262,14 @@ class Method:
         return describe_objective(loss, self.task.formulation(self, kernel))
 
     def require_one_output(self, who: str) -> None:
-        """Raise InputError if there are several levels or labels, which `who`, in words, does not learn together."""
+        """Raise InputError if there are several levels or labels, which `who` cannot learn together."""
         if self.task.has_labels:
             raise InputError(f"{who} learns one label a row, and a regression of one target")
         if len(self.levels) > 1:
             raise InputError(f"{who} learns one level, not {self.loss.words}: give one tau")
 
     def problem_type(self, kernel: Kernel | None = None) -> type[Problem]:
-        """Return the type of the subproblems; raise InputError if the solver has none for this task and kernel."""
+        """Return the type of the subproblems; raise InputError if the solver does not support this task and kernel."""
         if kernel is None or kernel is self.kernel:
             return self._own_problem_type
         return self.task.problem_type(self, kernel)
@@ -279,14 +279,14 @@ class Method:
         return self.task.problem_type(self, self.kernel)
 
     def pose(self, solver: Solver, gram: Gram, target: np.ndarray, C: np.ndarray, loss: Loss | None = None) -> Problem:
-        """Return the problem that `solver`, or one that it chooses, minimises over the samples of a Gram.
+        """Return the problem over the samples of a Gram that `solver`, or the one it chooses, minimises.
 
         Parameters
         ----------
         solver, gram, target, C : object
             As for `Task.pose`.
         loss : Loss, default=None
-            That of one of several outputs; None is the loss of all.
+            The loss of one of several outputs; None is the loss of the method.
         """
         settings = self.settings if loss is None else replace(self.settings, loss=loss)
         return self.task.pose(solver, gram, target, C, settings)
@@ -295,8 +295,8 @@ class Method:
 def resolve(settings: Settings, task: str | Task | None = None) -> Method:
     """Return the solver, the kernel and the sampler that settings name for a task; None is classification.
 
-    Raises InputError where a name or an option is not known, or two of them do not go together; the message lists what
-    does.
+    Raises InputError if a name or an option is unknown, or two of them are incompatible; the message lists the
+    alternatives.
     """
     task = task_named(task)
     task.require(settings)
@@ -322,7 +322,7 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
         solver = with_nu(solver, settings.nu)
     if is_joint:
         solver = _joint_solver(solver, settings.multiclass)
-    taker = solver if settings.kernel is None else None  # what it can take is asked below
+    taker = solver if settings.kernel is None else None  # whether it can use the kernel is asked below
     kernel = by_name.kernel(settings.kernel or task.kernel, dict(settings.kernel_params or {}), taker)
     if is_joint and kernel.name != "linear":
         scheme, name = settings.multiclass, kernel.name
@@ -340,7 +340,7 @@ def resolve(settings: Settings, task: str | Task | None = None) -> Method:
 
 
 def _joint_solver(solver: Solver, scheme: str) -> Solver:
-    """Return the solver of the one problem of all classes, with these hyperparameters; InputError if there is none."""
+    """Return the solver of the one problem of all classes, with the same hyperparameters, else raise InputError."""
     made = solver.joint_solver(scheme)
     if made is None:
         able = plugins.solvers_where(lambda one: scheme in one.joint)
@@ -349,7 +349,7 @@ def _joint_solver(solver: Solver, scheme: str) -> Solver:
 
 
 def _penalty_of(settings: Settings, task: Task) -> Penalty:
-    """Return the penalty that settings name; InputError where the task or another setting leaves no room for it."""
+    """Return the penalty that the settings name; raise InputError if the task or another setting excludes it."""
     penalty = make_penalty(settings.penalty or "l2", settings.l1_ratio, settings.penalty_groups)
     if penalty.l1 and not task.is_supervised:
         raise InputError(f"penalty={penalty.name} is for classes and quantities: leave it out")
@@ -359,18 +359,18 @@ def _penalty_of(settings: Settings, task: Task) -> Penalty:
 
 
 def require_class_by_class(settings: Settings) -> None:
-    """Raise InputError for a problem of all classes together, which no cluster solves."""
+    """Raise InputError for a problem of all classes together, which clusters cannot solve."""
     if SCHEMES[settings.multiclass].is_joint:
         raise InputError(f"multiclass={settings.multiclass} is not available on a cluster; there are: ovo, ovr")
 
 
 def _solver_options(settings: Settings) -> Mapping[str, Any] | None:
-    """Return the options of the solver, with the loss among them if it has such an option."""
+    """Return the options of the solver, including the loss if it has such an option."""
     options, given, loss = settings.solver_options, settings.solver, settings.loss
     if not isinstance(loss, Loss):
         return options
     solver = plugins.load("solver", given) if isinstance(given, str) else type(given)
-    solver.loss_option(loss)  # refuses what the solver does not take
+    solver.loss_option(loss)  # raises an error for a loss that the solver does not support
     if not isinstance(given, str):
         own = getattr(given, "loss", given.losses[0])
         name = own.name if isinstance(own, Loss) else canonical_name(str(own), loss.task)
@@ -381,7 +381,7 @@ def _solver_options(settings: Settings) -> Mapping[str, Any] | None:
 
 
 def _with_loss(solver: Solver, settings: Settings) -> Solver:
-    """Return a solver that was given ready-made with the loss of the settings, of which a model tells by the solver."""
+    """Return a ready-made solver with the loss of the settings, so that models describe the loss by the solver."""
     loss = settings.loss
     if isinstance(settings.solver, str) or not isinstance(loss, Loss) or "loss" not in plugins.options(type(solver)):
         return solver
@@ -392,4 +392,4 @@ def _loss_option(loss: Loss) -> str | Loss:
     return LIBLINEAR_NAMES.get(loss.name, loss.name) if loss.name in _NAMED else loss
 
 
-_NAMED = {"hinge", "squared_hinge", *LIBLINEAR_NAMES}  # the losses that solvers keep by their names
+_NAMED = {"hinge", "squared_hinge", *LIBLINEAR_NAMES}  # the losses that solvers store by name

@@ -1,4 +1,4 @@
-"""Folds: as many as the rows allow, groups kept together, or as a splitter of scikit-learn says."""
+"""Folds: as many as the rows allow, with groups kept together, or as a splitter of scikit-learn makes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svmkit.errors import InputError, one_line
 from svmkit.tasks import Answers, Task
 
 Pair = tuple[np.ndarray, np.ndarray]
-"""The rows on which the models of a fold are trained, and those on which they are measured."""
+"""The rows on which the models of a fold are trained, and the rows on which they are scored."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Splits:
     Attributes
     ----------
     pairs : tuple of (ndarray, ndarray)
-        For each fold the numbers of the rows for training and of those that are held out.
+        For each fold the indices of the rows for training and of the held-out rows.
     notes : tuple of str
-        What the caller should know, a line each: fewer folds than wanted, rows that are in several folds.
+        Notes for the user, a line each: fewer folds than requested, rows that are in several folds.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Splits:
     notes: tuple[str, ...] = ()
 
     def numbers(self, n_samples: int) -> np.ndarray | None:
-        """Return the fold of each row (n_samples,), -1 where a row is never held out; None if one is held out twice."""
+        """Return the fold of each row (n_samples,), -1 if it is never held out; None if a row is held out twice."""
         fold = np.full(n_samples, -1)
         for k, (_, held) in enumerate(self.pairs):
             if (fold[held] >= 0).any():
@@ -61,28 +61,28 @@ def make_splits(
     used: np.ndarray | None = None,
     X: Any = None,
 ) -> Splits:
-    """Return the folds of a search; fewer than wanted, with a note, where a class or the groups are too few.
+    """Return the folds of a search; fewer than requested, with a note, if a class has or there are too few groups.
 
     Parameters
     ----------
     cv : int, splitter of scikit-learn, or sequence of (train, test)
-        The number of folds, which are shuffled and, of classes, stratified; or what makes them; or the rows of each.
+        The number of folds, which are shuffled and, for classes, stratified; or a splitter; or the rows of each fold.
     truth, task : Answers, Task
-        The classes or the targets, and what is learnt.
+        The classes or the targets, and the task.
     seed : int
         Seed of the shuffling.
     groups : array-like of shape (n_samples,), default=None
-        Rows of the same group are in the same fold; None are those within which a ranking compares, if several.
+        Rows of the same group are in the same fold; None are the groups of a ranking, if there are several.
     used : boolean ndarray of shape (n_samples,), default=None
-        The rows that take part; None are all.
+        The rows that take part; None takes all.
     X : ndarray or CSR matrix of shape (n_samples, n_features), default=None
-        The rows, to look for equal ones in different folds.
+        The rows, for a check for equal rows in different folds.
 
     Raises
     ------
     InputError
         There are fewer than two samples of a class, or fewer than two groups; or `cv` or `groups` cannot be used, or
-        parts a group of a ranking, or has a fold without a pair to rank.
+        separates a group of a ranking, or leaves a fold without a pair to rank.
     """
     n = len(truth.codes)
     rows = np.arange(n) if used is None else np.flatnonzero(used)
@@ -103,7 +103,7 @@ def make_splits(
         if isinstance(cv, int | np.integer) or hasattr(cv, "split"):  # it divides the rows that take part
             parts = splitter.split(rows, truth.values[rows], None if groups is None else groups[rows])
             pairs = tuple((np.sort(np.append(rows[train], alone)), rows[test]) for train, test in parts)
-        else:  # numbers of all rows
+        else:  # indices among all rows
             takes_part = np.isin(np.arange(n), rows)
             pairs = tuple(
                 (_keep_used(train, takes_part), _keep_used(test, takes_part)) for train, test in splitter.split()
@@ -125,7 +125,7 @@ def make_splits(
 
 
 def _require_whole(groups: np.ndarray, pairs: Sequence[Pair]) -> None:
-    """Raise InputError if rows of a group that is ranked are on both sides of a fold."""
+    """Raise InputError if a fold separates the rows of a ranked group."""
     for train, test in pairs:
         if np.isin(groups[test], groups[train]).any():
             raise InputError(
@@ -135,14 +135,14 @@ def _require_whole(groups: np.ndarray, pairs: Sequence[Pair]) -> None:
 
 
 def _keep_used(numbers: Any, takes_part: np.ndarray) -> np.ndarray:
-    """Return those of some numbers of rows, or of a mask of all rows, that take part."""
+    """Return the rows that take part among given row indices, or among the rows of a mask."""
     rows = np.arange(len(takes_part))[np.asarray(numbers)]
     return rows[takes_part[rows]]
 
 
 def _kind_of_folds(stratified: bool, grouped: bool) -> Any:
     """Return scikit-learn's class of splitters."""
-    from sklearn import model_selection  # a tenth of a second, and no fit without folds needs it
+    from sklearn import model_selection  # the import takes a tenth of a second, and fits without folds do not need it
 
     if stratified:
         return model_selection.StratifiedGroupKFold if grouped else model_selection.StratifiedKFold
@@ -161,16 +161,16 @@ def _splitter_of(cv: Any) -> Any:
 
 
 def require_classes(truth: Answers, fold: np.ndarray, used: np.ndarray) -> None:
-    """Raise InputError where all samples of a class are in one fold.
+    """Raise InputError if all samples of a class are in one fold.
 
     Parameters
     ----------
     truth : Answers
         The classes.
     fold : ndarray of shape (n,), int
-        The fold of each sample, -1 for one that is in none.
+        The fold of each sample, -1 for none.
     used : ndarray of shape (n,), bool
-        The samples that models are trained on.
+        The samples on which models are trained.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def number_groups(groups: Any, n: int) -> np.ndarray | None:
 
 
 def _require_used(truth: Answers, task: Task, rows: np.ndarray) -> None:
-    """Raise InputError where no row takes part, or none of a class."""
+    """Raise InputError if no row takes part, or no row of a class."""
     if not len(rows):
         raise InputError("sample weights are zero for all samples: training needs one of weight > 0")
     if task.has_classes:
@@ -223,9 +223,8 @@ def _require_used(truth: Answers, task: Task, rows: np.ndarray) -> None:
 
 
 def _part_single(truth: Answers, rows: np.ndarray, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Separate the rows that are held out by folds from those of classes of one row, on which every fold trains.
-
-    A note says so. Where fewer than two other classes are left, no row is separated.
+    """Separate the rows that are divided into folds from the rows of single-row classes, on which every fold trains. A
+    note reports this. If fewer than two other classes remain, no row is separated.
     """
     codes = truth.codes[rows]
     counts = np.bincount(codes, minlength=len(truth.classes))
@@ -241,7 +240,7 @@ def _part_single(truth: Answers, rows: np.ndarray, notes: list[str]) -> tuple[np
 def _n_folds(
     wanted: int, truth: Answers, task: Task, rows: np.ndarray, groups: np.ndarray | None, notes: list[str]
 ) -> int:
-    """Return the number of folds that the rows allow; a note says why it is smaller than wanted."""
+    """Return the number of folds that the rows allow; a note gives the reason if it is smaller than requested."""
     if wanted < 2:
         raise InputError(f"cv must be at least 2 folds, not {wanted}")
     folds, why, codes = wanted, "", truth.codes[rows]

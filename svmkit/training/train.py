@@ -76,103 +76,106 @@ def fit(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features), float32 or float64
-        The training samples, dense or CSR; NaN is a hole, for `impute` to fill. For a precomputed kernel, the kernel
+        The training samples, dense or CSR; NaN is a hole, which `impute` fills. For a precomputed kernel, the kernel
         values (n_samples, n_samples).
     y : array-like of shape (n_samples,)
         The labels, numbers or text; in regression the targets, finite numbers that are not all the same.
     solver : str or Solver, default="auto"
         The solver, by name or as an instance.
     task : {"classify", "regress", "outliers", "rank"}, default="classify"
-        What is learnt: classes, quantities, which samples are outliers, or an order within groups. For outliers y may
-        be None; what is to be ranked may be `svmkit.data.Ranks`, with groups.
+        What is learnt: classes, targets, which samples are outliers, or an order within groups. For outliers y may be
+        None; for ranking it may be `svmkit.data.Ranks`, with groups.
     kernel : Kernel
         The kernel. Parameters such as gamma="scale" are computed from X after scaling.
     C : float, default=1.0
         The weight of the summed losses, > 0. The weight C_i of a sample is C times its class weight times its sample
         weight.
     loss : str or Loss, default=None
-        The loss, by name or as an instance such as `svmkit.losses.Quantile(tau=0.9)`; None is that of the solver.
+        The loss, by name or as an instance such as `svmkit.losses.Quantile(tau=0.9)`; None is the default of the
+        solver.
     penalty : {"l2", "l1", "elasticnet", "group"}, default=None
-        Of the linear kernel: 1/2 |w|^2, or |w|_1 or l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2 in its place, which leave
-        few columns with a weight, or sum_g sqrt(n_g) |w_g|, which leaves few groups of columns with weights; these need
-        a loss without a kink. None is the penalty of the solver, l2 for most.
+        For the linear kernel: 1/2 |w|^2; |w|_1 or l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2, which leave few columns with
+        a weight; or sum_g sqrt(n_g) |w_g|, which leaves few groups of columns with weights. All but the first need a
+        loss without a kink. None is the default of the solver, l2 for most.
     l1_ratio : float, default=0.5
-        Of penalty="elasticnet", from 0 to 1.
+        For penalty="elasticnet", from 0 to 1.
     penalty_groups : str or sequence of int, default=None
-        Of penalty="group", the numbers of columns of groups that stand side by side, as (3, 1, 1) or "3+2*1"; further
-        columns are groups of their own.
+        For penalty="group", the numbers of columns of adjacent groups, such as (3, 1, 1) or "3+2*1"; each further
+        column is a group.
     epsilon : float, default=0.1
         In regression, half the width of the tube within which an error costs nothing, >= 0, in units of y.
     nu : float, default=None
-        Trains nu-SVC or nu-SVR instead, with a solver that can (smo, fcsmo, auto): bounds of the fractions of samples
-        with a loss (from above) and of support vectors (from below). For two classes C has no effect, in regression
-        epsilon has none.
+        Trains nu-SVC or nu-SVR instead, with a solver that supports it (smo, fcsmo, auto): an upper bound of the
+        fraction of samples with a loss, and a lower bound of the fraction of support vectors. For two classes C has no
+        effect, in regression epsilon has none.
     multiclass : {"ovo", "ovr", "crammer_singer", "multinomial"}, default="ovo"
-        The problems of more than two classes: one for each class pair; one for each class against all others, whose
-        largest decision names the class; or, with the linear kernel, one problem of all classes: Crammer and Singer's,
-        by dcd or auto, or that of multinomial logistic regression, by newton or auto.
+        The problems of more than two classes: one for each class pair; one for each class against all others, where the
+        largest decision gives the class; or, with the linear kernel, one problem of all classes: that of Crammer and
+        Singer, by dcd or auto, or multinomial logistic regression, by newton or auto.
     sampler : str or Sampler, default=None
-        Which points each step looks at, such as "full" or "uniform:59". None is the solver's own sampler.
+        The points that each step examines, such as "full" or "uniform:59". None is the default of the solver.
     stop : Criterion or Stop, default=Gap(1e-3)
-        When to stop. A limit in seconds is that of this call, whatever earlier calls took that it resumes; the class
-        pairs share it according to their numbers of samples, those that need less leave the rest to the others, and
-        none begins after it. All other limits hold for each class pair: with three classes, Support(50) leaves up to
-        50 support vectors to each of the three class pairs.
+        When to stop. A limit in seconds applies to this call, whatever earlier calls it resumes have taken; the class
+        pairs share it in proportion to their numbers of samples, unused time goes to the other pairs, and none begins
+        after it. All other limits apply to each class pair: with three classes, Support(50) leaves up to 50 support
+        vectors to each of the three class pairs.
     class_weight : {"balanced"} or dict of label to float, default=None
-        The weight of each class, > 0; "balanced" makes all classes count the same.
+        The weight of each class, > 0; "balanced" gives all classes the same total weight.
     sample_weight : array-like of shape (n_samples,), default=None
         The weight of each sample, >= 0. A sample of weight 0 takes no part.
     impute : {"median", "most_frequent", "indicator"}, default=None
-        What fills the holes (NaN) of X, learnt from X and kept with the model: the median or the most frequent value
-        of the column; "indicator" is the median and a 0/1 column for each column with holes. None refuses holes.
+        How to fill the holes (NaN) of X; the values are learnt from X and kept with the model: the median or the most
+        frequent value of the column; "indicator" is the median and a 0/1 column for each column with holes. None
+        rejects holes.
     scale : {"standard", "minmax", "maxabs"}, default=None
-        The scaling that is applied to X without holes and kept with the model. On CSR, "standard" does not centre, and
-        "minmax" is refused.
+        The scaling that is applied to X after imputing and kept with the model. On CSR, "standard" does not centre, and
+        "minmax" is rejected.
     relevance : {"learned"}, default=None
         Weights of the columns, learnt from the gradients of the decision functions and kept with the scaling of the
-        model (without `scale` standard, on CSR maxabs). They are 1 unless three folds find others better; training
-        takes some ten to twenty times as long. The certificate is that of the problem with these weights.
+        model (without `scale` standard, on CSR maxabs). They are 1 unless three folds show that others are better;
+        training takes ten to twenty times as long. The certificate is for the problem with these weights.
     flags : boolean ndarray of shape (n_features,), default=None
-        The 0/1 columns, such as `Dataset.flags`, which the standard scaling leaves alone.
+        The 0/1 columns, such as `Dataset.flags`, which standard scaling leaves unchanged.
     memory : str or int, default="1GB"
-        The most memory for kernel rows, in bytes or as text.
+        The memory limit for kernel rows, in bytes or as text.
     seed : int, default=0
         The seed of all random choices.
     n_threads : int, default=None
         The number of threads; None uses all.
     device : str, default=None
         Where kernel values are computed: "cpu", "auto", and with `svmkit[torch]` "cuda", "cuda:1", "xpu", "mps" or
-        "torch:cpu". None is "cpu" unless `svmkit.kernels.engines.request_engine` asks for another.
+        "torch:cpu". None is "cpu" unless `svmkit.kernels.engines.request_engine` requests another.
     start : sequence of ndarray or SVMModel, default=None
-        Where training begins; it does not change the optimum. Either a point for each class pair, such as
-        `Solution.point` of an earlier fit on the same X and y; or a model of the same classes and columns, whatever
+        The start of the training; it does not change the optimum. Either a point for each class pair, such as
+        `Solution.point` of an earlier fit on the same X and y; or a model with the same classes and columns, whatever
         its C and kernel, some of whose support vectors are rows of X.
     validation : tuple (X, y) or Dataset, default=None
-        Held-out samples; a data set may have features that were 0 in all training samples. Each history's `accuracy` is
-        measured on the samples of its two classes, off the clock, every time the number of iterations has grown by a
-        fifth.
+        Held-out samples; a data set may have features that are 0 in all training samples. Each history's `accuracy` is
+        measured on the samples of its two classes, outside measured time, each time the number of iterations has grown
+        by a fifth.
     watch : callable or Callbacks, default=None
-        Called as watch(k, n_problems, "a vs b") before each class pair; it returns the callbacks of this solve.
+        Called as watch(k, n_problems, "a vs b") before each class pair; returns the callbacks of this solve.
     checkpoint : Checkpoint, default=None
-        Where progress is saved, and from where training continues.
+        Where progress is saved, and from which training resumes.
     calibration : {"sigmoid", "isotonic"}, default=None
-        How decisions become probabilities (`SVMModel.predict_proba`): by a sigmoid or by a monotonous step function,
-        fitted to decisions of models of five stratified folds on the samples that they have not seen. None is without.
+        How decisions become probabilities (`SVMModel.predict_proba`): by a sigmoid or by a monotonic step function,
+        fitted to decisions of models of five stratified folds on their held-out samples. None means no calibration.
     thresholds : bool, default=False
-        Of two classes: keep what the decisions of models of five folds on the samples that they have not seen would
-        cost at each threshold (`SVMModel.predict_for_cost`), as a calibration does, without one.
+        For two classes: keep the cost of each threshold (`SVMModel.predict_for_cost`), estimated from decisions of
+        models of five folds on their held-out samples, as a calibration does, but without one.
     conformal : float, default=None
-        The share of new rows that sets may miss, in (0, 1): `SVMModel.predict_sets` then returns sets of classes, or
-        intervals, that hold the truth of the others. A random quarter of the samples is held out of training for it.
+        The share of new rows whose truth sets may miss, in (0, 1): `SVMModel.predict_sets` then returns sets of
+        classes, or intervals, that contain the truth of the others. This holds a random quarter of the samples out of
+        training.
     conformal_by : {"class"}, default=None
-        Whether the share holds of the rows of each class.
+        Whether the share holds for the rows of each class.
     conformal_folds : int, default=None
-        Nothing is held out then, the model is that of all samples, and sets are made by so many models more, each
-        trained without a fold (CV+): a set holds the truth with a probability of 1 - 2 conformal at least, of
-        about 1 - conformal usually.
+        Holds out nothing: the model is trained on all samples, and sets are made by this number of further models, each
+        trained without a fold (CV+). A set contains the truth with probability at least 1 - 2 conformal, usually about
+        1 - conformal.
     verbose : int, default=0
-        1 shows the progress on stderr: a live line on a terminal or in a notebook, else a plain line now and then, and
-        at the end one that stays. It changes nothing else, and shows no single solves beside a `watch`.
+        1 shows the progress on stderr: a live line on a terminal or in a notebook, else an occasional plain line, and a
+        final line that stays. It changes nothing else, and shows no single solves if `watch` is given.
 
     Returns
     -------
@@ -182,7 +185,7 @@ def fit(
     Raises
     ------
     InputError
-        The data or options cannot be used; the message says in one line how to correct them.
+        The data or options are invalid; the message says in one line how to correct them.
 
     Examples
     --------
@@ -245,16 +248,16 @@ def train(
     callbacks: BeforeSolve | Callbacks | None = None,
     **options,
 ) -> Fit:
-    """Train as `fit` does, with settings that are resolved already.
+    """Train as `fit` does, with resolved settings.
 
     Parameters
     ----------
     X, y, sample_weight, flags, verbose, callbacks : optional
-        As for `fit`, where callbacks are `watch`.
+        As for `fit`; `callbacks` is its `watch`.
     groups : array-like of shape (n_samples,), default=None
         The group of each sample; the folds of a calibration, of thresholds and of relevance keep groups together.
     method, **options : Method, object
-        The task, solver, kernel and settings; start, validation, metric, checkpoint, fold of `fit_prepared`.
+        The task, solver, kernel and settings; start, validation, metric, checkpoint and fold of `fit_prepared`.
     """
     began = time.perf_counter()
     with make_display(verbose) as display:
@@ -281,20 +284,20 @@ def fit_prepared(
     fold: np.ndarray | None = None,
     prepared: float = 0.0,
 ) -> Fit:
-    """Train on data that have been checked, scaled and weighed.
+    """Train on data that have been checked, scaled and weighted.
 
     Parameters
     ----------
     data, method : TrainingData, Method or Settings
-        Features, what is to be learnt, weights and resolved kernel; the solver and the settings, which are resolved.
+        Features, answers, weights and resolved kernel; the solver and the settings, which are resolved if necessary.
     start, validation, checkpoint, callbacks : optional
-        As for `fit`, where callbacks are `watch`.
+        As for `fit`; `callbacks` is its `watch`.
     metric : Metric, default=None
-        What is measured on the validation set besides accuracy.
+        The metric on the validation set besides accuracy.
     fold : ndarray of shape (n_samples,), int, default=None
-        The folds of the calibration, as `calibrated` takes them.
+        The folds of the calibration, as `fit_calibrated` takes them.
     prepared : float, default=0.0
-        The seconds that the preparation of the data took, which count.
+        The seconds spent on preparing the data, which count as training.
     """
     began = time.perf_counter() - prepared
     if checkpoint is not None:
@@ -314,6 +317,6 @@ def fit_prepared(
     trainer = Trainer(data, method, start=start, **given)
     if checkpoint is not None:
         checkpoint.bind(data.identity(method))
-    seldom = collecting_seldom() if len(data.sizes) >= MANY else nullcontext()  # a small fit feels it
+    seldom = collecting_seldom() if len(data.sizes) >= MANY else nullcontext()  # a small fit would be slower
     with computation(settings), seldom:
         return trainer.fit(trainer.run(settings.C, checkpoint), settings.C, began)

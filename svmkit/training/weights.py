@@ -1,4 +1,4 @@
-"""The weight of each sample: checks of C, of class weights and of sample weights."""
+"""The weight of each sample: checks of C, class weights and sample weights."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _ONE = np.float64(1.0).tobytes()
 
 
 def sample_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
-    """Return the sample weights (n_samples,), not to be written to; a number is the weight of all, and None is 1.
+    """Return the sample weights (n_samples,), read-only; a number is the weight of all samples, and None is 1.
 
     Raises InputError unless there is one weight for each sample, finite and >= 0.
     """
     if sample_weight is None:
-        return np.ndarray((n_samples,), np.float64, _ONE, strides=(0,))  # one number in memory, by the fastest way
+        return np.ndarray((n_samples,), np.float64, _ONE, strides=(0,))  # one number in memory, created the fastest way
     given = np.asarray(sample_weight, dtype=np.float64)
     given = np.full(n_samples, float(given)) if given.ndim == 0 else given
     if given.shape != (n_samples,) or not np.isfinite(given).all() or (given < 0).any():
@@ -27,15 +27,15 @@ def sample_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
 
 
 def training_weights(codes, classes, class_weight, sample_weight) -> np.ndarray:
-    """Return the product (n_samples,) of class weight and sample weight for each sample; raise InputError for bad ones.
+    """Return the product (n_samples,) of class weight and sample weight for each sample; raise InputError if invalid.
 
     Parameters
     ----------
     codes, classes : ndarray of shape (n_samples,), int, ndarray of shape (n_classes,)
         The class of each sample, and the labels in ascending order.
     class_weight : {"balanced"}, dict or None
-        "balanced" is inversely proportional to the summed sample weights of a class; a dict gives weights by label,
-        finite and > 0, 1 for a label that it leaves out.
+        "balanced" is inversely proportional to the summed sample weights of a class; a dict maps labels to weights,
+        finite and > 0; missing labels have weight 1.
     sample_weight : array-like of shape (n_samples,), float or None
         As for `sample_weights`.
     """
@@ -46,7 +46,7 @@ def training_weights(codes, classes, class_weight, sample_weight) -> np.ndarray:
 
 
 def weights_of_classes(codes, classes, class_weight, weights) -> np.ndarray:
-    """Return the weight of each class, float64 of shape (n_classes,); raise InputError for bad class weights.
+    """Return the weight of each class, float64 of shape (n_classes,); raise InputError for invalid class weights.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def weights_of_classes(codes, classes, class_weight, weights) -> np.ndarray:
 
 
 def _label_key(label: Any) -> float | str:
-    """Return one key for 1, 1.0 and "1": files and the command line spell the same number differently."""
+    """Return one key for 1, 1.0 and "1": files and the command line write the same number differently."""
     try:
         return float(label)
     except (TypeError, ValueError):
@@ -82,7 +82,7 @@ def _label_key(label: Any) -> float | str:
 
 
 def _truth_key(label: Any) -> float | str:
-    """Return one key for True, 1, "1", "True" and "true", of labels that are booleans."""
+    """Return one key for True, 1, "1", "True" and "true", for labels that are booleans."""
     return _label_key({"true": 1.0, "false": 0.0}.get(str(label).lower(), label))
 
 

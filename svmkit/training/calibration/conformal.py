@@ -1,4 +1,4 @@
-"""Training with a part of the rows held out, whose misfits say how large sets have to be (split conformal)."""
+"""Training with some rows held out, whose nonconformity scores determine the size of sets (split conformal)."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from svmkit.training.data import TrainingData
 from svmkit.training.result import Fit
 from svmkit.training.settings import Method
 
-SHARE = 0.25  # of the rows that are held out
+SHARE = 0.25  # share of the rows that are held out
 
 
 def train_with_sets(train: Callable[..., Fit], data: TrainingData, method: Method, **options: Any) -> Fit:
-    """Train on three quarters of the samples, and keep the misfits of the others with the model.
+    """Train on three quarters of the samples, and keep the nonconformity scores of the others with the model.
 
-    Imputing, scaling and the numbers of the kernel are learnt without the held-out samples, too, as is a calibration.
+    Imputing, scaling and the parameters of the kernel are learnt without the held-out samples, too, as is a
+    calibration.
 
     Parameters
     ----------
     train, data, method : callable, TrainingData, Method
-        `fit_prepared`, all samples, and the method, whose settings say the share that sets may miss.
+        `fit_prepared`, all samples, and the method, whose settings have the share of rows that sets may miss.
     **options
-        What `fit_prepared` takes besides.
+        Further arguments of `fit_prepared`.
     """
     settings, sets = method.settings, method.task.sets
     assert sets is not None and settings.conformal is not None
@@ -63,7 +64,7 @@ def _take(answers: Answers, rows: np.ndarray) -> Answers:
 
 
 def _train_folds(train: Callable[..., Fit], data: TrainingData, method: Method, n_folds: int, **options: Any) -> Fit:
-    """Train on all samples, and once without each fold, whose samples say how badly they fit (CV+).
+    """Train on all samples, and once without each fold, whose samples then give nonconformity scores (CV+).
 
     A limit in seconds is shared by all trainings. An interrupt leaves the model of all samples without sets.
     """
@@ -82,7 +83,7 @@ def _train_folds(train: Callable[..., Fit], data: TrainingData, method: Method, 
         for number in range(n_folds):
             part, fold = data.without(folds == number), options.get("fold")
             if fold is None and plain.has_folds:
-                fold = Folds.draw(part, plain.seed).fold  # the training on all samples has reported equal ones
+                fold = Folds.draw(part, plain.seed).fold  # the training on all samples has warned already
             of_fold = train(part, each, fold=fold)
             if flag or of_fold.status is Status.INTERRUPTED:
                 solutions = [replace(solution, status=Status.INTERRUPTED) for solution in fitted.solutions]
@@ -101,17 +102,17 @@ def _train_folds(train: Callable[..., Fit], data: TrainingData, method: Method, 
 
 
 def draw_folds(data: TrainingData, alpha: float, n_folds: int, seed: int, *, by_class: bool) -> np.ndarray:
-    """Return the fold of each sample, int64 (n,), -1 for weight 0: random ones, or random ones of each class.
+    """Return the fold of each sample, int64 (n,), -1 for weight 0: drawn at random, or at random within each class.
 
     Parameters
     ----------
     data, alpha, n_folds, seed, by_class : TrainingData, float, int, int, bool
-        As for `draw_held`; the number of folds.
+        As for `draw_held`; `n_folds` is the number of folds.
 
     Raises
     ------
     InputError
-        There are too few samples, or a fold has all of a class.
+        There are too few samples, or a fold contains all samples of a class.
     """
     used, rng, least = np.flatnonzero(data.weights > 0.0), np.random.default_rng(seed), least_rows(alpha)
     folds, classes = np.full(len(data.weights), -1, dtype=np.int64), data.answers.classes
@@ -125,7 +126,7 @@ def draw_folds(data: TrainingData, alpha: float, n_folds: int, seed: int, *, by_
             f"conformal={alpha:g} with {n_folds} folds needs {max(least, n_folds)} rows{of}: add rows, or give a "
             "larger share or fewer folds"
         )
-    order = rng.permutation(len(used))  # not stratified: a new row has to be like any other
+    order = rng.permutation(len(used))  # not stratified: held-out rows have to be exchangeable with new ones
     if by_class:
         order = order[np.argsort(codes[order], kind="stable")]
     folds[used[order]] = np.arange(len(used)) % n_folds
@@ -136,19 +137,19 @@ def draw_folds(data: TrainingData, alpha: float, n_folds: int, seed: int, *, by_
 
 
 def draw_held(data: TrainingData, alpha: float, seed: int, *, by_class: bool) -> np.ndarray:
-    """Return which samples are held out, bool (n,): a random quarter of those of weight > 0, or of those of each class.
+    """Return which samples are held out, bool (n,): a random quarter of the samples of weight > 0, or of each class.
 
     Parameters
     ----------
     data, alpha, seed : TrainingData, float, int
-        The samples, the share that sets may miss, and the seed.
+        The samples, the share of rows that sets may miss, and the seed.
     by_class : bool
-        Whether each class is held out on its own.
+        Whether a quarter of each class is held out.
 
     Raises
     ------
     InputError
-        There are too few samples, or all of a class would be held out.
+        There are too few samples, or all samples of a class would be held out.
     """
     used, rng, least = np.flatnonzero(data.weights > 0.0), np.random.default_rng(seed), least_rows(alpha)
     held, n_classes = np.zeros(len(data.weights), dtype=np.bool_), len(data.answers.classes)

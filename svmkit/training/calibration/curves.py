@@ -6,35 +6,34 @@ import numpy as np
 
 from svmkit.model.calibration import Calibration, Isotonic, Sigmoid
 
-STEPS = 100  # Newton steps at most; ten are usual
-ACCURACY = 1e-9  # of the gradient, for a unit of weight and decisions of unit size
+STEPS = 100  # Newton steps at most; ten are typical
+ACCURACY = 1e-9  # bound of the gradient, per unit of weight and for decisions of unit size
 RIDGE = 1e-12  # added to the Hessian
 SHORTEST = 1e-10  # step size at which the line search gives up
-ENOUGH = 1e-4  # share of the decrease that the slope promises
-ROUNDING = 1e-14  # of a sum of logarithms, relative
-EDGE = 1e-2  # of a margin, of a smaller range of decisions, or of the distance from their median: no chance jumps there
-FLAT = 1e-6  # of the median decision, or of itself: decisions that all lie closer are one, and its rounding
+ENOUGH = 1e-4  # share of the decrease predicted by the slope
+ROUNDING = 1e-14  # relative rounding error of a sum of logarithms
+EDGE = 1e-2  # least width of a line, relative to the range of decisions (at most 1) or their distance to the median
+FLAT = 1e-6  # of the median decision, or of itself: decisions that are all closer are one, up to rounding
 LARGEST = 1e300  # decisions beyond it have no lines between them
-VALUES = 1 << 20  # of lines at knots that are held at a time
+VALUES = 1 << 20  # values of the lines at knots that are held at a time
 
 
 def fitted_calibration(
     kind: str, decision: np.ndarray, positive: np.ndarray, weights: np.ndarray, ends: np.ndarray
 ) -> Calibration:
-    """Fit a calibration of each column of decisions on its own; it never falls with the decision.
+    """Fit a calibration to each column of decisions; it never decreases with the decision.
 
     Both methods fit Platt's targets (N+ + 1) / (N+ + 2) and 1 / (N- + 2), with the summed weights N+ and N- of the two
-    sides, instead of 1 and 0: no chance is 0 or 1, so that the log loss of a later sample is finite.
+    sides, instead of 1 and 0: no probability is 0 or 1, so that the log loss of a later sample is finite.
 
     Parameters
     ----------
     kind : {"sigmoid", "isotonic"}
         The method.
     decision, positive, weights : ndarray of shape (n,), float64, bool, float64
-        The decisions of all columns, one column after the other, which samples are of the positive side, and their
-        weights, > 0.
+        The decisions of all columns, one column after the other; which samples are positive; and their weights, > 0.
     ends : ndarray of shape (n_columns,), int
-        Where the samples of each column end. A column without samples gets the chance 1/2.
+        Where the samples of each column end. A column without samples gets the probability 1/2.
     """
     n_columns, sizes = len(ends), np.diff(ends, prepend=0)
     known = np.flatnonzero(sizes)
@@ -64,8 +63,9 @@ def _sigmoids(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return A and B of each column, which minimise the cross entropy over A <= 0.
 
-    Newton's method with backtracking (Lin, Lin, Weng 2007, algorithm 1), for all columns at once. It is convex, so that
-    where the best A is positive, the best one that is not is 0, with the mean of the targets as the chance.
+    Newton's method with backtracking (Lin, Lin, Weng 2007, algorithm 1), for all columns at once. The problem is
+    convex: if the unconstrained A is positive, the constrained one is 0, with the mean of the targets as the
+    probability.
     """
     from scipy.special import expit
 
@@ -115,10 +115,10 @@ def _sigmoids(
 
 
 def _knots(decision: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the decisions and chances at the knots of the isotonic regression of one column.
+    """Return the decisions and probabilities at the knots of the isotonic regression of one column.
 
-    The line from one chance to the next is at least `EDGE` wide. Decisions are rounded, so that duplicate rows differ
-    a little, in each batch otherwise: a steeper line would give one row many chances.
+    The line from one probability to the next is at least `EDGE` wide. Rounding makes the decisions of duplicate rows
+    differ slightly, and differently in each batch: a steeper line would give such rows very different probabilities.
     """
     from scipy.optimize import isotonic_regression
 

@@ -31,12 +31,12 @@ from svmkit.training.result import Fit
 from svmkit.training.settings import Method
 from svmkit.training.splits import make_splits, require_classes
 
-WORK = 1e9  # nanoseconds of training a fold, roughly: folds are worth threads of their own
-SHARE = 0.5  # of a limit in seconds that the model of all samples may take
-VALUES = 1 << 22  # decisions that are held at a time
+WORK = 1e9  # nanoseconds of training per fold, roughly, above which each fold gets a thread of its own
+SHARE = 0.5  # share of a limit in seconds that the model of all samples may take
+VALUES = 1 << 22  # decisions that are held in memory at a time
 
 Train = Callable[..., Fit]
-"""`svmkit.training.train.fit_prepared`, with or without the data."""
+"""`svmkit.training.train.fit_prepared`, with the data bound or not."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class Folds:
 
     @classmethod
     def take(cls, data: TrainingData, fold: np.ndarray) -> Folds:
-        """Take the fold of each sample, int (n,), as a search has used them; -1 is a sample that is in none.
+        """Take the fold of each sample, int (n,), such as the folds of a search; -1 marks a sample in no fold.
 
-        Raises InputError where all samples of a class are in one fold, or in none.
+        Raises InputError if all samples of a class are in one fold, or in none.
         """
         fold = np.where(data.weights > 0.0, fold, -1)
         if len(data.classes) and not (held := np.bincount(data.codes[fold >= 0], minlength=len(data.classes))).all():
@@ -70,7 +70,7 @@ class Folds:
     def draw(cls, data: TrainingData, seed: int) -> Folds:
         """Draw the folds from each class in random order; raise InputError for a class of fewer samples than folds.
 
-        Groups are kept together, in fewer folds where groups or the samples of a class are few.
+        Groups are kept together, in fewer folds if there are few groups or few samples of a class.
         """
         used = data.weights > 0.0
         if data.groups is not None:
@@ -93,7 +93,7 @@ class Folds:
         return cls(data, fold)
 
     def training(self, number: int) -> TrainingData:
-        """Return the data in which the samples of a fold have the weight 0, prepared by what the others teach."""
+        """Return the data in which the samples of a fold have weight 0, with the preparation learnt from the others."""
         return self.data.without(self.fold == number)
 
 

@@ -1,4 +1,4 @@
-"""Which solvers and options can learn from a stream, and the form that its samples and labels are brought into."""
+"""The solvers and options that can learn from a stream, and the form into which its samples and labels are brought."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from svmkit.training.settings import Method
 
 
 def streaming_solver(solver: str | Solver, *, regresses: bool = False) -> LearnsFromStreams:
-    """Return a solver, built if it is a name, that learns from streams, of quantities if it `regresses`.
+    """Return a solver, built if it is a name, that learns from streams, of targets if it `regresses`.
 
-    Raises InputError, which lists the solvers that can, for any other one.
+    Raises InputError, which lists the solvers that can, for any other solver.
     """
 
     def able(kind: Any) -> bool:
@@ -41,7 +41,7 @@ def streaming_solver(solver: str | Solver, *, regresses: bool = False) -> Learns
 
 
 def require_streamable(method: Method, max_support: int | None = None) -> None:
-    """Raise InputError for options that need more of the data than the samples that have arrived."""
+    """Raise InputError for options that need more data than the samples that have arrived."""
     solver, class_weight = method.solver, method.settings.class_weight
     if isinstance(method.kernel, Precomputed):
         raise InputError("a precomputed kernel belongs to one training set: choose another one to learn from a stream")
@@ -76,17 +76,17 @@ def codes_among(classes: np.ndarray, y: Any, n_samples: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class StreamInput:
-    """The form that the samples of a stream are brought into, settled by its first block; columns may grow.
+    """The form into which the samples of a stream are brought, fixed by its first block; columns may be added.
 
-    A block makes a new `StreamInput` (`after`), so that a refused block leaves nothing behind.
+    A block makes a new `StreamInput` (`after`), so that a rejected block changes nothing.
     """
 
-    kernel: Kernel  # as given until a block has settled it, resolved from then on
+    kernel: Kernel  # as given until a block has fixed it, resolved afterwards
     scale: str | None = None  # the kind of scaling to fit
     preprocessing: Preprocessing = field(default_factory=Preprocessing)  # the scaling; streams have no holes
     n_features: int = 0  # of the widest block so far
     sparse: bool = False  # whether samples are kept as CSR
-    settled: bool = False  # whether a block or a model has settled all of this
+    settled: bool = False  # whether a block or a model has fixed these fields
 
     @classmethod
     def from_model(cls, model: SVMModel) -> StreamInput:
@@ -102,7 +102,7 @@ class StreamInput:
         return self.preprocessing.scaling
 
     def after(self, X: Features) -> StreamInput:
-        """Return the form once the block X has arrived; raise InputError where it gives no scaling or gamma."""
+        """Return the form once the block X has arrived; raise InputError if it yields no scaling or gamma."""
         if not self.settled:
             preprocessing, features = Preprocessing.fit(X, scale=self.scale)
             return replace(
@@ -116,7 +116,7 @@ class StreamInput:
         return self.widen(X.shape[1])
 
     def widen(self, n_features: int) -> StreamInput:
-        """Return the form with at least as many columns; new columns count as zeros in all samples before."""
+        """Return the form with at least as many columns; new columns are zero in all earlier samples."""
         if n_features <= self.n_features:
             return self
         return replace(self, preprocessing=self.preprocessing.widen(n_features), n_features=n_features)

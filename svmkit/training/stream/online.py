@@ -1,4 +1,4 @@
-"""Learning from a stream: one model, blocks of samples, each sample looked at once, in the order of arrival."""
+"""Learning from a stream: one model, trained on blocks of samples, each sample used once, in the order of arrival."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from svmkit.training.weights import training_weights
 class Online:
     """A model that learns from blocks of samples, for two classes or by one-versus-one for more.
 
-    Each sample is looked at once, in the order of arrival. The first block settles gamma, scaling and whether samples
-    are kept dense or as CSR.
+    Each sample is used once, in the order of arrival. The first block fixes gamma, the scaling, and whether samples are
+    kept dense or as CSR.
 
     Parameters
     ----------
     classes : array-like of shape (n_classes,)
-        All labels that may come, two or more, numbers or text.
+        All labels that may occur, two or more, numbers or text.
     solver : str or Solver, default="sfw"
         A solver that learns from streams: sfw, msfw, pegasos, norma, or with the linear kernel sgd, folos.
     kernel : Kernel
-        The kernel; any but a precomputed one.
+        The kernel; any except a precomputed one.
     C : float, default=1.0
         The weight of the summed losses, > 0.
     class_weight : dict of label to float, default=None
@@ -55,18 +55,18 @@ class Online:
     scale : {"standard", "minmax", "maxabs"}, default=None
         The scaling that is fitted to the first block. On CSR, "standard" does not centre, and "minmax" is refused.
     memory : str or int, default="1GB"
-        The most memory for kernel rows, in bytes or as text, shared by the class pairs.
+        The memory limit for kernel rows, in bytes or as text, shared by the class pairs.
     seed : int, default=0
         The seed of all random choices.
     max_support : int, default=None
-        The most support vectors of each class pair.
+        The largest number of support vectors of each class pair.
     n_threads : int, default=None
         The number of threads; None uses all.
     device : str, default=None
         Where kernel values are computed, as for `svmkit.fit`.
     start : SVMModel, default=None
-        A model to continue from, of the same classes and the same kind of kernel. Its gamma and its scaling are kept,
-        and its support vectors count as the first samples, of weight 1; a linear solver continues from its weights.
+        A model to continue from, with the same classes and the same kind of kernel. Its gamma and scaling are kept, and
+        its support vectors count as the first samples, of weight 1; a linear solver continues from its weights.
 
     Attributes
     ----------
@@ -75,15 +75,14 @@ class Online:
     seen : ndarray of shape (n_classes,), int
         The number of samples of each class so far.
     input : StreamInput
-        The kernel and scaling as settled, and the columns so far, which may grow.
+        The kernel and scaling after the first block, and the columns so far, which may increase.
     history : History
-        Points at growing intervals, with the accuracy so far. The objective is nan for solvers that do not
-        know it.
+        Points at growing intervals, with the accuracy so far. The objective is nan for solvers that do not compute it.
 
     Raises
     ------
     InputError
-        The solver does not learn from streams, or an option cannot be used.
+        The solver does not learn from streams, or an option is invalid.
 
     Examples
     --------
@@ -97,7 +96,7 @@ class Online:
     """
 
     task: ClassVar[Task] = Classification()
-    _counts: ClassVar[tuple[str, ...]] = ("tested", "correct")  # of the predictions of blocks before they are learned
+    _counts: ClassVar[tuple[str, ...]] = ("tested", "correct")  # of predictions on blocks before they are learned
 
     def __init__(
         self,
@@ -122,7 +121,7 @@ class Online:
     def _set_up(
         self, classes: Any, solver: Any, kernel: Kernel, max_support: int | None, start: SVMModel | None, **given: Any
     ) -> None:
-        """Check the options, of which `given` are fields of `Settings`, and make the class pairs."""
+        """Check the options, of which `given` are fields of `Settings`, and create the class pairs."""
         self.solver: Any = streaming_solver(solver, regresses=self.task.has_targets)
         settings = Settings(solver=self.solver, kernel=kernel, **given)
         self.method = Method(settings, self.task, self.solver, kernel, None)
@@ -147,7 +146,7 @@ class Online:
             self._begin(start)
 
     def _begin(self, model: SVMModel) -> None:
-        """Go on from a model; its vectors count as the first samples. Raise InputError for one of another kind."""
+        """Continue from a model; its vectors count as the first samples. Raise InputError for one of another kind."""
         task, kernel = self.task.name, self.method.kernel.name
         if model.task != task:
             raise InputError(f"cannot go on from a model that was trained to {model.task}, to {task}")
@@ -186,30 +185,30 @@ class Online:
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The samples. New columns count as zeros in all samples before.
+            The samples. New columns are zero in all earlier samples.
         y : array-like of shape (n_samples,)
             The labels, among the announced classes.
         sample_weight : array-like of shape (n_samples,), default=None
             The weight of each sample, >= 0.
         test : bool, default=True
-            Whether to predict the block first with the model so far, for `accuracy`; the first block cannot be.
+            Whether to predict the block first with the model so far, for `accuracy`; this excludes the first block.
         until : callable, default=lambda: False
-            Asked before each step. Once it returns True, or after Ctrl-C, the rest of the block is skipped, but not
-            before samples of two classes were learned from, since there would be no model.
+            Called before each step. Once it returns True, or after Ctrl-C, the rest of the block is skipped, but not
+            before samples of two classes were learned, since there would be no model.
 
         Returns
         -------
         int
-            The number of samples learned from, n_samples unless the block was cut short.
+            The number of samples learned, n_samples unless the block was cut short.
 
         Raises
         ------
         InputError
-            The block has missing values, labels that are not announced, or weights that cannot be used.
+            The block has missing values, labels that are not announced, or invalid weights.
 
         Notes
         -----
-        A block that ends in an exception, be it the solver's own, leaves the model as it was.
+        A block that raises an exception, even in the solver, leaves the model unchanged.
         """
         X = as_features(X)
         answers = self._answers(y, X.shape[0])
@@ -225,7 +224,7 @@ class Online:
         undo: list[Callable[[], None]] = [
             partial(vars(self).update, {name: getattr(self, name) for name in ("input", *self._counts)})
         ]
-        self.input = settled  # not before the block has passed every check
+        self.input = settled  # only after the block has passed every check
         try:
             learned = self._learn(X, scaled, answers, weights, test, until, undo)
         except BaseException:  # no class pair keeps a block that others lack
@@ -256,7 +255,7 @@ class Online:
         until: Callable[[], bool],
         undo: list[Callable[[], None]],
     ) -> int:
-        """Learn from a block; return how many samples were learned from, and add to `undo` what undoes it."""
+        """Learn from a block; return the number of samples learned, and add functions that revert it to `undo`."""
         with computation(self.method.settings) as flag:
             before, codes = bool(flag), answers.codes
             if test and self.received:
@@ -275,28 +274,28 @@ class Online:
         return learned
 
     def _answers(self, y: Any, n_samples: int) -> Answers:
-        """Return what is to be learnt of a block."""
+        """Return the answers of a block."""
         return Answers(self.classes, codes_among(self.classes, y, n_samples))
 
     def _test(self, predicted: np.ndarray, values: np.ndarray) -> None:
-        """Count the predictions of a block that is about to be learned from."""
+        """Count the predictions of a block before it is learned."""
         self.tested += len(values)
         self.correct += int((predicted == values).sum())
 
     def widen(self, n_features: int) -> None:
-        """Take at least as many columns from now on; new columns count as zeros in all samples before."""
+        """Accept at least as many columns from now on; new columns are zero in all earlier samples."""
         self.input = self.input.widen(n_features)
 
     def _record(self) -> None:
         before = self.history[-1].n_iter if self.history else 0
         if self.n_iter >= max(1, before + before // 32):
-            objective = sum(pair.info.objective for pair in self.pairs if pair.info)  # nan where solvers do not know
+            objective = sum(pair.info.objective for pair in self.pairs if pair.info)  # nan if unknown to a solver
             point = HistoryPoint(self.n_iter, self.seconds, objective, None, self.n_support, self.kernel_values)
             self.history.append(point._replace(accuracy=self.accuracy, score=self.score))
 
     @property
     def accuracy(self) -> float | None:
-        """The accuracy of the predictions of each block before it is learned from; None before the second block."""
+        """The accuracy of the predictions of each block before it is learned; None before the second block."""
         return self.correct / self.tested if self.tested else None
 
     @property
@@ -327,7 +326,7 @@ class Online:
 
     @property
     def kernel_values(self) -> int:
-        """The number of kernel values that were computed, predictions excluded."""
+        """The number of kernel values computed, excluding predictions."""
         return sum(pair.kernel_values for pair in self.pairs)
 
     @property
@@ -336,11 +335,11 @@ class Online:
         return sum(pair.seconds for pair in self.pairs)
 
     def model(self) -> SVMModel:
-        """Return the model so far, without a pass over the data; classes not seen yet lose against all others."""
+        """Return the model so far, without a pass over the data; classes without samples lose against all others."""
         return self._join()[0]
 
     def to_fit(self, status: Status) -> Fit:
-        """Return the model as a `Fit` of this status; gap and objective are unknown, None and inf or nan."""
+        """Return the model as a `Fit` of this status; gap and objective are unknown: None, and inf or nan."""
         model, support = self._join()
         solutions = []
         for pair in self.pairs:
@@ -373,12 +372,12 @@ class Online:
 
 
 class OnlineRegression(Online):
-    """A regression function that learns from blocks of samples, each looked at once, in the order of arrival.
+    """A regression function that learns from blocks of samples, each used once, in the order of arrival.
 
-    The first block settles what the first block of an `Online` settles, and the unit of the targets, which is that of
-    the steps. The options are those of `Online`, without classes and their weights, and `epsilon`, half the width of
-    the tube within which an error costs nothing; the solver has to regress: sgd, pegasos, folos. `score` is the R2 of
-    predictions that were made before their samples were learned.
+    The first block fixes the same as in `Online`, and the unit of the targets, on which the step size depends. The
+    options are those of `Online`, without classes and their weights, plus `epsilon`, half the width of the tube within
+    which an error costs nothing; the solver has to support regression: sgd, pegasos, folos. `score` is the R2 of
+    predictions made before their samples were learned.
     """
 
     task: ClassVar[Task] = Regression()

@@ -1,4 +1,4 @@
-"""A problem that learns from samples as they arrive and keeps only the rows that its solver still needs."""
+"""A problem that learns from samples as they arrive, and keeps only the rows that its solver still needs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from svmkit.solver.sampler import Draws, Sampler
 from svmkit.solver.step_info import StepInfo
 from svmkit.training.settings import Method
 
-WAITING = 1024  # the most rows, or those of a larger block, that wait for the other class; the last ones are kept
+WAITING = 1024  # rows, or rows of a larger block, that wait for the other class at most; the last ones are kept
 
 
 class Rows(NamedTuple):
-    """Samples of a stream: features X (n, d), labels or targets y, weights C of the losses, and their numbers."""
+    """Samples of a stream: features X (n, d), labels or targets y, weights C of the losses, and their indices."""
 
     X: Any
     y: np.ndarray
@@ -73,8 +73,8 @@ class OnlinePair:
         self.waiting: Rows | None = None  # the samples that wait for the other class
         self.start: DecisionFunction | None = None  # the linear model to start from once both classes have arrived
         self.info: StepInfo | None = None
-        self.dropped = 0  # samples that were passed over while the other class had not arrived
-        self.seen = 0  # samples of the stream that were learned from, those of the model at its start included
+        self.dropped = 0  # samples that were skipped before the other class arrived
+        self.seen = 0  # samples of the stream that were learned, including those of the model at its start
         self.n_iter = self.kernel_values = 0
         self.seconds = 0.0
 
@@ -92,7 +92,7 @@ class OnlinePair:
         return self.has_classes and bool((rows.y == rows.y[0]).all())
 
     def restorer(self) -> Callable[[], None]:
-        """Return a function that undoes what `learn` does from now on; the solver then starts at the model so far."""
+        """Return a function that undoes later calls of `learn`; the solver then starts from the current model."""
         facts, draws_state = dict(vars(self)), self.rng.bit_generator.state
         point = None if self.state is None else self.solver.solution(self.state)
 
@@ -112,14 +112,14 @@ class OnlinePair:
             self.solver.limit_support(self.state, self.max_support)
 
     def learn(self, new: Rows, kernel: Kernel, until: Callable[[], bool]) -> int:
-        """Make a step for each new sample, in order; return how many are left because `until` returned True.
+        """Make a step for each new sample, in order; return the number of remaining samples if `until` returned True.
 
         Parameters
         ----------
         new, kernel : Rows, Kernel
-            The new samples, which wait as long as there is no sample of the other class, and the resolved kernel.
+            The new samples, which wait until there is a sample of the other class, and the resolved kernel.
         until : callable
-            The steps end once it returns True, but not before the first samples of both classes were learned from: with
+            The steps end once it returns True, but not before the first samples of both classes were learned: with
             fewer there would be no model.
         """
         began = time.perf_counter()
@@ -159,9 +159,9 @@ class OnlinePair:
     def _steps(
         self, first: int, kernel: Kernel, until: Callable[[], bool], coef: np.ndarray | None = None, least: int = 0
     ) -> int:
-        """Pass the rows to the solver, learn from the rows from `first` on, and return how many of them are left.
+        """Pass the rows to the solver, learn the rows from `first` on, and return the number of remaining rows.
 
-        At least `least` rows are learned from, whatever `until` says.
+        At least `least` rows are learned, whatever `until` returns.
         """
         assert self.rows is not None
         # float32 kernel rows stay float32: the cached ones would have to be computed again
@@ -185,7 +185,7 @@ class OnlinePair:
         return left
 
     def _first_point(self, problem: Problem, coef: np.ndarray | None) -> np.ndarray | None:
-        """Return the starting point: the given model's, or the first sample where a point is a weighting of samples."""
+        """Return the starting point: the given model's, or the first sample if points are weights of samples."""
         if coef is not None:
             return problem.start(coef)
         if self.start is not None and self.start.w is not None:
@@ -194,7 +194,7 @@ class OnlinePair:
         return np.eye(1, problem.m)[0] if isinstance(problem, SimplexQP) else None
 
     def solution(self) -> tuple[np.ndarray, Certificate]:
-        """Return the point over the problem's rows, and the bounds that are known without a pass over the rows."""
+        """Return the point over the problem's rows, and the bounds known without a pass over the rows."""
         if self.problem is None:
             return np.empty(0), Certificate(float("inf"), 0.0, None)
         point = self.solver.solution(self.state)
@@ -203,7 +203,7 @@ class OnlinePair:
 
     def decision_function(self) -> tuple[Rows | None, DecisionFunction]:
         """Return the support vectors, None as long as there is no problem, and the decision function over them."""
-        if self.problem is None or self.rows is None:  # samples of one class only have arrived: it gets all decisions
+        if self.problem is None or self.rows is None:  # samples of only one class have arrived: it gets all decisions
             constant = DecisionFunction(np.empty(0), 0.0 if self.waiting is None else float(self.waiting.y[0]))
             return None, self.start or constant
         decision = self.problem.decision_function(*self.solution()).restrict(np.arange(self.problem.m))
@@ -212,10 +212,10 @@ class OnlinePair:
 
 
 def join(pairs: list[OnlinePair]) -> tuple[Rows | None, list[DecisionFunction]]:
-    """Return the support vectors of all class pairs, each of them once, and the decision functions over them.
+    """Return the support vectors of all class pairs, without duplicates, and the decision functions over them.
 
-    The rows have class codes as `y`, and are None if there are none; `rows` of the decision functions are positions
-    there.
+    The rows have class codes as `y`, and are None if there are none; `rows` of the decision functions are indices into
+    them.
     """
     models = [pair.decision_function() for pair in pairs]
     decisions = [decision for _, decision in models]

@@ -1,1 +1,1 @@
-"""The training of the problems that data are divided into: one after the other, side by side, or many in one call."""
+"""The training of the problems that data are divided into: sequentially, in parallel, or many in one call."""

@@ -1,4 +1,4 @@
-"""The training of many small class pairs at a time: many in a call of compiled code, or one in each thread."""
+"""The training of many small class pairs at a time: many in one call of compiled code, or one per thread."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from svmkit.training.data import TrainingData
 from svmkit.training.subproblems.one import Part, SubproblemTrainer
 from svmkit.training.subproblems.time_budget import TimeBudget
 
-WORK = 0.5  # nanoseconds of training a class pair, for each of its n^2 kernel values: to decide on threads
-BUDGET = 6e6  # kernel values and entries of vectors that a call may compute and read: some milliseconds
-MOST = 1 << 22  # samples of all class pairs that a thread has results of at a time
+WORK = 0.5  # nanoseconds of training a class pair, for each of its n^2 kernel values: decides on the number of threads
+BUDGET = 6e6  # kernel values and vector entries that a call may compute and read: some milliseconds
+MOST = 1 << 22  # samples of all class pairs whose results a thread holds at a time
 
 
 class AtOnce:
-    """Trains class pairs `ks`, which keep their kernel rows, for one C, those with most samples first.
+    """Trains the class pairs `ks`, which keep their kernel rows, for one C, those with most samples first.
 
-    The solver has code for many class pairs (`Solver.for_pairs`). The first one begins even if `flag` is raised; the
-    callbacks hear how many are trained. `parts` has the result of each that began: where the certificate does not prove
-    the gap, its status says that the solve was interrupted. InputError is raised if C or a sample weight cannot be
-    used, or a kernel value is beyond float64.
+    The solver has code for many class pairs (`Solver.for_pairs`). The first pair begins even if `flag` is set; the
+    callbacks are told how many are trained. `parts` has the result of each pair that began: if its certificate does not
+    prove the gap, its status says that the solve was interrupted. InputError is raised if C or a sample weight is
+    invalid, or a kernel value overflows float64.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class AtOnce:
             first = upto
 
     def _some(self, first: int, last: int) -> int:
-        """Train some class pairs and keep their parts; return the number of the one before which a signal ended it."""
+        """Train some class pairs and keep their parts; return the number of the one at which a signal ended it."""
         pairs, sizes = self.pairs._replace(where=self.pairs.where[first:last]), self.sizes[first:last]
         answers, room, hurry = Answers.empty(np.array(sizes)), self._room(sizes[0]), False
         at, trail, owners, began = 0, list[np.ndarray](), list[np.ndarray](), time.perf_counter()
@@ -111,7 +111,7 @@ class AtOnce:
         return first + at
 
     def _keep(self, answers: Answers, first: int, at: int, seconds: float, histories: Histories) -> None:
-        """Keep the parts of the first `at` answers, of class pairs from number `first` on, with their histories."""
+        """Keep the parts of the first `at` answers, for class pairs from number `first` on, with their histories."""
         sizes = self.sizes[first : first + at]
         counts, firsts, supports = answers.counts[:at].tolist(), answers.first.tolist(), answers.size.tolist()
         biases, values = answers.bias.tolist(), answers.values[:at]
@@ -121,7 +121,7 @@ class AtOnce:
         histories.steps, histories.took = counts, took
         gradients = [answers.gradient[start : start + m] for start, m in zip(firsts, sizes, strict=False)]
         certificates = Certificate.from_many(values[:, :4], gradients, biases)
-        bent = (values[:, 4] < -2.0 * values[:, 2]).tolist()  # which shows that the kernel is not semidefinite
+        bent = (values[:, 4] < -2.0 * values[:, 2]).tolist()  # which proves that the kernel is not semidefinite
         for p, (n_iter, computed) in enumerate(counts):
             source_of_pair = slice(firsts[p], firsts[p] + sizes[p])
             of_support = slice(firsts[p], firsts[p] + supports[p])
@@ -134,7 +134,7 @@ class AtOnce:
             self.parts[self.ks[first + p]] = Part(solution, decision, computed, took[p])
 
     def _room(self, n: int) -> Room:
-        """Return memory for class pairs of at most n samples: that of a thread that needs it no more, or new one."""
+        """Return memory for class pairs of at most n samples: reused from a finished thread, or newly allocated."""
         try:
             room = self._rooms.pop()
         except IndexError:
@@ -143,14 +143,14 @@ class AtOnce:
 
 
 class Histories:
-    """The histories of class pairs, with times in proportion to their steps, made when one of them is first read.
+    """The histories of class pairs, with times in proportion to their steps, made when the first one is read.
 
-    Many of them are made, so that no Python runs for each of their points.
+    They are made together, so that no Python code runs for each point.
 
     Parameters
     ----------
     lines : list of ndarray of float64, shape (n, 5)
-        Iterations, objective, gap, support vectors and kernel values, of one class pair after the other.
+        Iterations, objective, gap, support vectors and kernel values, for one class pair after the other.
     owners : list of ndarray of int, shape (n,)
         The number of the class pair of each line.
 
@@ -173,7 +173,7 @@ class Histories:
     @cached_property
     def _histories(self) -> list[History]:
         lines, owners = np.concatenate(self.lines), np.concatenate(self.owners)
-        # of two lines about one iterate the second one knows more
+        # of two lines about one iterate the second one has more values
         again = (owners[1:] == owners[:-1]) & (lines[1:, 0] == lines[:-1, 0])
         kept = np.append(~again, True)[: len(owners)]
         lines, owners = lines[kept], owners[kept]
@@ -191,19 +191,19 @@ def train_at_once(
 ) -> None:
     """Train class pairs in few calls of compiled code, if the solver has such code and the stop rules allow it.
 
-    A single pair is not trained here: a tenth of a millisecond is not worth the seconds of a first compilation.
+    A single pair is not trained here: the gain of a tenth of a millisecond is not worth seconds of a first compilation.
 
     Parameters
     ----------
     trainer : SubproblemTrainer
-        Trains one class pair at a time: those that are not certified at the gap that is asked for.
+        Trains one class pair at a time; it gets the pairs that are not certified at the requested gap.
     ks : list of int
         The class pairs, all of which keep their kernel rows (`SubproblemTrainer.is_complete`).
     C, budget, flag : float, TimeBudget, Flag
-        The weight of the summed losses; the seconds that are left (a limit is left to other code); whether a signal
-        asks to end.
+        The weight of the summed losses; the remaining seconds (with a limit, other code does the training); whether a
+        signal asks to end.
     parts : list of Part or None
-        Where the results go; None stays where a class pair did not begin.
+        The list of results; an entry stays None if its class pair did not begin.
     """
     data, stop = trainer.data, Stop(()) | (trainer.stop or Gap(1e-3))
     goal = stop.goal
@@ -231,18 +231,18 @@ def side_by_side(
 ) -> None:
     """Train class pairs in several threads, those with most samples first.
 
-    Each class pair gets the share of its size in the time of all threads; the first one begins whatever is left.
+    Each class pair gets a share of the time of all threads in proportion to its size; the first one always begins.
 
     Parameters
     ----------
     trainer, ks, C, budget, parts, flag : object
-        As for `at_once`, but a limit in seconds is kept to.
+        As for `at_once`, but a limit in seconds is respected.
     """
     if not ks:
         return
     sizes, began = trainer.data.sizes, time.perf_counter()
     ks = sorted(ks, key=lambda k: -sizes[k])
-    share = thread_count() / float(sizes[ks].sum())  # of the time of all threads, for a sample
+    share = thread_count() / float(sizes[ks].sum())  # of the time of all threads, per sample
 
     def train(first: int, last: int) -> None:
         for k in ks[first:last]:
@@ -255,7 +255,7 @@ def side_by_side(
             del pair  # its kernel rows are freed before those of the next one are made
             trainer.note_end(part, flag)
 
-    made = {ks[0]: trainer.subproblem(ks[0])}  # before the others, so that what all share is made by all threads
+    made = {ks[0]: trainer.subproblem(ks[0])}  # first, so that all threads compute what the pairs share
     values = trainer.data.grams.complete.prepare(made[ks[0]].gram)
     with using(min(thread_count(), trainer.data.grams.complete.most_at_once(int(sizes[ks[0]])))):
         spread(train, len(ks), WORK * float(np.square(sizes[ks], dtype=np.float64).mean()))

@@ -1,4 +1,4 @@
-"""The training of subproblems by the engine that keeps X, where it solves them itself: many at once, on its device."""
+"""The training of subproblems by the engine that keeps X, if it solves them itself: many at once, on its device."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from svmkit.training.subproblems.one import Part, SubproblemTrainer
 from svmkit.training.subproblems.time_budget import TimeBudget
 
 SOLVED = DualQP, NuQP, SimplexQP  # the types of problem that an engine is asked to solve
-SHARES = 256  # bytes that a memory may lose where it is divided among jobs
+SHARES = 256  # bytes that a memory limit may lose when it is divided among jobs
 
 
 class NotPosed(Exception):
-    """A problem cannot be posed; the solver that does the work in its place says why."""
+    """A problem cannot be posed; the solver that takes over reports the reason."""
 
 
 def train_by_engine(
     trainer: SubproblemTrainer, ks: list[int], C: float, budget: TimeBudget, parts: list[Part | None], flag: Flag
 ) -> None:
-    """Train subproblems by an engine that was asked for and solves them itself, many at once.
+    """Train subproblems by an engine that was requested and solves them itself, many at once.
 
-    Those are the duals of piecewise losses, with and without nu, whose solver lets it (`Solver.runs_on_device`). A
-    problem whose gap it does not prove is left to other code, if there is time for that.
+    These are the duals of piecewise losses, with and without nu, whose solver allows it (`Solver.runs_on_device`). A
+    problem whose gap the engine does not prove is left to other code, if time remains.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def train_by_engine(
         As for `svmkit.training.subproblems.at_once.train_at_once`.
     """
     data, method = trainer.data, trainer.method
-    if not isinstance(data, TrainingData):  # rows on a cluster are where engines of this process do not reach
+    if not isinstance(data, TrainingData):  # an engine of this process cannot reach rows on a cluster
         return
     goal = method.settings.gap_alone
     if goal is None or goal.iterations < math.inf or flag:
@@ -95,7 +95,7 @@ def train_by_engine(
 
 
 def device_memory(settings: Settings) -> int | None:
-    """Return the bytes that the user lets an engine take on its device; None is the choice of the engine."""
+    """Return the bytes that the user lets an engine use on its device; None leaves the limit to the engine."""
     given, default = parse_bytes(settings.memory), parse_bytes(Settings.memory)
     return None if default - SHARES < given <= default else given
 

@@ -28,16 +28,16 @@ from svmkit.training.division import REST
 from svmkit.training.subproblems.one import Part, SubproblemTrainer
 from svmkit.training.subproblems.time_budget import TimeBudget
 
-TOGETHER = 1 << 22  # samples of all problems that have results at a time
-SHARE, FLOAT64 = 0.25, 8  # part of the memory that a dense copy of the data may take, and the bytes of a number
-PAUSE = 5e7  # nanoseconds of work between two looks at signals
+TOGETHER = 1 << 22  # samples of all problems whose results are held at a time
+SHARE, FLOAT64 = 0.25, 8  # share of the memory that a dense copy of the data may take, and the bytes of a number
+PAUSE = 5e7  # nanoseconds of work between two checks for signals
 
 
 def train_many(
     trainer: SubproblemTrainer, ks: list[int], C: float, budget: TimeBudget, parts: list[Part | None], flag: Flag
 ) -> None:
-    """Train small linear problems in few calls of compiled code, if the solver has such code and the stop
-    rules allow it. A problem that is not certified by it is left to other code.
+    """Train small linear problems in few calls of compiled code, if the solver has such code and the stop rules allow
+    it. A problem that this does not certify is left to other code.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def train_many(
     C, budget, parts, flag : object
         As for `svmkit.training.subproblems.at_once.train_at_once`.
     """
-    solvers = {id(trainer.solvers[k]): trainer.solvers[k] for k in ks}  # equal ones are the same
+    solvers = {id(trainer.solvers[k]): trainer.solvers[k] for k in ks}  # equal solvers are the same object
     codes = {key: solver.batch_code() for key, solver in solvers.items()}
     if not any(codes.values()):
         return
@@ -62,10 +62,10 @@ def train_many(
         return
     if float(data.n_samples) * data.width * FLOAT64 > SHARE * parse_bytes(data.memory):
         return
-    if not all(map(len, data.grams.members)):  # other code says which class has no samples
+    if not all(map(len, data.grams.members)):  # other code reports the class without samples
         return
     sq = square_norms(data.X)
-    if not (math.isfinite(C) and math.isfinite(sq.max())):  # and which numbers are too large
+    if not (math.isfinite(C) and math.isfinite(sq.max())):  # and the numbers that are too large
         return
     pairs = data.pairs
     for key, code in codes.items():
@@ -104,7 +104,7 @@ class _Many:
 
         data = self.trainer.data
         members, bias = data.grams.members, getattr(solver, "bias", 0.0)
-        costs = np.where(data.weights > 0.0, C * data.weights, 1.0)  # samples of weight 0 have no part in any problem
+        costs = np.where(data.weights > 0.0, C * data.weights, 1.0)  # samples of weight 0 take no part in any problem
         loss, origin, of_targets, first = self.trainer.method.loss, 0.0, np.empty(0), 1.0
         if data.task.has_targets:
             terms = loss.terms(data.answers.values, costs)
@@ -113,7 +113,7 @@ class _Many:
             above = under = make_two_sided(terms).rows
         else:
             above, under = (make_two_sided(loss.terms(np.full(len(costs), y), costs)).rows for y in (1.0, -1.0))
-            first = 1.0 if len(members) > 2 else -1.0  # of two classes the second one is positive
+            first = 1.0 if len(members) > 2 else -1.0  # with two classes the second one is positive
         X = data.X.toarray() if is_sparse(data.X) else data.X
         where = [(a, REST if data.task.has_targets else b) for a, b in (data.pairs[k] for k in self.ks)]
         return Parts(
@@ -134,7 +134,7 @@ class _Many:
         )
 
     def run(self, parts: list[Part | None], flag: Flag) -> None:
-        """Train the problems, and keep the results of those whose gap is proven."""
+        """Train the problems, and keep the results with a proven gap."""
         first, most = 0, int(min(self.goal.iterations, self.code.most))
         while first < len(self.ks) and not flag:
             last, total, work = first, 0, 0.0
@@ -151,7 +151,7 @@ class _Many:
             first = last
 
     def _keep(self, parts: list[Part | None], answers: Answers, first: int, last: int, seconds: float) -> None:
-        """Keep what is proven of the problems `first` to `last` - 1, which took these seconds in all."""
+        """Keep the proven results of the problems `first` to `last` - 1, which took these seconds in total."""
         steps, starts = answers.steps.tolist(), answers.start.tolist()
         total = float(np.dot(answers.steps, self.sizes[first:last])) or 1.0
         for p, k in enumerate(self.ks[first:last]):
@@ -172,7 +172,7 @@ class _Many:
 
 
 def _history(trail: np.ndarray, took: float) -> History:
-    """Return the history of a solve of these seconds, from what `StepInfo.trail` holds of its iterations."""
+    """Return the history of a solve of these seconds, from the iterations in `StepInfo.trail`."""
     n = len(trail)
     _, objective, gap, support, _ = trail.T.tolist()
     columns = range(1, n + 1), [took * k / n for k in range(1, n + 1)], objective, gap, map(int, support)

@@ -44,8 +44,8 @@ class Part(NamedTuple):
     decision: DecisionFunction
     kernel_values: int
     seconds: float  # without measurements on held-out rows
-    around: float = 0.0  # the part of `seconds` that was not spent on steps
-    progress: Progress | None = None  # what another solve needs to continue, where the limit in seconds ended this one
+    around: float = 0.0  # the part of `seconds` not spent on steps
+    progress: Progress | None = None  # the state to continue from, if the limit in seconds ended this solve
 
     def continue_with(self, later: Part) -> Part:
         """Return this result continued by `later`: the better of the two, and the effort of both."""
@@ -74,20 +74,20 @@ class SubproblemTrainer:
     ) -> None:
         self.data, self.method, self.callbacks = data, method, callbacks or Callbacks()
         self.stop = method.settings.stop
-        self.limited = method.settings.is_limited  # whether they limit the number of support vectors
+        self.limited = method.settings.is_limited  # whether the stop rules limit the number of support vectors
         self._in_order = isinstance(method.sampler, Cyclic)
         self._is_linear = method.problem_type(data.kernel).is_linear
-        self.tasks = solver_tasks(method, data)  # the facts about each subproblem on which a choice may depend
+        self.tasks = solver_tasks(method, data)  # facts about each subproblem on which its solver may depend
         by_size = {m: method.solver.solver_for(task) for m, task in {task.m: task for task in self.tasks}.items()}
-        self.solvers = [by_size[task.m] for task in self.tasks]  # that `method.solver` chooses
+        self.solvers = [by_size[task.m] for task in self.tasks]  # chosen by `method.solver`
         self.start = ModelStart(start, data, self._is_linear) if isinstance(start, SVMModel) else start
         self.validation = Validation(validation, data, metric) if validation is not None else None
-        self.measuring = 0.0  # seconds that went into the accuracy on held-out rows
+        self.measuring = 0.0  # seconds spent on the accuracy on held-out rows
         self.interrupted = False  # whether a signal or a callback has ended the training
-        self.parts: list[Part | None] = []  # results of the run under way, of which models on the way are made
+        self.parts: list[Part | None] = []  # results of the current run, from which intermediate models are made
 
     def is_complete(self, k: int) -> bool:
-        """Return whether subproblem k gets all of its kernel rows in compiled code (`CompleteGram`)."""
+        """Return whether all kernel rows of subproblem k are kept in compiled code (`CompleteGram`)."""
         return self.solvers[k].by_slices and not self._in_order and self.data.is_complete[k]
 
     def subproblem(self, k: int) -> Subproblem:
@@ -96,7 +96,7 @@ class SubproblemTrainer:
             return self.data.subproblem(k, complete=True)
         if self.start is not None or not self.solvers[k].examines:
             self.data.examine()
-        # products of many rows take less time than copies of what other class pairs know
+        # computing products of many rows takes less time than copying the values of other class pairs
         rows = self.solvers[k].reads is not Reads.BLOCKS and not self._is_linear
         return self.data.subproblem(k, shared=rows and not self._in_order)
 
@@ -118,13 +118,13 @@ class SubproblemTrainer:
         pair, C : Subproblem, float
             The subproblem, and the weight of the summed losses, > 0.
         budget : TimeBudget, default=None
-            The stop rules, with a limit in seconds that is shared. None is all of the time that the rules give.
+            The stop rules, with a limit in seconds that is shared. None gives all of the time of the rules.
         seconds : float, default=inf
             The share of this subproblem in a limit in seconds.
         start : ndarray or Progress, default=None
-            The point to start from, or the progress to continue. None uses that of all subproblems, if given.
+            The starting point, or the progress to continue. None uses the start of all subproblems, if given.
         slot : Slot, default=None
-            Where progress is saved. Progress that it holds already comes before any other start.
+            Where progress is saved. Progress that it already holds takes precedence over any other start.
         place : tuple (int, int, str), default=None
             The arguments of `Callbacks.on_begin`. None is (k, number of subproblems, name of the subproblem).
         """
@@ -157,7 +157,7 @@ class SubproblemTrainer:
         steps = solution.seconds - (progress.seconds if progress else 0.0)
         solution, decision = self._decide(pair, C, problem, solution, measure)
         took = time.perf_counter() - self.measuring - began
-        # a rule of the caller's own may say that time is over, and more of it would not change that
+        # a custom rule may report that time is over, and more time would not change that
         last = saver.progress if solution.status is Status.TIME_LIMIT and took >= share else None
         decision, values = decision.restrict(pair.rows), pair.gram.kernel_values - values
         self.callbacks.on_end(lambda: self._model_with(pair.k, decision))
@@ -168,7 +168,7 @@ class SubproblemTrainer:
         self.interrupted |= bool(flag) or part.solution.status is Status.INTERRUPTED
 
     def _callbacks(self, k: int, n_problems: int, name: str) -> list[Callback]:
-        """Return the callbacks of a solve; one that asks to stop ends the training, even at its last point."""
+        """Return the callbacks of a solve; a callback that asks to stop ends the training, even at its last point."""
 
         def asking(callback: Callback) -> Callback:
             def call(point: HistoryPoint) -> bool:
@@ -183,7 +183,7 @@ class SubproblemTrainer:
 
     def _score(self, pair: Subproblem, C: float, problem: Problem, measure: Measure | None) -> Score:
         """Return the function that shows models to callbacks and measures accuracy."""
-        last = 0  # support vectors of the refitted model that was measured last
+        last = 0  # number of support vectors of the refitted model that was measured last
 
         def decide(point: np.ndarray, certificate: Certificate) -> DecisionFunction:
             return self._decision(pair, C, problem, point, certificate)
@@ -247,7 +247,7 @@ class SubproblemTrainer:
         return self.start[k]
 
     def _find_near(self, pair: Subproblem, C: float, problem: Problem) -> np.ndarray | None:
-        """Return the point of a neighbour that has been trained; None without one, or if the problem takes none."""
+        """Return the point of a trained neighbour; None without one, or if the problem accepts none."""
         near = self.data.division.neighbour(pair.k)
         if near is None or near >= len(self.parts) or (part := self.parts[near]) is None:
             return None
@@ -259,11 +259,11 @@ class SubproblemTrainer:
             coef[decision.rows] = decision.coef
             before, after = (loss.terms(pair.y, C * pair.weights) for loss in losses if loss is not None)
             return problem.start(move_weights(coef[pair.rows], before, after, part.solution.certificate.gradient))
-        except InputError:  # not every problem begins at a model
+        except InputError:  # not every problem can start at a model
             return None
 
     def _model_with(self, k: int, decision: DecisionFunction) -> SVMModel:
-        """Return the model of the decision function of subproblem k and of what is known of the others."""
+        """Return the model of the decision function of subproblem k and the current results of the others."""
         empty = no_decision(decision)
         decisions = [part.decision if part else empty for part in self.parts]
         decisions[k] = decision
@@ -271,5 +271,5 @@ class SubproblemTrainer:
 
 
 def no_decision(like: DecisionFunction) -> DecisionFunction:
-    """Return the decision function of a subproblem that did not begin, beside one that did."""
+    """Return the decision function of a subproblem that did not begin, in the form of one that did."""
     return DecisionFunction(np.empty(0), 0.0, None if like.w is None else np.empty(0), np.empty(0, dtype=np.int64))

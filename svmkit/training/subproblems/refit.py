@@ -1,6 +1,6 @@
 """The best model on given vectors: the primal of the squared hinge over all samples, minimised over their span.
 
-Under a limit on support vectors a dual solver ends with the optimum over the chosen points alone, as if there were no
+Under a limit on support vectors a dual solver ends at the optimum over the chosen points alone, as if there were no
 other samples. On the same vectors, the model sum_i beta_i k(x_i, x) + b with beta of any sign that minimises the primal
 over all samples is better (reduced support vector machines: Lee, Mangasarian 2001; Keerthi, Chapelle, DeCoste 2006).
 """
@@ -25,8 +25,8 @@ FLAT = 1e-7  # relative decrease of P below which the steps end
 def refit(problem: SquaredHinge, idx: np.ndarray, *, bounded: bool = True) -> tuple[DecisionFunction, Certificate]:
     """Minimise the primal over the models on the points `idx`; the coefficients (m,) are zero outside of them.
 
-    The certificate is computed from scratch. If it is `bounded`, it has a dual value: that of beta_i = 2 C_i max(0, 1 -
-    y_i h(x_i)), which is feasible in the dual and takes m kernel values for each sample with a loss > 0.
+    The certificate is computed from scratch. If `bounded`, it has a dual value, at beta_i = 2 C_i max(0, 1 - y_i
+    h(x_i)), which is feasible in the dual and takes m kernel values for each sample with a loss > 0.
 
     The method is L-BFGS, in coordinates in which the norm of w is the Euclidean norm. The kernel values (n, m) are kept
     in float32 if they fit the Gram's budget, and are computed in every step otherwise. Ctrl-C or SIGTERM ends the

@@ -1,4 +1,4 @@
-"""The training of all subproblems, and the model that they make together."""
+"""The training of all subproblems, and the model that joins them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Trainer:
     Parameters
     ----------
     data : TrainingData
-        The data after every check.
+        The checked data.
     method : Method
         The solver and the settings.
     **options
@@ -38,7 +38,7 @@ class Trainer:
     ----------
     one : SubproblemTrainer
         Trains one subproblem at a time.
-    gone : Gone or None
+    Why no further subproblem could begin, if the data are gone.
         Why no further subproblem could begin, where the data have gone away.
 
     Examples
@@ -58,9 +58,9 @@ class Trainer:
     def run(self, C: float, checkpoint: Checkpoint | None = None) -> list[Part | None]:
         """Train all subproblems for one C.
 
-        Once the limit in seconds or a signal ends the training, no further subproblem begins, except for a first one.
-        Subproblems without progress come first. If time is left at the end, those that their share had ended continue
-        with it.
+        Once the limit in seconds or a signal ends the training, no further subproblem begins, except for the first.
+        Subproblems without progress come first. If time remains at the end, subproblems that ran out of their share
+        continue.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class Trainer:
                     if not self.data.division.outputs:  # whose losses may differ
                         train_many(one, order, C, budget, parts, flag)
                     order = [k for k in order if parts[k] is None]
-                    # those that begin where a neighbour ended are trained one after the other
+                    # subproblems that start at the solution of a neighbour are trained one after the other
                     small = [k for k in order if one.is_complete(k)] if order and not self._has_neighbours else []
                     if len(small) > 1 and self.data.has_class_pairs:
                         train_at_once(one, small, C, budget, parts, flag)
@@ -118,12 +118,12 @@ class Trainer:
 
     @property
     def _has_neighbours(self) -> bool:
-        """Whether the solution of a subproblem is known to be near that of another one."""
+        """Whether a subproblem is known to have a solution close to that of another one."""
         division = self.data.division
         return bool(division.outputs) and any(division.neighbour(k) is not None for k in range(len(self.data.sizes)))
 
     def _shares(self, ks: list[int]) -> list[float]:
-        """Return the share of each of these subproblems in the time that is left when it begins."""
+        """Return the share of each of these subproblems in the time that remains when it begins."""
         if not ks:
             return []
         sizes = self.data.sizes[ks]
@@ -132,7 +132,7 @@ class Trainer:
     def resume(
         self, parts: list[Part | None], C: float, budget: TimeBudget, flag: interrupt.Flag, slots: Slots | None = None
     ) -> None:
-        """Continue the subproblems that the limit in seconds ended, as long as time is left.
+        """Continue the subproblems that the limit in seconds ended, as long as time remains.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class Trainer:
         C : float
             The weight of the summed losses.
         budget : TimeBudget
-            The seconds that are left.
+            The remaining seconds.
         flag : Flag
             Whether a signal asks to end.
         slots : callable, default=None
@@ -177,16 +177,16 @@ class Trainer:
         return part
 
     def fit(self, parts: Sequence[Part | None], C: float, began: float | None = None) -> Fit:
-        """Join the results of all subproblems into a model, and tell of the training.
+        """Join the results of all subproblems into a model, and describe the training.
 
         Parameters
         ----------
         parts : sequence of Part or None
-            The results; None stands for a subproblem without any.
+            The results; None stands for a subproblem without a result.
         C : float
             The weight of the summed losses.
         began : float, default=None
-            When the training began, by `time.perf_counter`; None counts the seconds of the subproblems and of joining.
+            Start of the training, by `time.perf_counter`; None adds up the seconds of the subproblems and of joining.
         """
         if began is None:
             began = time.perf_counter() - sum(part.seconds for part in parts if part) - self.one.measuring
@@ -211,7 +211,7 @@ class Trainer:
 
 
 def _gather_settled(of_parts: list[dict[str, float] | None]) -> dict[str, Any]:
-    """Return what nu has settled: a number, or with several subproblems a list, with None where it settled nothing."""
+    """Return the values that nu has determined: one number, or for several subproblems a list, with None for none."""
     names = {name: None for settled in of_parts for name in settled or ()}
     values = {name: [settled.get(name) if settled else None for settled in of_parts] for name in names}
     return {name: of_each[0] if len(of_each) == 1 else of_each for name, of_each in values.items()}

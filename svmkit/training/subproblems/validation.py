@@ -1,4 +1,4 @@
-"""Accuracy, or R2, on held-out rows during a solve, from the current support vectors only; its time is not counted."""
+"""Accuracy, or R2, on held-out rows during a solve, from the current support vectors only, outside measured time."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ Measure = Callable[[DecisionFunction], float | Measured]
 """Measures the model that has a given decision function over the rows of a class pair."""
 
 Held = tuple[Any, Any] | Dataset
-"""Held-out samples and their labels; a data set may have features that were 0 in all training samples."""
+"""Held-out samples and their labels; a data set may have features that are 0 in all training samples."""
 
 
 class Validation:
     """Held-out rows X (n_rows, n_features) with their y, in the form that the training data were brought into.
 
-    For a precomputed kernel, X has kernel values (n_rows, n_train). Labels of classes that are not trained on are left
-    out. A data set may have features that the training data do not have: these were 0 there (`SVMModel.widened`).
-    `metric` is measured besides accuracy for two classes, and in place of R2 in regression; of more than two classes
-    only accuracy is measured, by class pair. InputError is raised if the number of columns or labels is wrong, a value
-    is not finite, or no label belongs to a class that is trained on.
+    For a precomputed kernel, X has kernel values (n_rows, n_train). Rows with labels of classes outside the training
+    data are left out. A data set may have features that the training data lack: these were 0 there
+    (`SVMModel.widened`). `metric` is measured besides accuracy for two classes, and in place of R2 in regression; for
+    more than two classes only accuracy is measured, by class pair. InputError is raised if the number of columns or
+    labels is wrong, a value is not finite, or no label belongs to a class of the training data.
     """
 
     def __init__(self, held: Held, data: TrainingData, metric: Metric | None = None) -> None:
@@ -49,7 +49,7 @@ class Validation:
         self._metric = metric
 
     def _wide(self, rows: Any) -> Any:
-        """Return rows of the training data, or weights of their columns, with zeros in the features they lack."""
+        """Return rows of the training data, or weights of their columns, padded with zeros for missing features."""
         return pad_or_refuse_columns(rows, self._width, pad=True) if self._is_wider else rows
 
     def measure(self, pair: Subproblem) -> Measure | None:

@@ -16,13 +16,13 @@ from svmkit.training.division import Subproblem
 
 
 class ModelStart:
-    """The coefficients of a model on the rows of training data, for any C and kernel that it was trained with.
+    """The coefficients of a model on the rows of training data, whatever its C and kernel parameters.
 
     If the problem is `linear`, training starts from the model's weights of the columns. Otherwise, a support vector
-    matches a row of its own class and of weight > 0 if the values of the two are equal bit for bit once the row is
-    preprocessed as by the model (in the lower of the two precisions). Each row matches one vector, so that repeated
-    vectors take repeated rows. Vectors without a row are dropped. With a precomputed kernel the vectors are row numbers
-    already. InputError is raised if the classes, the columns or the kinds of kernel differ, or no support vector is a
+    matches a row of its own class and of weight > 0 if the two are equal bit for bit after the model's preprocessing of
+    the row (in the lower of the two precisions). Each row matches at most one vector, so that repeated vectors match
+    repeated rows. Vectors without a matching row are dropped. With a precomputed kernel the vectors are already row
+    numbers. InputError is raised if the classes, the columns or the kinds of kernel differ, or no support vector is a
     row of the data.
     """
 
@@ -66,7 +66,7 @@ class ModelStart:
             )
 
     def point(self, pair: Subproblem, problem: Problem) -> np.ndarray | None:
-        """Return the point at which to start `problem` of `pair`; None if the model has no weight on its rows."""
+        """Return the point from which `problem` of `pair` starts; None if the model has no weight on its rows."""
         model, data = self._model, self._data
         if self._weights is not None:
             return problem.start_weights(self._weights[pair.k], float(model.intercept[pair.k]))
@@ -82,11 +82,11 @@ class ModelStart:
 
 
 def move_weights(beta: np.ndarray, before: Terms, after: Terms, gradient: np.ndarray | None) -> np.ndarray:
-    """Return the dual weights of one level of a loss as those of another level, with the sum that they had.
+    """Convert dual weights of one level of a loss to another level, preserving their sum.
 
-    Each weight keeps its place between its bounds, so that all of them rise or fall. Then as many samples change sides
-    as lie between the two levels, those nearest to the curve first. Without bounds, weights follow the slope of the
-    new loss at the old residuals.
+    Each weight keeps its relative position between its bounds, so that all of them increase or all decrease. Then as
+    many samples change sides as lie between the two levels, those nearest to the curve first. Without bounds, weights
+    follow the slope of the new loss at the old residuals.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def move_weights(beta: np.ndarray, before: Terms, after: Terms, gradient: np.nda
     excess = float(moved.sum() - beta.sum())
     if gradient is None or excess == 0.0:
         return moved
-    # residuals are minus the gradient, but for the bias: those just above the curve come below it, or the reverse
+    # residuals are minus the gradient, up to the bias: those just above the curve move below it, or the reverse
     order = np.argsort(-gradient if excess > 0.0 else gradient, kind="stable")
     room = np.abs(moved - (after.lower if excess > 0.0 else after.upper))[order]
     taken = np.clip(abs(excess) - (np.cumsum(room) - room), 0.0, room)
