@@ -1,6 +1,6 @@
 """Data sets: `load` turns a path or a name into a `Dataset`, `available` lists the names, `fetch` downloads more.
 
-`formats/` decodes files, `tables/` makes features of columns, `places/` knows where sets lie, `prepare/` checks,
+`formats/` decodes files, `tables/` turns columns into features, `places/` finds sets, `prepare/` checks,
 encodes, imputes and scales features and labels. It may import `errors` and `runtime`.
 """
 

@@ -1,4 +1,4 @@
-"""What the labels of a data set are for: classes, or the quantities of regression."""
+"""The task of a data set: whether its labels are classes or the targets of regression."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from svmkit.data.prepare.encoding import LAST
 from svmkit.data.prepare.labels import encode_labels, is_single, quantity
 from svmkit.errors import InputError
 
-MANY_DATES = 20  # dates up to which a label of dates is one of classes
-MANY_TEXTS = 50  # texts up to which a label is one of classes however few rows share one
-FEW_TEXTS = 0.1  # share of the rows up to which texts among numbers are taken for mistakes
+MANY_DATES = 20  # a label of dates with at most this many values is one of classes
+MANY_TEXTS = 50  # a label with at most this many texts is one of classes, however few rows share one
+FEW_TEXTS = 0.1  # share of the rows up to which texts among numbers are considered mistakes
 
 
 def with_task(data: Dataset, task: str | None) -> Dataset:
     """Return a data set whose labels are classes, or float64 targets of regression; it has a `task`.
 
-    "classify" makes each value of the label a class, however many there are, so that numbers with a fraction become
-    text. "regress" takes the labels for quantities, and "rank" for values to be ordered. None takes numbers that look
-    like a quantity (see `quantity`) for one, with a note about it, and all other labels for classes. Raises InputError:
-    the labels are missing, are text where numbers are needed, differ in nearly all rows though they are text, or are
-    the same number in all rows of a regression.
+    "classify" makes each value of the label a class, however many there are; numbers with a fraction become text.
+    "regress" treats the labels as quantities, and "rank" as values to be ordered. None treats numbers that look like a
+    quantity (see `quantity`) as one, with a note, and all other labels as classes. Raises InputError: the labels are
+    missing, are text where numbers are needed, are text and differ in nearly all rows, or are the same number in all
+    rows of a regression.
     """
     if data.y is None:
         raise InputError(f"{data.name}: has no labels: there is nothing to learn from")
@@ -53,7 +53,7 @@ def with_task(data: Dataset, task: str | None) -> Dataset:
 
 
 def _with_task_of_columns(data: Dataset, y: np.ndarray, task: str | None) -> Dataset:
-    """Return a data set of several label columns: labels that a row has or not (0 and 1), or quantities."""
+    """Return a data set of several label columns: binary labels (0 and 1), or quantities."""
     is_binary = bool(np.isin(y, (0, 1)).all())
     if task is None:
         what = "labels that a row has or not (0 and 1)" if is_binary else "quantities"
@@ -74,7 +74,7 @@ def _with_task_of_columns(data: Dataset, y: np.ndarray, task: str | None) -> Dat
 
 
 def with_labels_like(data: Dataset, train: Dataset) -> Dataset:
-    """Return test data whose labels are what those of training are: classes as text, other classes, or quantities.
+    """Return test data with labels of the kind of the training labels: classes as text, other classes, or quantities.
     Raises InputError: the training labels are quantities, and these are text.
     """
     y = data.y
@@ -117,7 +117,7 @@ def _require_repeated(y: np.ndarray, what: str) -> None:
 
 
 def _days_of(y: np.ndarray, what: str) -> np.ndarray | None:
-    """Return labels that are dates in days since 1970-01-01; None if they are none."""
+    """Return labels that are dates in days since 1970-01-01; None for other labels."""
     values, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     orders = order_of(values.tolist(), counts.tolist())
     if not orders:
@@ -134,8 +134,8 @@ def _days_of(y: np.ndarray, what: str) -> np.ndarray | None:
 
 
 def targets_of(data: Dataset, noun: str = "regression") -> np.ndarray:
-    """Return the labels as float64, (n_samples,), for a `noun`; raise InputError if there are none, or text, NaN or
-    infinite ones.
+    """Return the labels as float64, (n_samples,), for a `noun`; raise InputError if they are missing, text, NaN or
+    infinite.
     """
     if data.y is None:
         raise InputError(f"{data.name} has no labels to compare predictions with: svmkit predict needs none")

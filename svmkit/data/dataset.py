@@ -25,29 +25,29 @@ class Dataset:
     Attributes
     ----------
     X : float64 ndarray or scipy csr_array of shape (n_samples, n_features)
-        Dense when at least half of the entries are stored; CSR with sorted indices, int32 where they fit. NaN stands
-        for a hole in a number column, if holes were asked for.
+        Dense if at least half of the entries are stored; otherwise CSR with sorted indices, int32 if they fit. NaN
+        marks a hole in a number column, if holes are allowed.
     y : ndarray of shape (n_samples,) or None
-        int64, float64 or text labels as the file has them; None when it has none.
+        int64, float64 or text labels as in the file; None if it has none.
     name : str
-        The name asked for, or the file's name without its endings.
+        The requested name, or the name of the file without its endings.
     encoding : Encoding or None
         How the columns of a table became features; None for every other format.
     flags : ndarray of bool, shape (n_features,), or None
-        The features of a training table that are 0/1 indicators: categories, truth values, and number columns whose
-        values are all 0 or 1. None for every other format, and for a table that was read in a given encoding.
+        The features of a training table that are 0/1 indicators: categories, booleans, and number columns whose values
+        are all 0 or 1. None for every other format, and for a table that was read with a given encoding.
     notes : tuple of str
-        Lines that tell a user how a training table was read: columns taken for dates, columns that look like an ID, a
-        label taken for a quantity.
+        Notes for the user on how a training table was read: columns read as dates, columns that look like an ID, a
+        label treated as a quantity.
     task : {"classify", "regress", "rank"} or None
-        What the labels are for; None as long as it is undecided (`svmkit.data.classes.with_task`).
+        The task; None as long as it is undecided (`svmkit.data.classes.with_task`).
     groups : ndarray of shape (n_samples,) or None
         The group of each sample, numbers or text, from the column that `Reading.groups` names, or by
         `qid:` of an svmlight file (`svmkit.data.groups.add_groups`).
     observed : bool ndarray of shape (n_samples,) or None
-        Whether the event of each sample was observed, so that its label is no censored time.
+        Whether the event of each sample was observed; otherwise its label is a censored time.
     kept : bool ndarray of shape (n_rows,) or None
-        Which rows of the file are samples, where `Reading.on_error` left some out; None where all are.
+        Which rows of the file are samples, if `Reading.on_error` left some out; None if all are.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Dataset:
 
     @property
     def truth(self) -> Any:
-        """What is to be learnt: the labels, for a ranking with groups and what was observed."""
+        """The answers to learn: the labels, for a ranking with groups and observed flags."""
         return Ranks(self.y, self.groups, self.observed) if self.task == RANK else self.y
 
     @property
@@ -95,7 +95,7 @@ class Dataset:
         return self.task in (REGRESS, RANK)
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 of the contents as 64 hex digits, which depends neither on process nor on index width."""
+        """Return the SHA-256 of the contents as 64 hex digits, independent of process and index width."""
         return self._fingerprint
 
     @cached_property

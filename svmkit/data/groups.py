@@ -1,4 +1,4 @@
-"""The groups of samples: `qid:` of svmlight files, what files may name them, folds and tests of whole groups."""
+"""The groups of samples: `qid:` of svmlight files, named groups of other files, folds and tests of whole groups."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def load_grouped(source: str | os.PathLike[str], reading: Reading, *, ranked: bo
     source, reading : str or path-like, Reading
         As for `load`; `reading.groups` names the groups: a column, "qid", or the array.
     ranked : bool
-        Whether rows are ranked within groups: an svmlight file says its groups then without being asked.
+        Whether rows are ranked within groups: the groups of an svmlight file are then read by default.
     **given : object
         Further parameters of `load`.
 
@@ -53,7 +53,7 @@ def load_grouped(source: str | os.PathLike[str], reading: Reading, *, ranked: bo
 
 
 def _read_groups(place: Path, kind: str, name: str | int, n_samples: int) -> np.ndarray:
-    """Return the groups of a file that is no table (n_samples,); InputError if it has none of this name."""
+    """Return the groups of a file that is not a table (n_samples,); raise InputError if it lacks them."""
     if kind == "npz":
         from svmkit.data.formats.npz import read_groups as read_array
 
@@ -68,7 +68,7 @@ def _read_groups(place: Path, kind: str, name: str | int, n_samples: int) -> np.
 
 
 def add_groups(data: Dataset, source: str | os.PathLike[str]) -> Dataset:
-    """Return a data set with the groups that an svmlight file says by `qid:`; those of a table were read with it.
+    """Return a data set with the groups of `qid:` in an svmlight file; groups of a table are read with it.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def add_groups(data: Dataset, source: str | os.PathLike[str]) -> Dataset:
     Raises
     ------
     InputError
-        Some lines of the file have no group, or one that is no whole number.
+        Some lines of the file have no group, or one that is not a whole number.
     """
     place = find(source)
     if isinstance(place, str) or kind_of(place) != "svmlight":
@@ -89,7 +89,7 @@ def add_groups(data: Dataset, source: str | os.PathLike[str]) -> Dataset:
 
 
 def require_columns(source: str | os.PathLike[str], reading: Reading) -> None:
-    """Raise InputError if rows are ranked of several files, or columns are named and the file is no table.
+    """Raise InputError if rows of several files are ranked, or columns are named although the file is not a table.
 
     Parameters
     ----------
@@ -109,14 +109,14 @@ def require_columns(source: str | os.PathLike[str], reading: Reading) -> None:
 
 
 def fold_groups(data: Dataset, number: int, n_folds: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows for training and for the test, in order, of one of several folds of whole groups.
+    """Return the rows for training and for testing, in order, for one of several folds of whole groups.
 
     Parameters
     ----------
     data : Dataset
-        The data set; without groups each row is one.
+        The data set; without groups each row is a group.
     number, n_folds, seed : int
-        The number of the fold, from 0, that of all folds, and the seed that they share.
+        The number of the fold, from 0, the number of folds, and their common seed.
     """
     codes = _codes(data)
     n_groups = int(codes.max()) + 1
@@ -128,14 +128,14 @@ def fold_groups(data: Dataset, number: int, n_folds: int, seed: int) -> tuple[np
 
 
 def split_groups(data: Dataset, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows for training and for the test, in order, such that each group is in one of the two.
+    """Return the rows for training and for testing, in order, with each group on one side.
 
     Parameters
     ----------
     data : Dataset
-        The data set; without groups each row is one.
+        The data set; without groups each row is a group.
     fraction, seed : float, int
-        The share of the groups to hold out, at least one and not all, and the seed of the choice.
+        The share of the groups to hold out, at least one and not all, and the random seed.
     """
     codes = _codes(data)
     n_groups = int(codes.max()) + 1

@@ -49,50 +49,50 @@ def load(
     source : str or path-like
         A path; a folder, or a pattern such as ``parts/*.svm``, whose files are the parts of one set; or a bare name: a
         file of the working directory, a built-in set (breast_cancer, diabetes, digits, iris, wine), a file of
-        $SVMKIT_DATA, a file of the download cache ($SVMKIT_CACHE or ~/.cache/svmkit/datasets). By ending, after .gz,
-        .bz2 or .xz: .csv and .tsv are tables, .parquet and .npz themselves, and X*.npy has its labels in y*.npy beside
-        it; for any other the first lines decide between svmlight and a table. svmlight indices count from 1 unless an
-        index 0 occurs in the file.
+        $SVMKIT_DATA, a file of the download cache ($SVMKIT_CACHE or ~/.cache/svmkit/datasets). The ending, apart from
+        .gz, .bz2 or .xz, gives the format: .csv and .tsv are tables, .parquet and .npz themselves, and X*.npy has its
+        labels in y*.npy in the same folder; for any other ending the first lines decide between svmlight and a table.
+        svmlight indices count from 1 unless an index 0 occurs in the file.
     n_features : int, default=None
-        Number of columns that a model expects. The last columns of a sparse file may be missing.
+        The number of columns that a model expects. The last columns of a sparse file may be missing.
     wider : bool, default=False
-        Whether an svmlight file may have columns beyond `n_features`, which X has too then (`SVMModel.widened`).
+        Whether an svmlight file may have columns beyond `n_features`, which are then in X, too (`SVMModel.widened`).
     encoding : Encoding, default=None
-        Encoding of the model's training table, which is applied to a table instead of learning a new one.
+        The encoding of the model's training table, which is applied to a table instead of learning a new one.
     label : str or int, default=None
         The label column of a table: a name, or a position from 0 (negative: from the end). Default: the one
         called label, target, class or y in any case, else the last. The same as `reading.label`.
     labelled : bool, default=True
         Whether labels are required. Without them, as for prediction, y is None if the file has none.
     reading : Reading, default=None
-        How a table is to be read: its label, decimal mark and character encoding, the columns to drop, the columns of
-        categories. Together with `encoding`, which knows the columns, only its label, groups, event, decimal mark,
-        character encoding, `na`, `on_error` and `allow_missing` count.
+        How to read a table: its label, decimal mark and character encoding, the columns to drop, the columns of
+        categories. With `encoding`, which defines the columns, only its label, groups, event, decimal mark, character
+        encoding, `na`, `on_error` and `allow_missing` are used.
     holes : bool, default=False
-        Whether NaN may stand in X, for the cells of a table's number columns that hold no value, and as the files of
-        other formats have it. Infinity is always refused.
+        Whether X may contain NaN, for empty cells of a table's number columns, and for NaN in files of other formats.
+        Infinity is always refused.
     storage : Storage, default=None
-        The type of the features, and the most bytes of features in memory. Where there are more, X is mapped to a file:
-        of .npy the file itself, else one without a name in the folder of temporary files. None: X is in memory.
+        The type of the features, and the largest number of bytes of features in memory. Larger sets are mapped to a
+        file: a .npy file itself, otherwise an unnamed file in the folder of temporary files. None: X is in memory.
 
     Returns
     -------
     Dataset
-        X float64, or of the type that `storage` names, dense when at least half full, else CSR; finite but for `holes`.
-        A mapped X of .npy files may be float32.
+        X float64, or of the type of `storage`, dense if at least half full, else CSR; finite except for `holes`. A
+        mapped X of .npy files may be float32.
 
     Raises
     ------
     InputError
-        If the data set is not found, unreadable or broken (the message begins with ``FILE:LINE:`` if it concerns a
-        line), holds infinity or holes that were not asked for, has no rows, or has columns that do not fit
-        `n_features` or `encoding`.
+        The data set is not found, unreadable or damaged (the message begins with ``FILE:LINE:`` if it concerns a line),
+        contains infinity or holes that are not allowed, has no rows, or has columns that do not fit `n_features` or
+        `encoding`.
 
     Warns
     -----
     SvmkitWarning
-        Once, if a table holds categories that `encoding` does not know; these count as zeros. Or if an svmlight file
-        has values in columns beyond `n_features`, with their number.
+        Once, if a table has categories that `encoding` does not have; these count as zeros. Or if an svmlight file has
+        values in columns beyond `n_features`, with the number of these columns.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def load(
 
 
 def _map(place: Path, n_features: int | None, storage: Storage) -> Dataset:
-    """Return the set of an array in a file: the file itself is X if its rows can be used as they are stored."""
+    """Return the set of an array in a file: the file itself is X if its rows can be used as stored."""
     X, y = map_npy(place, True)
     from svmkit.data.parts.gather import gather
 
@@ -146,7 +146,7 @@ def _map(place: Path, n_features: int | None, storage: Storage) -> Dataset:
 
 
 def _load_parts(parts: list[Path], reading: Reading, storage: Storage, given: dict[str, Any]) -> Dataset:
-    """Return the set of several files: the columns of the first one, or those that a model expects of each."""
+    """Return the set of several files: with the columns of the first one, or the columns that a model expects."""
     from svmkit.data.parts.gather import gather, gather_blocks
 
     if given["encoding"] is None and given["n_features"] is None and given["labelled"] and not given["holes"]:
@@ -158,7 +158,7 @@ def _load_parts(parts: list[Path], reading: Reading, storage: Storage, given: di
 
 
 def _load_each(parts: list[Path], reading: Reading, storage: Storage, given: dict[str, Any]) -> Iterator[Dataset]:
-    """Yield the set of each file; InputError if its columns become features in another way than those of the first."""
+    """Yield the set of each file; InputError if its columns are encoded differently from the first."""
     first: Dataset | None = None
     for part in parts:
         one = load(part, reading=reading, storage=Storage(dtype=storage.dtype), **given)
@@ -229,7 +229,7 @@ def _fit_columns(X: Any, n_features: int | None, source: str | Path) -> Any:
 
 
 def _without_empty(X: Any, n_features: int, name: str) -> Any:
-    """Return X without its columns beyond those of training if they are all zeros, else X, with a warning. In the
+    """Return X without extra columns if these are all zeros, else X, with a warning. In the
     svmlight format, columns that training data do not have are all zeros there.
     """
     if X.shape[1] == n_features:

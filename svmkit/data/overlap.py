@@ -10,13 +10,13 @@ import numpy as np
 from svmkit.data.prepare.features import is_sparse
 
 KEPT = 512  # keys in a sketch
-MANY = 0.02  # share of the rows that are in another fold, too, from which on a line says so
-_CHUNK = 1 << 16  # rows of CSR, or entries of dense rows, whose keys are computed at once
+MANY = 0.02  # share of rows that are also in another fold from which a note reports them
+_CHUNK = 1 << 16  # rows of CSR, or entries of dense rows, whose keys are computed together
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)  # of splitmix64's finaliser
 
 
 class Overlap(NamedTuple):
-    """The share of rows that are rows of training, and how many rows it was counted on."""
+    """The share of rows that were in the training data, and the number of rows compared."""
 
     share: float
     n_rows: int
@@ -26,7 +26,7 @@ def sketch_rows(X: Any) -> str:
     """Return the least `KEPT` keys of rows as text: all of few rows, a random sample of many.
 
     Keys are hashes, so that the least ones are a sample of the distinct rows that depends on nothing else (a bottom-k
-    sketch: Cohen, Kaplan, Summarizing data using bottom-k sketches, PODC 2007). Labels do not count.
+    sketch: Cohen, Kaplan, Summarizing data using bottom-k sketches, PODC 2007). Labels are ignored.
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ def sketch_rows(X: Any) -> str:
 
 
 def measure_overlap(X: Any, sketch: str) -> Overlap | None:
-    """Return which share of the rows of X are rows of a sketch; None if no row can be judged by it.
+    """Return the share of the rows of X that are rows of a sketch; None if the sketch covers no row.
 
     Parameters
     ----------
     X : ndarray or CSR of shape (n_rows, n_features)
-    sketch : str, what `sketch_rows` returned
+    sketch : str, the result of `sketch_rows`
     """
     known, keys = np.frombuffer(base64.b64decode(sketch), dtype="<u8"), row_keys(X)
     if len(known) == KEPT:  # greater keys were not kept
@@ -51,15 +51,15 @@ def measure_overlap(X: Any, sketch: str) -> Overlap | None:
 
 
 def repeated_line(X: Any, rows: np.ndarray, fold: np.ndarray, harm: str) -> str | None:
-    """Return a line if many rows are equal to one in another fold; None if few are, or none.
+    """Return a note if many rows are equal to one in another fold, else None.
 
     Parameters
     ----------
     X : ndarray or CSR of shape (n_rows, n_features)
     rows, fold : ndarray of shape (m,), int
-        The numbers of the rows that are held out, and the fold of each.
+        The indices of the held-out rows, and the fold of each.
     harm : str
-        What comes of it, as "scores may be too high".
+        The consequence, such as "scores may be too high".
     """
     repeated, n = count_repeated(X, rows, fold), len(np.unique(rows))
     if repeated < max(MANY * n, 1):
@@ -71,7 +71,7 @@ def repeated_line(X: Any, rows: np.ndarray, fold: np.ndarray, harm: str) -> str 
 
 
 def count_repeated(X: Any, rows: np.ndarray, fold: np.ndarray) -> int:
-    """Return how many rows are equal to one of another fold, of arguments as those of `repeated_line`."""
+    """Return the number of rows that are equal to one of another fold; the parameters are those of `repeated_line`."""
     if not len(rows):
         return 0
     _, at = np.unique(row_keys(X)[rows], return_inverse=True)
@@ -83,7 +83,7 @@ def count_repeated(X: Any, rows: np.ndarray, fold: np.ndarray) -> int:
 
 
 def row_keys(X: Any) -> np.ndarray:
-    """Return a hash of each row, uint64; zeros count in no way, so that sparse and dense rows have the same."""
+    """Return a hash of each row, uint64; zeros are ignored, so that sparse and dense rows have equal hashes."""
     step = _CHUNK if is_sparse(X) else max(1, _CHUNK // max(X.shape[1], 1))
     parts = [_keys_of(X[at : at + step]) for at in range(0, X.shape[0], step)]
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint64)

@@ -12,8 +12,8 @@ from svmkit.runtime.mapping import take
 
 
 def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -> tuple[Dataset, Dataset]:
-    """Hold out samples at random to test on: train and test, both in the order of the data. Raises InputError if no
-    sample is held out, or the data have no labels by which to stratify.
+    """Hold out random samples for testing; return train and test, both in the order of the data. Raises InputError if
+    no sample is held out, or the data have no labels by which to stratify.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def split(data: Dataset, fraction: float, seed: int, *, stratify: bool = True) -
 
 
 def _whole_groups(groups: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:
-    """Return the rows of some groups, at least one and not all, that are about this share of the rows."""
+    """Return the rows of some groups, at least one and not all, with about this share of the rows."""
     _, number, counts = np.unique(groups, return_inverse=True, return_counts=True)
     order = rng.permutation(len(counts))
     held = np.cumsum(counts[order]) <= fraction * len(groups) + counts.mean() / 2
@@ -51,15 +51,15 @@ def _whole_groups(groups: np.ndarray, fraction: float, rng: np.random.Generator)
 
 
 def fold(data: Dataset, number: int, n_folds: int, seed: int, *, stratify: bool = True) -> tuple[Dataset, Dataset]:
-    """Hold out one of several folds, which together are all samples: train and test, both in the order of the data.
-    Raises InputError: a class, or without `stratify` the data, has fewer samples than there are folds, or the data have
-    no labels by which to stratify.
+    """Hold out one of several folds, which together are all samples; return train and test, both in the order of the
+    data. Raises InputError: a class, or without `stratify` the data, has fewer samples than there are folds, or the
+    data have no labels by which to stratify.
 
     Parameters
     ----------
     data : Dataset
     number, n_folds : int, the number of the fold, from 0, and of all folds, at least 2
-    seed : int; the folds of one seed belong together
+    seed : int; folds of the same seed partition the samples
     stratify : bool, whether each fold has the same share of each class
     """
     if not stratify:
@@ -75,8 +75,8 @@ def fold(data: Dataset, number: int, n_folds: int, seed: int, *, stratify: bool 
 
 
 def _number_folds(n: int, y: np.ndarray | None, n_folds: int, seed: int) -> np.ndarray:
-    """Return the fold of each row (n,): those of scikit-learn's KFold, or of StratifiedKFold for labels y, with
-    shuffle=True, whose import takes a second.
+    """Return the fold of each row (n,): that of scikit-learn's KFold, or of StratifiedKFold for labels y, with
+    shuffle=True; importing them takes a second.
     """
     rng, folds = np.random.RandomState(seed), np.arange(n_folds)
     fold_of = np.empty(n, dtype=np.int64)
@@ -86,7 +86,7 @@ def _number_folds(n: int, y: np.ndarray | None, n_folds: int, seed: int) -> np.n
         fold_of[order] = folds.repeat(n // n_folds + (folds < n % n_folds))
         return fold_of
     _, first, inverse = np.unique(y, return_index=True, return_inverse=True)
-    code = np.argsort(np.argsort(first))[inverse]  # by the order in which the classes appear
+    code = np.argsort(np.argsort(first))[inverse]  # in order of the first appearance of the classes
     ascending = np.sort(code)
     counts = np.array([np.bincount(ascending[k::n_folds], minlength=len(first)) for k in range(n_folds)])
     for k in range(len(first)):
@@ -97,9 +97,9 @@ def _number_folds(n: int, y: np.ndarray | None, n_folds: int, seed: int) -> np.n
 
 
 def sample(data: Dataset, n_rows: int, seed: int) -> Dataset:
-    """Return random rows, in the order of the data: the smaller one of two samples of one seed is part of the larger.
-    Classes have about their shares, and at least one row each as soon as there are as many rows as classes. Groups that
-    are ranked come one after the other, whole but for the last.
+    """Return random rows, in the order of the data; of two samples with one seed, the smaller is part of the larger.
+    Classes have about their shares, and at least one row each if there are as many rows as classes. Groups that are
+    ranked are taken one after the other, whole except for the last.
     """
     rng = np.random.default_rng(seed)
     place, y = rng.random(data.n_samples), data.y
@@ -109,13 +109,13 @@ def sample(data: Dataset, n_rows: int, seed: int) -> Dataset:
     elif y is not None and not data.has_targets:
         for label in np.unique(y):
             members = np.flatnonzero(y == label)
-            ranks = rng.permutation(len(members))  # the first row of each class comes first of all
+            ranks = rng.permutation(len(members))  # the first row of each class precedes all others
             place[members] = ranks / len(members) + 1e-9 * place[members]
     return part(data, np.sort(np.argsort(place, kind="stable")[:n_rows]))
 
 
 def _labels(data: Dataset) -> np.ndarray:
-    """Return the labels, without which rows cannot be held out."""
+    """Return the labels, which are needed to hold out rows."""
     if data.y is None:
         raise InputError(f"{data.name} has no labels: rows cannot be held out to test on")
     return data.y

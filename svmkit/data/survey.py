@@ -1,4 +1,4 @@
-"""What a data set is, column by column, whether or not training could take it as it is."""
+"""A description of a data set, column by column, whether or not training would accept it."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _OFTEN = 3  # the most frequent texts of a column that are listed
 
 
 def survey(source: str | os.PathLike[str], reading: Reading | None = None) -> dict[str, Any]:
-    """Describe a data set as JSON types; holes, texts of many values and labels that are no classes are no errors.
+    """Describe a data set as JSON types; holes, texts of many values and labels other than classes are not errors.
 
-    To the facts of `Dataset.describe`, whose n_features, density and sparse are those of the matrix that training would
-    have, it adds label, columns (as `_facts` has them), notes, task ("classify" or "regress", what training would take
-    the labels for), target (distinct, range, mean of the quantities), and refusal, the line with which training would
-    refuse the data; these are None where they do not apply. Raises InputError: there is no such set, or no reading it.
+    To the facts of `Dataset.describe`, where n_features, density and sparse describe the matrix for training, it adds
+    label, columns (as in `_facts`), notes, task ("classify" or "regress", as training would decide), target (distinct
+    values, range, mean of the quantities), and refusal, the message with which training would refuse the data; these
+    are None if they do not apply. Raises InputError: there is no such set, or it cannot be read.
     """
     reading = reading or Reading()
     place = find(source)
@@ -66,7 +66,7 @@ def survey(source: str | os.PathLike[str], reading: Reading | None = None) -> di
 
 
 def _facts(learnt: Learnt, column: Column) -> dict[str, Any]:
-    """Return what a column is taken for, its number of values and holes, its range or most frequent texts."""
+    """Return the kind of a column, its number of values and holes, its range or most frequent texts."""
     table, rows = learnt.table, len(column.values)
     about: dict[str, Any] = {"column": table.names[column.position], "position": column.position}
     if column.categories is None:
@@ -86,7 +86,7 @@ def _facts(learnt: Learnt, column: Column) -> dict[str, Any]:
 
 
 def _strengths(learnt: Learnt, y: np.ndarray | None, task: str | None) -> Callable[[Column], dict[str, Any]]:
-    """Return what says how well a column alone says the label, and remarks it if the column decides it."""
+    """Return a function that measures how well a column alone predicts the label, with a remark if it decides it."""
     there = None
     if y is not None and learnt.label is not None and len(y) != len(learnt.table.frame):
         there = learnt.table.frame[learnt.label].notna().to_numpy()
@@ -108,7 +108,7 @@ def _strengths(learnt: Learnt, y: np.ndarray | None, task: str | None) -> Callab
 
 
 def _remark(learnt: Learnt, column: Column) -> str | None:
-    """Return what is the matter with a column, in a few words."""
+    """Return a remark on a problem of a column, in a few words."""
     name = learnt.table.names[column.position]
     option = as_option([name])
     if column.trouble == Trouble.MANY:
@@ -125,7 +125,7 @@ def _remark(learnt: Learnt, column: Column) -> str | None:
 
 
 def _hints(column: Column, name: str, option: str) -> Iterator[str]:
-    """Return what training says of a column that it takes: what is done with it, and the option that changes it."""
+    """Return the notes of training on a column that it accepts: its treatment, and the option that changes it."""
     if refusals.looks_like_id(name, column):
         yield f"looks like an ID: --drop {option}"
     if column.amount is not None:
@@ -139,7 +139,7 @@ def _hints(column: Column, name: str, option: str) -> Iterator[str]:
 
 
 def _labels(learnt: Learnt) -> tuple[np.ndarray | None, InputError | None]:
-    """Return the labels, without the rows that have none, and the error for the first of these."""
+    """Return the labels, without the rows that lack one, and the error for the first of these rows."""
     if learnt.label is None:
         return None, None
     try:
@@ -153,7 +153,7 @@ def _labels(learnt: Learnt) -> tuple[np.ndarray | None, InputError | None]:
 
 
 def _label_facts(data: Dataset) -> dict[str, Any]:
-    """Return what labels are for, the quantities in short, and the line with which training would refuse them."""
+    """Return the task of labels, a summary of quantities, and the message with which training would refuse them."""
     about: dict[str, Any] = {"task": None, "target": None, "refusal": None}
     if data.y is None:
         return about

@@ -1,1 +1,1 @@
-"""Files as they are decoded: svmlight, NumPy archives, the text of CSV files, and the storage of what was read."""
+"""Decoding of files: svmlight, NumPy archives, the text of CSV files, and the storage of what was read."""

@@ -1,4 +1,4 @@
-"""The texts of cells: which of them are numbers, and with which decimal mark."""
+"""The texts of cells: which are numbers, and with which decimal mark."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 
 import numpy as np
 
-# an empty cell and what spreadsheets, R, pandas and the UCI archive write for one
+# an empty cell, and the texts that spreadsheets, R, pandas and the UCI archive write for one
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NAN", "null", "NULL", "None", "?")
 
 _TRUTH = {"": np.nan, "True": 1.0, "False": 0.0, "TRUE": 1.0, "FALSE": 0.0, "true": 1.0, "false": 0.0}
-# between groups of three digits, besides the other mark
+# possible separators between groups of three digits, besides the other mark
 _GROUPS = "'\N{RIGHT SINGLE QUOTATION MARK} \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
 
 
 def _written_with(mark: str, other: str) -> re.Pattern[str]:
-    """Return the pattern of a number with this decimal mark, in groups of three digits perhaps."""
+    """Return the pattern of a number with this decimal mark, possibly with groups of three digits."""
     whole = rf"\d{{1,3}}([{other}{_GROUPS}])\d{{3}}(\1\d{{3}})*|\d+|(?=[{mark}]\d)"
     return re.compile(rf"[+-]?({whole.replace(chr(92) + '1', chr(92) + '2')})([{mark}]\d*)?([eE][+-]?\d+)?", re.ASCII)
 
@@ -28,7 +28,7 @@ _AS_POINT: dict[str, dict[int, str | None]] = {
 
 
 def is_number(text: str) -> bool:
-    """Return whether a cell is a number with a decimal point. Python's digits with underscores are not."""
+    """Return whether a cell is a number with a decimal point. Digits with underscores, as in Python, are rejected."""
     try:
         float(text)
     except ValueError:
@@ -37,8 +37,8 @@ def is_number(text: str) -> bool:
 
 
 def number(text: str, decimal: str | None) -> float | None:
-    """Return the number in a cell: 0 or 1 for a truth value, NaN for an empty cell, None for any other text. Beside the
-    mark `decimal`, the other one may stand between groups of three digits; None is a point and no groups, since 1,234
+    """Return the number in a cell: 0 or 1 for a boolean, NaN for an empty cell, None for any other text. With
+    `decimal`, the other mark may separate groups of three digits; None means a decimal point and no groups, since 1,234
     could be either.
     """
     if text in _TRUTH:
@@ -67,8 +67,7 @@ def unit(text: str) -> str | None:
 
 
 def amount(text: str, mark: str) -> float | None:
-    """Return the number in a cell with a unit, or without: 0.25 for "25%", NaN for an empty cell, None for any other
-    text.
+    """Return the number in a cell with or without a unit: 0.25 for "25%", NaN for an empty cell, None for other text.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""CSV files as text: their delimiter, their header, and the line that an error concerns."""
+"""CSV files as text: their delimiter, their header, and the line of an error."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError, one_line
 
-UTF_8 = "utf-8-sig"  # a byte order mark is no part of the first name
+UTF_8 = "utf-8-sig"  # a byte order mark is not part of the first name
 
 _SAMPLE = 200  # records that decide delimiter and header
-_DEFAULT_NAMES = 5  # "0,1,2,3,4" on is taken for pandas' default header; shorter runs are plausible data
+_DEFAULT_NAMES = 5  # "0,1,2,3,4" or longer is read as pandas' default header; shorter runs are plausible data
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """The layout of a CSV file: its delimiter, its number of columns, the names if it has a header, its encoding, and
+    """The layout of a CSV file: delimiter, number of columns, names if there is a header, character encoding, and
     whether there are rows below the header.
     """
 
@@ -35,7 +35,7 @@ class Dialect:
     header: tuple[str, ...] | None
     charset: str
     has_rows: bool = True
-    zeros: tuple[tuple[int, str], ...] = ()  # columns with a number such as 01067 in the first records, and that number
+    zeros: tuple[tuple[int, str], ...] = ()  # columns with a number such as 01067 in the first records, and this number
 
 
 def _records(path: Path, delimiter: str, charset: str, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
@@ -56,7 +56,7 @@ def _records(path: Path, delimiter: str, charset: str, strict: bool = False) -> 
 
 
 def not_decoded(path: Path, charset: str) -> InputError:
-    """Return the error for a file that is not in this character encoding, which names the first line that is not."""
+    """Return the error for a file that is not in this character encoding, naming its first undecodable line."""
     name, remedy = charset, "give --encoding the one that it was written in"
     if charset == UTF_8:
         name, remedy = "UTF-8", "--encoding latin-1 (or the one that it was written in) reads it, or save it as UTF-8"
@@ -72,11 +72,11 @@ def not_decoded(path: Path, charset: str) -> InputError:
 
 
 def dialect(path: Path, tabs: bool, encoding: Encoding | None, reading: Reading) -> Dialect:
-    """Return the delimiter and the header of a CSV file, found from its first 200 records.
+    """Return the delimiter and the header of a CSV file, inferred from its first 200 records.
 
-    The delimiter is the tab for .tsv, else that of comma, tab and semicolon that gives every record the same number of
-    fields, more than one. If several do, it is the one that leaves the most numbers and dates, a decimal comma allowed;
-    then the first. A first row is a header when
+    The delimiter is the tab for .tsv; otherwise it is the one of comma, tab and semicolon that gives every record the
+    same number of fields, more than one. If several do, it is the one that yields the most numbers and dates, decimal
+    commas allowed; then the first. A first row is a header if
 
     - it holds most of the names of `encoding`, or the name `label`;
     - or none of its fields is a number, or a date over dates, and some column below it is numbers or dates throughout;
@@ -92,7 +92,7 @@ def dialect(path: Path, tabs: bool, encoding: Encoding | None, reading: Reading)
     encoding : Encoding or None, what training has learnt
     reading : Reading, with the label column, the character encoding and the decimal mark that were given
     """
-    with open_data(path) as stream:  # UTF-8 if it begins with the mark of that, else what is given
+    with open_data(path) as stream:  # UTF-8 if it begins with its byte order mark, else the given encoding
         is_utf_8 = reading.charset in (None, "utf-8") or stream.read(3) == codecs.BOM_UTF8
     charset = UTF_8 if is_utf_8 else str(reading.charset)
     if tabs:
@@ -115,7 +115,7 @@ def dialect(path: Path, tabs: bool, encoding: Encoding | None, reading: Reading)
 
 
 def require_different(names: Sequence[str], where: str) -> None:
-    """Refuse a table in which two columns have one name; `where` is its file, and the line of the names."""
+    """Refuse a table with duplicate column names; `where` is its file and the line of the names."""
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise InputError(f"{where}: two columns are called {twice!r}: rename one of them")
@@ -144,7 +144,7 @@ def _sample(path: Path, delimiter: str, charset: str) -> list[tuple[int, list[st
 def _choose_delimiter(path: Path, charset: str, decimal: str | None) -> tuple[str, list[tuple[int, list[str]]]]:
     """Return the delimiter of a CSV file and its first records."""
     tried: dict[str, list[tuple[int, list[str]]]] = {}
-    even: dict[str, float] = {}  # the share of numbers and dates that a delimiter leaves
+    even: dict[str, float] = {}  # the share of numbers and dates that a delimiter yields
     for mark in (";", "\t", ",") if decimal == "," else (",", "\t", ";"):
         try:
             rows = tried[mark] = _sample(path, mark, charset)
@@ -160,7 +160,7 @@ def _choose_delimiter(path: Path, charset: str, decimal: str | None) -> tuple[st
     if even:
         chosen = max(even, key=even.__getitem__)
         return chosen, tried[chosen]
-    # no delimiter fits all lines: take one that occurs, so that the error names the line that differs
+    # no delimiter fits all lines: use one that occurs, so that the error names the deviating line
     mark = next((mark for mark, rows in tried.items() if any(len(record) > 1 for _, record in rows)), ",")
     return mark, tried[mark]
 
@@ -186,7 +186,7 @@ def _is_header(first: list[str], below: list[list[str]], encoding: Encoding | No
         return encoding is None and not any(map(is_number_somehow, first))
     columns = [[row[i] for row in below if row[i] not in missing] for i in range(len(first))]
     again = [[row[i] for row in below if row != first and row[i] not in missing] for i in range(len(first))]
-    of_each = [{_kind(field) for field in column} for column in again]  # a header may stand in the middle again
+    of_each = [{_kind(field) for field in column} for column in again]  # the header may be repeated further down
     kinds = [kinds.pop() if len(kinds) == 1 else None for kinds in of_each]
     if any(is_number_somehow(field) for field in first):
         return _is_default_header(first, [kind == "number" for kind in kinds])

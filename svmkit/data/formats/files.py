@@ -17,7 +17,7 @@ COMPRESSIONS = (".bz2", ".gz", ".xz")
 FORMATS = (".csv", ".tsv", ".svm", ".libsvm", ".svmlight", ".parquet", ".xlsx", ".npz", ".npy")
 
 _BUFFER = 1 << 20
-_FREE, _FOLD = 64 << 20, 200  # bytes; times a compressed file may grow beyond them: real sets grow 5- to 80-fold
+_FREE, _FOLD = 64 << 20, 200  # bytes; compression ratio allowed beyond them: real sets grow 5- to 80-fold
 _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz"}
 
 
@@ -38,8 +38,8 @@ def _strip(name: str, endings: tuple[str, ...]) -> tuple[str, str]:
 @contextmanager
 def open_data(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading its decompressed bytes. Any failure to read them becomes one InputError. The compression
-    is known by the ending (.gz, .bz2, .xz) or else by the first bytes. The file is read as a stream and refused when it
-    has more than 64 MiB and 200 times its size: data never expand so much, decompression bombs do.
+    is determined by the ending (.gz, .bz2, .xz) or else by the first bytes. The file is read as a stream and refused if
+    it has more than 64 MiB and more than 200 times its size: only decompression bombs expand so much.
     """
     try:
         raw = open(path, "rb")  # noqa: SIM115 - closed by the `with` below, but opened under its own error message
@@ -70,12 +70,12 @@ def _decompress(path: Path, raw: IO[bytes], compression: str) -> IO[bytes]:
         stream = bz2.BZ2File(raw)
     elif compression == ".xz":
         stream = lzma.open(raw)  # noqa: SIM115 - the caller closes it
-    # a wide buffer: the decompressors' own readline goes through Python for every line
+    # a wide buffer: the decompressors' own readline runs Python code for every line
     return io.BufferedReader(_Bounded(path, stream), _BUFFER) if compression else stream
 
 
 class _Bounded(io.RawIOBase):
-    """The stream of a decompressor, limited to as many bytes as a file of that size can reasonably hold."""
+    """The stream of a decompressor, limited to the bytes that a file of that size can reasonably contain."""
 
     def __init__(self, path: Path, stream: Any) -> None:
         self._path, self._stream, self._left = path, stream, max(_FREE, _FOLD * path.stat().st_size)
@@ -96,7 +96,7 @@ class _Bounded(io.RawIOBase):
 
 
 def read_start(path: Path, size: int = 1 << 16) -> bytes:
-    """Return the first `size` bytes, decompressed; raise InputError if it is no regular file, blank or unreadable."""
+    """Return the first `size` bytes, decompressed; raise InputError if it is irregular, blank or unreadable."""
     if path.is_dir():
         raise InputError(f"{path}: is a folder, not a data file: name a file in it")
     if not path.exists():
@@ -111,7 +111,7 @@ def read_start(path: Path, size: int = 1 << 16) -> bytes:
 
 
 def refuse_binary(path: Path, start: bytes) -> None:
-    """Refuse a file that cannot be text, since it has NUL bytes as binary files and UTF-16 have."""
+    """Refuse a file that cannot be text, since it contains NUL bytes, like binary files and UTF-16."""
     if b"\x00" in start and start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         remedy = "save it as UTF-8, or give --encoding utf-16 if it is a table"
         raise InputError(f"{path}: is binary, not text in UTF-8, but in UTF-16: {remedy}")
@@ -120,6 +120,6 @@ def refuse_binary(path: Path, start: bytes) -> None:
 
 
 def cite(token: str | bytes) -> str:
-    """Return a token of a file for messages: printable and at most 40 characters long."""
+    """Return a token of a file, for messages: printable and at most 40 characters long."""
     text = token.decode("utf-8", "backslashreplace") if isinstance(token, bytes) else token
     return repr(text if len(text) <= 40 else text[:37] + "...")

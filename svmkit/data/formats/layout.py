@@ -8,17 +8,17 @@ import numpy as np
 
 from svmkit.errors import InputError
 
-# from half full on, a dense array is both smaller (8 bytes an entry against 12) and faster
+# a dense array that is at least half full is both smaller (8 bytes an entry against 12) and faster
 DENSE_FROM = 0.5
 
 
 def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> Any:
-    """Return a scipy csr_array of float64, or of float32 where that is given: column numbers are int32 if the columns
-    fit, pointers if the entries fit.
+    """Return a scipy csr_array of float64, or of float32 if given: column indices are int32 if the columns
+    fit, row pointers if the entries fit.
 
     Parameters
     ----------
-    data, indices, indptr : ndarray, which are shared where their types fit
+    data, indices, indptr : ndarray, shared if their types fit
     shape : tuple of int
     """
     from svmkit.data.formats.wide import MOST, sparse_rows  # here: scipy.sparse costs import time
@@ -30,12 +30,12 @@ def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[
 
 
 def cast_values(values: np.ndarray, dtype: str | None) -> np.ndarray:
-    """Return values in a type, or as they are where none is given; InputError if one is beyond its range.
+    """Return values cast to a type, or unchanged without one; raise InputError if a value is beyond its range.
 
     Parameters
     ----------
     values : ndarray of floats
-        NaN and infinity stay what they are.
+        NaN and infinity are unchanged.
     dtype : {"float32", "float64"}, optional
         The type.
     """
@@ -59,7 +59,7 @@ def cast_features(X: Any, dtype: str | None) -> Any:
 
 
 def require_sound(X: Any) -> None:
-    """Raise ValueError unless the indices of a CSR, CSC or BSR array are in bounds, since compiled loops trust them.
+    """Raise ValueError unless the indices of a CSR, CSC or BSR array are in bounds, which compiled loops do not check.
     scipy's `check_format` is not enough for an untrusted file: it skips arrays whose last pointer is 0, and differences
     of pointers may overflow.
     """
@@ -79,9 +79,9 @@ def densify(X: Any) -> Any:
 
 
 def integral(values: np.ndarray) -> np.ndarray:
-    """Return labels as int64 if all are whole numbers within its range, else as float64, or uint64 where they are.
+    """Return labels as int64 if all are whole numbers in its range, else as float64, or unchanged if they are uint64.
 
-    Booleans stay, so that a model predicts them.
+    Booleans are unchanged, so that a model predicts booleans.
     """
     values = np.asarray(values)
     if values.dtype.kind == "b":

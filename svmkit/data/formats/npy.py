@@ -10,18 +10,18 @@ import numpy as np
 from svmkit.data.formats.npz import check_labels
 from svmkit.errors import InputError, one_line
 
-STORED = (np.dtype(np.float32), np.dtype(np.float64))  # types that are used as they are stored
+STORED = (np.dtype(np.float32), np.dtype(np.float64))  # types that are used as stored
 
 
 def map_npy(path: Path, labelled: bool) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return X (n, d) of a file as it is stored, mapped to memory and read-only, and its labels (n,).
+    """Return X (n, d) of a file as stored, mapped to memory and read-only, and its labels (n,).
 
     The labels of ``X_train.npy`` are in ``y_train.npy``: int64, float64 or text. Nothing is unpickled.
 
     Raises
     ------
     InputError
-        The file is no array of numbers in two dimensions, or has no labels although they are required (`labelled`).
+        The file is not a two-dimensional array of numbers, or lacks labels although they are required (`labelled`).
     """
     X = _open(path)
     if X.ndim != 2 or X.dtype.kind not in "biuf":

@@ -17,16 +17,16 @@ from svmkit.data.formats.layout import csr, densify, integral, require_sound
 from svmkit.data.prepare.features import as_features
 from svmkit.errors import InputError, one_line
 
-# what numpy and zipfile end in on a damaged, encrypted or mislabelled archive
+# the exceptions of numpy and zipfile for a damaged, encrypted or mislabelled archive
 _UNREADABLE = (ValueError, KeyError, TypeError, RuntimeError, MemoryError, EOFError, zipfile.BadZipFile)
 
 
 def read_npz(path: Path, labelled: bool) -> tuple[Any, np.ndarray | None]:
-    """Read samples and labels from an NPZ file, of which nothing is unpickled; `labelled` requires the array ``y``.
+    """Read samples and labels from an NPZ file, without unpickling; `labelled` requires the array ``y``.
 
-    X is float64: a stored dense matrix stays dense, a sparse one becomes dense when at least half full. y is int64,
-    float64 or text. Raises InputError if it is no NPZ file, holds object arrays, has no X, or has shapes that do not
-    match.
+    X is float64: a stored dense matrix stays dense, a sparse one becomes dense if at least half full. y is int64,
+    float64 or text. Raises InputError if it is not an NPZ file, contains object arrays, lacks X, or has inconsistent
+    shapes.
     """
     arrays = _arrays(path)
     X = _sparse(path, arrays) if "format" in arrays else _dense(path, arrays)
@@ -40,7 +40,7 @@ def read_npz(path: Path, labelled: bool) -> tuple[Any, np.ndarray | None]:
 def read_groups(path: Path, name: str, n_samples: int) -> np.ndarray:
     """Return the group of each sample (n_samples,), numbers or text, from an array of an NPZ file.
 
-    Raises InputError: there is no such array, or it does not fit X.
+    Raises InputError: the array is missing or does not fit X.
     """
     arrays = _arrays(path)
     if name not in arrays:
@@ -63,9 +63,9 @@ class Pieces(NamedTuple):
 
 
 def read_pieces(path: Path, nbytes: int) -> Pieces | None:
-    """Return the rows of an archive in pieces of at most about `nbytes` bytes; None of one that has to be read whole.
+    """Return the rows of an archive in pieces of at most about `nbytes` bytes; None if it has to be read as a whole.
 
-    Beside a piece, the labels are in memory, and the row pointers of a sparse matrix. A dense matrix is read by pieces
+    Besides a piece, the labels are in memory, and the row pointers of a sparse matrix. A dense matrix is read in pieces
     if it is stored by rows, a sparse one if it is CSR. InputError as for `read_npz`.
     """
     try:
@@ -77,7 +77,7 @@ def read_pieces(path: Path, nbytes: int) -> Pieces | None:
             small = {name: np.load(_extract(archive, name), allow_pickle=False) for name in own}
             large = ["data", "indices"] if "format" in names else ["X"]
             kinds = {name: _describe(archive, name) for name in large}
-    except (OSError, *_UNREADABLE):  # whatever it is, the reader of whole files says it
+    except (OSError, *_UNREADABLE):  # the reader of whole files reports any problem
         return None
     if any(by_columns or dtype.kind not in "biuf" for _, by_columns, dtype in kinds.values()):
         return None
@@ -107,7 +107,7 @@ def _describe(archive: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...], boo
 
 
 def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Return the shape of an array, whether it is stored by columns, and its type; the stream is at its values then."""
+    """Return the shape of an array, whether it is stored by columns, and its type; the stream is then at its values."""
     version = np.lib.format.read_magic(stream)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"version {version}")
@@ -220,7 +220,7 @@ def _sparse(path: Path, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def check_labels(path: Path, y: np.ndarray, rows: int) -> np.ndarray:
-    """Return the labels y of a file for so many rows of X: int64, float64 or text; InputError if they are none."""
+    """Return the labels y of a file for this number of rows of X: int64, float64 or text."""
     if y.ndim == 2 and y.shape[1] == 1:
         y = y.ravel()
     if y.shape != (rows,):

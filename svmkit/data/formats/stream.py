@@ -1,4 +1,4 @@
-"""svmlight samples from a pipe, in blocks as they arrive. At most one block and 64 KiB are in memory."""
+"""svmlight samples from a pipe, in blocks as they arrive, with at most one block and 64 KiB in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from svmkit.data.formats.svmlight import EXACT, inexact_label, line_problem, par
 from svmkit.errors import InputError, one_line
 
 _CHUNK = 1 << 16  # the capacity of a pipe
-_POLL = 0.1  # seconds between two looks at `until`
+_POLL = 0.1  # seconds between two calls of `until`
 
 Block = tuple[Any, np.ndarray]
 Lines = list[tuple[int, bytes]]  # numbered
@@ -26,23 +26,23 @@ Read = Callable[[float], bytes | None]
 
 
 class SvmlightStream:
-    """Samples of svmlight lines as they arrive. Comments, blank lines, ``qid:N`` and CRLF are accepted as in a file.
+    """Samples of svmlight lines as they arrive. Comments, blank lines, ``qid:N`` and CRLF are accepted as in files.
 
     A stream cannot look ahead, so indices count from 1 and the number of columns grows with them. Nothing is
-    decompressed. It counts its `samples` yielded, `lines` received (comments included) and lines `skipped`, and keeps
-    the message for the first of these in `first_skipped`.
+    decompressed. The stream counts the `samples` yielded, `lines` received (including comments) and lines `skipped`,
+    and keeps the message for the first skipped line in `first_skipped`.
 
     Parameters
     ----------
     source : binary file or file descriptor
-        A buffered pipe must not have been read from before: what its buffer holds would be missed.
+        A buffered pipe must not have been read from before: the contents of its buffer would be missed.
     name : str, default="standard input", in messages
     n_features : int, optional
-        Number of columns, if it is announced; else it grows.
+        The number of columns, if announced; otherwise it grows.
     labels : collection of float, optional
-        The labels, if they are announced; else any label is accepted. They may be set between two blocks.
+        The labels, if announced; otherwise any label is accepted. They may be set between two blocks.
     on_error : {"stop", "skip"}, default="stop"
-        Whether a line that cannot be used ends the reading with an InputError, or is dropped and counted.
+        Whether an invalid line ends the reading with an InputError, or is dropped and counted.
     """
 
     def __init__(
@@ -60,23 +60,23 @@ class SvmlightStream:
         self.samples = self.skipped = self.lines = 0
         self.first_skipped: str | None = None
         self._source, self._skip = source, on_error == "skip"
-        self._tail = bytearray()  # of the line still arriving; grows in linear time, however small the chunks
-        self._pending: deque[tuple[int, bytes]] = deque()  # whole lines that hold a sample, numbered
+        self._tail = bytearray()  # of the incomplete last line; grows in linear time, however small the chunks
+        self._pending: deque[tuple[int, bytes]] = deque()  # whole lines with a sample, numbered
         self._arrived, self._over = 0.0, False
-        self._width = self._unfinished = 0  # columns; number of a last line without its newline
+        self._width = self._unfinished = 0  # columns; number of a last line without a newline
         self._failure: InputError | None = None
 
     def blocks(self, size: int, *, until: Callable[[], bool] = lambda: False, patience: float = 0.5) -> Iterator[Block]:
         """Yield the samples in order, at most `size` at a time. A later call continues where an earlier one ended.
 
         X is a csr_array of float64; if the columns are not announced, the largest index so far is their number. y is
-        float64. Raises InputError if `size` is below 1, reading fails or, after all samples before it, a line is wrong;
+        float64. Raises InputError if `size` is below 1, reading fails or, after all samples before it, one is invalid;
         the message then begins with ``NAME:LINE:``.
 
         Parameters
         ----------
         size : int
-        until : callable, called several times a second; once it returns true, the complete lines so far are the last
+        until : callable, called several times a second; once it returns true, no further lines are read
         patience : float, seconds without a byte after which fewer samples are yielded
         """
         if size < 1:
@@ -94,7 +94,7 @@ class SvmlightStream:
         raise self._failure
 
     def _reader(self, selector: selectors.BaseSelector) -> Read:
-        """Return a function of the seconds to wait. It returns bytes, no bytes at the end, None if nothing arrives."""
+        """Return a function of the seconds to wait, which returns bytes, b"" at the end, None if nothing arrives."""
         source = self._source
         try:
             take: Callable[[int], bytes] = partial(os.read, selector.register(source, selectors.EVENT_READ).fd)
@@ -124,7 +124,7 @@ class SvmlightStream:
                 self._split(chunk)
             elif chunk is None and left == 0.0:
                 return True
-            elif chunk is not None and not until():  # Ctrl-C reaches the writer too: it may leave half a line
+            elif chunk is not None and not until():  # Ctrl-C reaches the writer, too: it may leave half a line
                 self._over, self._unfinished = True, self.lines + 1
                 self._split(b"\n" * bool(self._tail))
         return not self._over
@@ -140,17 +140,17 @@ class SvmlightStream:
                 self._pending.append((self.lines, line))
 
     def _next(self, size: int) -> Block | None:
-        """Return the next `size` lines as samples, or None if there are none or none can be used."""
+        """Return the next `size` lines as samples, or None if there are none or none is valid."""
         lines = [self._pending.popleft() for _ in range(min(size, len(self._pending)))]
         block = self._parse(lines)
         if block is None and (lines := self._usable(lines)):
             block = self._parse(lines)
-            if block is None:  # the parser refuses what `line_problem` lets pass
+            if block is None:  # the parser refuses a line that `line_problem` accepts
                 raise InputError(f"{self.name}:{lines[0][0]}: not svmlight from here to line {lines[-1][0]}")
         return block
 
     def _parse(self, lines: Lines) -> Block | None:
-        """Parse all lines at once, which is fast. Return None if there are none or one cannot be used."""
+        """Parse all lines at once, which is fast. Return None if there are none or one is invalid."""
         try:
             data, indices, counts, y = parse_text(b"\n".join(line for _, line in lines))
         except (ValueError, OverflowError, IndexError, TypeError):
@@ -166,7 +166,7 @@ class SvmlightStream:
         return csr(data, indices - 1, np.append(0, np.cumsum(counts)), (len(y), self._width)), y
 
     def _usable(self, lines: Lines) -> Lines:
-        """Return the lines that can be used: all of them when skipping, else those before the first that cannot."""
+        """Return the valid lines: all of them when skipping, else those before the first invalid one."""
         good = []
         for number, line in lines:
             problem = self._problem(number, line)

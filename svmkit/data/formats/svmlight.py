@@ -18,9 +18,9 @@ from svmkit.errors import InputError, one_line
 from svmkit.runtime.mapping import Stack
 
 _EXPECTED = "expected 'label index:value ...'"
-_BLOCK = 2 << 20  # bytes of text that are parsed together, which takes some five times as many
-COMPILED_FROM = 16 << 20  # bytes of text, of a file or in one process, from which on it pays to compile the parser
-EXACT = 2.0**53  # up to which float64 tells whole numbers apart
+_BLOCK = 2 << 20  # bytes of text that are parsed together, which takes about five times as many
+COMPILED_FROM = 16 << 20  # bytes of text, of a file or in one process, for which compiling the parser pays
+EXACT = 2.0**53  # largest value up to which float64 represents all whole numbers
 _WHOLE = re.compile(rb"[+-]?\d{1,400}")
 _seen = 0  # bytes of text that this process has parsed
 
@@ -31,18 +31,18 @@ def read_svmlight(
     """Read samples and labels from an svmlight file, plain or compressed.
 
     Indices count from 1 unless an index 0 occurs anywhere in the file; then they count from 0. They must ascend within
-    a line. ``qid:N`` after the label (ranking files) is skipped. Several labels a line are refused. X, of `n_features`
-    columns or by default the largest index, is dense when at least half of its entries are stored; it has more columns
-    only if `wider`. X is float64, or of `dtype`. y is int64 when every label is a whole number. Raises InputError if a
-    line is wrong (the message begins with ``FILE:LINE:``), there are no samples or no features, or there are more than
-    `n_features` and `wider` is false.
+    a line. ``qid:N`` after the label (ranking files) is skipped. Several labels in a line are refused. X, of
+    `n_features` columns or by default the largest index, is dense if at least half of its entries are stored; it has
+    more columns only if `wider`. X is float64, or of `dtype`. y is int64 if every label is a whole number. Raises
+    InputError if a line is invalid (the message begins with ``FILE:LINE:``), there are no samples or no features, or
+    there are more than `n_features` and `wider` is false.
 
     Parameters
     ----------
     path : Path
         The file.
     n_features : int or None
-        The number of columns that is expected.
+        The expected number of columns.
     wider : bool, default=False
         Whether the file may have more.
     dtype : {"float32", "float64"}, default=None
@@ -57,8 +57,8 @@ def read_svmlight(
 def _read(
     path: Path, n_features: int | None, wider: bool, dtype: str | None, may_be_dense: bool = True
 ) -> tuple[Any, np.ndarray]:
-    """Return X and y. Unless rows are dense from the first block on, which NotDense may show to be wrong, they are
-    sparse until all are read.
+    """Return X and y. Unless rows are dense from the first block on, which a later block may contradict by NotDense,
+    they are sparse until all are read.
     """
     rows, y = _parse(path, n_features, dtype, may_be_dense)
     if len(y) == 0:
@@ -76,7 +76,7 @@ def _read(
 def _parse(
     path: Path, n_features: int | None, dtype: str | None, may_be_dense: bool
 ) -> tuple[SparseRows | DenseRows, np.ndarray]:
-    """Return rows and labels, of which only a block is held twice."""
+    """Return rows and labels; only one block is held twice."""
     labels, is_large, kind = Stack(np.int64), False, dtype or np.float64
     rows: SparseRows | DenseRows = SparseRows(kind)
     for data, indices, counts, y in read_blocks(path):
@@ -95,9 +95,9 @@ def _parse(
 
 
 def read_blocks(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield data, indices, counts of entries and labels of an svmlight file, some 2 MiB of text at a time. Indices stay
-    as they are written, from 0 or from 1; labels are int64 where all of a block are whole numbers. Raises
-    InputError if a line is wrong, ``FILE:LINE: ...``.
+    """Yield data, indices, counts of entries and labels of an svmlight file, about 2 MiB of text at a time. Indices are
+    unchanged, from 0 or from 1; labels are int64 if all of a block are whole numbers. Raises InputError if a line is
+    invalid, ``FILE:LINE: ...``.
     """
     with open_data(path) as stream:
         try:
@@ -115,10 +115,10 @@ def read_blocks(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def parse_text(text: bytes, is_large: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return data, indices, counts of entries and labels of svmlight lines; of some megabytes, by compiled code.
+    """Return data, indices, counts of entries and labels of svmlight lines; large texts are parsed in compiled code.
 
-    Indices stay as they are written; labels are float64. Raises ValueError, OverflowError, IndexError or TypeError if a
-    line is wrong, without a word as to which.
+    Indices are unchanged; labels are float64. Raises ValueError, OverflowError, IndexError or TypeError if a line is
+    invalid, without saying which.
     """
     global _seen
     _seen += len(text)
@@ -133,13 +133,13 @@ def parse_text(text: bytes, is_large: bool = False) -> tuple[np.ndarray, np.ndar
         raise ValueError("a label or value is not finite")
     if has_underscore(text):
         raise ValueError("a number has an underscore")
-    # as it is for the highest index that the file may have: the shift is decided on the whole file
+    # the highest possible index is accepted: the shift is decided for the whole file
     narrow = int(indices.max(initial=0)) < np.iinfo(np.int32).max
     return data, indices.astype(np.int32 if narrow else np.int64, copy=False), counts, y
 
 
 def _parse_plainly(text: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """As `parse_text`, in Python, and whatever Python takes for a number."""
+    """Parse as `parse_text` does, in Python, which accepts all its number formats."""
     data, indices, counts, labels = array("d"), array("i"), array("q"), array("d")
     for line in text.split(b"\n"):
         used = line.partition(b"#")[0]
@@ -165,8 +165,9 @@ def _parse_plainly(text: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
 
 
 def _refusal(path: Path, problem: str) -> InputError:
-    """Return the error about a file that cannot be used: at its first malformed line, else at its first label that is
-    not exact, since the parser does not say at which line it failed."""
+    """Return the error about an invalid file: at its first malformed line, else at its first label that is not exact,
+    since the parser does not report the line.
+    """
     for find in (line_problem, inexact_label):
         with open_data(path) as stream:
             for number, line in enumerate(stream, start=1):
@@ -177,7 +178,7 @@ def _refusal(path: Path, problem: str) -> InputError:
 
 def read_groups(path: Path) -> np.ndarray | None:
     """Return the numbers after ``qid:`` of the samples of an svmlight file, (n_samples,), int64; None if no line has
-    one. Raises InputError if only some lines do, or what follows is no whole number.
+    one. Raises InputError if only some lines have one, or if one is not a whole number.
     """
     groups: list[int] = []
     lacking: int | None = None  # the first line without one
@@ -205,8 +206,8 @@ def has_underscore(block: bytes) -> bool:
 
 
 def _labels(block: bytes, y: np.ndarray) -> np.ndarray:
-    """Return labels as int64 if all are whole numbers of 64 bits, whose digits float64 may have lost, else as they are;
-    raise ValueError if one has lost digits then.
+    """Return labels as int64 if all are whole numbers of 64 bits, whose digits float64 may have lost, else unchanged;
+    raise ValueError if one has lost digits.
     """
     if not (np.abs(y) >= EXACT).any():
         return integral(y)
@@ -220,7 +221,7 @@ def _labels(block: bytes, y: np.ndarray) -> np.ndarray:
 
 
 def inexact_label(line: bytes) -> str | None:
-    """Return what is wrong with the label of a line if it is a whole number that float64 does not hold."""
+    """Return what is wrong with the label of a line if it is a whole number that float64 cannot represent."""
     label = (line.partition(b"#")[0].split() or [b""])[0]
     if not _WHOLE.fullmatch(label) or int(label) == float(label):
         return None

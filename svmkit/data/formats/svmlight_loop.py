@@ -1,4 +1,4 @@
-"""The compiled reader of svmlight lines: exact, and several times as fast as Python's, for lines as they mostly are."""
+"""The compiled reader of svmlight lines: exact, several times as fast as Python's, for lines in the usual notation."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from svmkit.runtime.compiling import njit
 
-LEAST, MOST = -342, 308  # decimal exponents between which numbers of 64 bits are neither 0 nor infinite for certain
+LEAST, MOST = -342, 308  # decimal exponents beyond which numbers of 64 bits are certainly 0 or infinite
 LARGEST = np.iinfo(np.int32).max - 1  # of indices
-SLOW = 1 << 12  # numbers of a block that may be left to Python: a block with more of them is left to it altogether
+SLOW = 1 << 12  # numbers of a block that may be left to Python; a block with more of them is left to it as a whole
 
 ZERO, NINE, TAB, NEWLINE, RETURN, SPACE, COMMENT, PLUS, MINUS, POINT, COLON = map(ord, "09\t\n\r #+-.:")
 LOW = np.uint64(0xFFFFFFFF)
@@ -20,14 +20,14 @@ EXACT, FRACTION = np.uint64(1 << 53), np.uint64((1 << 52) - 1)
 
 
 class Lines(NamedTuple):
-    """What some lines hold.
+    """The contents of some lines.
 
     Attributes
     ----------
     data : ndarray of shape (n_entries,), float64
         The values, of one row after the other.
     indices : ndarray of shape (n_entries,), int32
-        Their indices, as they are written.
+        Their indices, as written.
     counts : ndarray of shape (n_rows,), int64
         The number of entries of each row.
     labels : ndarray of shape (n_rows,), float64
@@ -48,7 +48,7 @@ class Lines(NamedTuple):
 
 
 def parse_lines(text: bytes) -> Lines | None:
-    """Return what svmlight lines hold, each number as `float` reads it; None where a line is wrong or unusual.
+    """Return the contents of svmlight lines, each number as `float` reads it; None if a line is invalid or unusual.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def parse_lines(text: bytes) -> Lines | None:
     Returns
     -------
     Lines or None
-        None also stands for lines that are right, but written as hardly any are: indices with a sign, for instance.
+        None also stands for valid lines in an unusual notation: indices with a sign, for instance.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def parse_lines(text: bytes) -> Lines | None:
 def powers() -> np.ndarray:
     """Return the first 128 bits of the powers of five from `LEAST` to `MOST`, uint64 (n, 2): the upper half first.
 
-    They are cut off, but those from -27 to -1 rounded up (Lemire, Number parsing at a gigabyte per second, Software:
+    They are truncated, but those from -27 to -1 rounded up (Lemire, Number parsing at a gigabyte per second, Software:
     Practice and Experience 51, 2021, section 5).
     """
     out = np.empty((MOST - LEAST + 1, 2), dtype=np.uint64)
@@ -111,7 +111,7 @@ def multiply(a, b):
 
 @njit(nogil=True, cache=True)
 def round_decimal(digits, exponent, powers):
-    """Return the bits of the float64 next to digits * 10**exponent; 0 where that is not normal, or not certain.
+    """Return the bits of the float64 nearest to digits * 10**exponent; 0 if it is not normal or not certain.
 
     Lemire, Number parsing at a gigabyte per second, algorithm 1, with the shorter test of Mushtak and Lemire, Fast
     number parsing without fallback, Software: Practice and Experience 53, 2023.
@@ -133,7 +133,7 @@ def round_decimal(digits, exponent, powers):
     mantissa = high >> cut
     binary = ((217706 * exponent) >> 16) + 63 + np.int64(upper) - shift + 1023
     if low <= ONE and -4 <= exponent <= 23 and mantissa & np.uint64(3) == ONE and mantissa << cut == high:
-        mantissa ^= ONE  # in the middle of two numbers: the even one
+        mantissa ^= ONE  # halfway between two numbers: the even one
     mantissa = (mantissa + (mantissa & ONE)) >> ONE
     if mantissa >> np.uint64(53):
         mantissa >>= ONE
@@ -145,9 +145,9 @@ def round_decimal(digits, exponent, powers):
 
 @njit(nogil=True, cache=True)
 def read_number(text, at, powers, numbers, bits, k):
-    """Read the number that begins at `at` to place k.
+    """Read the number that begins at `at` into place k.
 
-    Return where it ends, minus that if Python has to read it, or 0 if it is none. `bits` are those of `numbers`.
+    Return where it ends, negated if Python has to read it, or 0 if it is not a number. `bits` are those of `numbers`.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ TENS = np.array([float(10**k) for k in range(23)])
 
 @njit(nogil=True, cache=True)
 def skip_word(text, at):
-    """Return where a word ends, at the latest at an unusual character, which no number begins with."""
+    """Return where a word ends, at the latest at an unusual character, with which no number begins."""
     while text[at] > SPACE and text[at] != COMMENT:
         at += 1
     return at
@@ -221,7 +221,7 @@ def skip_word(text, at):
 
 @njit(nogil=True, cache=True)
 def skip_gap(text, at):
-    """Return where the next word of a line begins, or its newline is."""
+    """Return where the next word of a line begins, or the position of its newline."""
     while text[at] == SPACE or text[at] == TAB or text[at] == RETURN:
         at += 1
     if text[at] == COMMENT:
@@ -232,15 +232,15 @@ def skip_gap(text, at):
 
 @njit(nogil=True, cache=True)
 def read_lines(text, powers, numbers, bits, indices, counts, slow):
-    """Read lines, of which the last one has its newline, and return the numbers of rows, entries and slow numbers; -1
-    where a line is not plain.
+    """Read lines, the last of which has its newline, and return the numbers of rows, entries and slow numbers; -1 if a
+    line is unusual.
 
     Parameters
     ----------
     text, powers : ndarray of uint8, and what `powers` returns
         The lines, and the powers of five.
     numbers, bits : ndarray of float64 and uint64, one in memory
-        Filled with the labels and, behind the place of the last possible one, the values.
+        Filled with the labels and, after the place of the last possible one, the values.
     indices, counts : ndarray
         Filled with the indices of the entries and the number of entries of each row.
     slow : ndarray of int64, shape (n, 3)

@@ -12,11 +12,11 @@ from svmkit.runtime.mapping import Stack
 _STEP = 8 << 20  # bytes of dense rows that change their storage together
 
 Block = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Rows: their values, their indices as they are written, and the number of entries of each."""
+"""Rows: their values, their indices as written, and the number of entries of each."""
 
 
 class NotDense(Exception):
-    """Rows that were dense in the first block are not so in the whole, or are wider there, or count from 0."""
+    """Rows that were dense in the first block are sparse overall, or have more columns, or count from 0."""
 
 
 class SparseRows:
@@ -25,7 +25,7 @@ class SparseRows:
     Parameters
     ----------
     dtype : dtype
-        That of the values.
+        The type of the values.
     """
 
     def __init__(self, dtype: Any) -> None:
@@ -44,8 +44,8 @@ class SparseRows:
             self.width = largest + 1 - self._first
 
     def features(self, n_columns: int) -> Any:
-        """Return the features, of this many columns: dense if at least half of the entries are stored. Nothing can be
-        added from then on.
+        """Return the features, with this number of columns: dense if at least half of the entries are stored. No rows
+        can be added afterwards.
         """
         data, indices = self._data.array, self._indices.array
         if self._first:
@@ -55,7 +55,7 @@ class SparseRows:
         return csr(data, indices, indptr, shape) if len(data) < DENSE_FROM * shape[0] * shape[1] else self._fill(shape)
 
     def _fill(self, shape: tuple[int, int]) -> np.ndarray:
-        """Return the dense array of all rows, which are freed on the way, from the last one to the first."""
+        """Return the dense array of all rows, which are freed on the way, from the last to the first."""
         data, indices, indptr = self._data.array, self._indices.array, self._counts.array
         dense, step = np.zeros(shape, data.dtype), max(1, _STEP // (8 * shape[1]))
         for lo in range((shape[0] - 1) // step * step, -1, -step):
@@ -68,16 +68,16 @@ class SparseRows:
 
 
 class DenseRows:
-    """Rows that are dense while they grow, since those of the first block are.
+    """Rows that are dense while they grow, since the rows of the first block are.
 
     Parameters
     ----------
     dtype : dtype
-        That of the values.
+        The type of the values.
     first : int
         The index that is column 0.
     width : int
-        The number of columns that the first block has.
+        The number of columns of the first block.
     n_columns : int
         The number of columns, which may be larger.
     """
@@ -108,7 +108,7 @@ class DenseRows:
 
 
 def begin_rows(block: Block, n_features: int | None, dtype: Any) -> SparseRows | DenseRows:
-    """Return what takes the rows of a file with this first block, where `n_features` columns of a type are expected."""
+    """Return the container for the rows of a file with this first block, with `n_features` columns expected."""
     data, indices, counts = block
     first = min(1, int(indices.min(initial=1)))
     width = int(indices.max(initial=first - 1)) + 1 - first

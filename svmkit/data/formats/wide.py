@@ -1,7 +1,7 @@
-"""CSR matrices with more entries than int32 can count: pointers of int64 beside column numbers of int32.
+"""CSR matrices with more entries than int32 can count: row pointers of int64 and column indices of int32.
 
-scipy wants one type for both, and makes int64 of column numbers that come with such pointers: a copy of 8 bytes for
-each of more than 2^31 entries. `WideCSR` keeps the arrays that it is given.
+scipy wants one type for both, and converts column indices that come with such pointers to int64: a copy of 8 bytes for
+each of more than 2^31 entries. `WideCSR` keeps the given arrays.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 MOST = int(np.iinfo(np.int32).max)  # entries that int32 can count
-_CHUNK = 1 << 20  # entries that are looked at or moved together
+_CHUNK = 1 << 20  # entries that are processed together
 
 
 class WideCSR(csr_array):
-    """A csr_array that shares its three arrays with the caller whatever integers they hold; made by `sparse_rows`.
+    """A csr_array that shares its three arrays with the caller, whatever their integer types; made by `sparse_rows`.
 
-    Rows that are selected, and dense arrays, are made without a copy of all column numbers. Other operations of scipy's
-    work as well, but convert them to int64 first.
+    Selecting rows and converting to dense arrays copy no more column indices than necessary. Other operations of scipy
+    work, too, but convert them to int64 first.
     """
 
     def __init__(self, arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False, **options: Any) -> None:
@@ -44,7 +44,7 @@ class WideCSR(csr_array):
         return super().__getitem__(key)
 
     def toarray(self, order: Any = None, out: np.ndarray | None = None) -> np.ndarray:
-        """Return a dense array, as csr_array does, whose loop for it takes one type of integers only."""
+        """Return a dense array, as csr_array does, whose own loop accepts only one integer type."""
         dense = np.empty(self.shape, self.dtype, order or "C") if out is None else out
         for lo, hi in _row_chunks(self.indptr):
             first, last = int(self.indptr[lo]), int(self.indptr[hi])
@@ -53,11 +53,11 @@ class WideCSR(csr_array):
         return dense
 
     def tocoo(self, copy: bool = True) -> Any:
-        """Return a coo_array, as csr_array does, whose loop for it takes one type of integers only."""
+        """Return a coo_array, as csr_array does, whose own loop accepts only one integer type."""
         return csr_array((self.data, self.indices, self.indptr), shape=self.shape).tocoo(copy=copy)
 
     def _between(self, first: int, last: int) -> Any:
-        """Return the rows from `first` to `last`, which share the values and column numbers."""
+        """Return the rows from `first` to `last`, sharing the values and column indices."""
         entries = slice(int(self.indptr[first]), int(self.indptr[last]))
         pointers = self.indptr[first : last + 1] - self.indptr[first]
         return self._like(self.data[entries], self.indices[entries], pointers)
@@ -82,7 +82,7 @@ class WideCSR(csr_array):
 
     @property
     def has_canonical_format(self) -> bool:
-        """Whether the column numbers of each row rise, as scipy defines it."""
+        """Whether the column indices of each row ascend, as scipy defines it."""
         if "_canonical" not in vars(self):
             self.has_canonical_format = _rises(self.indices, self.indptr)
         return self._canonical
@@ -94,24 +94,25 @@ class WideCSR(csr_array):
 
 
 def sparse_rows(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features: int) -> Any:
-    """Return a CSR matrix that shares its values and column numbers with the caller, however many there are.
+    """Return a CSR matrix that shares its values and column indices with the caller, whatever their number.
 
     Parameters
     ----------
     data : ndarray of shape (nnz,), float32 or float64
         The values, of one row after the other.
     indices : ndarray of shape (nnz,), int32 or int64
-        Their columns, from 0, which rise within each row.
+        Their columns, from 0, ascending within each row.
     indptr : ndarray of shape (m + 1,), int32 or int64
-        Where each row begins, and at the end nnz.
+        Where each row begins, and finally nnz.
     n_features : int
         The number of columns.
 
     Returns
     -------
     scipy.sparse.csr_array of shape (m, n_features)
-        With pointers of int32 where they fit such columns. For more than 2^31 entries with column numbers of int32, a
-        subclass that keeps those beside pointers of int64; scipy's own class would copy them to int64.
+        With row pointers of int32 if they fit and the columns are int32. For more than 2^31 entries with column indices
+        of int32, a subclass that keeps them together with pointers of int64; scipy's own class would copy them to
+        int64.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def _row_chunks(pointers: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def _rises(indices: np.ndarray, pointers: np.ndarray) -> bool:
-    """Return whether the column numbers of each row rise."""
+    """Return whether the column indices of each row ascend."""
     for lo in range(0, len(indices) - 1, _CHUNK):
         part = indices[lo : lo + _CHUNK + 1]
         falls = np.flatnonzero(part[1:] <= part[:-1]) + lo + 1  # where only another row may begin

@@ -1,4 +1,4 @@
-"""Decoders: a file of any format as pieces of rows, in order, with what is known of all of them at the end."""
+"""Decoders: a file of any format as pieces of rows, in order, with the facts about all of them at the end."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from svmkit.errors import InputError
 from svmkit.runtime.mapping import windows
 
 _CELLS = 1 << 20  # cells of a table that are read together
-_ROWS = 1 << 16  # rows of an archive that make a piece
+_ROWS = 1 << 16  # rows of an archive in one piece
 _ENCODE = "encode such columns as numbers first (pandas.get_dummies on all parts together)"
 _HOLES = "fill them in first (--impute is not available for parts), or leave the column out: --drop COL"
 
 
 class NotByPieces(InputError):
-    """A table whose columns can be learnt as a whole only: texts, or holes that are to be filled."""
+    """A table whose columns can be learnt only as a whole: texts, or holes to be filled."""
 
 
 class Piece(NamedTuple):
-    """Some rows of a file: their numbers (``rows``, or ``data`` and ``indices``), entries a row, and answers."""
+    """Some rows of a file: their values (``rows``, or ``data`` and ``indices``), entries a row, and answers."""
 
     arrays: dict[str, np.ndarray]
     counts: np.ndarray | None
@@ -45,10 +45,10 @@ class Piece(NamedTuple):
 
 
 class Decoder(ABC):
-    """A file of one format. What is known of all its rows is there once `pieces` has ended."""
+    """A file of one format. The facts about all its rows are complete once `pieces` has ended."""
 
     n_features = 1
-    base = 0  # what is subtracted from the columns of sparse rows
+    base = 0  # is subtracted from the columns of sparse rows
     written = Written()
 
     def __init__(self, path: Path) -> None:
@@ -102,7 +102,7 @@ class TableDecoder(Decoder):
             self.n_features, self.written = len(known.columns), Written(encoding=known)
 
     def _require_numbers(self, learnt: Learnt) -> None:
-        """Refuse holes, which cannot be filled, and texts, whose categories the other parts may not have."""
+        """Refuse holes, which cannot be filled, and texts, since other parts may lack their categories."""
         texts = [c for c in learnt.columns if c.categories is not None and c.trouble in (None, Trouble.MANY)]
         others = [column for column in learnt.columns if column not in texts]
         refused = refusals.refusal(learnt.table, others, holes=False, decimal=self._reading.decimal, remedy=_HOLES)
@@ -118,7 +118,7 @@ class TableDecoder(Decoder):
             raise InputError(f"{self.path}: has a label column but no features: all others are empty")
 
     def _require_like(self, first: Encoding, encoding: Encoding, learnt: Learnt) -> None:
-        """Refuse a column that is empty, or that is of another kind, in some of the rows only."""
+        """Refuse a column that is empty, or of another kind, in only some of the rows."""
         odd = sorted(set(first.columns) ^ set(encoding.columns))
         start = learnt.table.first
         empty = [column for column in learnt.empty if learnt.table.names[column.position] in odd]
@@ -139,7 +139,7 @@ class TableDecoder(Decoder):
 
 
 class NpzDecoder(Decoder):
-    """A NumPy archive; one that is not stored by rows is read whole."""
+    """A NumPy archive; it is read as a whole unless it is stored by rows."""
 
     def pieces(self) -> Iterator[Piece]:
         found = read_pieces(self.path, 8 * _CELLS) or self._whole()
@@ -159,7 +159,7 @@ class NpzDecoder(Decoder):
 
 
 class NpyDecoder(Decoder):
-    """A NumPy array that is mapped to memory, with its labels beside it; float32 stays so."""
+    """A NumPy array mapped to memory, with its labels in a second file; float32 is kept."""
 
     def pieces(self) -> Iterator[Piece]:
         X, y = map_npy(self.path, True)
@@ -173,7 +173,7 @@ class NpyDecoder(Decoder):
 
 
 def decoder_for(path: Path, reading: Reading) -> Decoder:
-    """Return the decoder of a file, which is read as `reading` says if it is a table; InputError if it is none."""
+    """Return the decoder of a file; `reading` applies to tables; raise InputError if there is none."""
     kind = kind_of(path, reading.charset)
     if kind in TABLES:
         if kind == "excel":
@@ -187,7 +187,7 @@ def decoder_for(path: Path, reading: Reading) -> Decoder:
 
 
 def is_blank(path: Path) -> bool:
-    """Return whether a file is there and holds nothing but white space, as a partition without rows is written."""
+    """Return whether a file exists and contains nothing but white space, like a partition without rows."""
     if not path.is_file():
         return False
     with open_data(path) as stream:

@@ -25,7 +25,7 @@ BLOCK = 16 << 20  # bytes of the blocks in which rows change their storage
 
 
 class MixedLabels(Exception):
-    """Some rows of a table have numbers as labels, others text: all are text then."""
+    """Some rows of a table have numbers as labels, others text: all labels are then text."""
 
 
 def gather(paths: Sequence[Path], *, reading: Reading | None = None, storage: Storage | None = None) -> Dataset:
@@ -38,7 +38,7 @@ def gather(paths: Sequence[Path], *, reading: Reading | None = None, storage: St
     reading : Reading, default=None
         How tables are read.
     storage : Storage, default=None
-        How much may be in memory; None is without a limit.
+        How much may be in memory; None sets no limit.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def gather(paths: Sequence[Path], *, reading: Reading | None = None, storage: St
     Raises
     ------
     InputError
-        A file cannot be read, or changes while it is read; files do not belong together; the disk has no room.
+        A file cannot be read, or changes while it is read; files do not belong together; the disk is full.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def gather_blocks(
     storage : Storage, default=None
         As for `gather`.
     holes : bool, default=False
-        Whether NaN may stand in X, for imputing to fill, which needs X in memory.
+        Whether X may contain NaN, for imputing to fill, which needs X in memory.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def gather_blocks(
     Raises
     ------
     InputError
-        As `gather`.
+        As for `gather`.
 
     Examples
     --------
@@ -127,13 +127,13 @@ def gather_blocks(
 
 
 def _reporter(storage: Storage, rows: Rows, part: int, of: int | None) -> Callable[[], Any] | None:
-    """Return what reports the progress in a part."""
+    """Return the function that reports progress within a part."""
     report = storage.report
     return None if report is None else lambda: report(Gathered(part, of, rows.n_rows, rows.nbytes))
 
 
 def _state(path: Path) -> tuple[int, int, int]:
-    """Return what changes when a file is written to."""
+    """Return the facts about a file that change when it is written."""
     state = path.stat()
     return state.st_size, state.st_mtime_ns, state.st_ino
 
@@ -152,7 +152,7 @@ def _arrays(block: Any, label: str | None) -> tuple[Any, Any]:
 
 
 class _BlockDecoder(Decoder):
-    """A block of rows in memory, which is copied: the caller may fill its arrays anew for the next one."""
+    """A block of rows in memory, which is copied: the caller may reuse its arrays for the next one."""
 
     def __init__(self, X: Any, y: Any) -> None:
         super().__init__(Path())
@@ -170,7 +170,7 @@ class _BlockDecoder(Decoder):
 
 
 class Rows:
-    """Rows of parts that are gathered, one after another, with their labels."""
+    """Rows of parts, gathered one after another, with their labels."""
 
     def __init__(self, storage: Storage, holes: bool = False) -> None:
         self.storage, self._holes = storage, holes
@@ -189,12 +189,12 @@ class Rows:
         return self.storage.most is not None and self.nbytes > self.storage.most
 
     def add_part(self, name: str, decoder: Decoder, report: Callable[[], Any] | None = None) -> None:
-        """Add the rows of a part; raise MixedLabels, with nothing added, where only some of its labels are text.
+        """Add the rows of a part; raise MixedLabels, without adding anything, if only some of its labels are text.
 
         Parameters
         ----------
         name, decoder, report : str, Decoder, callable
-            The part in messages, what reads it, and what is called after each piece.
+            The name of the part in messages, its decoder, and a function that is called after each piece.
         """
         begin, answers, marks = self.n_rows, len(self._answers), {k: store.mark() for k, store in self._stores.items()}
         try:
@@ -217,9 +217,9 @@ class Rows:
         self._parts.append(about)
 
     def _add_pieces(self, name: str, decoder: Decoder, report: Callable[[], Any] | None) -> About | None:
-        """Add the pieces of a part; return what is known of it, or None if it has no rows."""
+        """Add the pieces of a part; return the facts about it, or None if it has no rows."""
         begin, stored, first, flags = self.n_rows, 0, None, None
-        base = decoder.base  # of an svmlight file 1 until an index 0 has occurred, for which `finish` makes up
+        base = decoder.base  # of an svmlight file 1 until an index 0 has occurred, which `finish` corrects
         for given in decoder.pieces():
             piece = self._cast(name, given)
             first = piece if first is None else first
@@ -250,7 +250,7 @@ class Rows:
         )
 
     def _cast(self, name: str, piece: Piece) -> Piece:
-        """Return a piece whose values have the type that they are stored in."""
+        """Return a piece whose values have the type in which they are stored."""
         key = "rows" if piece.counts is None else "data"
         try:
             return piece._replace(arrays=piece.arrays | {key: cast_values(piece.arrays[key], self.storage.dtype)})
@@ -270,7 +270,7 @@ class Rows:
                 store.spill()
 
     def finish(self, name: str) -> Dataset:
-        """Return all rows as the data set `name`, in the storage that they would have had in one file."""
+        """Return all rows as the data set `name`, stored as if they came from one file."""
         if not self._parts:
             raise InputError(f"{name}: there are no rows: check the data")
         require_columns(self._parts)
@@ -303,7 +303,7 @@ class Store:
         self._counts: list[np.ndarray] = []
         self._is_sparse = is_sparse
         self._arrays: tuple[np.ndarray, np.ndarray] | None = None
-        self._at, self._row = 0, 0  # how far `take` has come
+        self._at, self._row = 0, 0  # the position of `take`
 
     @property
     def nbytes(self) -> int:
@@ -311,18 +311,18 @@ class Store:
         return self._values.nbytes + self._indices.nbytes
 
     def mark(self) -> tuple[int, int]:
-        """Return what `truncate` needs to forget what is added from now on."""
+        """Return the argument with which `truncate` removes everything added later."""
         return self._values.size, len(self._counts)
 
     def truncate(self, mark: tuple[int, int]) -> None:
-        """Forget what has been added since a `mark`."""
+        """Remove everything added since a `mark`."""
         size, counts = mark
         self._values.truncate(size)
         self._indices.truncate(size if self._is_sparse else 0)
         del self._counts[counts:]
 
     def spill(self) -> None:
-        """Move all rows to local disk, and those that follow, too."""
+        """Move all rows to local disk, and later ones, too."""
         self._values.spill()
         if self._is_sparse:
             self._indices.spill()
@@ -333,11 +333,11 @@ class Store:
         Parameters
         ----------
         values : ndarray
-            The values of dense rows, or those that sparse rows store.
+            The values of dense rows, or the stored values of sparse rows.
         indices, counts : ndarray or None
             The columns of sparse rows, and the number of entries of each; None for dense rows.
         base : int, default=0
-            What is subtracted from the columns.
+            Is subtracted from the columns.
         """
         self._values.append(values)
         if indices is not None and counts is not None:
@@ -345,19 +345,19 @@ class Store:
             self._counts.append(counts.astype(np.int64))
 
     def add_features(self, X: Any) -> None:
-        """Add rows that have this storage and type."""
+        """Add rows with this storage and type."""
         if self._is_sparse:
             self.add(X.data, X.indices, np.diff(X.indptr))
         else:
             self.add(X, None, None)
 
     def finish(self) -> Store:
-        """Return the store after its last row."""
+        """Return the store after the last row was added."""
         self._arrays = self._values.finish(), self._indices.finish()
         return self
 
     def features(self, width: int) -> Any:
-        """Return all rows as features of this many columns."""
+        """Return all rows as features with this number of columns."""
         assert self._arrays is not None
         values, indices = self._arrays
         if not self._is_sparse:
@@ -365,7 +365,7 @@ class Store:
         return csr((values, indices, self._pointers(slice(None))), width)
 
     def take(self, one: About) -> Iterator[Any]:
-        """Yield the rows of the part that comes next, in blocks of some megabytes."""
+        """Yield the rows of the next part, in blocks of some megabytes."""
         assert self._arrays is not None
         values, indices = self._arrays
         lo, hi = self._at, self._at + one.n_stored
@@ -391,8 +391,8 @@ def _is_text(answers: np.ndarray) -> bool:
 
 
 def _require_finite(name: str, piece: Piece, before: int, holes: bool) -> None:
-    """Refuse numbers and labels that are not finite, with the row of the part, of which `before` came before; NaN may
-    stand for `holes`.
+    """Refuse numbers and labels that are not finite, naming the row of the part, given the `before` rows that precede;
+    NaN may mark `holes`.
     """
     y = piece.answers
     if y.dtype.kind == "f" and not np.isfinite(y).all():

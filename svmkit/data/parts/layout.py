@@ -1,4 +1,4 @@
-"""What parts that are read one by one leave open until all are known: the columns, the storage of the whole."""
+"""What parts read one by one leave open until all are known: the columns, the storage of the whole."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from svmkit.errors import InputError
 
 @dataclass(frozen=True)
 class Written:
-    """What the file of a part leaves open until the other parts are known."""
+    """What the file of a part leaves open until the other parts are read."""
 
-    # whether a column of index 0 occurs in an svmlight file: if it does in one part, columns count from 0 in all.
-    # None for a format without such indices
+    # whether a column of index 0 occurs in an svmlight file: if it does in one part, columns count from 0 in all. None
+    # for a format without such indices
     from_zero: bool | None = None
-    # whether the rows are dense or sparse according to their density, as `svmkit.load` decides for svmlight
+    # whether density decides between dense and sparse rows, as in `svmkit.load` for svmlight
     by_density: bool = False
     encoding: Encoding | None = None  # how the columns of a table became features
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The storage that the rows of all parts have, once all parts are known (`Summary.layout`)."""
+    """The storage of the rows of all parts, once all parts are known (`Summary.layout`)."""
 
     n_features: int  # number of columns
     is_sparse: bool  # whether the rows are CSR
@@ -39,7 +39,7 @@ class Layout:
     from_zero: bool = False  # whether the columns of svmlight files count from 0
 
     def shift(self, written: Written) -> int:
-        """Return the number of columns that are put in front of those of a part."""
+        """Return the number of columns to insert before the columns of a part."""
         return int(self.from_zero and written.from_zero is False)
 
     def apply(self, X: Features, written: Written) -> Features:
@@ -60,28 +60,28 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class About:
-    """What must be known of a part with rows to join it with others."""
+    """The facts about a part with rows that are needed to join it with others."""
 
     name: str  # the part in messages
     n_rows: int
     n_features: int
-    n_stored: int  # number of entries that are stored
+    n_stored: int  # number of stored entries
     is_sparse: bool  # whether the rows are CSR
     dtype: str  # "float32" or "float64"
     written: Written  # what the file leaves open until all parts are known
-    # bool (n_features,): the columns of a table that hold nothing but 0 and 1, dates excepted; None for other formats
+    # bool (n_features,): the columns of a table that contain only 0 and 1, except dates; None for other formats
     flags: np.ndarray | None
 
 
 def csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], n_features: int) -> Any:
-    """Return a CSR array of data, indices and pointers that are known to be canonical, without a look at them."""
+    """Return a CSR array of data, indices and pointers that are known to be canonical, without checking them."""
     X = sparse_rows(*arrays, n_features)
     X.has_canonical_format = True
     return X
 
 
 def rows_of(X: Features, lo: int, hi: int) -> Features:
-    """Return rows lo to hi - 1 as views; of CSR only the row pointers are copied."""
+    """Return rows lo to hi - 1 as views; for CSR only the row pointers are copied."""
     if not is_sparse(X):
         return X[lo:hi]
     begin, end = X.indptr[lo], X.indptr[hi]
@@ -89,7 +89,7 @@ def rows_of(X: Features, lo: int, hi: int) -> Features:
 
 
 def require_columns(facts: Sequence[About]) -> None:
-    """Refuse parts whose columns are not those of the first part; sparse rows may lack the last columns."""
+    """Refuse parts whose columns differ from the first part; sparse rows may lack the last columns."""
     fixed = [one for one in facts if not one.is_sparse]
     for one in facts if fixed else ():
         first = fixed[0]
@@ -104,7 +104,7 @@ def require_columns(facts: Sequence[About]) -> None:
 
 
 def _require_same_table(first: About, one: About) -> None:
-    """Refuse a table whose columns have other names, another order or other dates than those of the first table."""
+    """Refuse a table whose columns have other names, another order or other dates than in the first table."""
     mine, other, there, fault = one.written.encoding, first.written.encoding, first.name, ""
     assert mine is not None and other is not None
     by_name, named = mine.header and other.header, "name it with --label COL"
@@ -126,7 +126,7 @@ def _require_same_table(first: About, one: About) -> None:
 
 
 def layout_of(facts: Sequence[About]) -> Layout:
-    """Return the storage that one machine would give to all rows."""
+    """Return the storage of all rows, as on one machine."""
     from_zero = any(one.written.from_zero for one in facts)
     width = max(one.n_features + (from_zero and one.written.from_zero is False) for one in facts)
     sparse = [one for one in facts if one.is_sparse]

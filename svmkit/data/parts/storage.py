@@ -9,9 +9,9 @@ from typing import Any
 
 from svmkit.data.formats.files import split_endings
 
-GROWTH = 1.5  # times the size of a text that its features may take at most, if all entries are short
-PACKED = 6.0  # times the size of a compressed file
-DOUBLED = 2.0  # times the size of an array that may be float32
+GROWTH = 1.5  # ratio of the size of features to the size of a text, at most, if all entries are short
+PACKED = 6.0  # ratio to the size of a compressed file
+DOUBLED = 2.0  # ratio to the size of an array that may be float32
 
 Report = Callable[["Gathered"], Any]
 
@@ -23,9 +23,9 @@ class Gathered:
     Attributes
     ----------
     part : int
-        The number of the part that is read, from 1.
+        The number of the part being read, from 1.
     of : int or None
-        The number of parts, None where it is not known.
+        The number of parts, None if unknown.
     rows : int
         The rows of all parts so far.
     nbytes : int
@@ -48,20 +48,21 @@ class Gathered:
 
 @dataclass(frozen=True)
 class Storage:
-    """How much of a data set may be in memory, where the rest is, and who hears of the progress.
+    """How much of a data set may be in memory, where the rest is stored, and a function that receives the progress.
 
     Attributes
     ----------
     most : int, default=None
-        The largest number of bytes of features in memory; None is without a limit.
+        The largest number of bytes of features in memory; None sets no limit.
     folder : str, default=None
-        Where features are that exceed it; None is the folder of temporary files.
+        The folder for features that exceed it; None is the folder of temporary files.
     report : callable, default=None
-        Called with the `Gathered` so far, several times a part.
+        Called with the current `Gathered`, several times per part.
     dtype : {"float32", "float64"}, default=None
-        The type of features, of which float32 takes half of the memory; None is that of the file, and float64 for text.
+        The type of features, of which float32 takes half of the memory; None is the type of the file, and float64 for
+        text.
     unexamined : bool, default=False
-        Whether NaN and infinity may be left to the first pass over all rows of an array in a file.
+        Whether NaN and infinity in an array file may be left to the first pass over all rows.
 
     Examples
     --------
@@ -77,7 +78,7 @@ class Storage:
     unexamined: bool = False
 
     def is_exceeded_by(self, path: Path) -> bool:
-        """Return whether the features in a file may exceed what is allowed, by the size of the file."""
+        """Return whether the features in a file may exceed the limit, judging by the size of the file."""
         if self.most is None:
             return False
         try:

@@ -1,1 +1,1 @@
-"""Where data sets lie by name: built in, in the working directory, in the download cache, on the web."""
+"""The places of data sets by name: built in, in the working directory, in the download cache, on the web."""

@@ -22,8 +22,8 @@ BUILTIN = (*_CLASSES, "diabetes")
 
 def load_builtin(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the features and labels of a built-in set, equal to those of scikit-learn's own loader. That loader is
-    used if the file is not where it has been since 2010. Labels are names of classes, digits as int64, or the float64
-    targets of diabetes.
+    used if the file is not in its usual place. Labels are names of classes, digits as int64, or the float64 targets of
+    diabetes.
     """
     if name == "diabetes":
         return _diabetes()
@@ -39,7 +39,7 @@ def load_builtin(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _diabetes() -> tuple[np.ndarray, np.ndarray]:
-    """Return the 442 patients of Efron et al. (2004), each feature centred and of norm 1, as scikit-learn does it."""
+    """Return the 442 patients of Efron et al. (2004), each feature centred and of norm 1, as in scikit-learn."""
     paths = [path for path in map(_find_packaged, _DIABETES) if path is not None]
     if len(paths) < len(_DIABETES):
         return _from_sklearn("diabetes")

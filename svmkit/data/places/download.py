@@ -1,4 +1,4 @@
-"""A downloader for pooch that resumes broken transfers and unpacks no more bytes than a set has."""
+"""A downloader for pooch that resumes interrupted transfers and unpacks no more bytes than a set has."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Progress = Callable[[int, int | None], None]
 
 _TIMEOUT = 30.0  # seconds without a byte
 _CHUNK = 1 << 16
-_NO_FILE = (403, 404, 410)  # some stores answer 403 for missing files
+_NO_FILE = (403, 404, 410)  # some servers answer 403 for missing files
 
 
 class NotThere(SvmkitError):
@@ -30,7 +30,7 @@ class NotThere(SvmkitError):
 
 
 class WrongFile(SvmkitError):
-    """The file received is not the data set, so that the transfer must not be resumed."""
+    """The file received is not the data set, and the transfer must not be resumed."""
 
 
 class Resumable:
@@ -51,7 +51,7 @@ class Resumable:
     def __call__(self, url: str, output_file: str, pooch: Any) -> None:
         self._transfer(url)
         self._unpack(output_file)
-        shutil.copymode(self.part, output_file)  # pooch's temporary file would stay closed to others
+        shutil.copymode(self.part, output_file)  # pooch's temporary file is not readable by others
 
     def discard(self) -> None:
         """Remove the bytes received so far."""
@@ -67,7 +67,7 @@ class Resumable:
             return  # the transfer was complete, but the process ended before unpacking
         try:
             response, start = _ask(url, done, known)
-        except OSError as error:  # requests' own are among them
+        except OSError as error:  # includes the errors of requests
             raise SvmkitError(
                 f"no answer from {urlsplit(redact(url)).netloc} ({_root(error)}): check the network, or give another"
                 " place with --mirror"
@@ -77,13 +77,13 @@ class Resumable:
             total = start + int(length) if length.isdecimal() else None  # of the whole file
             self._require_fits(url, total or 0)
             if start == 0:
-                etag = response.headers.get("ETag", "")  # for If-Range a strong one, else the date
+                etag = response.headers.get("ETag", "")  # If-Range needs a strong one, else the date
                 validator = etag if etag.startswith('"') else response.headers.get("Last-Modified")
                 version = {"url": redact(url), "total": total, "validator": validator}
                 self.part.write_bytes(b"")
                 self.state.write_text(json.dumps(version), encoding="utf-8")
             done = start
-            response.raw.enforce_content_length = False  # the bytes received before the break are kept; see below
+            response.raw.enforce_content_length = False  # the bytes received before an interruption are kept; see below
             broken = None
             with open(self.part, "ab") as file:
                 self.progress(done, total)
@@ -103,7 +103,7 @@ class Resumable:
             )
 
     def _read_state(self, url: str) -> dict[str, Any]:
-        """Return the notes on the transfer that `part` is from, or {} if it was from another URL or there are none."""
+        """Return the notes on the transfer of `part`, or {} if it was from another URL or there are none."""
         try:
             state = json.loads(self.state.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -112,7 +112,7 @@ class Resumable:
         return state if fits else {}
 
     def _require_fits(self, url: str, size: int) -> None:
-        # compression that fails adds a little: 5 bytes in 16 kB to gzip, less than 1 % to bzip2
+        # failed compression adds a little: 5 bytes in 16 kB for gzip, less than 1 % for bzip2
         if size > self.remote.size + self.remote.size // 50 + 4096:
             raise WrongFile(
                 f"{self.remote.name}: {redact(url)} sends {size:,} bytes or more, the set has {self.remote.size:,}: "
@@ -134,7 +134,7 @@ class Resumable:
 
 
 def _ask(url: str, start: int, known: dict[str, Any]) -> tuple[Response, int]:
-    """Ask the server for the file from byte `start` on. Return its answer and the byte at which it begins."""
+    """Ask the server for the file from byte `start` on. Return its answer and the first byte in it."""
     import requests
 
     headers = {"User-Agent": f"svmkit/{__version__}", "Accept-Encoding": "identity"}

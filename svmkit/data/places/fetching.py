@@ -1,7 +1,7 @@
 """Downloads of data sets from the sites that publish them to the cache, with verification.
 
-pooch verifies a file and moves it into place atomically. `svmkit.data.places.download` adds the resumption of broken
-transfers. A set is kept unpacked under its name, since the known checksum is that of its contents.
+pooch verifies a file and moves it into place atomically. `svmkit.data.places.download` resumes interrupted transfers. A
+set is stored unpacked under its name, since the known checksum is that of its contents.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from svmkit.runtime.packages import require_installed
 
 @dataclass(frozen=True)
 class Fetched:
-    """A data set in the cache: its name and file, size and SHA-256 of its contents, and whether it came only now."""
+    """A data set in the cache: its name and file, size and SHA-256 of its contents, and whether it is new."""
 
     name: str
     path: Path
@@ -37,7 +37,7 @@ class Fetched:
 
 
 def names_to_fetch(names: Iterable[str]) -> list[str]:
-    """Return the sets to fetch: each name, followed by its test set NAME.t if there is one, without repetitions. Raises
+    """Return the sets to fetch: each name, followed by its test set NAME.t if there is one, without duplicates. Raises
     InputError if a name cannot be fetched; the message offers similar names.
     """
     halves = [half for name in names for half in (_remote(name).name, f"{name}.t") if half in REMOTE]
@@ -61,8 +61,8 @@ def fetch(name: str, *, mirror: str | None = None, progress: Progress | None = N
     name : str
         Name of a set in `svmkit.data.places.remote.REMOTE`.
     mirror : str, default=$SVMKIT_MIRROR, else the sets' own sites
-        http or https URL of a folder with the files, in it or in folders that are called as at the sets' own sites;
-        packed as .bz2, .gz, .xz or not at all.
+        http or https URL of a folder with the files, directly or in folders named as on the sets' own sites; packed as
+        .bz2, .gz, .xz or not at all.
     progress : callable(done, total), default=None
         Called with the number of bytes received and the total number, which is None if it is unknown.
 
@@ -73,15 +73,15 @@ def fetch(name: str, *, mirror: str | None = None, progress: Progress | None = N
     Raises
     ------
     InputError
-        If the name is unknown or the mirror is not such a URL.
+        The name is unknown or the mirror is not such a URL.
     SvmkitError
-        If the server does not answer, the transfer breaks off (the next call resumes it), the file has other contents
-        (it is removed), or the cache cannot be written to. A file under the set's name always has the set's contents.
+        The server does not answer, the transfer is interrupted (the next call resumes it), the file has other contents
+        (it is removed), or the cache is not writable. A file under the set's name always has the set's contents.
 
     Warns
     -----
     SvmkitWarning
-        If another process is fetching the set; this one waits for it.
+        Another process is fetching the set; this one waits for it.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def fetch(name: str, *, mirror: str | None = None, progress: Progress | None = N
         path = _present(remote)
         if path is not None:
             return Fetched(name, path, remote.size, remote.sha256, False)
-        working = folder / ".fetching" / name  # hidden, so that nothing in it is ever taken for a set
+        working = folder / ".fetching" / name  # hidden, so that nothing in it is mistaken for a set
         working.mkdir(parents=True, exist_ok=True)
         with _alone(working / f"{name}.lock", name):
             path = _present(remote)  # the process that we waited for has fetched it
@@ -119,7 +119,7 @@ def _bases(remote: Remote, mirror: str | None) -> list[str]:
     try:
         parts = urlsplit(mirror)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number, brackets that do not match
+    except ValueError:  # a port that is not a number, unmatched brackets
         usable = False
     if not usable or parts.query or parts.fragment:
         raise InputError(
@@ -152,7 +152,7 @@ def _download(remote: Remote, bases: list[str], working: Path, progress: Progres
     except WrongFile:
         downloader.discard()
         raise
-    except ValueError:  # pooch: the checksum is another one
+    except ValueError:  # raised by pooch for another checksum
         downloader.discard()
         raise SvmkitError(
             f"{remote.name}: what {redact(url)} sent has another SHA-256 than the set, so it was changed or damaged "
@@ -185,7 +185,7 @@ def _alone(path: Path, name: str) -> Iterator[None]:
     with open(path, "ab") as file:
         try:
             import fcntl
-        except ImportError:  # without locks two processes may both start over; the checksum ensures correct contents
+        except ImportError:  # without locks two processes may both download; the checksum ensures correct contents
             yield
             return
         try:

@@ -1,8 +1,8 @@
-"""The data sets that `svmkit datasets fetch` downloads: their places, sizes and the SHA-256 of their contents.
+"""The data sets that `svmkit datasets fetch` downloads: their URLs, sizes and the SHA-256 of their contents.
 
-The checksum is that of the contents, not of the downloaded file, so that it does not depend on the compression that a
-site or a mirror uses. A set is exactly what its site serves, byte for byte: the lines of a9a end in a blank, svmguide1
-has CRLF and no line end after its last line.
+The checksum is that of the contents, not of the downloaded file, so that it does not depend on the compression of a
+site or a mirror. A set is exactly what its site serves, byte for byte: the lines of a9a end in a blank, svmguide1 has
+CRLF and no newline at its end.
 """
 
 from __future__ import annotations

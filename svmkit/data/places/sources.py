@@ -1,4 +1,4 @@
-"""The places where data sets are found by name: working directory, built-in sets, $SVMKIT_DATA, download cache."""
+"""The places of data sets by name: working directory, built-in sets, $SVMKIT_DATA, download cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svmkit.data.places.builtin import BUILTIN
 from svmkit.data.places.remote import REMOTE
 from svmkit.errors import InputError
 
-# the file as named first, then compressed, then each format plain and compressed
+# the file name as given first, then compressed, then each format plain and compressed
 _DATABASE = re.compile(r"(sqlite|postgres(ql)?|mysql|mariadb|oracle|mssql|duckdb|snowflake|bigquery)(\+\w+)?://", re.I)
 _ENDINGS = [kind + packed for kind in ("", *FORMATS) for packed in ("", *COMPRESSIONS)]
 
@@ -30,7 +30,7 @@ class Entry:
     Attributes
     ----------
     name : str
-        The name to load it by.
+        The name for `load`.
     origin : {"built-in", "$SVMKIT_DATA", "cache"}
     path : Path or None
         The file; None for a built-in set.
@@ -48,7 +48,7 @@ class Entry:
 
 
 def cache_dir() -> Path:
-    """Return the folder of downloaded sets, $SVMKIT_CACHE or ~/.cache/svmkit/datasets, which need not exist.
+    """Return the folder of downloaded sets, $SVMKIT_CACHE or ~/.cache/svmkit/datasets, which may not exist.
 
     Examples
     --------
@@ -70,8 +70,8 @@ def find_cached(name: str) -> Path | None:
 
 def find(source: str | os.PathLike[str]) -> str | Path:
     """Return the name of a built-in set or the path of a file. A source is a path (any Path, or text with a folder in
-    it), or a bare name: a file of the working directory, a built-in set, a file of $SVMKIT_DATA or of the cache. In the
-    last two, endings for format and compression may be left out. Raises InputError if nothing has that name.
+    it), or a bare name: a file of the working directory, a built-in set, a file of $SVMKIT_DATA or of the cache. For
+    the last two, endings for format and compression may be omitted. Raises InputError if nothing has this name.
     """
     text = os.fspath(source)
     if not text or "\x00" in text:
@@ -121,13 +121,13 @@ def several(source: str | os.PathLike[str]) -> list[Path] | None:
 
 
 def paths_of(pattern: str | os.PathLike[str]) -> list[Path]:
-    """Return the files that a pattern, a folder, a file or the name of a data set stands for, sorted.
+    """Return the sorted files of a pattern, a folder, a file or the name of a data set.
 
     Raises InputError if there are none.
     """
     text = os.path.expanduser(os.fspath(pattern))
     if os.path.isdir(text):
-        # Spark and Dask leave _SUCCESS and _metadata beside the parts
+        # Spark and Dask write _SUCCESS and _metadata into the folder of the parts
         matches = [path for path in data_files(Path(text)) if not path.name.startswith("_")]
         if not matches:
             raise InputError(f"{text}: is a folder without data files: name its parts, as in '{text}/*/*.parquet'")
@@ -144,7 +144,7 @@ def paths_of(pattern: str | os.PathLike[str]) -> list[Path]:
 
 
 def available() -> list[Entry]:
-    """Return the sets that can be loaded by a bare name: built-in ones, then those of $SVMKIT_DATA and the cache.
+    """Return the sets with bare names: built-in ones, then those of $SVMKIT_DATA and the cache.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def available() -> list[Entry]:
     for origin, folder in _folders():
         for path in data_files(folder):
             name = split_endings(path.name)[0]
-            # two files may share a stem: it names the file that `find` returns for it, the other keeps its full name
+            # if two files share a stem, it names the file that `find` returns for it, and the other keeps its full name
             if name in taken or _find_in_folder(folder, name) != path:
                 name = path.name
             if name not in taken:
@@ -170,7 +170,7 @@ def _existing(path: Path) -> Path:
     try:
         if path.exists():
             return path
-    except OSError as err:  # a name too long, a folder that may not be entered
+    except OSError as err:  # too long a name, or a folder without access
         raise InputError(f"{path}: cannot be opened: {err.strerror}") from err
     matched = len(list(path.parent.glob(path.name))) if set(path.name) & set("*?[") else 0
     if matched:
@@ -196,12 +196,12 @@ def _find_in_folder(folder: Path, name: str) -> Path | None:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # a name too long, a folder that may not be entered
+    except OSError:  # too long a name, or a folder without access
         return False
 
 
 def data_files(folder: Path) -> list[Path]:
-    """Return the files of a folder that may be data sets, sorted; none of a folder that is absent or closed."""
+    """Return the files of a folder that may be data sets, sorted; empty for a missing or inaccessible folder."""
     try:
         files = sorted(path for path in folder.iterdir() if path.is_file())
     except OSError:

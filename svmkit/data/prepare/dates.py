@@ -27,8 +27,8 @@ _PATTERNS = {
 
 def days(text: str, order: str) -> float | None:
     """Return a date in days since 1970-01-01, a time as a fraction of the day; None for any other text. A date is
-    written as 2024-12-31 ("ymd"), 31.12.2024 ("dmy") or 12/31/2024 ("mdy"), followed by a time perhaps. With a time
-    zone it is converted to UTC; without one it is taken as it stands.
+    written as 2024-12-31 ("ymd"), 31.12.2024 ("dmy") or 12/31/2024 ("mdy"), optionally followed by a time. With a time
+    zone it is converted to UTC; without one it is unchanged.
     """
     match = _PATTERNS[order].fullmatch(text)
     if match is None:
@@ -66,7 +66,7 @@ def text_of(value: float, order: str) -> str:
 
 
 def order_of(texts: Sequence[str], counts: Sequence[int]) -> tuple[str, ...]:
-    """Return the orders that make a date of most cells, by texts and their counts: none, one, or two that fit alike."""
+    """Return the orders in which most cells are dates, from texts and their counts: none, one, or two that tie."""
     likely = [order for order in ORDERS if any(_PATTERNS[order].fullmatch(text) for text in texts[:50])]
     cells = {
         order: sum(count for text, count in zip(texts, counts, strict=True) if days(text, order) is not None)
@@ -82,7 +82,7 @@ def is_date(text: str) -> bool:
 
 
 def days_of(series: Any) -> np.ndarray:
-    """Return a column of pandas' datetimes in days since 1970-01-01 UTC: float64, NaN where there is none."""
+    """Return a column of pandas' datetimes in days since 1970-01-01 UTC: float64, NaN where missing."""
     if series.dt.tz is not None:
         series = series.dt.tz_convert("UTC").dt.tz_localize(None)
     return (series.to_numpy() - np.datetime64(0, "D")) / np.timedelta64(1, "D")

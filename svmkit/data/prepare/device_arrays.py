@@ -1,7 +1,7 @@
 """Arrays on a device (tensors of torch, arrays of cupy): where they are, and their values on the host.
 
-Labels, checks, gamma and support vectors need the values on the host, where they are copied once. An engine on the same
-device takes the array itself, which `source_of` finds, so that nothing is copied back.
+Labels, checks, gamma and support vectors need the values on the host, to which they are copied once. An engine on the
+same device uses the array itself, which `source_of` finds, so that nothing is copied back.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 from svmkit.errors import InputError
 
 KINDS = {2: "cuda", 8: "mps", 10: "cuda", 13: "cuda", 14: "xpu"}  # of DLPack, by torch's names; 10 is ROCm
-_sources: dict[int, tuple[weakref.ref, Any]] = {}  # by the id of an array of the host: that array, and the other one
+_sources: dict[int, tuple[weakref.ref, Any]] = {}  # by the id of a host array: a reference to it, and the device array
 
 
 def device_of(X: Any) -> str | None:
-    """Return the name of the device on which an array is, such as "cuda:0"; None on the host, or if X is no array."""
+    """Return the name of the device of an array, such as "cuda:0"; None on the host, or if X is not an array."""
     if isinstance(X, np.ndarray) or not hasattr(type(X), "__dlpack_device__"):
         return None
     kind, number = X.__dlpack_device__()
@@ -27,7 +27,7 @@ def device_of(X: Any) -> str | None:
 
 
 def require_one_device(X: Any, y: Any) -> None:
-    """Raise InputError if y is on a device on which X is not; labels on the host go with an X anywhere."""
+    """Raise InputError if y is on another device than X; labels on the host are allowed for any X."""
     here, there = device_of(X), device_of(y)
     if there is not None and there != here:
         raise InputError(
@@ -37,11 +37,11 @@ def require_one_device(X: Any, y: Any) -> None:
 
 
 def to_host(X: Any, what: str) -> Any:
-    """Return an array of a device as an ndarray, and anything else as it is; raise InputError for a type without one.
+    """Return an array of a device as an ndarray, and anything else unchanged; raise InputError for a type without one.
 
-    A tensor of torch on the CPU becomes an ndarray of the same memory.
+    A torch tensor on the CPU becomes an ndarray that shares its memory.
     """
-    if hasattr(X, "detach") and hasattr(type(X), "__dlpack_device__"):  # files have the first, too
+    if hasattr(X, "detach") and hasattr(type(X), "__dlpack_device__"):  # files have the first method, too
         return _copy_tensor(X.detach(), what)
     if device_of(X) is None:
         return X
@@ -51,7 +51,7 @@ def to_host(X: Any, what: str) -> Any:
 
 
 def source_of(A: Any) -> Any:
-    """Return the array on a device from which `to_host` made this very ndarray, or None."""
+    """Return the array on a device from which `to_host` made this ndarray, or None."""
     known = _sources.get(id(A))
     return known[1] if known is not None and known[0]() is A else None
 

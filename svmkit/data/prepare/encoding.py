@@ -10,7 +10,7 @@ from svmkit.data.prepare.dates import ORDERS
 from svmkit.data.prepare.reading import Reading
 from svmkit.errors import InputError
 
-GIVEN, BY_NAME, LAST = "given", "by its name", "last column"  # how a label column is chosen
+GIVEN, BY_NAME, LAST = "given", "by its name", "last column"  # how a label column was chosen
 
 
 def label_in_words(name: str | None, position: int, chosen: str | None) -> str:
@@ -21,7 +21,7 @@ def label_in_words(name: str | None, position: int, chosen: str | None) -> str:
 
 @dataclass(frozen=True)
 class Encoding:
-    r"""The encoding of the columns that training has learnt from a table.
+    r"""The encoding of columns, learnt from a training table.
 
     Attributes
     ----------
@@ -39,13 +39,13 @@ class Encoding:
     label_text : bool
         Whether the labels are text (so that labels that look like numbers stay text).
     dates : tuple of ({"ymd", "dmy", "mdy"} or None), default=all None
-        For each column of dates what comes first in them; the feature is the days since 1970-01-01.
+        For each date column the order of its parts; the feature is the days since 1970-01-01.
     decimal : {".", ","} or None, default=None
         The decimal mark; the other mark may then stand between groups of three digits. None is a point and no groups.
     charset : str or None, default=None
         The character encoding of text files; None is UTF-8.
     positions : tuple of int or None, default=None
-        The places of `columns` in the training table, from 0; None if it had no others but the label.
+        The positions of `columns` in the training table, from 0; None if it had no others but the label.
     width : int or None, default=None
         The number of all columns of the training table; None if it had no others but the label.
     label_chosen : str or None, default=None
@@ -53,11 +53,11 @@ class Encoding:
     more_labels : tuple of str, default=()
         The names of further label columns, of several targets or labels.
     na : tuple of str, default=()
-        Texts of cells without a value, besides those that are known as such.
+        Texts of cells without a value, besides the default ones.
     amounts : tuple of ({".", ","} or None), default=all None
         For each column of numbers with a unit, such as "25%" or "$1,650.88", their decimal mark.
     tidy : tuple of bool, default=all False
-        For each column of categories, whether texts that differ by case or blanks only are one.
+        For each column of categories, whether texts that differ only by case or blanks are one category.
 
     Examples
     --------
@@ -95,12 +95,12 @@ class Encoding:
 
     @property
     def numeric(self) -> tuple[bool, ...]:
-        """Whether each column holds numbers, rather than text or dates."""
+        """Whether each column contains numbers, rather than text or dates."""
         return tuple(kind == "number" for kind in self.kinds)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What each column holds: "number", "categories" or "date"."""
+        """The kind of each column: "number", "categories" or "date"."""
         pairs = zip(self.categories, self.dates, strict=True)
         return tuple("categories" if known is not None else "date" if date else "number" for known, date in pairs)
 
@@ -115,7 +115,7 @@ class Encoding:
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """The names of several label columns; none where there is one or none."""
+        """The names of several label columns; empty for one or none."""
         return (str(self.label), *self.more_labels) if self.more_labels else ()
 
     @property
@@ -125,7 +125,7 @@ class Encoding:
 
     @property
     def group_sizes(self) -> tuple[int, ...]:
-        """The number of features of each column, which stand side by side."""
+        """The number of features of each column, which are adjacent."""
         return tuple(1 if known is None else len(known) for known in self.categories if known is None or len(known))
 
     @property
@@ -156,7 +156,7 @@ class Encoding:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Encoding:
-        """Return the Encoding that `to_json` has converted, after checks; older ones lack the entries with defaults.
+        """Return the Encoding that `to_json` has converted, after checks; older files lack the entries with defaults.
 
         Raises
         ------
@@ -200,5 +200,5 @@ class Encoding:
             raise InputError(
                 "the stored column encoding does not fit together: the model file is damaged; save it again"
             )
-        charset = Reading(charset=values.get("charset")).charset  # refuses what is no character encoding
+        charset = Reading(charset=values.get("charset")).charset  # refuses what is not a character encoding
         return cls(**values | {"dates": dates, "charset": charset})

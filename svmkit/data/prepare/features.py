@@ -1,4 +1,4 @@
-"""Checks of the features that a caller passes. Each error says in one line how to correct them."""
+"""Checks of the features that a caller passes. Each error says in one line how to correct the input."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from svmkit.runtime.threads import spread
 Features: TypeAlias = Any
 
 _SPARSE: set[type] = set()  # the types of scipy's containers that were seen
-_ENTRY = 0.2  # nanoseconds of an entry of X whose square is added up
-_WIDEST = np.iinfo(np.int32).max  # columns of a sparse matrix: those of the indices that files may hold
-_CHUNK = 1 << 20  # entries looked at together, so that a check never allocates a copy of the data
+_ENTRY = 0.2  # nanoseconds to square and add an entry of X
+_WIDEST = np.iinfo(np.int32).max  # columns of a sparse matrix, limited by the indices in files
+_CHUNK = 1 << 20  # entries processed together, so that a check never copies the data
 
 
 class InputTypeError(InputError, TypeError):
@@ -32,12 +32,12 @@ def as_features(X: Any, *, what: str = "X") -> Features:
     Parameters
     ----------
     X : array-like, DataFrame, array on a device or scipy sparse container of shape (n_samples, n_features)
-        float32 and float64 are taken as they are: dense ones when C- or F-contiguous, sparse ones when CSR
-        (int32 or int64 indices, explicit zeros allowed; of more than 2^31 entries see `svmkit.data.sparse_rows`).
-        Integers, booleans and other floats become float64, other sparse formats CSR. Read-only arrays are fine; the
-        caller's arrays are never written to.
+        float32 and float64 are used unchanged: dense ones if C- or F-contiguous, sparse ones if CSR (int32 or int64
+        indices, explicit zeros allowed; for more than 2^31 entries see `svmkit.data.sparse_rows`). Integers, booleans
+        and other floats become float64, other sparse formats CSR. Read-only arrays are accepted; the caller's arrays
+        are never written to.
     what : str, default="X"
-        Name of X in messages.
+        The name of X in messages.
 
     Returns
     -------
@@ -47,8 +47,8 @@ def as_features(X: Any, *, what: str = "X") -> Features:
     Raises
     ------
     InputError
-        If X is not 2-D, has no rows or no columns, holds complex numbers, text or dates, or is a CSR matrix whose
-        index arrays are out of bounds.
+        X is not 2-D, has no rows or no columns, contains complex numbers, text or dates, or is a CSR matrix whose index
+        arrays are out of bounds.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def is_sparse(X: Any) -> bool:
     kind = type(X)
     if kind in _SPARSE or isinstance(X, np.ndarray):
         return kind in _SPARSE
-    # scipy.sparse costs import time: nothing of scipy's can be here unless its module is loaded
+    # scipy.sparse costs import time: X cannot be sparse unless the module is loaded
     if not kind.__module__.startswith("scipy.sparse") and not hasattr(X, "tocsr"):
         return False
     from scipy import sparse
@@ -84,7 +84,7 @@ def is_sparse(X: Any) -> bool:
 
 def dense_array(X: Any, what: str) -> np.ndarray:
     """Return X as an ndarray, or raise InputError if it has masked entries or rows of different lengths."""
-    if type(X) is np.ndarray:  # a small fit feels the rest
+    if type(X) is np.ndarray:  # the checks below are slow relative to a small fit
         return X
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise InputError(f"{what} is a masked array with masked entries: fill them first, e.g. {what}.filled(0)")
@@ -147,7 +147,7 @@ def _sparse_features(X: Any, what: str) -> Features:
     csr = X if X.format == "csr" else X.tocsr()
     if csr.dtype not in (np.float32, np.float64):
         csr = csr.astype(np.float64)
-    # compiled loops trust the index arrays, so invalid ones are refused here
+    # compiled loops do not check the index arrays, so invalid ones are refused here
     indptr, indices, nnz = csr.indptr, csr.indices, int(csr.indptr[-1])
     sound = len(indptr) == csr.shape[0] + 1 and indptr[0] == 0 and bool((indptr[1:] >= indptr[:-1]).all())
     sound = sound and nnz <= min(len(indices), len(csr.data))
@@ -155,12 +155,12 @@ def _sparse_features(X: Any, what: str) -> Features:
         sound = indices[:nnz].min() >= 0 and indices[:nnz].max() < csr.shape[1]
     if not sound:
         raise InputError(f"{what} is a broken CSR matrix: its indices or indptr leave shape {csr.shape}; build it anew")
-    if len(csr.data) > nnz or len(csr.indices) > nnz:  # spare room behind the last entry: take a view without it
+    if len(csr.data) > nnz or len(csr.indices) > nnz:  # spare capacity beyond the last entry: take a view without it
         csr = type(csr)((csr.data[:nnz], csr.indices[:nnz], csr.indptr), shape=csr.shape)
     if not csr.has_canonical_format:
         from scipy.sparse import csr_array
 
-        arrays = csr.data.copy(), csr.indices, csr.indptr  # scipy's loops take one type of integers
+        arrays = csr.data.copy(), csr.indices, csr.indptr  # scipy's loops require equal integer types
         csr = csr.copy() if csr.indices.dtype == csr.indptr.dtype else csr_array(arrays, shape=csr.shape)
         csr.sum_duplicates()  # sorts too
     return csr
@@ -169,7 +169,7 @@ def _sparse_features(X: Any, what: str) -> Features:
 def stored_entries(X: Any) -> np.ndarray:
     """Return the number of stored entries of each column of a CSR matrix: int64, shape (n_features,)."""
     counts, step = np.zeros(X.shape[1], dtype=np.int64), max(_CHUNK, X.shape[1])
-    for start in range(0, len(X.indices), step):  # numpy takes a copy of what it counts
+    for start in range(0, len(X.indices), step):  # numpy copies the array that it counts
         counts += np.bincount(X.indices[start : start + step], minlength=len(counts))
     return counts
 
@@ -182,16 +182,16 @@ def require_finite(X: Features, *, what: str = "X", holes: bool = False, first: 
     X : ndarray or scipy CSR of shape (n_samples, n_features)
         Read in row chunks of about a million entries; never copied.
     what : str, default="X"
-        Name of X in the message.
+        The name of X in the message.
     holes : bool, default=False
-        Let NaN pass; infinity is refused all the same.
+        Whether NaN is allowed; infinity is refused in any case.
     first : int, default=0
-        The number of rows before X, if it is a piece of the data.
+        The number of rows before X, if X is a piece of the data.
 
     Raises
     ------
     InputError
-        With the row and column of the first NaN or infinite entry, both counted from 1.
+        Names the row and column of the first NaN or infinite entry, both counted from 1.
 
     Examples
     --------
@@ -211,14 +211,14 @@ def require_finite(X: Features, *, what: str = "X", holes: bool = False, first: 
         if is_examined(X) or Moments.from_rows(X).is_finite:
             return
     with np.errstate(all="ignore"):
-        # NaN and infinity survive a sum; finite values whose sum overflows only cost the closer check
+        # NaN and infinity survive summation; finite values whose sum overflows only cause the closer check
         if np.isfinite(values.sum()):
             return
     _refuse_bad(X, what, holes, first)
 
 
 def _refuse_bad(X: Features, what: str, holes: bool, first: int) -> None:
-    """Raise the InputError of `require_finite` if an entry is bad."""
+    """Raise the InputError of `require_finite` for an invalid entry."""
     place = _first_bad(X, (lambda part: ~np.isinf(part)) if holes else np.isfinite)
     if place is None:
         return
@@ -231,16 +231,16 @@ def _refuse_bad(X: Features, what: str, holes: bool, first: int) -> None:
 
 
 def require_finite_when_read(X: np.ndarray, *, what: str = "X") -> None:
-    """Refuse NaN and infinity as `require_finite` does, in the first pass over all rows of a map of float32.
+    """Refuse NaN and infinity as `require_finite` does, but for a float32 map in the first pass over all rows.
 
-    Others are refused at once: the square of an entry of float64 may be infinite although the entry is finite.
+    Other arrays are checked at once: the square of a float64 entry may be infinite although the entry is finite.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         Features that are mapped to a file.
     what : str, default="X"
-        Name of X in the message.
+        The name of X in the message.
     """
     if X.dtype == np.float32 and X.flags.c_contiguous and not X.flags.writeable and is_mapped(X):
         examine_when_read(X, _Examination(len(X), what))
@@ -249,7 +249,7 @@ def require_finite_when_read(X: np.ndarray, *, what: str = "X") -> None:
 
 
 class _Examination:
-    """What looks for NaN and infinity in rows of float32, by their square norms.
+    """The check for NaN and infinity in rows of float32, by their square norms.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ class _Examination:
         self.what, self.norms = what, np.full(n, np.nan)
 
     def look(self, rows: np.ndarray, first: int) -> None:
-        from svmkit.data.prepare.moment_loops import fill_norms  # here: little data does not need numba
+        from svmkit.data.prepare.moment_loops import fill_norms  # here: small data do not need numba
 
         norms = self.norms[first : first + len(rows)]
         spread(fill_norms, len(rows), _ENTRY * rows.shape[1], rows, norms)
@@ -270,7 +270,7 @@ class _Examination:
 
 
 def _first_bad(X: Features, is_good: Callable[[Any], np.ndarray]) -> tuple[int, int, float] | None:
-    """Return the row, the column and the value of the first bad entry."""
+    """Return the row, the column and the value of the first invalid entry."""
     parts, step = (X.data, _CHUNK) if is_sparse(X) else (X, max(1, _CHUNK // max(1, X.shape[1])))
     for start in range(0, len(parts), step):
         good = is_good(parts[start : start + step])
@@ -288,13 +288,13 @@ def _first_bad(X: Features, is_good: Callable[[Any], np.ndarray]) -> tuple[int, 
 def pad_or_refuse_columns(
     X: Features, n_features: int, *, what: str = "X", name: str = "SVMModel", pad: bool = False
 ) -> Features:
-    """Return X with exactly `n_features` columns. A sparse X may lack the last ones; all else is refused.
+    """Return X with exactly `n_features` columns. A sparse X may lack the last ones; other widths are refused.
 
     Parameters
     ----------
     X : ndarray or scipy CSR of shape (n_samples, d)
     n_features : int
-    what, name : str, X and the model in the message
+    what, name : str, names of X and the model in the message
     pad : bool, whether a dense X is padded as well (a copy); a CSR always is, without copying its data
     """
     rows, d = X.shape

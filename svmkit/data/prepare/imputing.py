@@ -1,4 +1,4 @@
-"""Imputing that is stored with a model: scikit-learn learns the numbers, and a few lines of numpy fill in the holes."""
+"""Imputing that is stored with a model: scikit-learn learns the values, and numpy fills the holes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from svmkit.errors import InputError
 
 KINDS = ("median", "most_frequent", "indicator")
 
-_CHUNK = 1 << 22  # entries whose statistics are learnt together, since scikit-learn copies them several times
+_CHUNK = 1 << 22  # entries whose statistics are computed together, since scikit-learn copies them several times
 
 
 @dataclass(frozen=True, eq=False)
 class Imputing:
-    """A number for the holes (NaN) of each feature, and the features whose holes are marked.
+    """A value for the holes (NaN) of each feature, and the features whose holes are marked.
 
     Attributes
     ----------
     kind : {"median", "most_frequent", "indicator"}
-        What fills a hole: the median or the most frequent value of the feature (the smallest of several) in the
-        training samples; "indicator" fills with the median and adds a 0/1 feature for each feature in `holed`.
+        How a hole is filled: by the median or the most frequent value of the feature (the smallest in a tie) in the
+        training samples; "indicator" uses the median and adds a 0/1 feature for each feature in `holed`.
     statistics : float64 ndarray of shape (n_features,)
-        What fills the holes of each feature, also of those without holes in training; in the units of the features.
+        The values for the holes of each feature, including features without holes in training; in the units of the
+        features.
     holed : int64 ndarray of shape (n_holed,)
         The features that had holes in training, ascending; empty unless the kind is "indicator". Feature
         ``n_features + k`` of the result is 1 where feature ``holed[k]`` has a hole, else 0.
@@ -47,18 +48,18 @@ class Imputing:
 
     @classmethod
     def fit(cls, kind: str, X: Features) -> Imputing:
-        """Learn what fills the holes from the training samples, as scikit-learn's SimpleImputer does.
+        """Learn the values for holes from the training samples, as scikit-learn's SimpleImputer does.
 
         Parameters
         ----------
         kind : {"median", "most_frequent", "indicator"}
         X : ndarray or scipy CSR of shape (n_samples, n_features), float32 or float64
-            At least one row; a hole is NaN, and explicit in CSR, where what is absent is 0.
+            At least one row; a hole is NaN, and stored explicitly in CSR, whose absent entries are 0.
 
         Raises
         ------
         InputError
-            If the kind is unknown, or a feature has no value in any row.
+            The kind is unknown, or a feature has no value in any row.
         """
         require_kind(kind)
         require_values(X)
@@ -79,16 +80,16 @@ class Imputing:
 
     @property
     def n_added(self) -> int:
-        """The number of features that are added behind the others."""
+        """The number of features that are appended."""
         return len(self.holed)
 
     def apply(self, X: Features) -> Features:
-        """Return X with its holes filled, and with the added features behind its own.
+        """Return X with its holes filled, and with the added features appended.
 
         Parameters
         ----------
         X : ndarray or scipy CSR of shape (n_samples, n_features)
-            Rows with holes or without.
+            Rows with or without holes.
 
         Returns
         -------
@@ -98,7 +99,7 @@ class Imputing:
         Raises
         ------
         InputError
-            If X has another number of columns than at `fit`.
+            The number of columns differs from that at `fit`.
         """
         if X.shape[1] != len(self.statistics):
             raise InputError(
@@ -117,7 +118,7 @@ class Imputing:
         return out
 
     def undo(self, X: Features) -> Features:
-        """Return rows without the added features; what these tell to have been a hole is NaN again, in dense rows."""
+        """Return rows without the added features; in dense rows, holes that these mark are NaN again."""
         d = len(self.statistics)
         if not self.n_added:
             return X
@@ -173,13 +174,13 @@ class Imputing:
 
 
 def require_kind(kind: Any) -> None:
-    """Raise InputError unless this is the name of a kind of imputing."""
+    """Raise InputError unless this is a kind of imputing."""
     if kind not in KINDS:
         raise InputError(f"no imputing is called {kind!r}: use one of {', '.join(KINDS)}")
 
 
 def require_values(X: Features, names: Sequence[str] | None = None) -> None:
-    """Raise InputError if a feature, by name or number, has no value in any row that tells what fills its holes."""
+    """Raise InputError if a feature, by name or number, has no value in any row from which to fill its holes."""
     empty = np.flatnonzero(_holes(X) == X.shape[0])
     if not len(empty):
         return

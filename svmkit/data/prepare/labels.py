@@ -10,8 +10,8 @@ import numpy as np
 from svmkit.data.prepare.features import dense_array, is_sparse
 from svmkit.errors import InputError, one_line
 
-EXACT, MOST_COUNTED = 2**52, 1 << 16  # whole numbers that are exact, and the widest range of them that is counted
-_QUANTITY = 50  # so many values may whole numbers take in any table, and a tenth of the rows in a large one, as classes
+EXACT, MOST_COUNTED = 2**52, 1 << 16  # the bound of exact whole numbers, and the widest range in which they are counted
+_QUANTITY = 50  # distinct whole numbers that any table may have as classes; in a large table a tenth of the rows
 
 
 def encode_labels(y: Any, *, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
@@ -22,20 +22,20 @@ def encode_labels(y: Any, *, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     y : array-like of shape (n_samples,) or (n_samples, 1)
         Numbers (integral), booleans or text; an object array may hold either, not both.
     n_samples : int
-        Number of rows of X, which y has to match.
+        The number of rows of X, which y has to match.
 
     Returns
     -------
     classes : ndarray of shape (n_classes,)
-        Sorted as `numpy.unique` does, of the dtype of y; text in an object array, or in a column of pandas, stays
-        Python strings.
+        Sorted as by `numpy.unique`, of the dtype of y; text in an object array, or in a pandas column, stays Python
+        strings.
     codes : int64 ndarray of shape (n_samples,)
         ``classes[codes]`` are the labels.
 
     Raises
     ------
     InputError
-        If y is missing, is not 1-D, has another length, NaN or infinite labels, continuous values or a single class.
+        y is missing, is not 1-D, has another length, NaN or infinite labels, continuous values or a single class.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def encode_labels(y: Any, *, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _classes_and_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return what `numpy.unique` does of labels with their places; of whole numbers near each other without sorting."""
+    """Return the result of `numpy.unique` for labels, with inverse; without sorting if they are close integers."""
     if labels.dtype.kind in "iuf" and abs(low := int(labels.min())) < EXACT:
         span = int(labels.max()) - low
         if span < min(len(labels), MOST_COUNTED):
@@ -71,7 +71,7 @@ def _classes_and_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def as_strings_like(y: Any, classes: np.ndarray) -> np.ndarray:
-    """Return the classes of y; as an object array where y has Python strings, of which predictions may be any."""
+    """Return the classes of y; as an object array if y has Python strings, whose predictions may have any length."""
     is_object = classes.dtype.kind == "U" and dense_array(y, "y").dtype.kind in "OT"
     return classes.astype(object) if is_object else classes
 
@@ -120,7 +120,7 @@ def _object_labels(labels: np.ndarray) -> np.ndarray:
         return labels.astype(np.str_)
     for i, v in enumerate(labels):
         is_nan = isinstance(v, float | np.floating) and v != v
-        if v is None or is_nan or type(v).__name__ in ("NAType", "NaTType"):  # pandas' two, without importing it
+        if v is None or is_nan or type(v).__name__ in ("NAType", "NaTType"):  # the two of pandas, without importing it
             raise InputError(
                 f"y contains NaN (a missing label) at row {i + 1} (counted from 1): drop that row or label it"
             )
@@ -153,8 +153,7 @@ def _require_discrete(labels: np.ndarray) -> None:
 
 def as_targets(y: Any, *, n_samples: int, varied: bool = True, several: bool = False) -> np.ndarray:
     """Return the targets of regression as float64, one for each of `n_samples`, or with `several` columns (n, k).
-    Raises InputError: y is missing, no list of numbers, of another length, not finite, or (`varied`) the same number
-    everywhere.
+    Raises InputError: y is missing, not numeric, of another length, not finite, or (`varied`) constant.
 
     Parameters
     ----------
@@ -177,7 +176,7 @@ def as_targets(y: Any, *, n_samples: int, varied: bool = True, several: bool = F
     for name, column in zip(names, targets.reshape(n_samples, -1).T, strict=True):
         what = "y" if given.ndim == 1 else f"target {name} of y"
         lowest, highest = (column.min(), column.max()) if n_samples else (0.0, 0.0)
-        if not (math.isfinite(lowest) and math.isfinite(highest)):  # NaN is the least and the largest of all
+        if not (math.isfinite(lowest) and math.isfinite(highest)):  # NaN is both the minimum and the maximum
             i = int(np.argmin(np.isfinite(column)))
             kind = "NaN (a missing target)" if np.isnan(column[i]) else "infinity (inf)"
             raise InputError(
@@ -189,8 +188,8 @@ def as_targets(y: Any, *, n_samples: int, varied: bool = True, several: bool = F
 
 
 def as_label_matrix(y: Any, *, n_samples: int) -> np.ndarray:
-    """Return labels that a row may have or not as int64 0 and 1, (n_samples, n_labels). Raises InputError: y is no
-    matrix of 0 and 1, of another length, or no label tells rows apart.
+    """Return binary labels of rows as int64 0 and 1, (n_samples, n_labels). Raises InputError: y is not a matrix of 0
+    and 1, has another length, or all its labels are constant.
 
     Parameters
     ----------
@@ -239,11 +238,11 @@ def _as_numbers(given: np.ndarray) -> np.ndarray:
 
 
 def quantity(y: np.ndarray) -> str | None:
-    """Return why labels look like a quantity rather than like classes, in a few words; None if they do not.
+    """Return in a few words why labels look like a quantity rather than classes; None if they do not.
 
     Numbers are a quantity if some have a fraction, if they take more than 50 values and fewer than ten rows share a
     value on average, or if they differ in nearly all rows: the 26 of letter, the 20 of news20 and the 105 of sector are
-    classes, a price is none.
+    classes, a price is not.
     """
     if y.dtype.kind not in "iuf":
         return None
@@ -251,7 +250,7 @@ def quantity(y: np.ndarray) -> str | None:
 
 
 def quantity_of_counts(values: np.ndarray, counts: np.ndarray) -> str | None:
-    """Return what `quantity` says of numbers, from the different ones and how often each occurs."""
+    """Return the answer of `quantity` for numbers, from the distinct values and their counts."""
     n = int(counts.sum())
     if values.dtype.kind == "f" and (values != np.floor(values)).any():
         return f"{len(values):,} values such as {values[values != np.floor(values)][0]}"
@@ -261,5 +260,5 @@ def quantity_of_counts(values: np.ndarray, counts: np.ndarray) -> str | None:
 
 
 def is_single(counts: np.ndarray) -> bool:
-    """Return whether nearly all of more than ten different values occur once, by how often each does."""
+    """Return whether nearly all of more than ten distinct values occur once, from their counts."""
     return len(counts) > 10 and int((counts == 1).sum()) >= 0.9 * len(counts)

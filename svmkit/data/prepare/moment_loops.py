@@ -14,11 +14,11 @@ def measure_chunks(first, last, X, step, mean, squares, low, high, norms):
     Parameters
     ----------
     first, last, X, step
-        The chunks, the rows and how many of them are in a chunk.
+        The chunks, the rows, and the number of rows in a chunk.
     mean, squares : ndarray of float64, shape (n_chunks, d)
         Receive the means of the columns and the sums of the squared distances from them.
     low, high : ndarray of the type of X, shape (n_chunks, d)
-        Receive the extremes, in which NaN does not count: it is in the mean.
+        Receive the extremes, which ignore NaN: it shows in the mean.
     norms : ndarray of float64, shape (n,)
         Receives the square norms of the rows.
     """

@@ -1,4 +1,4 @@
-"""What scaling, gamma and checks ask of the columns: extremes, mean and variance, in memory, mapped or by parts."""
+"""Statistics of columns for scaling, gamma and checks: extremes, mean and variance, in memory, mapped or by parts."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 from svmkit.runtime import mapping
 from svmkit.runtime.threads import spread
 
-_CHUNK = 1 << 16  # entries that are converted to float64 together, while they are in the cache of the processor
-ENTRY, COMPILED = 2.0, 0.4  # nanoseconds of an entry of X by numpy's loops, and by ours
-_MANY = 1 << 24  # entries of X from which on compiled loops are worth loading: numpy's take 35 ms for these
-_FEWEST = 16  # rows that are worked on together at least, so that sums over wide rows cost little beside them
+_CHUNK = 1 << 16  # entries that are converted to float64 together, while they are in the processor's cache
+ENTRY, COMPILED = 2.0, 0.4  # nanoseconds per entry of X for numpy's loops, and for compiled ones
+_MANY = 1 << 24  # entries of X for which loading compiled loops pays: numpy's take 35 ms for these
+_FEWEST = 16  # rows processed together, at least, so that sums over wide rows add little cost
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Moments of the columns of some rows, zeros that sparse rows do not store included.
+    """Moments of the columns of some rows, including zeros that sparse rows do not store.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Moments:
         Parameters
         ----------
         X : ndarray or CSR of shape (n_samples, n_features)
-            Sums that overflow, and entries that are not finite, give moments that are not finite.
+            Sums that overflow, and entries that are not finite, yield moments that are not finite.
         """
         if not mapping.is_mapped(X):
             return _measure(X)
@@ -70,11 +70,11 @@ class Moments:
 
     @classmethod
     def empty(cls, d: int) -> Moments:
-        """Return the moments of no rows with d columns, to which those of others are merged."""
+        """Return the moments of no rows with d columns, the start of merging."""
         return cls(0, np.zeros(d), np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf))
 
     def merge(self, other: Moments) -> Moments:
-        """Return the moments of these rows and others with as many columns (Chan, Golub, LeVeque 1983)."""
+        """Return the moments of the union of these rows and others with as many columns (Chan, Golub, LeVeque 1983)."""
         n = self.n + other.n
         if not (self.n and other.n):
             return other if other.n else self
@@ -90,9 +90,9 @@ class Moments:
         Parameters
         ----------
         d : int
-            The number of columns afterwards; those that are missing come last.
+            The number of columns afterwards; missing ones are appended.
         shift : int, default=0
-            Columns that come first.
+            The number of columns to prepend.
         """
         behind = d - shift - len(self.mean)
         if not (shift or behind):
@@ -111,11 +111,11 @@ class Moments:
         return all(bool(np.isfinite(array).all()) for array in (self.mean, self.low, self.high))
 
     def is_constant(self, columns: bool) -> bool:
-        """Return whether all entries are equal or, with `columns`, those of each column."""
+        """Return whether all entries are equal or, with `columns`, all entries of each column."""
         return bool((self.low == self.high).all() if columns else self.low.min() == self.high.max())
 
 
-# by the map of the values: where they lie, and their moments
+# by the map of the values: their location, and their moments
 _measured: WeakKeyDictionary[Any, tuple[tuple[Any, ...], Moments]] = WeakKeyDictionary()
 
 
@@ -140,7 +140,7 @@ def _measure_dense(X: np.ndarray) -> Moments:
 
 def _measure_compiled(X: np.ndarray, step: int, norms: np.ndarray) -> list[Moments]:
     """Return the moments of all rows, from chunks of `step` rows, and write their square norms to `norms` (n,)."""
-    from svmkit.data.prepare.moment_loops import measure_chunks  # here: little data does not need numba
+    from svmkit.data.prepare.moment_loops import measure_chunks  # here: small data do not need numba
 
     (n, d), count = X.shape, -(-len(X) // step)
     (means, squares), (low, high) = np.empty((2, count, d)), np.empty((2, count, d), X.dtype)
@@ -196,7 +196,7 @@ def _measure_sparse(X: Any) -> Moments:
 
 
 def _entries(X: Any) -> Iterator[slice]:
-    """Yield ranges of the entries of a CSR: some for each column, so that sums over columns cost little beside them."""
+    """Yield ranges of the entries of a CSR: several per column, so that sums over columns add little cost."""
     step = max(_FEWEST * _CHUNK, X.shape[1])
     for first, last in mapping.windows(X):
         end = int(X.indptr[last])

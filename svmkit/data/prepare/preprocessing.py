@@ -1,4 +1,4 @@
-"""What a model does before its kernel: columns become features, their holes are filled, and features are scaled."""
+"""The steps before the kernel: columns become features, their holes are filled, and features are scaled."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Preprocessing:
     Attributes
     ----------
     encoding : Encoding or None, default=None
-        How the columns of a table become the features X. The readers apply it (`svmkit.load`), `apply` does not.
+        How the columns of a table become the features X. It is applied by the readers (`svmkit.load`), not by `apply`.
     imputing : Imputing or None, default=None
         How the holes of X (NaN) are filled; without it, X must not have any.
     scaling : Scaling or None, default=None
-        How the features are scaled, once their holes are filled.
+        How the features are scaled after filling holes.
 
     Examples
     --------
@@ -52,26 +52,26 @@ class Preprocessing:
         Parameters
         ----------
         X : ndarray or scipy CSR of shape (n_samples, n_features), float32 or float64
-            Without infinity, and without `impute` without NaN.
+            Without infinity, and without NaN unless `impute` is given.
         impute : {"median", "most_frequent", "indicator"}, default=None
-            What fills holes; None is no imputing.
+            How to fill holes; None means no imputing.
         scale : {"none", "standard", "minmax", "maxabs"}, default=None
-            The kind of scaling; None is "none".
+            The kind of scaling; None means "none".
         flags : boolean ndarray of shape (n_features,), default=None
-            The 0/1 features (`Dataset.flags`), which standard scaling leaves alone, as it does the features that
-            imputing adds.
+            The 0/1 features (`Dataset.flags`), which standard scaling leaves unchanged, like the features that imputing
+            adds.
 
         Returns
         -------
         preprocessing : Preprocessing
-            Without an encoding.
+            Imputing and scaling, without an encoding.
         features : ndarray or CSR of shape (n_samples, width)
-            X with its holes filled, scaled; X itself if nothing changes.
+            X with holes filled, scaled; X itself if nothing changes.
 
         Raises
         ------
         InputError
-            If X cannot be imputed or scaled as asked, or `flags` has another shape.
+            X cannot be imputed or scaled as requested, or `flags` has another shape.
         """
         if flags is not None and (np.shape(flags) != X.shape[1:] or np.asarray(flags).dtype != bool):
             raise InputError(f"flags must be {X.shape[1]} truth values, one for each column of X")
@@ -89,7 +89,7 @@ class Preprocessing:
         Parameters
         ----------
         X : ndarray or scipy CSR of shape (n_samples, n_features)
-            Rows as they come out of a table or an array.
+            Rows as read from a table or an array.
 
         Returns
         -------
@@ -99,7 +99,7 @@ class Preprocessing:
         Raises
         ------
         InputError
-            If X has another number of columns than at `fit`.
+            The number of columns differs from that at `fit`.
         """
         if self.imputing is not None:
             X = self.imputing.apply(X)
@@ -108,15 +108,15 @@ class Preprocessing:
     def undo(self, X: Features) -> Features:
         """Return preprocessed rows (n_samples, width) as features (n_samples, n_features), up to rounding.
 
-        Holes that were filled without being marked stay filled.
+        Filled holes stay filled unless they were marked.
         """
         if self.scaling is not None:
             X = self.scaling.undo(X)
         return X if self.imputing is None else self.imputing.undo(X)
 
     def weigh(self, weights: np.ndarray) -> Preprocessing:
-        """Return the steps with features that are multiplied by weights (width,) > 0 in the end; they need a scaling,
-        which keeps them.
+        """Return the steps with a final multiplication of features by weights (width,) > 0; they need a scaling, which
+        stores the weights.
         """
         assert self.scaling is not None
         return replace(self, scaling=self.scaling.weigh(weights))
@@ -132,25 +132,23 @@ class Preprocessing:
         return self.scaling is not None and self.scaling.moves_zeros
 
     def width(self, n_features: int) -> int:
-        """Return the number of features that `apply` makes of so many."""
+        """Return the number of features after `apply` for this number of columns."""
         return n_features + (self.imputing.n_added if self.imputing else 0)
 
     def feature_names(self, n_features: int, names: Sequence[str] | None = None) -> list[str]:
-        """Return the names of the features that `apply` makes of so many: those of a table, else the given ones, else
-        "column 1", ...
-        """
+        """Return the names of the features after `apply`: those of a table, else `names`, else "column 1", ..."""
         names = [f"column {j + 1}" for j in range(n_features)] if names is None else list(names)
         if self.encoding is not None and self.encoding.n_features == n_features:
             names = self.encoding.feature_names
         return names + ([f"{names[j]} is a hole" for j in self.imputing.holed] if self.imputing else [])
 
     def widen(self, n_features: int) -> Preprocessing:
-        """Return the steps for X with further columns up to this number, which were 0 in training.
+        """Return the steps for X with additional columns up to this number, which were 0 in training.
 
         Raises
         ------
         InputError
-            If there is imputing: what fills the holes of a column that training never saw is unknown.
+            There is imputing: the value for holes of a column without training samples is unknown.
         """
         if self.imputing is not None:
             raise InputError(
@@ -159,7 +157,7 @@ class Preprocessing:
         return self if self.scaling is None else replace(self, scaling=self.scaling.widen(n_features))
 
     def header(self) -> dict[str, Any]:
-        """Return what a model file's header keeps, in JSON types; `arrays` has the rest."""
+        """Return the part stored in a model file's header, in JSON types; `arrays` has the rest."""
         stored = {
             "scaling": self.scaling.kind if self.scaling else None,
             "encoding": self.encoding.to_json() if self.encoding else None,
@@ -167,13 +165,13 @@ class Preprocessing:
         return stored | ({"imputing": self.imputing.kind} if self.imputing else {})
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays that a model file keeps, by name."""
+        """Return the arrays of a model file, by name."""
         steps = {"scaling": self.scaling, "imputing": self.imputing}
         return {f"{name}.{k}": v for name, step in steps.items() if step for k, v in step.to_arrays().items()}
 
     @classmethod
     def from_file(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], n_features: int) -> Preprocessing:
-        """Return the steps that `header` and `arrays` have converted, after checks; the file may be anybody's.
+        """Return the steps that `header` and `arrays` have converted, after checks; the file is not trusted.
 
         Parameters
         ----------
@@ -182,14 +180,14 @@ class Preprocessing:
         arrays : mapping of str to ndarray
             All arrays of the file.
         n_features : int
-            The number of columns that the model takes.
+            The number of columns of the model's input.
 
         Raises
         ------
         InputError
-            If a step is damaged, or does not fit this number of columns.
+            A step is damaged, or does not fit this number of columns.
         KeyError
-            If the header lacks an entry.
+            The header lacks an entry.
         """
 
         def arrays_of(step: str) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""What a ranker learns from: values, the groups within which they are compared, and which of them were observed."""
+"""The answers for a ranker: values, the groups within which they are compared, and which of them were observed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svmkit.errors import InputError
 
 
 class Ranks(NamedTuple):
-    """Values whose order within groups is to be learnt.
+    """Values whose order within groups is learnt.
 
     Attributes
     ----------
@@ -20,8 +20,8 @@ class Ranks(NamedTuple):
     groups : array-like of shape (n_samples,), default=None
         The group of each sample, numbers or text, such as the query that a document answers; None is one group.
     observed : array-like of shape (n_samples,), bool, default=None
-        Whether a value was observed; one that was not is only known to be larger, as a censored time is, also than an
-        observed value that is as large. None is all.
+        Whether a value was observed; a value that was not, such as a censored time, is only known to be larger than the
+        given one, and so ranks above an equal observed value. None means all were observed.
 
     Examples
     --------
@@ -36,20 +36,20 @@ class Ranks(NamedTuple):
 
 
 def make_ranks(y: Any, groups: Any = None) -> Ranks:
-    """Return what is given for y as values, groups and what was observed.
+    """Return y and groups as values, groups and observed flags.
 
     Parameters
     ----------
     y : Ranks or array-like
-        Values (n_samples,); or times with events, as scikit-survival has them: a structured array of a field of truth
-        values, whether the event was observed, and one of times, or these two columns (n_samples, 2).
+        Values (n_samples,); or times with events, as in scikit-survival: a structured array with a field of booleans,
+        whether the event was observed, and one of times, or these two as columns (n_samples, 2).
     groups : array-like of shape (n_samples,), default=None
-        The groups where y does not hold them.
+        The groups, if y does not contain them.
 
     Raises
     ------
     InputError
-        A structured array has other fields, or times come without truth values.
+        A structured array has other fields, or times come without booleans.
 
     Examples
     --------
@@ -83,27 +83,27 @@ def make_ranks(y: Any, groups: Any = None) -> Ranks:
 
 
 def encode_ranks(y: Any, *, n_samples: int, needs_pairs: bool = True) -> np.ndarray:
-    """Check and encode what a ranker learns from.
+    """Check and encode the answers for a ranker.
 
     Parameters
     ----------
     y : Ranks or array-like
-        As for `make_ranks`; or what this function has returned, (n_samples, 3), or rows of it.
+        As for `make_ranks`; or a result of this function, (n_samples, 3), or rows of it.
     n_samples : int
-        Number of rows of X, which y has to match.
+        The number of rows of X, which y has to match.
     needs_pairs : bool, default=True
         Whether there has to be a pair to compare, as for training.
 
     Returns
     -------
     ndarray of shape (n_samples, 3), float64
-        Values, numbers of groups, and 1.0 for a value that was observed, else 0.0.
+        Values, indices of groups, and 1.0 for an observed value, else 0.0.
 
     Raises
     ------
     InputError
-        If values are missing or no finite numbers, anything has another length, or there is no pair to compare
-        although one is needed.
+        Values are missing or not finite numbers, a length differs, or there is no pair to compare although one is
+        needed.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def encode_ranks(y: Any, *, n_samples: int, needs_pairs: bool = True) -> np.ndar
 
 
 def is_encoded(y: Any) -> bool:
-    """Return whether y is what `encode_ranks` returns, or rows of it.
+    """Return whether y is a result of `encode_ranks`, or rows of it.
 
     Examples
     --------
@@ -134,12 +134,12 @@ def is_encoded(y: Any) -> bool:
 
 
 def has_pairs(encoded: np.ndarray) -> bool:
-    """Return whether a group has an observed value and a larger one, or one as large that was not observed.
+    """Return whether a group has an observed value and a larger one, or an equal one that was not observed.
 
     Parameters
     ----------
     encoded : ndarray of shape (n_samples, 3), float64
-        Values, numbers of groups and what was observed, as `encode_ranks` returns them.
+        Values, indices of groups and observed flags, as returned by `encode_ranks`.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def encode_groups(groups: Any, n_samples: int) -> np.ndarray:
     Raises
     ------
     InputError
-        There is not one group for each sample, or one is missing.
+        A sample has no group, or the number of groups differs.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How a table is to be read: the options of `load` for CSV, TSV and Parquet files."""
+"""How to read a table: the options of `load` for CSV, TSV and Parquet files."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from typing import Any
 
 from svmkit.errors import InputError
 
-ON_ERROR = ("stop", "skip", "impute")  # at a cell that a model cannot read
-_SPELT = {"charset": "encoding"}  # the options of the command line that have another name here
+ON_ERROR = ("stop", "skip", "impute")  # for a cell that a model cannot read
+_SPELT = {"charset": "encoding"}  # the options of the command line with another name here
 
 
 @dataclass(frozen=True)
 class Reading:
-    r"""What a user says about a table. A column is given by its name or by its position (0 is the first, -1 the last).
+    r"""Options for reading a table. A column is given by its name or by its position (0 is the first, -1 the last).
 
     Parameters
     ----------
     label : str or int, default=None
-        The label column. Default: the one called label, target, class or y in any case, else the last.
+        The label column. Default: the one named label, target, class or y in any case, else the last.
     decimal : {".", ","}, default=None
-        The decimal mark of the numbers; the other mark may then stand between groups of three digits. Default: a point,
-        and a column of numbers with commas is refused, since these could be either.
+        The decimal mark of the numbers; the other mark may then separate groups of three digits. Default: a point, and
+        a column of numbers with commas is refused, since these could be either.
     charset : str, default=None
         The character encoding of a text file by its name in Python, such as latin-1; default UTF-8.
     drop, only : sequence of str or int, default=()
-        Columns to leave out, or the only columns to take as features. A text may join several by commas.
+        Columns to leave out, or the only columns to use as features. A text may contain several separated by commas.
     categorical : sequence of str or int, default=()
-        Columns of which each value becomes a category: numbers, dates and texts of any number of values.
+        Columns in which each value becomes a category: numbers, dates, and texts with any number of distinct values.
     groups : str or int, default=None
-        A column whose rows of the same value belong together (`Dataset.groups`); it is no feature.
+        A column whose rows of the same value belong together (`Dataset.groups`); it is not a feature.
     event : str or int, default=None
-        A column that holds 1 where the label is the time of an event, and 0 where it is censored (`Dataset.observed`);
-        it is no feature.
+        A column with 1 if the label is the time of an event, and 0 if it is censored (`Dataset.observed`); it is not a
+        feature.
     tidy : sequence of str or int, default=()
-        Columns of texts, of which those that differ by case or blanks only are one category.
+        Columns of texts, in which texts that differ only by case or blanks are one category.
     na : sequence of str, default=()
-        Texts of cells without a value, besides those that are known as such (an empty cell, NA, null, ?, ...); a text
-        may join several by commas. The label is left as it is.
+        Texts of cells without a value, besides the default ones (an empty cell, NA, null, ?, ...); a text may contain
+        several separated by commas. The label is not affected.
     on_error : {"stop", "skip", "impute"}, default=None
-        For a table that a model reads: what becomes of a cell that it cannot read, such as text among numbers. None
-        is "stop", an error; "skip" leaves the row out; "impute" makes a hole of the cell, for a model that fills it.
+        For a table that a model reads: how to treat a cell that it cannot read, such as text among numbers. None is
+        "stop", an error; "skip" leaves the row out; "impute" treats the cell as a hole, for a model that fills it.
     allow_missing : bool, default=False
-        For a table that a model reads: whether columns of training may be missing, which are then holes in all rows.
+        For a table that a model reads: whether columns of training may be missing; they are then holes in all rows.
 
     Raises
     ------
@@ -96,13 +96,13 @@ class Reading:
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Reading:
-        """Return the reading that options ask for: label, decimal, encoding, drop, only, categorical, groups, event."""
+        """Return the reading for options: label, decimal, encoding, drop, only, categorical, groups, event."""
         names = {_SPELT.get(name, name): name for name in cls.__dataclass_fields__}
         return cls(**{names[key]: value for key, value in options.items() if key in names})
 
     @property
     def given(self) -> list[str]:
-        """The options that are given, as the command line spells them."""
+        """The given options, as written on the command line."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         given = [name for name, value in values.items() if value not in (None, ()) and value is not False]
         return [f"--{_SPELT.get(name, name).replace('_', '-')}" for name in given]

@@ -1,4 +1,4 @@
-"""Feature scaling that is stored with a model: standard, min-max and max-abs; and a hint when it is missing."""
+"""Feature scaling that is stored with a model: standard, min-max and max-abs; and a hint if it is missing."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from svmkit.runtime import mapping
 
 KINDS = ("standard", "minmax", "maxabs")
 
-_CHUNK = 1 << 20  # entries worked on together: statistics in float64 without a float64 copy of float32 data
-_HINT_FOLD = 100.0  # ratio of standard deviations from which on a hint is given
+_CHUNK = 1 << 20  # entries processed together: statistics in float64 without a float64 copy of float32 data
+_HINT_FOLD = 100.0  # ratio of standard deviations from which a hint is given
 _RANGE_FOLD = 10.0  # ... unless the ranges agree: 0/1 columns differ in frequency only, and need no scaling
 
 
@@ -27,12 +27,12 @@ class Scaling:
     Attributes
     ----------
     kind : {"standard", "minmax", "maxabs"}
-        Zero mean and unit variance, but 0/1 features as they are; the range [0, 1]; the largest magnitude 1.
+        Zero mean and unit variance, except for 0/1 features; the range [0, 1]; the largest magnitude 1.
     center, scale : float64 ndarray of shape (n_features,)
         In the units of the features. A constant feature keeps scale 1. The center is 0 for maxabs, and for standard
-        if it was fitted to CSR, whose zeros stay zeros.
+        fitted to CSR, whose zeros stay zeros.
     weights : float64 ndarray of shape (n_features,) or None, default=None
-        Weights of the columns that `scale` has been divided by (`weigh`); None without any.
+        Weights of the columns, by which `scale` has been divided (`weigh`); None without any.
 
     Examples
     --------
@@ -58,26 +58,26 @@ class Scaling:
         X : ndarray of shape (n_samples, n_features), float32 or float64; or scipy CSR (standard and maxabs)
             Finite; at least one row.
         flags : boolean ndarray of shape (n_features,), default=None
-            The 0/1 features, which standard scaling leaves alone; None stands for no such features.
+            The 0/1 features, which standard scaling leaves unchanged; None means there are none.
 
         Raises
         ------
         InputError
-            If the kind is unknown, would fill in the zeros of a CSR matrix, or a spread overflows.
+            The kind is unknown, would fill in the zeros of a CSR matrix, or a spread overflows.
         """
         _require_kind(kind, sparse=is_sparse(X))
         return cls.from_moments(kind, Moments.from_rows(X), sparse=is_sparse(X), flags=flags)
 
     @classmethod
     def from_moments(cls, kind: str, moments: Moments, *, sparse: bool, flags: np.ndarray | None = None) -> Scaling:
-        """Return the map that `fit` learns from samples of these moments, dense or CSR.
+        """Return the map that `fit` learns from samples with these moments, dense or CSR.
 
         Parameters
         ----------
         kind : {"standard", "minmax", "maxabs"}
             As for `fit`.
         moments : Moments
-            Those of the training samples.
+            The moments of the training samples.
         sparse : bool
             Whether the samples are CSR.
         flags : boolean ndarray of shape (n_features,), default=None
@@ -86,7 +86,7 @@ class Scaling:
         Raises
         ------
         InputError
-            As `fit`.
+            As for `fit`.
         """
         _require_kind(kind, sparse=sparse)
         if kind == "standard":
@@ -102,7 +102,7 @@ class Scaling:
 
     @property
     def moves_zeros(self) -> bool:
-        """Whether zeros become other numbers, so that scaled data are dense."""
+        """Whether scaling turns zeros into other numbers, so that scaled data are dense."""
         return bool(self.center.any())
 
     def apply(self, X: Any) -> Any:
@@ -111,7 +111,7 @@ class Scaling:
         Parameters
         ----------
         X : ndarray or scipy CSR of shape (n_samples, n_features)
-            Rows on the scale of the training rows.
+            Rows in the units of the training rows.
 
         Returns
         -------
@@ -121,7 +121,7 @@ class Scaling:
         Raises
         ------
         InputError
-            If X has another number of columns than at `fit`.
+            The number of columns differs from that at `fit`.
         """
         if X.shape[1] != len(self.scale):
             raise InputError(
@@ -134,17 +134,17 @@ class Scaling:
             return self._write(X)
         if is_sparse(X):
             data = np.empty(len(X.data), X.dtype)
-            for part in _parts(X):  # at once it would take copies of float64
+            for part in _parts(X):  # all at once would need float64 copies
                 data[part] = X.data[part] / self.scale[X.indices[part]]
             return type(X)((data, X.indices, X.indptr), shape=X.shape, copy=False)
         out = np.empty(X.shape, dtype=X.dtype if X.dtype.kind == "f" else np.float64, order="C")
         for rows in _row_chunks(X):
-            # through float64: a float32 difference of close numbers would lose the digits that matter
+            # in float64: a float32 difference of close numbers would lose significant digits
             out[rows] = (X[rows].astype(np.float64, copy=False) - self.center) / self.scale
         return out
 
     def undo(self, X: Any) -> Any:
-        """Return scaled rows as they were before, ndarray or CSR of float64 (n_samples, n_features)."""
+        """Return scaled rows in their original units, ndarray or CSR of float64 (n_samples, n_features)."""
         if is_sparse(X):
             data = X.data.astype(np.float64) * self.scale[X.indices]
             X = type(X)((data, X.indices, X.indptr), shape=X.shape, copy=False)
@@ -152,15 +152,15 @@ class Scaling:
         return X.astype(np.float64) * self.scale + self.center
 
     def scale_moments(self, moments: Moments) -> Moments:
-        """Return the moments of rows after scaling, from those before.
+        """Return the moments of rows after scaling, from their moments before.
 
         Parameters
         ----------
         moments : Moments
-            Those of as many columns as the scaling has.
+            The moments of as many columns as the scaling has.
         """
         low, high, mean = ((each - self.center) / self.scale for each in (moments.low, moments.high, moments.mean))
-        # a constant column has no rounding in its mean, as little as in the scaled data
+        # the mean of a constant column has no rounding error, just as in the scaled data
         return Moments(moments.n, np.where(low == high, low, mean), moments.squares / np.square(self.scale), low, high)
 
     def _write(self, X: Any) -> Any:
@@ -172,20 +172,20 @@ class Scaling:
         return mapping.write_blocks(X.dtype, scaled).reshape(X.shape)
 
     def widen(self, n_features: int) -> Scaling:
-        """Return the scaling with further features up to this number, which it leaves as they are."""
+        """Return the scaling with additional features up to this number, which it leaves unchanged."""
         missing = n_features - len(self.scale)
         scale = np.pad(self.scale, (0, missing), constant_values=1.0)
         weights = None if self.weights is None else np.pad(self.weights, (0, missing), constant_values=1.0)
         return Scaling(self.kind, np.pad(self.center, (0, missing)), scale, weights)
 
     def weigh(self, weights: np.ndarray) -> Scaling:
-        """Return the scaling whose columns are those of this one times weights (n_features,), each finite and > 0."""
+        """Return the scaling that also multiplies the columns by weights (n_features,), each finite and > 0."""
         with np.errstate(over="ignore"):
             scale = np.minimum(self.scale / weights, np.finfo(np.float64).max)
         return replace(self, scale=scale, weights=weights if self.weights is None else self.weights * weights)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays that a model file stores: ``center``, ``scale`` and, where there are any, ``weights``."""
+        """Return the arrays that a model file stores: ``center``, ``scale`` and, if there are any, ``weights``."""
         stored = {"center": self.center, "scale": self.scale}
         return stored if self.weights is None else stored | {"weights": self.weights}
 
@@ -215,7 +215,7 @@ class Scaling:
 
 
 class Unevenness(NamedTuple):
-    """Scales of columns that differ much: the scaling that helps, the least and the largest standard deviation."""
+    """Scales of columns that differ widely: the scaling that helps, the least and the largest standard deviation."""
 
     kind: str
     small: float
@@ -223,10 +223,10 @@ class Unevenness(NamedTuple):
 
 
 def compare_scales(X: Any) -> Unevenness | None:
-    """Return by how much the scales of the features differ, where it is 100-fold at least. A CSR is not made dense.
+    """Return how the scales of the features differ, if at least 100-fold. CSR is not made dense.
 
-    Constant features do not count; holes (NaN) count as the median. The ranges must differ as well, 10-fold: standard
-    deviations also differ because features are rare (0/1 columns), and scaling changes nothing then.
+    Constant features are ignored; holes (NaN) count as the median. The ranges must differ as well, 10-fold: standard
+    deviations also differ because features are rare (0/1 columns), and scaling would not help then.
     """
     sparse = is_sparse(X)
     moments = Moments.from_rows(X)
@@ -245,8 +245,8 @@ def compare_scales(X: Any) -> Unevenness | None:
 
 
 def scale_hint(X: Any, remedy: str = "--scale {kind}") -> str | None:
-    """Return one line of advice if the scales of the features differ much (`compare_scales`), else None; `remedy` is
-    what to try.
+    """Return one line of advice if the scales of the features differ widely (`compare_scales`), else None; `remedy` is
+    the suggestion.
     """
     uneven = compare_scales(X)
     if uneven is None:
@@ -258,7 +258,7 @@ def scale_hint(X: Any, remedy: str = "--scale {kind}") -> str | None:
 
 
 def standard_note(kind: str, X: Any) -> str | None:
-    """Return one line on what standard scaling does to sparse data; None for other kinds and dense data."""
+    """Return a note on the effect of standard scaling on sparse data; None for other kinds and dense data."""
     if kind != "standard" or not is_sparse(X):
         return None
     return (
@@ -281,7 +281,7 @@ def _row_chunks(X: Any) -> Iterator[slice]:
 
 
 def _parts(X: Any) -> Iterator[slice]:
-    """Yield ranges of the entries of a CSR: some for each column, so that sums over columns cost little beside them."""
+    """Yield ranges of the entries of a CSR: several per column, so that sums over columns add little cost."""
     size, step = len(X.data), max(_CHUNK, X.shape[1])
     for start in range(0, size, step):
         yield slice(start, min(start + step, size))
@@ -294,7 +294,7 @@ def _standard(moments: Moments, sparse: bool) -> tuple[np.ndarray, np.ndarray]:
         variance = moments.variance
         if sparse:
             deviation = np.sqrt(variance)
-            # a column that stores one value in every row is constant, whatever rounding leaves behind
+            # a column that stores one value in every row is constant, whatever the rounding
             return np.zeros(len(mean)), np.where(deviation <= 1e-12 * np.abs(mean), 0.0, deviation)
         # the rounding error of a constant feature's variance (Chan, Golub, LeVeque 1983), as in scikit-learn
         n, eps = moments.n, np.finfo(np.float64).eps

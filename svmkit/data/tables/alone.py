@@ -1,4 +1,4 @@
-"""How well a column of a table alone says the label: one that decides it may be known only afterwards."""
+"""How well a column of a table alone predicts the label: a column that decides it may leak the answer."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import numpy as np
 
 from svmkit.data.tables.columns import Column
 
-DECIDES = 0.9995  # from this area on a column alone decides
-FEWEST = 200  # rows below which an area that large says little
-MOST_COLUMNS = 500  # more are not looked at before each training
-_ROWS = 5_000  # so many rows, evenly spread, are looked at
-_CLASSES = 20  # so many of the classes, the most frequent ones
+DECIDES = 0.9995  # area from which a column alone decides
+FEWEST = 200  # rows below which such an area means little
+MOST_COLUMNS = 500  # more columns are not examined before each training
+_ROWS = 5_000  # number of evenly spaced rows that are examined
+_CLASSES = 20  # number of classes that are examined, the most frequent ones
 
 
 def area(column: Column, y: np.ndarray) -> float | None:
-    """Return the area under the ROC curve (0.5 to 1) of a column, up or down, as the decision for a class.
+    """Return the area under the ROC curve (0.5 to 1) of a column, ascending or descending, as the decision for a class.
 
-    Of more than two classes it is the mean over the classes against the rest. A category counts as the share of the
-    class among the rows of the category in the other half of the table. None where the column has one value, or the
-    label one class.
+    For more than two classes it is the mean over the classes against the rest. A category counts as the share of the
+    class among the rows of the category in the other half of the table. None if the column has one value, or the label
+    one class.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def area(column: Column, y: np.ndarray) -> float | None:
 
 
 def correlation(column: Column, y: np.ndarray) -> float | None:
-    """Return the size of the rank correlation (Spearman) of a column of numbers or dates with a quantity, 0 to 1; None
-    for categories and where one of the two has one value.
+    """Return the absolute rank correlation (Spearman) of a column of numbers or dates with a quantity, 0 to 1; None for
+    categories, and if one of the two is constant.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def correlation(column: Column, y: np.ndarray) -> float | None:
 
 
 def _area_of_class(values: np.ndarray, positive: np.ndarray, are_categories: bool) -> float:
-    """Return the area of numbers, or of categories by the shares that the other half of the rows has."""
+    """Return the area of numbers, or of categories by their shares in the other half of the rows."""
     if not are_categories:
         one = _area(values, positive)
         return max(one, 1.0 - one)
@@ -70,12 +70,12 @@ def _area_of_class(values: np.ndarray, positive: np.ndarray, are_categories: boo
 
 
 def _area(values: np.ndarray, positive: np.ndarray) -> float:
-    """Return the share of the pairs of a positive and another row that are in order, half of the ties included."""
+    """Return the share of pairs of a positive and another row that are in order, plus half of the ties."""
     n, m = int(positive.sum()), int((~positive).sum())
     return 0.5 if not (n and m) else float((_ranks(values)[positive].sum() - n * (n + 1) / 2) / (n * m))
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
-    """Return the ranks from 1, the mean of them for equal values."""
+    """Return the ranks from 1, equal values having the mean of theirs."""
     _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts - 1) / 2)[codes]

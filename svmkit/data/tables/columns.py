@@ -1,4 +1,4 @@
-"""The columns of a table as features: what each is taken for, and what it becomes with what training has learnt."""
+"""The columns of a table as features: the kind of each, and its values in a learnt encoding."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROWS_PER_CATEGORY = 10
 
 
 class Trouble(StrEnum):
-    """Why a column cannot be a feature as it is; the columns of one trouble are refused together."""
+    """Why a column cannot be a feature as it is; columns with the same trouble are refused together."""
 
     SLIP = "slip"
     MARK = "mark"
@@ -36,10 +36,10 @@ class Trouble(StrEnum):
 
 
 class Form(NamedTuple):
-    """How a column was learnt to be read, as the entries of an `Encoding` say it."""
+    """How to read a column, as in the entries of an `Encoding`."""
 
     categories: tuple[str, ...] | None
-    order: str | None  # what comes first in dates
+    order: str | None  # order of the parts of dates
     amount: str | None  # the decimal mark of numbers with a unit
     is_tidy: bool
 
@@ -57,16 +57,16 @@ class Column:
 
     position: int  # in the table
     values: np.ndarray  # (n_samples,): float64, NaN for a hole, of dates in days since 1970-01-01; int32 codes of texts
-    categories: tuple[str, ...] | None = None  # the texts in sorted order, whose codes are -1 for none of them
+    categories: tuple[str, ...] | None = None  # the texts in sorted order; the code -1 stands for none of them
     order: str | None = None  # "ymd", "dmy" or "mdy" for dates
     trouble: Trouble | None = None
     slip: InputError | None = None  # for the cell that does not fit the others
-    wrong: np.ndarray | None = None  # the rows whose cell could not be read, as booleans; None where all can be
+    wrong: np.ndarray | None = None  # the rows whose cell could not be read, as booleans; None if all can be read
     amount: str | None = None  # the decimal mark of numbers with a unit
-    is_tidy: bool = False  # whether texts that differ by case or blanks only are one category
-    is_chosen: bool = False  # whether the user said that these are categories
+    is_tidy: bool = False  # whether texts that differ only by case or blanks are one category
+    is_chosen: bool = False  # whether the user declared the column as categories
     zeros: str = ""  # a number with leading zeros, perhaps a code
-    rows: tuple[int, ...] = ()  # of categories, the number of rows of each
+    rows: tuple[int, ...] = ()  # for categories, the number of rows of each
     example: str = ""  # a cell that shows the trouble; for too many texts that are mostly numbers, a text that is none
 
     @property
@@ -76,7 +76,7 @@ class Column:
 
     @property
     def holes(self) -> np.ndarray:
-        """The rows without a value, as booleans; an empty text is a category, and no hole."""
+        """The rows without a value, as booleans; an empty text is a category, not a hole."""
         return np.isnan(self.values) if self.categories is None else np.zeros(len(self.values), dtype=bool)
 
     @property
@@ -154,7 +154,7 @@ def _with_trouble(
     decimal: str | None,
     orders: tuple[str, ...],
 ) -> Column:
-    """Return a column of texts with the reason for which it is probably no column of categories, if there is one."""
+    """Return a column of texts with the reason why it is probably not a column of categories, if there is one."""
     position, values, categories = column.position, column.values, column.categories
     known = [number(text, decimal) is not None for text in texts]
     if shares.where(is_number_somehow) >= _MOSTLY and not shares.share(known) >= _MOSTLY:
@@ -171,15 +171,15 @@ def _with_trouble(
             slip = table.refusal(row, position, f"is {kind} but for text", remedy)
             return Column(position, values, categories, trouble=Trouble.SLIP, slip=slip)
     if len(texts) > max(FEW_CATEGORIES, len(codes) // ROWS_PER_CATEGORY):
-        is_half = shares.share(known) >= 0.5  # numbers, with a mark of its own for a hole perhaps
+        is_half = shares.share(known) >= 0.5  # numbers, possibly with a special mark for holes
         wrong_text = next(text for text, right in zip(texts, known, strict=True) if not right) if is_half else ""
         return Column(position, values, categories, trouble=Trouble.MANY, example=wrong_text)
     return column
 
 
 def _marks_of_amounts(texts: list[str], decimal: str | None) -> tuple[str, ...]:
-    """Return the decimal marks with which all texts are numbers with one unit, such as % or $: none, one, or two by
-    which they are different numbers. Of a currency some may lack it.
+    """Return the decimal marks with which all texts are numbers with one unit, such as % or $: none, one, or two with
+    different results. For a currency some may lack the unit.
     """
     filled = [text for text in texts if text]
     units = {unit(text) for text in filled} - {None}
@@ -191,13 +191,13 @@ def _marks_of_amounts(texts: list[str], decimal: str | None) -> tuple[str, ...]:
 
 
 def tidy_text(text: str) -> str:
-    """Return a text without what case and blanks make of it."""
+    """Return a text without differences of case and blanks."""
     return " ".join(text.split()).casefold()
 
 
 def _join_alike(codes: np.ndarray, texts: list[str]) -> tuple[np.ndarray, list[str]]:
-    """Return the codes and texts of a column in which those that differ by case or blanks only are the most frequent
-    one of them.
+    """Return the codes and texts of a column in which texts that differ only by case or blanks are replaced by the most
+    frequent one.
     """
     counts, names = np.bincount(codes, minlength=len(texts)), dict[str, str]()
     for at in np.argsort(-counts, kind="stable"):
@@ -214,11 +214,11 @@ class _Shares:
         self.counts = np.bincount(codes, minlength=len(texts))
 
     def where(self, holds: Any) -> float:
-        """Return the share of the cells for whose text `holds` is true."""
+        """Return the share of the cells whose text satisfies `holds`."""
         return self.share([holds(text) for text in self.texts])
 
     def share(self, holds: list[bool]) -> float:
-        """Return the share of the cells for whose text `holds` has True, by the place of the text."""
+        """Return the share of the cells whose text has True in `holds`."""
         filled = self.counts[self.filled].sum()
         return float(self.counts[self.filled & np.array(holds)].sum() / filled) if filled else 0.0
 
@@ -261,7 +261,7 @@ def apply(
 
 
 def fill_absent(n_rows: int, form: Form) -> Column:
-    """Return a column that a table lacks: holes, of categories the empty text if it is one of them.
+    """Return a column for one that a table lacks: holes, or for categories the empty text if it is one of them.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def _factorize(table: Table, position: int, series: Any) -> tuple[np.ndarray, li
             f"or drop it ({table.drop([table.names[position]])})"
         )
     whole = series.dtype.kind == "f" and all(float(value).is_integer() for value in uniques)
-    texts = [str(int(value)) if whole else str(value) for value in uniques]  # 1.0 is 1 where holes made floats of them
+    texts = [str(int(value)) if whole else str(value) for value in uniques]  # 1.0 is 1 if holes made floats of integers
     if (codes < 0).any():
         empty = texts.index("") if "" in texts else len(texts)
         codes = np.where(codes < 0, empty, codes)
@@ -350,7 +350,7 @@ def _numbers(table: Table, position: int, series: Any, decimal: str | None) -> n
 
 
 def _dates(table: Table, position: int, series: Any, order: str) -> np.ndarray:
-    """Return a column of dates in text as days, NaN for a hole, or refuse a cell that is no such date."""
+    """Return a column of dates in text as days, NaN for a hole, or refuse any other cell."""
     return _convert(table, position, series, partial(_day, order=order), f"dates ({order})")
 
 

@@ -13,15 +13,15 @@ from svmkit.data.formats.files import open_data
 from svmkit.data.tables.table import Table
 from svmkit.errors import InputError, SvmkitWarning, one_line
 
-# what a cell holds whose formula failed
+# the contents of a cell whose formula failed
 _ERRORS = ("", "#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!")
-_FREE, _FOLD = 64 << 20, 200  # bytes; times a workbook may grow beyond them, as for other packed files
+_FREE, _FOLD = 64 << 20, 200  # bytes; ratio allowed beyond them, as for other compressed files
 
 
 def excel_table(path: Path) -> Table:
-    """Return the first sheet of a workbook; formulas have the values that Excel has stored.
+    """Return the first sheet of a workbook; formulas have the values stored by Excel.
 
-    Raises InputError: openpyxl is not installed, the file is no workbook, it has no cells, or its header is merged.
+    Raises InputError: openpyxl is not installed, the file is not a workbook, it has no cells, or its header is merged.
     """
     book = _open(path)
     sheet = book.worksheets[0]
@@ -66,7 +66,7 @@ def _open(path: Path) -> Any:
 
 
 def _table_of(path: Path, rows: list[list[Any]]) -> Table:
-    """Return the rows of a sheet as a table; the first is a header if it holds nothing but text and holes."""
+    """Return the rows of a sheet as a table; the first is a header if it contains only text and holes."""
     import pandas as pd
 
     first = rows[0]

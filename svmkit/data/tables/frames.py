@@ -15,7 +15,7 @@ from svmkit.data.tables.table import Table
 from svmkit.errors import InputError, one_line
 from svmkit.runtime.packages import require_installed
 
-# "None" and "NA" are class names as good as any; these are not
+# "None" and "NA" are plausible class names; these are not
 _MISSING_LABEL = ("", "NaN", "nan", "NAN")
 
 
@@ -44,7 +44,7 @@ def csv_frames(
     uneven = False
     for done, frame in enumerate(frames(None, missing=(*MISSING, *na))):
         # pandas takes longer to prepare a list of holes for each column than to read some rows: the label is read again
-        # where the common list has left one out
+        # if the common list has removed one
         if at is not None and (labels is not None or frame[at].isna().any()):
             labels = labels or islice(frames(at, missing=_MISSING_LABEL), done, None)
             frame[at] = next(labels)[at]
@@ -64,11 +64,11 @@ def _frames(
     rows: int | None,
     missing: Sequence[str],
 ) -> Iterator[Any]:
-    """Yield the cells as `csv_frames`, of all columns or of the label alone if `at` says where it is."""
+    """Yield the cells as `csv_frames` does, for all columns or only for the label at position `at`."""
     import pandas as pd
 
     is_old = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
-    exactly: dict[str, Any] = {"float_precision": "round_trip"} if is_old else {}  # later ones need no option
+    exactly: dict[str, Any] = {"float_precision": "round_trip"} if is_old else {}  # later versions need no option
     with open_data(path) as stream:
         try:
             frames = pd.read_csv(
@@ -102,15 +102,15 @@ def _frames(
 
 
 def parquet_tables(path: Path, cells: int | None) -> Iterator[Table]:
-    """Yield a Parquet file in tables of at most so many cells; a whole one is yielded even without rows."""
+    """Yield a Parquet file in tables of at most `cells` cells; a whole one is yielded even without rows."""
     require_installed("Parquet files", "pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with open_data(path) as stream:
         try:
-            # pandas' own index, if it stored one, comes back as an index and so is no feature
-            # one thread, nothing ahead: others would go on reading a damaged file once the stream is gone
+            # pandas' own index, if stored, is read as an index and so is not a feature
+            # one thread, no read-ahead: others would go on reading a damaged file after the stream is closed
             source = pa.PythonFile(stream, mode="r")
             file = pq.ParquetFile(source, pre_buffer=False)
             require_different(file.schema_arrow.names, str(path))
@@ -123,7 +123,7 @@ def parquet_tables(path: Path, cells: int | None) -> Iterator[Table]:
         except InputError:
             raise
         except (pa.ArrowException, ValueError, LookupError, TypeError, AttributeError) as err:
-            # the last three are what pyarrow's reading of damaged pandas metadata ends in
+            # the last three are raised by pyarrow for damaged pandas metadata
             raise InputError(f"{path}: is no Parquet file ({one_line(err)}): write it again") from err
 
 

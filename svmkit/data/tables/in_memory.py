@@ -1,4 +1,4 @@
-"""Tables in memory as features: pandas and polars DataFrames, pyarrow Tables, and what else hands over Arrow's data."""
+"""Tables in memory as features: pandas and polars DataFrames, pyarrow Tables, and other objects with Arrow data."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from svmkit.runtime.packages import require_installed
 
 
 def as_frame(X: Any) -> Any:
-    """Return a table in memory as a pandas DataFrame, or None if X is none, such as an array.
+    """Return a table in memory as a pandas DataFrame, or None for other objects, such as an array.
 
     Parameters
     ----------
     X : object
-        A pandas DataFrame is returned as it is; a polars DataFrame, a pyarrow Table and any object that hands over its
+        A pandas DataFrame is returned unchanged; a polars DataFrame, a pyarrow Table and any object that provides its
         columns by ``__arrow_c_stream__`` are converted; a polars LazyFrame is collected.
 
     Raises
     ------
     InputError
-        The columns cannot be converted, or two have one name.
+        The columns cannot be converted, or two have the same name.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def as_frame(X: Any) -> Any:
         X = X.collect()
     if home == "pandas" or not hasattr(X, "__arrow_c_stream__"):
         return X if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2 else None
-    if not hasattr(X, "columns"):  # of one column alone, such as a Series
+    if not hasattr(X, "columns"):  # a single column, such as a Series
         return None
     require_installed("tables that are not of pandas", "pyarrow")
     import pyarrow as pa
@@ -63,21 +63,21 @@ def as_frame(X: Any) -> Any:
         if isinstance(err, InputError):
             raise
         raise InputError(f"X is a table that cannot be read ({one_line(err)}): convert it to pandas first") from err
-    if home == "polars":  # Arrow has no type for Python's objects: what polars hands over are their addresses
+    if home == "polars":  # Arrow has no type for Python objects: polars would export their addresses
         for name in (name for name, dtype in X.schema.items() if str(dtype) == "Object"):
             frame[name] = X[name].to_list()
     return frame
 
 
 def learn_frame(frame: Any, target: Any = None, *, holes: bool = False, what: str = "X") -> Dataset:
-    """Find out what the columns of a DataFrame of features become, as `svmkit.load` does for a file.
+    """Learn the encoding of the columns of a DataFrame of features, as `svmkit.load` does for a file.
 
     Parameters
     ----------
     frame : pandas DataFrame of shape (n_samples, n_columns)
-        Features without labels. Columns of pandas' type category become categories, whatever they hold.
+        Features without labels. Columns of pandas' type category become categories, whatever their values.
     target : array-like, default=None
-        What is to be learnt, or `Ranks`; the name of a Series is that of the label column in later tables.
+        The answers, or `Ranks`; the name of a Series is that of the label column in later tables.
     holes : bool, default=False
         Whether numbers and dates may be missing.
     what : str, default="X"
@@ -91,7 +91,7 @@ def learn_frame(frame: Any, target: Any = None, *, holes: bool = False, what: st
     Raises
     ------
     InputError
-        A column cannot be features as it is; the message says which one and what to do.
+        A column cannot be used as it is; the message names it and says what to do.
 
     Examples
     --------
@@ -119,15 +119,15 @@ def learn_frame(frame: Any, target: Any = None, *, holes: bool = False, what: st
 
 
 def encode_frame(frame: Any, encoding: Encoding | None, *, holes: bool = False, what: str = "X") -> Features:
-    """Return the features of a DataFrame in an encoding that training has learnt.
+    """Return the features of a DataFrame in a learnt encoding.
 
     Parameters
     ----------
     frame : pandas DataFrame of shape (n_samples, n_columns)
-        With the columns of training by name, in any order, and others perhaps, which are left out; by position where
-        it, or the encoding, has no names. One that holds the encoded features already, as numbers, is taken as it is.
+        With the columns of training by name, in any order; additional ones are ignored; by position if it, or the
+        encoding, has no names. A DataFrame that already contains the encoded features, as numbers, is used unchanged.
     encoding : Encoding or None
-        None takes all columns as numbers.
+        None treats all columns as numbers.
     holes : bool, default=False
         Whether numbers and dates may be missing.
     what : str, default="X"
@@ -161,15 +161,15 @@ def encode_frame(frame: Any, encoding: Encoding | None, *, holes: bool = False, 
 def encode_samples(
     X: Any, target: Any, options: dict[str, Any], *, holes: bool, stacklevel: int = 4
 ) -> tuple[Any, Encoding | None, dict[str, Any]]:
-    """Return training samples as features, the encoding of their columns, None for all that is no table, and the
-    options of a training with what follows: `flags`, and the features of a `validation` set.
+    """Return training samples as features, the encoding of their columns, None unless X is a table, and the options of
+    a training with additions: `flags`, and the features of a `validation` set.
 
     Parameters
     ----------
     X, target : as for `svmkit.fit`
     options : dict, options of `svmkit.training.train.train`
     holes : bool, whether numbers and dates may be missing
-    stacklevel : int, the caller whom warnings name: of columns that are left out, or look like IDs
+    stacklevel : int, of the warnings about columns that are left out, or look like IDs
     """
     frame = as_frame(X)
     if frame is None:
@@ -186,7 +186,7 @@ def encode_samples(
 
 
 def _table_of(frame: Any, what: str) -> Table:
-    """Return a DataFrame as a table, whose names are a header if all of them are texts."""
+    """Return a DataFrame as a table, with its names as a header if all of them are texts."""
     rows, width = frame.shape
     if not (rows and width):
         lacking = "sample" if width else "feature"
@@ -201,7 +201,7 @@ def _table_of(frame: Any, what: str) -> Table:
 
 
 def _is_encoded(table: Table, encoding: Encoding) -> bool:
-    """Return whether a table holds the features of an encoding already, instead of its columns."""
+    """Return whether a table contains the encoded features instead of its columns."""
     width, names = len(table.names), encoding.columns
     if width != encoding.n_features or width == len(names):
         return False
@@ -220,4 +220,4 @@ def _numbers(frame: Any) -> np.ndarray:
     try:
         return frame.where(frame.notna(), np.nan).to_numpy(dtype=np.float64)
     except (TypeError, ValueError):
-        return as_features(frame.to_numpy())  # says what is no number
+        return as_features(frame.to_numpy())  # reports what is not a number

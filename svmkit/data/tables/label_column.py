@@ -1,4 +1,4 @@
-"""The label column of a table: which one it is, and the labels in it."""
+"""The label column of a table: its position, and the labels in it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES = ("label", "target", "class", "y")
 
 
 def position_of(table: Table, column: str | int) -> int:
-    """Return the position of a column that is given by its name or its position; raise InputError for no such one."""
+    """Return the position of a column given by name or position; raise InputError if there is none."""
     names = table.names
     if isinstance(column, str) and table.has_header and column in names:
         return names.index(column)
@@ -37,7 +37,7 @@ def position_of(table: Table, column: str | int) -> int:
 
 
 def positions_of(table: Table, columns: Sequence[str | int]) -> list[int]:
-    """Return the positions of columns; a text that is no name may join several by commas."""
+    """Return the positions of columns; a text that is not a name may contain several separated by commas."""
     positions = []
     for column in columns:
         is_name = not isinstance(column, str) or (table.has_header and column in table.names)
@@ -55,7 +55,7 @@ def choose(
     ----------
     table, reading : Table, Reading
     dropped : sequence of int, the columns that are left out
-    labelled : bool, whether the last column is the label if no other is
+    labelled : bool, whether the last column is the label by default
     n_features : int or None, the number of features that a model expects
     """
     if reading.label is not None:
@@ -76,8 +76,8 @@ def choose(
 
 
 def further_labels(table: Table, reading: Reading) -> tuple[int, ...]:
-    """Return the positions of all label columns but the first; raise InputError if they have no names to be known by,
-    or one is given twice.
+    """Return the positions of all label columns but the first; raise InputError if they have no names, or one is given
+    twice.
     """
     several = [] if reading.label is None else positions_of(table, [reading.label])
     if len(several) > 1 and not table.has_header:
@@ -196,7 +196,7 @@ def labels(
         if None not in numbers:
             return integral(np.array(numbers, dtype=np.float64)[codes])
     if encoding is not None and encoding.label is not None and not encoding.label_text:
-        if not required:  # a placeholder where labels would be
+        if not required:  # a placeholder instead of labels
             return None
         row = int(np.argmax(np.isin(codes, [i for i, text in enumerate(texts) if not is_number(text)])))
         raise table.refusal(row, at, "holds text, but the model's labels are numbers", "give the same labels")

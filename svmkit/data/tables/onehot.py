@@ -1,4 +1,4 @@
-"""Feature matrices of tables: numbers stay as they are, text becomes a 0/1 feature for each category."""
+"""Feature matrices of tables: numbers are unchanged, text becomes a 0/1 feature for each category."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def apply(
     table : Table, with its cells
     positions : sequence of int, where the columns of `encoding` stand in it, in their order; None for one that it lacks
     encoding : Encoding
-    holes : bool, whether NaN may stand for a hole in a number column
-    stacklevel : int, the caller that the warning names, as for `warnings.warn`
+    holes : bool, whether number columns may have holes, as NaN
+    stacklevel : int, of the warning, as for `warnings.warn`
     """
     read = _read(table, positions, encoding, lenient=False, stacklevel=stacklevel + 1)
     remedy = f"fill them in, or train the model with {table.imputing}"
@@ -86,7 +86,7 @@ def apply_leniently(
 
 
 def _first_of(table: Table, wrong: Sequence[Column]) -> str:
-    """Return the first cell that could not be read in words; "" for none."""
+    """Return the first cell that could not be read, in words; "" if there is none."""
     if not wrong:
         return ""
     column = min(wrong, key=lambda column: int(np.argmax(column.unread)))
@@ -120,7 +120,7 @@ def _read(
 
 
 def assemble(parts: Sequence[Column], rows: int) -> Any:
-    """Return one matrix, with NaN as stored entries: dense if it has few columns or is at least half full, else CSR
+    """Return one matrix, with NaN as stored entries: dense if it has few columns or is at least half full, else CSR,
     without a dense intermediate.
     """
     starts = np.concatenate([[0], np.cumsum([column.width for column in parts])])
@@ -133,7 +133,7 @@ def assemble(parts: Sequence[Column], rows: int) -> Any:
     for column in parts:
         indptr[1:] += _present(column)
     np.cumsum(indptr, out=indptr)
-    free = indptr[:-1].copy()  # where each row's next entry goes; columns come in order, so rows stay sorted
+    free = indptr[:-1].copy()  # position of each row's next entry; columns come in order, so rows stay sorted
     data, indices = np.empty(stored), np.empty(stored, dtype=np.int32 if width < 2**31 else np.int64)
     for column, start in zip(parts, starts, strict=False):
         at = np.flatnonzero(_present(column))

@@ -28,8 +28,8 @@ _TRUTH = {"1": True, "1.0": True, "true": True, "yes": True, "0": False, "0.0": 
 
 
 class Relations(NamedTuple):
-    """The group of each row, (n_samples,) text, and whether its value was observed, (n_samples,) bool; None where no
-    column says it.
+    """The group of each row, (n_samples,) text, and whether its value was observed, (n_samples,) bool; None without
+    such a column.
     """
 
     groups: np.ndarray | None = None
@@ -38,7 +38,7 @@ class Relations(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
-    """A training table with its cells, the columns that become features, and those that are left out as empty."""
+    """A training table with its cells, the columns that become features, and the columns left out as empty."""
 
     table: Table
     columns: tuple[Column, ...]
@@ -57,8 +57,8 @@ class Learnt:
             raise InputError(f"{self.table.path}: has a label column but no features: all others are empty")
 
     def encoding(self, is_text: bool, label: str | None = None) -> Encoding:
-        """Return what later tables need to be read in the same way; `is_text` says whether the labels are text, and
-        `label` what the column of labels is called that are not in the table.
+        """Return what is needed to read later tables in the same way; `is_text` says whether the labels are text, and
+        `label` names a column of labels outside the table.
         """
         table = self.table
         positions = tuple(column.position for column in self.columns)
@@ -94,14 +94,14 @@ class Learnt:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user should know of the columns."""
+        """Notes for the user about the columns."""
         names = [self.table.names[column.position] for column in self.empty]
         empty = (f"{name_columns(names)}: left out, since no row has a value there",) if names else ()
         return (*refusals.notes(self.table, self.columns), *empty)
 
 
 class Read(NamedTuple):
-    """What was read of a table, as `Dataset` has it."""
+    """The result of reading a table, as in `Dataset`."""
 
     X: Any
     y: np.ndarray | None
@@ -126,11 +126,11 @@ def read_table(
 
     Without `encoding` one is learnt: a text column becomes a 0/1 feature for each category (sorted), a column of
     numbers or booleans one feature, and so does a column of dates (days since 1970-01-01). A text column with numbers
-    in at least 95 of 100 cells is refused as a number column with a typing error, and so is one with many different
-    texts. With `encoding` the columns are matched by name when both tables have a header (others in the file are
+    in at least 95 of 100 cells is refused as a number column with a typing error, and so is one with many distinct
+    texts. With `encoding` the columns are matched by name if both tables have a header (others in the file are
     ignored), else by position; unknown categories become zeros, with one warning, and there are no flags and no notes.
     Raises InputError with file, line (Parquet: row) and column of a missing value, of text among numbers or of an
-    uneven line; or naming the columns that are missing, or cannot be features as they are.
+    uneven line; or naming the columns that are missing, or cannot be features.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def read_table(
 
 
 def _leaks(learnt: Learnt, y: np.ndarray | None) -> list[str]:
-    """Return a line for columns each of which alone decides the classes, if there are any and other columns."""
+    """Return a note on columns that each decide the classes alone, if there are any besides other columns."""
     if y is None or y.ndim > 1 or len(y) < alone.FEWEST or not 2 <= len(learnt.columns) <= alone.MOST_COLUMNS:
         return []
     if quantity(y) is not None:
@@ -169,7 +169,7 @@ def _leaks(learnt: Learnt, y: np.ndarray | None) -> list[str]:
 
 
 def _join(encoding: Encoding, reading: Reading) -> Encoding:
-    """Return an encoding for a file that is written in another way than that of training."""
+    """Return an encoding for a file with another notation than that of training."""
     decimal, charset = reading.decimal or encoding.decimal, reading.charset or encoding.charset
     return replace(encoding, decimal=decimal, charset=charset, na=(*encoding.na, *reading.na))
 
@@ -212,13 +212,14 @@ def _apply(path: Path, kind: str, encoding: Encoding, reading: Reading, *, label
 
 
 def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Reading, labelled: bool = True) -> Learnt:
-    """Read a training table and find out what each column is; nothing is refused yet that training would refuse. Raises
-    InputError: the file is no table, has no rows, no features or no such columns, or a cell that no column can have.
+    """Read a training table and determine the kind of each column, without refusing what training would refuse. Raises
+    InputError: the file is not a table, has no rows, no features or no such columns, or a cell is invalid in any
+    column.
 
     Parameters
     ----------
     path, kind, reading, labelled : as for `read_table`
-    n_features : int or None, the number of features that a model expects; by it an unlabelled table is known
+    n_features : int or None, the number of features that a model expects; which identifies an unlabelled table
     """
     table = _outline(path, kind, reading, None)
     choice = _choice(table, reading, labelled, n_features)
@@ -227,13 +228,13 @@ def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Read
 
 
 def learn_pieces(path: Path, kind: str, *, reading: Reading, cells: int, text_labels: bool = False) -> Iterator[Learnt]:
-    """Read a training table piece by piece, each of which is learnt by itself; none for a table without rows.
+    """Read a training table piece by piece, each learnt separately; yields nothing for a table without rows.
 
     Parameters
     ----------
     path, kind, reading : as for `learn`
-    cells : int, the most cells of a piece, which has one row at least
-    text_labels : bool, whether the labels of a CSV file are text: a piece does not know the others
+    cells : int, the largest number of cells of a piece, which has at least one row
+    text_labels : bool, whether the labels of a CSV file are text: a piece cannot decide that alone
     """
     if kind == "parquet":
         tables = parquet_tables(path, cells)
@@ -259,13 +260,13 @@ def learn_pieces(path: Path, kind: str, *, reading: Reading, cells: int, text_la
 
 
 def _relation_positions(table: Table, reading: Reading) -> list[int]:
-    """Return the positions of the columns of groups and of events, as far as there are such."""
+    """Return the positions of the columns of groups and of events, if there are any."""
     named = (column for column in (reading.groups, reading.event) if column is not None)
     return [label_column.position_of(table, column) for column in named]
 
 
 def _relations(table: Table, reading: Reading) -> Relations:
-    """Return the groups of rows, and what was observed, of a table with its cells."""
+    """Return the groups of rows, and observed flags, from a table with its cells."""
     groups = None
     if reading.groups is not None:
         of_group = "has no group", "give that row a group, or drop it"
@@ -286,7 +287,7 @@ def _relations(table: Table, reading: Reading) -> Relations:
 
 
 def _texts(table: Table, at: int, lacking: str, remedy: str) -> np.ndarray:
-    """Return a column as text, (n_samples,); raise InputError, in these words, for a cell without a value."""
+    """Return a column as text, (n_samples,); raise InputError, with these words, for a cell without a value."""
     assert table.frame is not None
     cells = table.frame.iloc[:, at]
     missing = cells.isna().to_numpy() | (cells.astype(str).str.strip() == "").to_numpy()
@@ -298,13 +299,13 @@ def _texts(table: Table, at: int, lacking: str, remedy: str) -> np.ndarray:
 def read_cells(
     path: Path, kind: str, wanted: Sequence[str | int] | None, reading: Reading, encoding: Encoding | None
 ) -> dict[str, list[Any]]:
-    """Return columns of a table by name as they stand there, the texts of a CSV file; raise InputError for no such one.
+    """Return columns of a table by name unchanged, as text for a CSV file; raise InputError if one is missing.
 
     Parameters
     ----------
     path, kind, reading : as for `read_table`
     wanted : sequence of str or int, names or positions; None are all
-    encoding : Encoding or None, what training has learnt, by which a header is known
+    encoding : Encoding or None, the learnt encoding, which identifies a header
     """
     if encoding is not None:
         encoding = _join(encoding, reading)
@@ -314,20 +315,20 @@ def read_cells(
     names = [table.names[at] for at in positions]
     if table.layout is None:
         return {name: table.frame[at].tolist() for name, at in zip(names, positions, strict=True)}
-    header = list(table.names) if table.has_header else None  # which may stand in the middle, too
+    header = list(table.names) if table.has_header else None  # which may be repeated further down
     cells = [[fields[at] for at in positions] for _, fields in records(path, table.layout) if fields != header]
     return {name: [row[k] for row in cells] for k, name in enumerate(names)}
 
 
 class _Choice(NamedTuple):
-    """The columns of a training table that are features, those that become categories, and the label."""
+    """The columns of a training table that are features, the columns that become categories, and the label."""
 
     positions: list[int]
     as_categories: list[int]
     label: int | None
     chosen: str | None
     more: tuple[int, ...] = ()  # further label columns
-    tidy: tuple[int, ...] = ()  # columns of texts of which those that differ by case or blanks only are one category
+    tidy: tuple[int, ...] = ()  # columns of texts in which texts that differ only by case or blanks are one category
 
 
 def _choice(table: Table, reading: Reading, labelled: bool, n_features: int | None) -> _Choice:
@@ -344,7 +345,7 @@ def _choice(table: Table, reading: Reading, labelled: bool, n_features: int | No
 
 
 def _learn(table: Table, choice: _Choice, reading: Reading) -> Learnt:
-    """Return what the columns of a table with its cells are."""
+    """Learn the kinds of the columns of a table with its cells."""
     every = [
         columns.learn(
             table, i, decimal=reading.decimal, as_categories=i in choice.as_categories, is_tidy=i in choice.tidy
@@ -357,7 +358,7 @@ def _learn(table: Table, choice: _Choice, reading: Reading) -> Learnt:
 
 
 def _outline(path: Path, kind: str, reading: Reading, encoding: Encoding | None) -> Table:
-    """Return a table; of a CSV file only names and layout, since its cells are read when the text columns are known."""
+    """Return a table; for a CSV file only names and layout, since reading cells needs the text columns."""
     if kind == "parquet":
         return next(parquet_tables(path, None))
     if kind == "excel":
@@ -369,7 +370,7 @@ def _outline(path: Path, kind: str, reading: Reading, encoding: Encoding | None)
 
 
 def _fill(table: Table, at: int | None, texts: Sequence[int], reading: Reading) -> Table:
-    """Return a table with its cells; the columns `texts` stay text whatever they contain, and `at` is the label."""
+    """Return a table with its cells; the columns `texts` stay text in any case, and `at` is the label."""
     if table.layout is not None and table.layout.has_rows:
         frames = csv_frames(table.path, table.layout, at, texts, reading.decimal, None, reading.na)
         table = _drop_headers(table.with_frame(next(frames)), at)
@@ -381,7 +382,7 @@ def _fill(table: Table, at: int | None, texts: Sequence[int], reading: Reading) 
 
 
 def _drop_headers(table: Table, at: int | None) -> Table:
-    """Return a table without the rows in which its header stands again, as in files that were joined."""
+    """Return a table without the rows that repeat its header, as in concatenated files."""
     frame, names = table.frame, table.names
     if not table.has_header or frame[0].dtype.kind in "biufM" or not (is_header := frame[0] == names[0]).any():
         return table
@@ -392,12 +393,12 @@ def _drop_headers(table: Table, at: int | None) -> Table:
         return table
     left = frame[~is_header.to_numpy(dtype=bool, na_value=False)].reset_index(drop=True)
     if at is not None and all(is_number(str(text)) for text in left[at].dropna().unique()):
-        left[at] = left[at].astype(float)  # which the header has made text
+        left[at] = left[at].astype(float)  # the header has turned it into text
     return replace(table.with_frame(left), repeated=tuple(repeated.tolist()))
 
 
 def _blank(frame: Any, at: int | None, na: Sequence[str]) -> Any:
-    """Return the cells of a Parquet file without those that say that there is no value; `at` is the label."""
+    """Return the cells of a Parquet file without texts that mean a missing value; `at` is the label."""
     wanted = [*na, *(float(text) for text in na if is_number(text))]
     is_na = frame.isin(wanted)
     if at is not None:

@@ -1,4 +1,4 @@
-"""What training refuses of a table, all columns of one kind in one line; and what a user should know of it."""
+"""Refusals of a table for training, one line for all columns of a kind, and notes for the user."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from svmkit.data.tables.columns import FEW_CATEGORIES, Column, Trouble, tidy_tex
 from svmkit.data.tables.table import Table, name_columns
 from svmkit.errors import InputError
 
-MANY = 50  # more categories than this in one column get a line
-_COMPARED, _WORD = 200, 4  # so many texts of so many letters at least are compared with each other
-_RARE, _OFTEN = 0.02, 20  # the rows of a misspelt text, as a share of those of the right one, which has so many
+MANY = 50  # number of categories in one column above which a note reports them
+_COMPARED, _WORD = 200, 4  # the largest number of texts, and their least length, for comparing them with each other
+_RARE, _OFTEN = 0.02, 20  # rows of a misspelt text, as a share of those of the right one, which has at least so many
 _ID_ROWS = 50  # in a smaller table a quantity may well differ in all rows
 _ID_NAME = re.compile(
     r"(?:^|[^a-z])(?:id|uuid|guid|key|index|idx|nr|no|number|nummer)$|(?<=[a-z])(?-i:Id|ID|Nr|No|Key|Index)$", re.I
@@ -25,14 +25,14 @@ _ID_NAME = re.compile(
 def refusal(
     table: Table, columns: Sequence[Column], *, holes: bool, decimal: str | None = None, remedy: str | None = None
 ) -> InputError | None:
-    """Return the error for the columns that cannot be features as they are, or None.
+    """Return the error for the columns that cannot be used as features, or None.
 
     Parameters
     ----------
     table, columns : Table, sequence of Column
     holes : bool, whether number columns may have holes
     decimal : {".", ","} or None, the decimal mark that was given
-    remedy : str, what helps against holes, if it is not an option of training
+    remedy : str, the remedy for holes, if it is not an option of training
     """
     of = {trouble: [column for column in columns if column.trouble == trouble] for trouble in Trouble}
     if of[Trouble.SLIP]:
@@ -52,10 +52,10 @@ def refusal(
 
 
 def notes(table: Table, columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return what a user should know of the columns that training takes: what was done, and what changes it."""
+    """Return notes for the user on the columns that training accepts: their treatment, and how to change it."""
     lines = []
     dates = [column for column in columns if column.order is not None]
-    if dates and not table.is_in_memory:  # a note is a warning there, and this is what a caller expects
+    if dates and not table.is_in_memory:  # a note is a warning there, and a caller expects this
         lines.append(f"{_names(table, dates)} taken for dates: days since 1970-01-01")
     ids = [column for column in columns if looks_like_id(table.names[column.position], column)]
     if ids:
@@ -82,14 +82,14 @@ def notes(table: Table, columns: Sequence[Column]) -> tuple[str, ...]:
 
 
 def note_repeated(table: Table) -> str:
-    """Return where the header of a table stands again."""
+    """Return where the header of a table is repeated."""
     line = table.place_of_record(table.repeated[0]).rpartition(":")[2]
     more = f" and {len(table.repeated) - 1:,} more" if len(table.repeated) > 1 else ""
     return f"the header stands again in line {line}{more}: left out"
 
 
 def _notes_of_texts(table: Table, columns: Sequence[Column]) -> list[str]:
-    """Return what a user should know of columns of categories: that there are many, or that some may be one."""
+    """Return notes for the user on columns of categories: if there are many, or if some may be the same."""
     lines = []
     texts = [column for column in columns if column.categories is not None and column.trouble is None]
     many = [column for column in texts if column.width > MANY and not column.is_chosen]
@@ -112,7 +112,7 @@ def _notes_of_texts(table: Table, columns: Sequence[Column]) -> list[str]:
 
 
 def cite_alike(column: Column) -> str:
-    """Return the first texts of a column that differ by case or blanks only, with their rows; "" for none."""
+    """Return the first texts of a column that differ only by case or blanks, with their rows; "" if there are none."""
     groups: dict[str, list[int]] = {}
     for k, text in enumerate(column.categories or ()):
         groups.setdefault(tidy_text(text), []).append(k)
@@ -121,7 +121,7 @@ def cite_alike(column: Column) -> str:
 
 
 def cite_slip(column: Column) -> str:
-    """Return the first text of a column in few rows that differs from one in many by a letter; "" for none."""
+    """Return the first text of a column in few rows that differs by one letter from one in many rows, or ""."""
     texts = column.categories or ()
     if len(texts) > _COMPARED or not column.rows:
         return ""
@@ -135,7 +135,7 @@ def cite_slip(column: Column) -> str:
 
 
 def _is_slip(text: str, right: str) -> bool:
-    """Return whether a letter of one text is another, lacks, is one too many, or has changed places in the other."""
+    """Return whether two texts differ by one substituted, missing, additional or transposed letter."""
     if abs(len(text) - len(right)) > 1 or tidy_text(text) == tidy_text(right):
         return False
     at = next((k for k, (a, b) in enumerate(zip(text, right, strict=False)) if a != b), min(len(text), len(right)))
@@ -150,7 +150,7 @@ def _count(column: Column, k: int) -> str:
 
 
 def looks_like_id(name: str, column: Column) -> bool:
-    """Return whether a column of whole numbers, all different, is named or counted like an ID."""
+    """Return whether a column of whole numbers, all different, is named or numbered like an ID."""
     values = column.values
     if column.categories is not None or column.order is not None or len(values) < _ID_ROWS:
         return False

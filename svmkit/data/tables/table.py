@@ -1,4 +1,4 @@
-"""A table as it was read: its columns, their names, and the place of a cell in the file for messages."""
+"""A table as read: its columns, their names, and the place of a cell in the file for messages."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Table:
     names: tuple[str, ...]
     has_header: bool
     layout: Dialect | None  # None for Parquet, which has no lines
-    repeated: tuple[int, ...] = ()  # rows of the file, from 0, in which the header stands again: not in `frame`
-    first: int = 0  # the row of the file with which the frame begins, if it is a piece of a larger table
+    repeated: tuple[int, ...] = ()  # rows of the file, from 0, that repeat the header: not in `frame`
+    first: int = 0  # the row of the file at which the frame begins, if it is a piece of a larger table
     is_in_memory: bool = False  # a DataFrame, whose path is its name
 
     def with_frame(self, frame: Any, first: int = 0) -> Table:
-        """Return the table with other cells, which begin in this row of the file."""
+        """Return the table with other cells, which begin at this row of the file."""
         return replace(self, frame=frame, first=first)
 
     def column(self, position: int) -> str:
@@ -35,39 +35,39 @@ class Table:
         return f"column {self.names[position]!r}" if self.has_header else f"column {position + 1} (counted from 1)"
 
     def drop(self, names: Sequence[str]) -> str:
-        """Return what leaves columns out: an option of the command line, or a step in Python."""
+        """Return how to leave columns out: an option of the command line, or a step in Python."""
         return f"{self.path}.drop(columns={list(names)})" if self.is_in_memory else f"--drop {as_option(names)}"
 
     def categorical(self, names: Sequence[str]) -> str:
-        """Return what makes a category of each value of columns."""
+        """Return how to make each value of columns a category."""
         if self.is_in_memory:
             return f"{self.path}.astype({dict.fromkeys(names, 'category')})"
         return f"--categorical {as_option(names)}"
 
     def tidy(self, names: Sequence[str]) -> str:
-        """Return what joins texts of columns that differ by case or blanks only."""
+        """Return how to join texts of columns that differ only by case or blanks."""
         if self.is_in_memory:
             return f"{self.path}[{names[0]!r}].str.strip().str.lower()"
         return f"--tidy {as_option(names)}"
 
     @property
     def imputing(self) -> str:
-        """What fills holes: an option of the command line, or a parameter in Python."""
+        """How to fill holes: an option of the command line, or a parameter in Python."""
         return "impute='median'" if self.is_in_memory else "--impute median"
 
     def place(self, row: int) -> str:
-        """Return where a row stands in the file, for messages."""
+        """Return the place of a row in the file, for messages."""
         if self.layout is None:
             return f"{self.path}: row {self.first + row + 1} (counted from 1)"
         return self.place_of_record(self._record(row))
 
     def place_of_record(self, record: int) -> str:
-        """Return where a row of the file stands in it, those with the header again included."""
+        """Return the place of a record in the file, including repeated headers."""
         assert self.layout is not None
         return f"{self.path}:{line_of(self.path, self.layout, record)[0]}"
 
     def _record(self, row: int) -> int:
-        """Return the row of the file that is this row of the frame."""
+        """Return the record of the file for a row of the frame."""
         row += self.first
         for at in self.repeated:
             row += at <= row
@@ -92,7 +92,7 @@ class Table:
 
 
 def as_option(names: Sequence[str]) -> str:
-    """Return columns as the value of an option, in quotes where a shell needs them."""
+    """Return columns as the value of an option, quoted if a shell requires it."""
     return shlex.quote(",".join(names))
 
 

@@ -25,7 +25,7 @@ class TimeBudget:
         self.left -= seconds
 
     def rules(self, share: float, spent: float = 0.0) -> Criterion | Stop | None:
-        """Return the stop rules of a class pair that may take `share` seconds after `spent` seconds in earlier calls."""
+        """Return the stop rules of a class pair that may take `share` seconds after `spent` in earlier calls."""
         if self._rules is None or math.isinf(self.left):
             return None if self._rules is None else Stop(self._rules)
         seconds = Seconds(spent + max(share, 1e-9))
