@@ -22,7 +22,7 @@ _INSTALL = {"dask": "pip install 'dask[distributed]'", "ray": "pip install ray"}
 BACKENDS = tuple(_NEEDS)
 LOOK = 0.1  # seconds between two looks at the flag
 GRACE = 10.0  # seconds that the work has to end after a signal
-LATE = 0.5  # seconds by which a signal may come later than the failure of a worker that it ended
+LATE = 0.5  # seconds by which a signal may arrive after the failure of a worker that it ended
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ def require(backend: str) -> None:
 def running(backend: str, jobs: int, n_threads: int) -> Iterator[None]:
     """Run the parallel loops of the block on a backend, `jobs` fits at a time with `n_threads` threads each.
 
-    Dask and Ray use the client that is active, else a client of their own on this machine, closed with the block.
+    Dask and Ray use the active client, or else a client of their own on this machine, which is closed with the block.
     Worker processes of loky end with the block, and with this process, however it ends.
     """
     import joblib
@@ -110,7 +110,7 @@ def _dask(jobs: int) -> Iterator[None]:
 
 
 def _load_on_workers(client: Any) -> None:
-    """Load the plugin files of this process on all workers of a client of dask, those included that join later."""
+    """Load the plugin files of this process on all workers of a Dask client, including workers that join later."""
     from distributed import WorkerPlugin
 
     files = plugins.files()
@@ -152,15 +152,15 @@ def supervise(
     """Return what `work` returns, or raise what it raises; None if SIGINT, SIGTERM or the limit in seconds ended it.
 
     After the first signal, `stop` asks the work to end and `kill` ends its worker processes; the second one raises
-    KeyboardInterrupt. An exception that a handler of signals raises may be lost: in a callback, a finalizer, or where a
-    library starts a process. A flag is not.
+    KeyboardInterrupt. An exception raised by a signal handler may be lost: in a callback, in a finalizer, or while a
+    library starts a process. A flag is not lost.
 
     Parameters
     ----------
     work, stop, kill : callable, callable, callable or None
-        What is done, how it is asked to end, and how its worker processes are ended.
+        The work, a function that asks it to end, and a function that kills its worker processes.
     seconds : float, default=inf
-        The most time that the work has.
+        The time limit of the work.
     """
     done: list[T] = []
     failed: list[BaseException] = []
@@ -193,7 +193,7 @@ def supervise(
                 time.sleep(LOOK)
             if not done and (flag or thread.is_alive()):
                 end()
-                flag.raised = False  # it is answered: another one ends what follows in the same command
+                flag.raised = False  # this signal is handled: another one ends later work of the same command
                 return None
         except BaseException:
             end()

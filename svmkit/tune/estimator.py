@@ -31,21 +31,21 @@ from svmkit.tune.records import Records
 from svmkit.tune.result import FACTS
 from svmkit.tune.space import ALL, Path
 
-MANY = 100  # class pairs from which on their solves one by one take longer than all at once
-QUIET = np.errstate(all="ignore")  # an overflow is refused with a reason; a warning of each worker adds nothing
+MANY = 100  # number of class pairs above which solving them one by one takes longer than all at once
+QUIET = np.errstate(all="ignore")  # an overflow is refused with a reason; a warning from each worker would add nothing
 
 
 @dataclass(frozen=True)
 class Training:
     """The settings that all candidates share."""
 
-    width: int  # the most values of C of a path
-    folder: str  # that of the `Records`
+    width: int  # the largest number of values of C on a path
+    folder: str  # the folder of the `Records`
     metric: Metric
-    settings: Settings  # the solver and the kernel are those of a path
+    settings: Settings  # each path has its own solver and kernel
     task: Task
     flags: np.ndarray | None  # as for `svmkit.fit`
-    refine: str = ALL  # which candidates of hard fits are solved to the gap that is asked for
+    refine: str = ALL  # which candidates with hard fits are solved to the requested gap
 
     @property
     def has_one_label(self) -> bool:
@@ -54,7 +54,7 @@ class Training:
 
     @property
     def threads(self) -> int:
-        """The threads of the settings, or those of the process if fewer; on a cluster those of the worker."""
+        """The number of threads in the settings, or of the process if that is smaller; on a cluster, of the worker."""
         at, given = here(), self.settings.n_threads or 1
         return min(given if at is None else at.threads, threads.most())
 
@@ -156,7 +156,7 @@ def _score(estimator: PathEstimator, X, y) -> dict[str, float]:
     trained = [one.fit for one in estimator.fits_ if one is not None]
     try:
         together = decisions(trained, X, training.threads)
-    except Exception:  # one model may be the cause: each decides alone
+    except Exception:  # one model may be the cause: each decides separately
         together = None
     truth, shared = metric.codes(y), iter(() if together is None else together)
     is_regression = not training.has_one_label
@@ -193,11 +193,12 @@ def _score(estimator: PathEstimator, X, y) -> dict[str, float]:
 
 
 def decisions(fits: Sequence[Fit], X, n_threads: int) -> np.ndarray | None:
-    """Return the decisions (n_fits, n) of the models of a path on held-out samples X (n, d), raw, by one product.
+    """Return the raw decisions (n_fits, n) of the models of a path on held-out samples X (n, d), by one product.
 
-    The models were trained on the same samples with one kernel and one preprocessing, for different C. None is for a
-    single fit, for linear models, whose predictions are cheap, for several outputs or more than two classes, whose
-    models share kernel values among their functions, and where a decision is not finite: each decides alone.
+    The models were trained on the same samples with one kernel and one preprocessing, for different C. The result is
+    None if each model had better decide separately: for a single fit, for linear models, whose predictions are cheap,
+    for several outputs or more than two classes, whose models share kernel values among their functions, and if a
+    decision is not finite.
     """
     if (
         len(fits) < 2
@@ -239,8 +240,8 @@ def _predict(
 def predict_rows(
     one: Carried, X, training: Training
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None, dict[str, float]]:
-    """Return what a fit says of held-out rows: codes or quantities, decisions and probabilities where the metric needs
-    them, and the `FACTS` of the fit but accuracy and metric.
+    """Return the predictions of a fit for held-out rows: codes or quantities, decisions and probabilities if the metric
+    needs them, and the `FACTS` of the fit except accuracy and metric.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The folds of a calibration, or of what thresholds cost, that a caller describes in place of those that it draws."""
+"""The folds of a calibration, or of the costs of thresholds, as a caller specifies them."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ NO_FOLDS = "groups are for a calibration, thresholds, relevance or parameters th
 def draw_folds(
     cv: Any, y: Any, method: Method, *, groups: Any = None, sample_weight: Any = None, X: Any = None
 ) -> np.ndarray | None:
-    """Return the fold in which each row is decided on by a model of the others, int (n,); -1 for rows in none.
+    """Return the fold in which each row is held out, int (n,); -1 for rows in none.
 
     Parameters
     ----------
     cv : int, splitter of scikit-learn, or sequence of (train, test)
-        The folds, as for `svmkit.fit`. For as many as a calibration draws itself, None is returned.
+        The folds, as for `svmkit.fit`. None is returned for the number of folds that a calibration draws itself.
     y : array-like of shape (n,)
         The labels.
     method : Method
-        The task, and the settings, whose seed shuffles a number of folds.
+        The task, and the settings, whose seed shuffles the folds if `cv` is a number.
     groups : array-like of shape (n,), default=None
         Rows of the same group are in the same fold.
     sample_weight : array-like of shape (n,), default=None
-        The weights of the samples, of which those above 0 take part; None are all.
+        The weights of the samples; only samples of positive weight take part. None: all take part.
     X : array-like or CSR of shape (n, d), default=None
-        The rows, for a warning if many are equal to one in another fold, where no groups are given.
+        The rows, for a warning if many of them have an equal row in another fold and no groups are given.
 
     Raises
     ------
     InputError
-        The rows cannot be divided so, or some would be held out more than once.
+        The rows cannot be divided in this way, or some would be held out more than once.
 
     Examples
     --------

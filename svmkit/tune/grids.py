@@ -12,7 +12,7 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.tasks import task_named
 
-MOST = 100_000  # the most values and candidates: a larger grid is taken for a typing error
+MOST = 100_000  # limit on values and candidates: a larger grid is taken for a typing error
 SPELLINGS = "0.1:1000:log5, 0:1:lin5, 2^-5:2^15:2, or a list as in 1,10,100"
 
 
@@ -63,7 +63,7 @@ def defaults(kernel_options: dict[str, Any], fixed: set[str], drawn: bool, task:
     drawn : bool
         Ranges to draw from instead of steps.
     task : {"classify", "regress", "outliers", "rank"}, default=None
-        What is learnt; of outliers nu is searched in place of C, and of a ranking smaller C, which multiply all pairs.
+        The task. For outliers, nu is searched instead of C; for rankings, smaller C, since C multiplies all pairs.
     """
     if task_named(task).has_groups:
         texts = [f"C={C_RANGE_OF_PAIRS if drawn else C_POWERS_OF_PAIRS}"]
@@ -95,7 +95,7 @@ def _values(what: str, spelt: str) -> Values:
         items = [item.strip() for item in spelt.split(",")]
         if not all(items):
             raise InputError(f"{what}: a value is missing between commas")
-        return [_number(what, item) if "^" in item else item for item in items]  # others than 2^-5 stay text
+        return [_number(what, item) if "^" in item else item for item in items]  # items other than 2^-5 stay text
     if len(parts) > 3 or not all(parts):
         raise InputError(f"{what}: cannot be read; values are {SPELLINGS}")
     if len(parts) == 2:

@@ -17,24 +17,24 @@ from svmkit.tune.result import Candidate
 from svmkit.tune.space import Path as Setting
 
 KINDS = (".png", ".svg", ".pdf")
-LEVELS = 12  # of colour
-LEAST = 0.5  # per cent that the colours span
+LEVELS = 12  # number of colour levels
+LEAST = 0.5  # per cent that the colours span at least
 BELOW = (2.0, 0.5)  # per cent below the best at which lines are drawn: a plateau has one colour
-LINES = 8  # in one picture; of more settings only the best at each place is drawn
-CHARACTERS = 100  # of a line of the legend
+LINES = 8  # at most in one picture; with more settings, only the best at each place is drawn
+CHARACTERS = 100  # in a line of the legend, at most
 STAR: dict[str, Any] = {"color": "crimson", "markeredgecolor": "white", "markersize": 17, "zorder": 5}  # the best
 WIDE = 20.0  # ratio of the largest to the smallest value above which an axis is logarithmic
 
 
 def require_format(path: str) -> None:
-    """Raise InputError unless the ending of the file name is a known format, and there is what draws."""
+    """Raise InputError unless the file extension is a known format and the plotting library is installed."""
     require_installed("pictures", "matplotlib")
     if Path(path).suffix.lower() not in KINDS:
         raise InputError(f"cannot draw {path}: the name has to end in {', '.join(KINDS)}")
 
 
 def require_drawable(path: str, among: Sequence[Setting]) -> None:
-    """Raise InputError unless the ending of the file name is a known format and a number differs among the settings."""
+    """Raise InputError unless the file extension is a known format and a number differs among the settings."""
     require_format(path)
     for name in among[0].values:
         values = {p.values[name] for p in among if name in p.values}
@@ -47,7 +47,7 @@ def require_drawable(path: str, among: Sequence[Setting]) -> None:
 def axes_of(candidates: Sequence[Candidate]) -> list[str]:
     """Return the names of the numbers that differ among the candidates, C and gamma first."""
     names = ["C", "gamma", *(name for name in candidates[0].params if name not in ("C", "gamma"))]
-    # one that only some kernels have is no axis
+    # a number that only some kernels have is not an axis
     values = {name: {value(c, name) for c in candidates} for name in names}
     return [name for name in names if len(values[name]) > 1 and None not in values[name]]
 
@@ -82,7 +82,7 @@ def draw(candidates: Sequence[Candidate], path: str | Path, title: str, metric: 
     path, title : str or Path, str
         The file, whose ending gives the format, and the title of the picture.
     metric : Metric
-        By what the candidates were compared; a share is drawn in per cent.
+        The metric of the comparison; a share is drawn in per cent.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -106,7 +106,7 @@ def draw(candidates: Sequence[Candidate], path: str | Path, title: str, metric: 
 def _contour(figure: Any, axes: Any, tried: Sequence[Candidate], names: Sequence[str], metric: Metric) -> None:
     scale = 100.0 if metric.is_share else 1.0
     (to_x, to_y), best = [_axis(axes, tried, name, k) for k, name in enumerate(names[:2])], tried[0]
-    top: dict[tuple[float, float], float] = {}  # over all other options that were searched
+    top: dict[tuple[float, float], float] = {}  # over all other searched options
     for c in tried:
         at = to_x(value(c, names[0])), to_y(value(c, names[1]))
         top[at] = max(top.get(at, -math.inf), scale * c.mean_score)

@@ -1,8 +1,9 @@
-"""Solves that are carried on until their ranking of other rows is that of the optimum, wherever they began.
+"""Solves that are continued until they rank other rows as the optimum does, wherever they began.
 
 P(w) - P(w*) is at least |w - w*|^2 / 2, so a certificate bounds how far w is from the optimum: |w - w*|^2 <= 2 (P - D).
-Where C is small, the loss makes up nearly all of P: a relative gap of 1e-3 then leaves the direction of w open. The
-predicted labels, all of the larger class, do not depend on it, but the order of the decisions is nothing else.
+If C is small, the loss makes up nearly all of P: a relative gap of 1e-3 then leaves the direction of w undetermined.
+The predicted labels, all of the larger class, do not depend on the direction, but the order of the decisions depends on
+nothing else.
 """
 
 from __future__ import annotations
@@ -25,33 +26,33 @@ from svmkit.training.result import Fit
 from svmkit.training.settings import Method
 from svmkit.training.subproblems.one import Callbacks
 
-ERROR = 0.1  # of w, relative to |w|: differences of decisions are known to so much of what they can be at most
-LEAST = 1e-11  # gap that a solve is asked for: rounding is not far below
+ERROR = 0.1  # error of w relative to |w|: differences of decisions are known within this share of their largest value
+LEAST = 1e-11  # smallest gap that a solve is asked for: rounding is not far below
 TRIES = 4  # solves, each to a smaller gap
 
 
 def is_ranked(data: TrainingData, metric: Metric, method: Method) -> bool:
-    """Return whether a metric depends on the order of the decisions of one problem, with |w|^2 / 2 in its objective."""
+    """Return whether a metric depends on the order of the decisions, for a problem with |w|^2 / 2 in its objective."""
     has_square = method.solver.params.get("penalty") != "l1"
     return len(data.sizes) == 1 and data.task.has_classes and metric.needs_decisions and has_square
 
 
 class Carried(NamedTuple):
-    """A fit, and how far it was carried on."""
+    """A fit, and the gap to which it was continued."""
 
     fit: Fit
     n_iter: int  # in all
-    tol: float = math.inf  # the gap to which it was carried on; inf where there was no need
+    tol: float = math.inf  # the gap to which it was continued; inf if that was not needed
     determined: bool = True  # whether w is known up to `ERROR` |w|
 
 
 def carry_on(fitted: Fit, data: TrainingData, C: float, method: Method, callbacks: Callbacks | None = None) -> Carried:
-    """Return a fit of one problem, carried on until w is known up to `ERROR` |w|, or `TRIES` times.
+    """Return a fit of one problem, continued until w is known up to `ERROR` |w|, or `TRIES` times.
 
     Parameters
     ----------
     fitted, data, C, method : Fit, TrainingData, float, Method
-        The fit, and what it was trained on; one that a limit ended stays as it is.
+        The fit, and the data, C and method of its training; a fit that was ended by a limit is returned unchanged.
     callbacks : Callbacks, default=None
         As for `path_prepared`.
     """
@@ -60,7 +61,7 @@ def carry_on(fitted: Fit, data: TrainingData, C: float, method: Method, callback
         needed = _gap_needed(fitted, data)
         if fitted.gap is None or not LEAST < needed < fitted.gap or fitted.status is not Status.CONVERGED:
             break
-        tol = needed / 2  # |w| changes with it
+        tol = needed / 2  # |w| changes with the gap
         further = replace(method, settings=replace(method.settings, stop=with_gap(method.settings.stop, tol)))
         (found,) = path_prepared(data, (C,), further, start=[fitted.solutions[0].point], callbacks=callbacks)
         n_iter += found.n_iter
@@ -70,15 +71,15 @@ def carry_on(fitted: Fit, data: TrainingData, C: float, method: Method, callback
 
 
 def with_gap(stop: Criterion | Stop | None, tol: float) -> Stop:
-    """Return a certified gap, with the limits among some stop rules, as the stop rules of a fit."""
+    """Return the stop rules of a fit: a certified gap, with the limits among some stop rules."""
     rules = () if stop is None else (Stop(()) | stop).criteria
     return Stop((Gap(tol), *(rule for rule in rules if isinstance(rule, Iterations | Seconds | Support))))
 
 
 def _gap_needed(fitted: Fit, data: TrainingData) -> float:
-    """Return the relative gap from which on |w - w*| is at most `ERROR` |w|; 0 where w says nothing of the order.
+    """Return the relative gap at which |w - w*| is at most `ERROR` |w|; 0 if w says nothing about the order.
 
-    What w has in the direction of the rows' mean is left out: it adds nearly the same to all decisions.
+    The component of w in the direction of the rows' mean is left out: it adds nearly the same to all decisions.
     """
     model, P = fitted.model, abs(fitted.objective)
     coef = model.machine.coefficients[:, :1]

@@ -17,7 +17,7 @@ from typing import Any
 from svmkit.cluster import here
 from svmkit.scoring.metric import Metric
 
-TRIES = 100  # removals of a folder into which writes that were under way may still put a file
+TRIES = 100  # attempts to remove a folder, since pending writes may still add a file to it
 LOOK = 0.1  # seconds between two looks at the folder: a look at every history point took 8 % of a search
 
 Report = Callable[["Progress"], Any]
@@ -25,8 +25,8 @@ Report = Callable[["Progress"], Any]
 
 @contextmanager
 def scratch() -> Iterator[str]:
-    """Yield a folder for records that is gone after the block, though threads that have not yet noticed the end of the
-    search may still write: they write into a folder in it that has another name by then.
+    """Yield a folder for records that is removed after the block. Threads that have not yet noticed the end of the
+    search may still write: into a subfolder that has been renamed by then.
     """
     with tempfile.TemporaryDirectory(prefix="svmkit-tune-") as outer:
         folder, ended = os.path.join(outer, "records"), os.path.join(outer, "ended")
@@ -46,10 +46,10 @@ class Records:
 
     A search whose fits are all made in its own process needs no folder: "" stands for none.
 
-    scikit-learn's searches return their results at the end, and as numbers only. On a worker of a cluster, the records
-    are sent to the process of the search, which writes them, and the end of the search is that of the call. If the
-    folder does not exist (Dask or Ray on another machine), nothing is written; only the progress and the reasons of
-    failures are lost then.
+    scikit-learn's searches return their results only at the end, and only as numbers. On a worker of a cluster, the
+    records are sent to the process of the search, which writes them, and the search has ended once the call has. If the
+    folder does not exist (Dask or Ray on another machine), nothing is written: only the progress and the reasons of
+    failures are lost.
     """
 
     def __init__(self, folder: str) -> None:
@@ -71,7 +71,7 @@ class Records:
             os.replace(part, Path(part).with_suffix(".json"))
 
     def keep(self, record: dict[str, Any]) -> None:
-        """Keep a record of the process of the search itself, which needs no file, in place of one of the same fit."""
+        """Keep a record in the search's own process, without a file, replacing an earlier record of the same fit."""
         self._read[f"kept {record['path']} {record['fold']}"] = record
 
     def all(self) -> list[dict[str, Any]]:

@@ -33,8 +33,8 @@ class Candidate:
     gamma : float or None
         The value of gamma on all samples; None if the kernel has no gamma.
     n_rows : int
-        Number of samples that the folds were made of: all samples, or in a halving search those of the last round in
-        which the candidate was tried.
+        Number of samples that the folds were made of: all samples, or in a halving search the samples of the last round
+        in which the candidate was tried.
     mean_accuracy, std_accuracy : float
         Mean and standard deviation of the accuracy over the folds, between 0 and 1; nan if a fit failed, and in
         regression.
@@ -45,18 +45,18 @@ class Candidate:
     converged : bool
         Whether the fits of all folds converged.
     determined : bool
-        Whether the ranking of held-out rows by each fit is that of the optimum, as far as a metric of two classes
-        depends on it: |w - w*| is at most a tenth of |w|. True for a metric of labels.
+        Whether each fit ranks held-out rows as the optimum does, as far as a metric of two classes depends on the
+        order: |w - w*| is at most a tenth of |w|. True for metrics of labels.
     tol : float or None
-        The relative gap to which fits were carried on for that, by which to train on all samples; None if they ended
-        by the stop rules.
+        The relative gap to which fits were continued for that, and with which to train on all samples; None if they
+        ended by the stop rules.
     reason : str or None
         Why a fit failed; None if none failed.
     scores : tuple of float
         The metric in each fold.
     gap : float or None
-        The largest relative gap of the certificates of all folds. It may be above the one that was asked for where the
-        fits are hard and the score is far from the best. None where a fit has no certificate, and of leave-one-out.
+        The largest relative gap of the certificates of all folds. It may exceed the requested gap if the fits are hard
+        and the score is far from the best. None if a fit has no certificate, and for leave-one-out.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class Result:
     candidates : list of Candidate
         Best first.
     metric : Metric
-        By what they were compared.
+        The metric of the comparison.
     n_fits : int
         Number of models that were trained.
     seconds : float
@@ -134,7 +134,8 @@ class Result:
 
     @property
     def best(self) -> Candidate:
-        """The candidate with the highest mean metric; among equals the one of smallest C, then of smallest gamma.
+        """The candidate with the highest mean metric; among equals the one with the smallest C, then the smallest
+        gamma.
 
         In a halving search, candidates of the last round come first.
         """
@@ -144,7 +145,8 @@ class Result:
     def cv_results_(self) -> dict[str, Any]:
         """The candidates in the form of scikit-learn's searches, best first: arrays (n_candidates,) and `params`.
 
-        Where they were tried on different numbers of rows, `n_resources` has these, and those on most rank first.
+        If they were tried on different numbers of rows, `n_resources` has these, and candidates on the most rows rank
+        first.
         """
         every = self.candidates
         names = list(dict.fromkeys(name for c in every for name in c.params))
@@ -208,7 +210,7 @@ def from_records(records: Sequence[dict[str, Any]], cv: int) -> list[Tried]:
 
 def reasons(records: Sequence[dict[str, Any]]) -> dict[tuple[int, int], str]:
     """Return why fits failed, by number of the path and position of C in the path."""
-    # of several reasons it is that on the fewest samples, then the first in alphabetical order
+    # if there are several reasons: the one on the fewest samples, then the first in alphabetical order
     found: dict[tuple[int, int], str] = {}
     for record in sorted(records, key=lambda record: (record["n_rows"], sorted(record["reasons"].items()))):
         for i, text in record["reasons"].items():
@@ -219,13 +221,13 @@ def reasons(records: Sequence[dict[str, Any]]) -> dict[tuple[int, int], str]:
 def rank(paths: Sequence[Path], tried: Sequence[Tried], why: dict[tuple[int, int], str], X: Any) -> list[Candidate]:
     """Return a candidate for each C of each path that was tried in all folds, best first.
 
-    Candidates that were tried on more samples come first, then those whose ranking is determined, those of a higher
-    metric, of smaller C and of smaller gamma. Failed candidates come last.
+    Candidates that were tried on more samples come first, then candidates whose ranking is determined, then those with
+    a higher metric, smaller C and smaller gamma. Failed candidates come last.
 
     Parameters
     ----------
     paths, tried : sequence of Path, sequence of Tried
-        The paths of the search, and their scores; of a path that was tried several times those on the most samples.
+        The paths of the search, and their scores; for a path tried several times, the scores on the most samples.
     why : dict of (int, int) to str
         Reasons of failures, as `reasons` returns them.
     X : ndarray or CSR of shape (n_samples, n_features)
@@ -261,7 +263,7 @@ def _candidates(found: Sequence[tuple[Path, int, float | None, Tried, str | None
     """Return a candidate for each path, the position of its C, its gamma, its scores and why a fit failed."""
     if not found:
         return []
-    # (n_candidates, n_facts, n_folds), of which means and deviations are taken by few calls
+    # (n_candidates, n_facts, n_folds), so that few calls compute means and deviations
     facts = np.array([[tried.scores[f"{fact}_{i}"] for fact in FACTS] for _, i, _, tried, _ in found], float)
     accuracy, metric, tol, gap = (FACTS.index(fact) for fact in ("accuracy", "metric", "tol", "gap"))
     means, spreads = facts.mean(axis=2).tolist(), facts[:, [accuracy, metric]].std(axis=2).tolist()

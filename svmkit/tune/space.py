@@ -20,11 +20,11 @@ from svmkit.tasks import Task, task_named
 from svmkit.tune.grids import MOST, Span, Values
 
 SEARCHES = ("grid", "random", "halving")
-NEAR, ALL = "near", "all"  # which candidates are solved to the gap that is asked for
+NEAR, ALL = "near", "all"  # which candidates are solved to the requested gap
 EPSILON, NU, KERNEL = "epsilon", "nu", "kernel"
 LEAST = {"C": "> 0", EPSILON: ">= 0", NU: "> 0"}
 """Numbers that are options of neither solver nor kernel, and what a value has to be."""
-NONE = "none"  # of a setting that may be absent
+NONE = "none"  # the value of an absent setting
 WORDS = {
     "scale": (NONE, *SCALINGS),
     "impute": (NONE, *IMPUTINGS),
@@ -78,7 +78,7 @@ class Path:
 
 
 def settings_of(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some searched values, given by name, that `svmkit.training.settings.Settings` has fields for.
+    """Return the searched values, by name, for which `svmkit.training.settings.Settings` has fields.
 
     Parameters
     ----------
@@ -120,11 +120,11 @@ def plan(
         Value where C is not searched.
     search : {"grid", "random", "halving"}, default="grid"
     n_iter : int, default=20
-        Points that a random search draws, without repetition when there are lists alone.
+        Points that a random search draws, without repetition if all values are lists.
     seed : int, default=0
         Seed of these draws.
     task : {"classify", "regress", "outliers"}, default=None
-        What is learnt; None is not known yet. Of outliers, nu is searched in place of C.
+        The task; None if it is not known yet. For outliers, nu is searched instead of C.
 
     Raises
     ------

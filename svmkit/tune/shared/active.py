@@ -1,4 +1,4 @@
-"""Solves of problems that differ in C, on some rows of a matrix of kernel values that are all at hand.
+"""Solves of problems that differ only in C, on some rows of a matrix of kernel values.
 
 A solve is a sequence of rounds. Each gathers the kernel values among the samples whose weights may move into a square
 that the processor's cache holds, and takes steps of SMO on it, with Newton's steps on the weights between their bounds
@@ -28,18 +28,18 @@ from svmkit.tune.shared.matrix import PartGram, SharedMatrix
 from svmkit.tune.shared.rounds import EasyPath, Iterate, deeper, depth_of
 
 NONE = np.empty(0, np.int64)
-LEAST = 1e-10  # part of the least k(x, x), below which a value is none of float32's digits beside it
-JITTER = 3e-6  # part of the largest value that is added to a diagonal before it is factorised in float32
-LEAPS, LEAP_STEPS = 6, 12  # of a solve, and steps of a leap, at most
-LEAP = 300  # weights between their bounds, from which on leaps are taken
-LONG = 5  # steps of SMO for each of these, which take as long as a leap: after a fit of more, leaps are taken
-HARD, SHORT = 1, 1000  # steps of SMO a sample, and at all, from which on a rough gap is enough where one is given
-OFF = 0.5  # of the gap that is asked for: what violations of the samples at their bounds may add up to after a leap
-NEAR = 0.3  # of a margin of 1: how far from leaving its bound a sample is at which a leap looks
+LEAST = 1e-10  # fraction of the least k(x, x) below which a value vanishes beside it in float32
+JITTER = 3e-6  # fraction of the largest value, added to a diagonal before factorisation in float32
+LEAPS, LEAP_STEPS = 6, 12  # leaps of a solve, and steps of a leap, at most
+LEAP = 300  # number of weights between their bounds from which on leaps are taken
+LONG = 5  # steps of SMO for each of these weights that take as long as a leap: after a fit with more, leaps are taken
+HARD, SHORT = 1, 1000  # steps of SMO per sample, and in total, from which on a rough gap suffices if one is given
+OFF = 0.5  # share of the requested gap that violations of samples at their bounds may add up to after a leap
+NEAR = 0.3  # in units of the margin: a leap watches samples that are no farther from leaving their bounds
 
 
 class Solved(NamedTuple):
-    """The solution of a problem: a point (n,) of the problem, h (m,) without the bias, its certificate, the steps."""
+    """The solution of a problem: a point (n,), h (m,) without the bias, the certificate, and the steps."""
 
     point: np.ndarray
     h: np.ndarray
@@ -59,9 +59,9 @@ class ActiveSets:
     shared, at : SharedMatrix, ndarray of int
         The kernel values, and the rows that take part.
     most : int
-        The samples of a round, at most.
+        The largest number of samples in a round.
     stopped : callable
-        Says whether the search has ended; `Stopped` is raised then.
+        Returns whether the search has ended; if so, `Stopped` is raised.
     kept : float, default inf
         The bytes of kernel values and of a factor that may be kept between solves.
 
@@ -80,8 +80,8 @@ class ActiveSets:
         self._kind = np.dtype(np.float32 if fits_float32_rows(shared.largest) else np.float64)
         self._least = LEAST * float(np.abs(shared.diag).min())
         self._forget()
-        self._base: tuple[Iterate, float] | None = None  # the last one that steps have led to, and its C
-        # the C that `follow` has left unsolved, where it has come to, and the steps that took
+        self._base: tuple[Iterate, float] | None = None  # the last iterate reached by steps, and its C
+        # the C that `follow` has left unsolved, the iterate that it has reached, and the steps this took
         self._begun: tuple[float, Iterate, int] | None = None
         self._solutions: list[tuple[np.ndarray, np.ndarray, float]] = []  # the last two: weights, slopes, C
         self.takes_leaps = False
@@ -108,11 +108,11 @@ class ActiveSets:
         Parameters
         ----------
         problem, C : DualQP, float
-            The problem and the C that it was posed for, above those of all problems before.
+            The problem and the C that it was posed for, larger than in all problems before.
         target, patience : float
-            The gap that is asked for, and the most steps.
+            The requested gap, and the step limit.
         rough : float, default=None
-            A gap that is enough where the one that is asked for takes more steps than `HARD` a sample.
+            A gap that suffices if the requested one takes more than `HARD` steps a sample.
         """
         began, goal, enough = self._start(problem, C), target, target
         if self._base is None:
@@ -142,20 +142,20 @@ class ActiveSets:
 
     @property
     def _few(self) -> int:
-        """The steps from which on a fit is hard."""
+        """The number of steps from which on a fit counts as hard."""
         return max(HARD * len(self.at), SHORT)
 
     def follow(
         self, y: np.ndarray, weights: np.ndarray, Cs: np.ndarray, target: float, held: np.ndarray
     ) -> tuple[EasyPath, int]:
-        """Solve problems of the hinge, after the first one, as long as each is easy; return the fits, and how many.
+        """Solve problems of the hinge, after the first one, as long as each is easy; return the fits and their number.
 
         Parameters
         ----------
-        y, weights, Cs : ndarray of shape (n,), (n,) and (n_C,)
+        The labels, the factors of C, and the values of C, as for `solve`.
             The labels, what C is multiplied with, and the values of C, as for `solve`.
         target, held : float, ndarray of int
-            The gap that is asked for, and the rows of the matrix whose decisions are returned.
+            The requested gap, and the rows of the matrix whose decisions are returned.
         """
         shared, n = self.shared, len(self.at)
         n_C = len(Cs)
@@ -183,12 +183,12 @@ class ActiveSets:
         return rounds.Pace(target, float(most), self.most, leap, jitter, self._least, is_ridged)
 
     def _limit_memory(self) -> None:
-        """Forget what has no room from one C to the next."""
+        """Drop data that there is no room to keep until the next C."""
         if self._square.values.nbytes + sum(array.nbytes for array in self._factor) > self.kept:
             self._forget()
 
     def _remember(self, problem: DualQP, now: Iterate, C: float, bias: float) -> None:
-        """Keep a solution for `_ahead`, beside the last one of another C."""
+        """Keep a solution for `_ahead`, together with the last one for another C."""
         slopes = now.h[self.at] + problem.signs * problem.origin + bias
         earlier = [one for one in self._solutions if one[2] < C]
         self._solutions = [*earlier[-1:], (problem.signs * now.point, slopes, C)]
@@ -200,7 +200,7 @@ class ActiveSets:
         return Iterate(point, h, depth_of(len(idx)))
 
     def _start(self, problem: DualQP, C: float) -> Iterate:
-        """Return the best of some points."""
+        """Return the best of several starting points."""
         if self._base is None:
             return self._vertex(problem) or Iterate(problem.first_point(), np.zeros(self.shared.m), 0.0)
         last, before = self._base
@@ -210,9 +210,10 @@ class ActiveSets:
         return Iterate(*rounds.begin(far, _arrays_of(problem), last, C / before, group, LEAP, kinks))
 
     def _vertex(self, problem: DualQP) -> Iterate | None:
-        """Return the vertex of the box that the solution tends to as C falls; None where it is no better than 0.
+        """Return the vertex of the box that the solution tends to as C falls; None if it is no better than 0.
 
-        All weights of the smaller class are at their bounds then, and those of the others that are farthest behind.
+        All weights of the smaller class are then at their bounds, and in the other class those of the samples farthest
+        behind.
         """
         upper, signs = problem.upper, problem.signs
         if not np.isfinite(upper).all() or problem.lower.any() or not (signs < 0.0).any():
@@ -233,7 +234,7 @@ class ActiveSets:
     ) -> tuple[Iterate, int, float]:
         """Lower the objective until the relative gap is at most `target`, or for `most` steps.
 
-        Returns where that is, the steps, and how many the time that leaps take stands for with these.
+        Returns the iterate, the steps, and the number of steps that would take as long as these and the leaps together.
         """
         kinks, steps, spent, left, far = l1_part(problem), 0, 0.0, 0, (self.shared.K, self.at)
         if self.takes_leaps and not is_trial and kinks is None and not problem.is_ridged:
@@ -258,12 +259,12 @@ class ActiveSets:
         return now, steps, spent
 
     def _leap(self, C: float, now: Iterate, box: Box, goal: float, is_first: bool) -> Iterate | None:
-        """Take Newton's steps that change many bounds at a time; return where they lead to, None if that is not down.
+        """Take Newton steps that change many bounds at a time; return the iterate, None if the objective does not fall.
 
         Parameters
         ----------
         C, now, box, goal, is_first : float, Iterate, Box, float, bool
-            The C, where the steps begin, twice, the gap that is asked for, and whether no steps were taken before.
+            The C, the starting iterate and its box, the requested gap, and whether no steps were taken before.
         """
         is_free = (box.beta > box.lower) & (box.beta < box.upper)
         weights, slopes = box.y * box.beta, box.v - float(np.median(box.v[is_free]))

@@ -1,9 +1,9 @@
 """Full conformal prediction: the training rows with a new row and each label in turn, from the solution without it.
 
 The misfit of a row is minus the least of its margins, y f, over the class pairs of its class. Let w be a point whose
-gap is g: its h is within sqrt(2 g k(x, x)) of that of the optimum, and the bias of the optimum is where the weights
-that the losses ask for sum to 0, which is known as far as h is. So each misfit is known within bounds, and a row counts
-as fitting no better than the new one where it may: p-values are at least those of the optimum, whatever the gap.
+gap is g: its h is within sqrt(2 g k(x, x)) of h at the optimum, and the optimal bias is where the weights that the
+losses imply sum to 0, which is known as far as h is. So each misfit is known within bounds, and a row counts as fitting
+no better than the new one if it may: p-values are at least those of the optimum, whatever the gap.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from svmkit.training.weights import training_weights
 from svmkit.tune.shared.active import ActiveSets, Solved
 from svmkit.tune.shared.matrix import SharedMatrix
 
-GAP = 1e-11  # relative, to which each refit goes
-HALVINGS = 100  # of a range of biases
-TINY = 1e-12  # part of the sum of weights that rounding may make up
-COPIES, VALUE = 3, 8  # of the kernel values of all rows, with what a round of a solve takes, and the bytes of each
+GAP = 1e-11  # relative gap of each refit
+HALVINGS = 100  # of a range of biases, at most
+TINY = 1e-12  # share of the sum of weights that may be due to rounding
+COPIES, VALUE = 3, 8  # copies of all kernel values, with the memory of a round of a solve, and the bytes of a value
 
 
 class Bounds(NamedTuple):
-    """Where the misfits of the rows of a class pair lie at the optimum, (n,)."""
+    """Bounds of the misfits of the rows of a class pair at the optimum, (n,)."""
 
     low: np.ndarray
     high: np.ndarray
@@ -47,9 +47,9 @@ class Additions:
     Parameters
     ----------
     data, method : TrainingData, Method
-        The training rows and what a machine of them is, one for each class pair.
+        The training rows, and the method of a machine, one for each class pair.
     by_class : bool
-        Whether a row is compared with those of its label only.
+        Whether a row is compared only with rows of its label.
     """
 
     def __init__(self, data: TrainingData, method: Method, *, by_class: bool) -> None:
@@ -109,7 +109,7 @@ class Additions:
 
 
 def misfit_bounds(problem: DualQP, solved: Solved, at: np.ndarray) -> Bounds:
-    """Return where the misfits of the rows `at` of a solved problem of two classes lie at its optimum.
+    """Return bounds of the misfits of the rows `at` of a solved problem of two classes, at its optimum.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def misfit_bounds(problem: DualQP, solved: Solved, at: np.ndarray) -> Bounds:
 
 @njit(nogil=True, cache=True)
 def bias_range(y, u, lower, upper, ridge):
-    """Return the ends of the range of biases at which the weights that the losses ask for sum to 0.
+    """Return the ends of the range of biases at which the weights that the losses imply sum to 0.
 
     Parameters
     ----------

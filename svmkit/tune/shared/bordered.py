@@ -1,9 +1,9 @@
-"""A factor of the kernel matrix of some samples that serves other sets of samples, too, compiled.
+"""A factor of the kernel matrix of some samples that also serves other sets of samples, compiled.
 
-A set differs from that of the factor by samples A that have come and R that have left: its equations are bordered by
-K_FA and by unit vectors of R, and solved by the Schur complement of the border, whose columns W = L^-1 [1, K_FA, e_R]
-and whose products with each other are kept. As W_A are the rows that A would have in the factor, samples that have come
-to stay join it without another factorisation.
+A set differs from that of the factor by samples A that were added and R that were removed: its equations are bordered
+by K_FA and by unit vectors of R, and solved by the Schur complement of the border, whose columns W = L^-1 [1, K_FA,
+e_R] and their products with each other are kept. As W_A are the rows that A would have in the factor, samples that were
+added for good join it without another factorisation.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.lapack import factorise_in_place, multiply_rows, solve_rows_in_place
 
-BORDER = 6  # samples of a factor for each column of its border where a leap begins, at least
-ROOM = 4  # samples of a factor for each column for which there is room, and for each further sample
-SPARE = 32  # more of both
+BORDER = 6  # samples of a factor per column of its border when a leap begins, at least
+ROOM = 4  # samples of a factor per column, and per further sample, that there is room for
+SPARE = 32  # room for more of both
 PANEL = 32  # unit vectors that are solved together, from the place of the first one on
-MANY = 6  # columns, from which on BLAS solves faster
+MANY = 6  # number of columns from which on BLAS is faster
 
 
 class Factor(NamedTuple):
@@ -41,7 +41,7 @@ def empty_factor(n: int, dtype: np.dtype) -> Factor:
     Parameters
     ----------
     n, dtype : int, dtype
-        The samples that there are, and the type of its values.
+        The number of all samples, and the type of the values.
     """
     L, W, nothing = np.zeros((0, 0), dtype), np.zeros((0, 0), dtype), np.empty(0, np.int64)
     return Factor(L, nothing, np.full(n, -1), W, np.zeros((0, 0)), nothing, np.full(n, -1), np.zeros(2, np.int64))
@@ -49,9 +49,9 @@ def empty_factor(n: int, dtype: np.dtype) -> Factor:
 
 @njit(nogil=True, cache=True)
 def factorise(far, free, jitter, factor):
-    """Return the factor of the samples `free` (f,), given the matrix of all values and the row in it of each sample.
+    """Return the factor of the samples `free` (f,), given the matrix of all values and each sample's row in it.
 
-    Those that are likely to leave come last, since their columns of the border are 0 up to their place.
+    Samples that are likely to leave come last, since their columns of the border are 0 up to their place.
     """
     K, rows = far
     n, own = free.size, rows[free]
@@ -79,15 +79,15 @@ def factorise(far, free, jitter, factor):
 
 @njit(nogil=True, cache=True)
 def _spread(row, columns, order, out):
-    """Set the entries `order` of out to those at some columns of a kernel row, which ascend."""
+    """Set the entries `order` of `out` to the values of a kernel row at some columns, which ascend."""
     for c in range(columns.size):
         out[order[c]] = row[columns[c]]
 
 
 @njit(nogil=True, cache=True)
 def border_of(factor, is_free, moved):
-    """Return the samples of the border of a set: those outside the factor that are free or `moved`, then those of the
-    factor that are not free.
+    """Return the samples of the border of a set: samples outside the factor that are free or `moved`, then samples of
+    the factor that are not free.
     """
     come, left = 0, 0
     out = np.empty(is_free.size, np.int64)
@@ -104,7 +104,7 @@ def border_of(factor, is_free, moved):
 
 @njit(nogil=True, cache=True)
 def complete(factor, border, far):
-    """Compute the columns of a border that are not there; return whether there is room."""
+    """Compute the missing columns of a border; return whether there is room for them."""
     new, f, used, W = border[factor.slot[border] < 0], factor.counts[0], factor.counts[1], factor.W
     if new.size == 0:
         return True
@@ -220,7 +220,7 @@ def _split(factor, border, is_free):
 def solve_between(factor, border, far, z, v, is_free, moved, jitter):
     """Set `moved` (n,) of the free samples such that v + K moved is the same for all of them; return minus that value.
 
-    The sum of `moved` is 0, and that of samples that are not free is given. The border is complete, and z (f,) is the
+    The sum of `moved` is 0, and its entries for samples that are not free are given.
     solution of L z = -v for the samples of the factor.
     """
     f, kind = factor.counts[0], factor.L.dtype
@@ -273,7 +273,7 @@ def _equations(factor, border, far, z, v, moved, jitter):
 
 @njit(nogil=True, cache=True)
 def absorb(factor, far, is_free, jitter):
-    """Let the free samples of a border join the factor, where there is room, and drop the columns of what has gone."""
+    """Add the free samples of a border to the factor if there is room, and drop the columns of samples that left."""
     (K, rows), L, W, G, slot, counts = far, factor.L, factor.W, factor.G, factor.slot, factor.counts
     f, used = counts[0], counts[1]
     come, stay, a, c = np.empty(used, np.int64), np.empty(used, np.int64), 0, 1

@@ -1,13 +1,13 @@
-"""Newton's steps that let many weights reach a bound, or leave one, at a time, compiled.
+"""Newton steps in which many weights reach a bound, or leave one, at the same time, compiled.
 
-Where hundreds of weights lie between their bounds, the set F of these is nearly that of the last C, and SMO would
-change it by one or two a step. A leap solves the equations of F as if there were no bounds; what is beyond a bound then
-ends there, what violates the conditions of the optimum at a bound leaves it, and the next step begins (the primal-dual
-active set method: Hintermueller, Ito, Kunisch 2002, SIAM J. Optim. 13(3), algorithm 1). From the last solution of a
-path three or four steps reach the optimum. As nothing guarantees that, the way to where they end is taken only as far
-as the objective falls.
+If hundreds of weights lie between their bounds, the set F of their samples is nearly the same as for the last C, and
+SMO would change it by one or two samples a step. A leap solves the equations of F as if there were no bounds; then
+weights beyond a bound are set to it, samples at a bound that violate the optimality conditions leave it, and the next
+step begins (the primal-dual active set method: Hintermueller, Ito, Kunisch 2002, SIAM J. Optim. 13(3), algorithm 1).
+From the last solution of a path, three or four steps reach the optimum. As nothing guarantees that, the way to the end
+point is taken only as far as the objective falls.
 
-v is the same between the bounds after a step, so that it has to be computed only for samples that may leave a bound.
+After a step, v is equal for all samples between their bounds, so it is computed only for samples that may leave one.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from svmkit.solver.smo.box import take_sides
 from svmkit.tune.shared.bordered import BORDER, border_of, complete, factorise, solve_between, solve_forward
 from svmkit.tune.shared.loops import add_rows
 
-FUTILE = 3  # steps after which no fewer samples change their set than before, at most
-FEWEST = 2  # weights between their bounds
+FUTILE = 3  # number of steps, at most, after which no fewer samples change their set than before
+FEWEST = 2  # least number of weights between their bounds
 
 
 class Limits(NamedTuple):
-    """What a leap keeps to."""
+    """The limits of a leap."""
 
-    jitter: float  # is added to a diagonal before it is factorised
-    margin: float  # by which the slope of a sample at a bound may be off that is looked at
+    jitter: float  # added to a diagonal before factorisation
+    margin: float  # samples at a bound are watched if their slopes are within this of leaving it
     tolerance: float  # violations of the conditions of the optimum up to which a sample stays at its bound
-    most: int  # steps
-    room: int  # samples that may leave a bound
+    most: int  # number of steps
+    room: int  # number of samples that may leave a bound
 
 
 class _Weights(NamedTuple):
-    """Weights times their signs: where a leap begins, their bounds, by what they have moved, and what is free, (n,)."""
+    """Weights times their signs, (n,): at the start of a leap, their bounds, their moves, and whether they are free."""
 
     now: np.ndarray
     low: np.ndarray
@@ -59,10 +59,10 @@ class _Watched(NamedTuple):
 def leap(box, far, factor, ahead, limits, image):
     """Move the weights of a box without ridges and kinks towards their optimum.
 
-    Returns by how much the objective falls, which part of `image` (m,) the decision values of all rows have changed by,
-    and the factor for the next time. `far` is the matrix of all kernel values (m, m) and the row in it of each of the n
-    samples. `ahead` are the weights times their signs, and the slopes v + b, that are expected at the optimum, (n,)
-    each. The fall is 0.0, and nothing is changed, where the way does not lead down.
+    Returns the decrease of the objective, the share of `image` (m,) by which the decision values of all rows have
+    changed, and the factor for the next call. `far` is the matrix of all kernel values (m, m) and the row in it of each
+    of the n samples. `ahead` are the weights times their signs, and the slopes v + b, that are expected at the optimum,
+    (n,) each. If the way does not lead down, the decrease is 0.0 and nothing is changed.
     """
     n = box.v.size
     now, low, high = box.beta * box.y, np.empty(n), np.empty(n)
@@ -114,7 +114,7 @@ def _innermost_first(weights, free):
 
 @njit(nogil=True, cache=True)
 def _begin(weights, ahead, limits, far, factor):
-    """Set what is free, and the moves of what is expected at a bound; return the samples that may leave one."""
+    """Set which samples are free, and the moves of samples expected at a bound; return samples that may leave one."""
     expected, slopes = ahead
     now, low, high, moved, is_free = weights
     n, p, q = now.size, 0, 0
@@ -148,7 +148,7 @@ def _begin(weights, ahead, limits, far, factor):
 
 @njit(nogil=True, cache=True)
 def _watch(watched, r, far):
-    """Look at a sample from now on, if there is room."""
+    """Watch a sample from now on, if there is room."""
     at = watched.used[0]
     if watched.is_in[r] or at >= watched.ids.size:
         return
@@ -173,9 +173,9 @@ def _start_forward(factor, v):
 
 @njit(nogil=True, cache=True)
 def _change_sets(weights, watched, v, b, tolerance, far):
-    """Let weights that are beyond a bound end there, and those that violate the conditions leave theirs.
+    """Move weights beyond a bound back to it, and free samples at a bound that violate the conditions.
 
-    Returns how many did.
+    Returns the number of changes.
     """
     now, low, high, moved, is_free = weights
     changed, q = 0, watched.used[0]
@@ -198,7 +198,7 @@ def _change_sets(weights, watched, v, b, tolerance, far):
 
 @njit(nogil=True, cache=True)
 def _give_back(weights):
-    """Take what the moves sum to from weights between their bounds, each by its share of the room."""
+    """Subtract the sum of the moves from weights between their bounds, in proportion to their room."""
     now, low, high, moved, is_free = weights
     free = np.flatnonzero(is_free)
     off, room, total = moved.sum(), np.empty(free.size), 0.0
@@ -214,7 +214,9 @@ def _give_back(weights):
 
 @njit(nogil=True, cache=True)
 def _take_way(box, weights, image):
-    """Move a box, whose v would change by `image`, as far as the objective falls; return by how much, and how far."""
+    """Move a box, whose v would change by `image`, as far as the objective falls; return the decrease and the step
+    length.
+    """
     now, low, high, moved, _ = weights
     falls, bends, off, size = 0.0, 0.0, 0.0, 0.0
     for r in range(now.size):
@@ -227,7 +229,7 @@ def _take_way(box, weights, image):
     length = min(1.0, -falls / bends) if bends > 0.0 else 1.0
     for r in range(now.size):
         end = now[r] + length * moved[r]
-        if length == 1.0 and moved[r] != 0.0:  # what was to end at a bound does so, for all rounding
+        if length == 1.0 and moved[r] != 0.0:  # a weight meant to end at a bound does so, despite rounding
             end = low[r] if moved[r] == low[r] - now[r] else high[r] if moved[r] == high[r] - now[r] else end
         box.beta[r] = box.y[r] * (low[r] if end < low[r] else high[r] if end > high[r] else end)
         box.v[r] += length * image[r]

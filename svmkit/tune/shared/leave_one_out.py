@@ -1,8 +1,8 @@
-"""Leave-one-out: the metric of predictions of all rows, each by a model of the others.
+"""Leave-one-out: the metric of the predictions for all rows, each by a model of the other rows.
 
-A metric such as R2 or balanced accuracy is not defined for one row, so the predictions of all rows are taken together
-(pooled). Where paths share kernel values, `svmkit.tune.shared.left_out` finds them from one solution; elsewhere each
-row is left out by a fit of its own.
+A metric such as R2 or balanced accuracy is not defined for one row, so the predictions for all rows are pooled. If
+paths share kernel values, `svmkit.tune.shared.left_out` finds the predictions from one solution; otherwise each row is
+left out by a separate fit.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from svmkit.tune.shared.sharing import gap_of, groups_of, method_of, shares_valu
 from svmkit.tune.space import Path
 
 LOO = "loo"
-PARTS = 10  # of the rows, from which the spread of a metric is estimated
-FINER = 0.1  # of the gap that is asked for: a single row changes little of an objective
-VALUES = 40  # bytes for each two rows: kernel values, those of the rows that move, and first steps
+PARTS = 10  # parts of the rows from which the spread of a metric is estimated
+FINER = 0.1  # factor of the requested gap: a single row changes an objective little
+VALUES = 40  # bytes per pair of rows: kernel values, kernel values of the rows that move, and first steps
 OF_ROWS = ("accuracy", MAE, "neg_mean_squared_error")  # means over rows
 
 
@@ -55,12 +55,12 @@ def is_loo(cv: Any) -> bool:
 
 
 def require_rows(truth: Answers, task: Task, rows: np.ndarray) -> None:
-    """Raise InputError, in one line, where a row cannot be left out.
+    """Raise InputError, in one line, if a row cannot be left out.
 
     Parameters
     ----------
     truth, task, rows : Answers, Task, ndarray of int
-        What is to be learnt, its task, and the rows that take part.
+        The labels or targets, the task, and the rows that take part.
     """
     if len(rows) < 3:
         raise InputError(f"cv='loo' needs 3 samples or more, and there are {len(rows)}: add samples")
@@ -75,7 +75,7 @@ def require_rows(truth: Answers, task: Task, rows: np.ndarray) -> None:
 
 
 def note_of(metric: Metric) -> str | None:
-    """Return the line that says how a metric is taken that a single row does not have; None for a mean over rows."""
+    """Return a note on how a metric that is undefined for a single row is computed; None for a mean over rows."""
     if metric.name in OF_ROWS:
         return None
     return (
@@ -93,30 +93,30 @@ def can_share(path: Path, settings: Settings, task: Task, n_samples: int, each: 
         As for `svmkit.tune.shared.sharing.can_share`, and the number of all rows.
     """
     own = replace(settings, **path.settings)
-    if own.class_weight == "balanced" or path.kernel.semidefinite is not True:  # weights of all depend on each row
+    if own.class_weight == "balanced" or path.kernel.semidefinite is not True:  # class weights depend on every row
         return False
     return VALUES * n_samples**2 <= parse_bytes(own.memory) and shares_values(path, settings, task, each)
 
 
 class Predictions(NamedTuple):
-    """What models without a row say of it, for the rows that take part."""
+    """The predictions for the rows that take part, each by a model without the row."""
 
     predicted: np.ndarray  # codes of classes, or quantities
     decision: np.ndarray | None  # as `Metric.value` takes them
     likely: np.ndarray | None  # (n, n_classes), probabilities
-    facts: dict[str, float]  # the `FACTS` but accuracy and the metric
+    facts: dict[str, float]  # the `FACTS` except accuracy and the metric
 
 
 @dataclass(frozen=True)
 class LeaveOneOut:
     """Tries paths by leave-one-out, and keeps `PARTS` records of each, whose mean is the metric of all predictions.
 
-    They differ as the metric does when a tenth of the rows is left out of it: pseudo-values of the jackknife.
+    They vary as the metric does when a tenth of the rows is left out: pseudo-values of the jackknife.
     """
 
     X: Any
     truth: Answers
-    rows: np.ndarray  # those that take part
+    rows: np.ndarray  # the rows that take part
     training: Training
     records: Records
     jobs: int
@@ -211,7 +211,7 @@ class LeaveOneOut:
         return Predictions(votes.argmax(axis=1), votes, None, facts)
 
     def _refit(self, path: Path) -> None:
-        """Leave each row out by a fit of its own, for each C of a path."""
+        """Refit without each row in turn, for each C of a path."""
         import joblib
 
         chunks = np.array_split(np.arange(len(self.rows)), min(len(self.rows), 4 * self.jobs))
@@ -227,11 +227,11 @@ class LeaveOneOut:
         self._keep(path, whole, why)
 
     def _plain(self) -> LeaveOneOut:
-        """Return what a worker needs; it has records of its own."""
+        """Return the copy for a worker, which has records of its own."""
         return replace(self, records=Records(self.training.folder))
 
     def _keep(self, path: Path, found: dict[int, Predictions], why: dict[int, str]) -> None:
-        """Keep the records of a path, of which each C has predictions or a reason."""
+        """Keep the records of a path; each C has predictions or the reason of a failure."""
         every = {f"{fact}_{i}": np.full(PARTS, math.nan) for fact in FACTS for i in range(self.training.width)}
         for i, one in found.items():
             every |= {f"{fact}_{i}": np.full(PARTS, float(value)) for fact, value in one.facts.items()}
@@ -273,7 +273,7 @@ class LeaveOneOut:
 
 
 def _refit_rows(job: LeaveOneOut, path: Path, chunk: np.ndarray) -> tuple[dict[int, list[Any]], dict[int, str]]:
-    """Return for each C what the fits without some rows say of them, and why fits failed."""
+    """Return for each C the predictions of the fits without some rows for these rows, and why fits failed."""
     training, X, y = job.training, job.X, job.truth.values
     found: dict[int, list[Any]] = {i: [] for i in range(len(path.Cs))}
     why: dict[int, str] = {}

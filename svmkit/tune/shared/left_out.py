@@ -1,10 +1,10 @@
-"""The decision on each row by the model of all others, from one solution of all rows.
+"""The decision on each row by the model of all other rows, from one solution of all rows.
 
-A row whose weight is 0 is not missed: the solution of all rows is that of the others, with the same dual value and a
-primal value that is not larger. A row that the solution decides wrongly is decided wrongly without it, too: for the
-optima f of all rows and f' of the others the loss of the row grows, L(f') >= L(f), since f minimises J + C L and f'
-minimises J. For the others the weight is handed on to the rows between their bounds, along the direction in which they
-stay optimal as long as none reaches a bound, and SMO goes on from there among the rows that may move.
+A row of weight 0 is not missed: the solution of all rows also solves the problem without it, with the same dual value
+and a primal value that is not larger. A row that the solution decides wrongly is decided wrongly without it, too: for
+the optima f of all rows and f' of the others, the loss of the row grows, L(f') >= L(f), since f minimises J + C L and
+f' minimises J. For other rows, the weight is transferred to the rows between their bounds, along the direction in which
+they stay optimal as long as none reaches a bound, and SMO continues from there on the rows that may move.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from svmkit.tune.shared.active import ActiveSets, Solved, Stopped
 from svmkit.tune.shared.matrix import SharedMatrix
 from svmkit.tune.shared.removal import Aim, Found, Whole
 
-SURE = 0.05  # by which decisions at the solution of all rows may be off where the signs of decisions matter
-LEAST = 1e-9  # relative gap of a solution, or of a refit, that is not made smaller for a sign
-WITHIN = 0.1  # of the gap that is asked for: that of the solution of all rows
-MORE = (12, 3)  # parts of the rows that may move besides those between their bounds; at last all may
+SURE = 0.05  # error of decisions at the solution of all rows if the signs of decisions matter
+LEAST = 1e-9  # smallest relative gap of a solution, or of a refit, that a sign requires
+WITHIN = 0.1  # gap of the solution of all rows, relative to the requested gap
+MORE = (12, 3)  # divisors of the rows that may move besides those between their bounds; at last all may
 CHUNK = 32  # refits between two looks at whether the search goes on
 TOGETHER = 512  # rows whose first steps are computed together
-JITTER = 1e-9  # part of the largest kernel value that is added to the diagonal for these
+JITTER = 1e-9  # fraction of the largest kernel value, added to the diagonal for first steps
 NONE = np.empty(0, np.int64)
 
 
 class LeftOut(NamedTuple):
-    """What is known of each of the n rows of a problem, by the model of the others.
+    """The decisions on the n rows of a problem, each by the model of the other rows.
 
-    Of a row that is not missed, and of one that the solution decides wrongly where labels alone matter, the decision is
-    that of the solution of all rows.
+    For a row that is not missed, and, if only labels matter, for a row that the solution decides wrongly, the decision
+    is that of the solution of all rows.
     """
 
     decision: np.ndarray  # (n,), with the bias
-    is_done: bool  # whether each refit has reached what it was to reach
+    is_done: bool  # whether each refit has reached its aim
     steps: int
     n_refits: int
 
@@ -55,7 +55,7 @@ class Remover:
     shared, at : SharedMatrix, ndarray of int
         The kernel values, and the rows that take part.
     jobs, stopped : int, callable
-        The threads, and whether the search has ended; `Stopped` is raised then.
+        The number of threads, and a function that returns whether the search has ended; if so, `Stopped` is raised.
     """
 
     def __init__(self, shared: SharedMatrix, at: np.ndarray, jobs: int, stopped: Callable[[], bool]) -> None:
@@ -70,7 +70,7 @@ class Remover:
         Parameters
         ----------
         problem, C, aim, patience : DualQP, float, Aim, float
-            As for `ActiveSets.solve`, and what refits have to reach.
+            As for `ActiveSets.solve`, and the aim of the refits.
         """
         goal = max(WITHIN * aim.gap, LEAST)
         solved = self.sets.solve(problem, C, goal, patience)
@@ -87,7 +87,7 @@ class Remover:
         Parameters
         ----------
         problem, solved, aim : DualQP, Solved, Aim
-            The problem, its solution, and what refits have to reach. For labels alone decisions may have a wrong size.
+            The problem, its solution, and the aim of the refits. If only labels count, decisions may have a wrong size.
         """
         own = problem.gradient_from(solved.h[self.at], solved.point)
         box = box_of(problem, solved.point.copy(), own)
@@ -112,7 +112,7 @@ class Remover:
         return LeftOut(decision + problem.centre, bool(found.is_done.all()), int(found.steps.sum()), len(held))
 
     def _rows_to_refit(self, box: Box, whole: Whole, solved: Solved, decision: np.ndarray, labels: bool) -> np.ndarray:
-        """Return the rows that have to be left out by a refit."""
+        """Return the rows that need a refit."""
         is_missed = solved.point != 0.0
         if not labels:
             return np.flatnonzero(is_missed)
@@ -132,7 +132,7 @@ class Remover:
     def _ways(self, box: Box, whole: Whole, held: np.ndarray) -> np.ndarray:
         """Return the first step of the free rows for each row that is left out, (q, n_free), in terms of y beta.
 
-        The equations of the free rows stay fulfilled where none of them reaches a bound.
+        The equations of the free rows stay satisfied as long as none of them reaches a bound.
         """
         free, ways = whole.free, np.zeros((len(held), len(whole.free)))
         n = len(free)
@@ -160,7 +160,7 @@ class Remover:
         return ways
 
     def _levels(self, box: Box, whole: Whole, bias: float, kinks: Any):
-        """Yield the rows that may move in refits: more each time, those first whose weights are the next to move."""
+        """Yield the rows that may move in refits, more each time, beginning with rows whose weights would move next."""
         n, kind = len(self.at), np.float32 if fits_float32_rows(self.shared.largest) else np.float64
         removal.take_sides(box, kinks)
         picked, slack = np.empty(n, np.int64), np.empty(n)

@@ -47,8 +47,8 @@ def gather(K, at, first, least, out):
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
 def add_rows(K, at, coef, out, first=0):
-    """Add the rows `at` (n,) of K, each times its coefficient, to out (m,) in float64, four at a time; of longer rows
-    the m values from number `first` on.
+    """Add the rows `at` (n,) of K, each times its coefficient, to out (m,) in float64, four at a time; of longer rows,
+    only the m values from index `first` on.
     """
     a, end = 0, first + out.size
     while a + 4 <= at.size:
@@ -108,11 +108,11 @@ def _solve(L, x):
 
 @njit(nogil=True, cache=True)
 def newton_step(box, K, free, jitter, kinks=None, slots=None):
-    """Move the `free` samples towards their optimum while the others stay, and return by how much the objective falls.
+    """Move the `free` samples towards their optimum while the others stay, and return the decrease of the objective.
 
-    The step solves the equations of the optimum, K d + db = -v with sum d = 0. What leaves the bounds ends there, the
-    others make up for the sum, and the length of the way there is that of the least objective. 0.0 is returned, and
-    nothing is changed, where the way does not lead down. The row of a sample is that of `slots`, if they are given.
+    The step solves the equations of the optimum, K d + db = -v with sum d = 0. Weights beyond a bound are set to it,
+    the others compensate for the sum, and the step length minimises the objective. If the way does not lead down, 0.0
+    is returned and nothing is changed. `slots`, if given, has the row of each sample.
     """
     n, at = free.size, free if slots is None else slots[free]
     H, u, w = np.empty((n, n), K.dtype), np.ones(n), np.empty(n)

@@ -1,4 +1,4 @@
-"""The kernel values of all rows of a search, and the Gram of some of the rows, which knows what rounding has done."""
+"""The kernel values of all rows of a search, and the Gram of some of the rows, which accounts for rounding errors."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from svmkit.kernels.loops.complete_rows import mirror
 from svmkit.tune.shared.small_loops import Rows
 
 PANEL = 256  # kernel rows that are computed together
-MANY = 2400  # rows from which on they are computed when they are asked for
-THIN = 0.2  # part of the values of rows that are not 0, up to which their products are faster in CSR
-WIDE = 64  # columns from which on that can be
+MANY = 2400  # number of rows from which on they are computed on demand
+THIN = 0.2  # share of non-zero values up to which products of rows are faster in CSR
+WIDE = 64  # number of columns from which on CSR can be faster
 
 
 def as_thin(X: Any) -> Any:
-    """Return rows (m, d) in the storage in which products of all of them take less time: CSR for few values not 0."""
+    """Return rows (m, d) in the storage in which all their products take less time: CSR if few values are not 0."""
     if sp.issparse(X) or X.shape[1] < WIDE or np.count_nonzero(X) > THIN * X.size:
         return X
     return sp.csr_matrix(X)
@@ -35,15 +35,15 @@ def as_thin(X: Any) -> Any:
 class SharedMatrix:
     """The kernel values K (m, m) of all rows X (m, d), float64, and a bound on the error of each.
 
-    Rounded to float32 they would take half the memory, but certificates of a large C would not hold: errors of h are
-    bounded by that of a value times the sum of the weights. The kernel is resolved; of a precomputed one X is (m, m).
-    `computed` is the number of kernel values that this took, and `memory`, in bytes, bounds the examination of a kernel
-    that need not be positive semidefinite. InputError is raised if a value is beyond float64. The values take the place
-    of those of `last`, a matrix of as many rows, which cannot be used after that: allocating memory costs time, too.
+    In float32 they would take half the memory, but certificates for a large C would not hold: errors of h are bounded
+    by the error of a value times the sum of the weights. The kernel is resolved; for a precomputed kernel, X is (m, m).
+    `computed` is the number of kernel values computed, and `memory`, in bytes, bounds the examination of a kernel that
+    need not be positive semidefinite. InputError is raised if a value is beyond float64. The values replace those of
+    `last`, a matrix of as many rows, which cannot be used afterwards: allocating memory costs time, too.
 
-    Values are computed when `K` is asked for, or `prepare` is called; of `MANY` rows or more, code that takes `rows`
-    gets them computed as it goes: support vectors are a part of the rows, and memory that is never written to costs
-    nothing. `K` must not be asked for while other threads read `rows`.
+    Values are computed when `K` is read or `prepare` is called; with `MANY` rows or more, code that takes `rows` has
+    them computed as needed: support vectors are only some of the rows, and memory that is never written costs nothing.
+    `K` must not be read while other threads read `rows`.
     """
 
     def __init__(self, kernel: Kernel, X: Any, memory: int, last: SharedMatrix | None = None) -> None:
@@ -77,11 +77,11 @@ class SharedMatrix:
         return self._values
 
     def rows(self) -> Rows:
-        """Return the kernel rows that are at hand; those that are wanted are for `compute`."""
+        """Return the available kernel rows; `compute` computes rows that are marked as wanted."""
         return Rows(self._values, self._slots, np.zeros(self.m, np.bool_))
 
     def compute(self, rows: np.ndarray) -> None:
-        """Compute the values of some kernel rows that are not at hand."""
+        """Compute the values of some missing kernel rows."""
         with self._lock:
             rows = rows[self._slots[rows] < 0]
             for lo in range(0, len(rows), PANEL):
@@ -112,7 +112,7 @@ class SharedMatrix:
 
     @cached_property
     def group(self) -> np.ndarray:
-        """A number of each row, int64 (m,), which equal rows have in common; those of given values have their own."""
+        """A number of each row, int64 (m,), that equal rows share; with a precomputed kernel each row has its own."""
         if isinstance(self.kernel, Precomputed):
             return np.arange(self.m)
         return np.unique(row_keys(self._X), return_inverse=True)[1]
@@ -173,7 +173,7 @@ class _PartEngine(Engine):
 
 
 class PartGram(Gram):
-    """The Gram of some rows of a `SharedMatrix`, whose problems are posed and certified as any other ones."""
+    """The Gram of some rows of a `SharedMatrix`, whose problems are posed and certified like any others."""
 
     def __init__(self, shared: SharedMatrix, rows: np.ndarray) -> None:
         super().__init__(shared.kernel, None, memory=shared.memory, dtype=np.float64, engine=_PartEngine(shared, rows))

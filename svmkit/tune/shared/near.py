@@ -1,7 +1,7 @@
-"""Fits that are hard end at a rough gap, and are solved on where their candidate's score is near the best.
+"""Hard fits end at a rough gap, and are continued only if their candidate's score is near the best.
 
-Most of the time of a grid goes to candidates of a large C that are never chosen: where the optimum is hard to reach,
-the score is mostly lower. It takes no small gap to see that.
+Most of the time of a grid search is spent on candidates of large C that are never chosen: where the optimum is hard to
+reach, the score is usually lower. A rough gap suffices to see that.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from svmkit.tune.space import Path
 
 ROUGH = 0.1  # the gap at which hard fits are compared
 MARGIN = 1.0  # standard errors of the best score within which a score is near it
-KEPT = 0.1  # of the memory: what points of hard fits may take
+KEPT = 0.1  # share of the memory that points of hard fits may take
 
 
 class Hard(NamedTuple):
-    """A fit that has ended at a rough gap: its points, None where there was no room, and its facts."""
+    """A fit that has ended at a rough gap: its points (None if there was no room) and its facts."""
 
     points: list[np.ndarray] | None
     facts: dict[str, Any]
@@ -32,17 +32,17 @@ class Standings:
     Parameters
     ----------
     n_folds, memory : int, int
-        The folds, and the bytes of all fits of the search.
+        The number of folds, and the memory of all fits of the search in bytes.
     """
 
     def __init__(self, n_folds: int, memory: int) -> None:
         self.n_folds, self._room = n_folds, KEPT * memory
         self._scores: dict[int, dict[int, float]] = {}
         self._hard: dict[tuple[int, int], Hard] = {}
-        self._rough: dict[int, float] = {}  # what the scores were before these fits were solved on
+        self._rough: dict[int, float] = {}  # the scores before these fits were continued
 
     def add(self, path: int, fold: int, score: float) -> None:
-        """Take the score of a fit, in place of that of a rough gap.
+        """Record the score of a fit, replacing its score at a rough gap.
 
         Parameters
         ----------
@@ -65,14 +65,14 @@ class Standings:
         self._hard[path, fold] = Hard(points if has_room else None, facts)
 
     def take(self, path: int, fold: int) -> Hard | None:
-        """Return a fit that is to be solved on, once; None if it is at the gap that was asked for."""
+        """Return a fit that is to be continued, once; None if it has reached the requested gap."""
         return self._hard.pop((path, fold), None)
 
     def near_best(self, paths: Sequence[Path]) -> list[Path]:
-        """Return the paths with fits to be solved on: those within a margin of the best score, each of them once.
+        """Return the paths with fits to be continued: those within a margin of the best score, each of them once.
 
         The margin is a standard error of the best score, and the most by which a score has moved so far as its fits
-        were solved on.
+        were continued.
         """
         means = {number: float(np.mean(list(found.values()))) for number, found in self._scores.items()}
         known = {number: mean for number, mean in means.items() if not math.isnan(mean)}
@@ -83,7 +83,7 @@ class Standings:
             best = max(known, key=lambda number: known[number])
             error = float(np.std(list(self._scores[best].values()))) / math.sqrt(max(1, self.n_folds - 1))
             least = known[best] - MARGIN * error - moved
-        hard = {number for number, _ in self._hard} - self._rough.keys()  # what failed as it was solved on stays so
+        hard = {number for number, _ in self._hard} - self._rough.keys()  # a failure while continuing is final
         near = [path for path in paths if path.number in hard and not means[path.number] < least]
         self._rough |= {path.number: means[path.number] for path in near}
         return near

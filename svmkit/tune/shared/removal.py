@@ -1,8 +1,8 @@
 """The compiled refits of leave-one-out: each takes a row out of a solution, and stops once its prediction is known.
 
 Let w* be the optimum without row r, and w a point whose gap there is g. Then |h(x) - h*(x)| <= sqrt(2 g k(x, x)) for
-all rows, and the bias of the optimum is where the weights that the losses ask for, as functions of the bias, sum to 0.
-Both together bound the decision of row r: `knows_sign` asks whether any optimum within the bound can decide otherwise.
+all rows, and the optimal bias is where the weights that the losses imply, as functions of the bias, sum to 0. Both
+together bound the decision of row r: `knows_sign` checks whether any optimum within the bound can decide otherwise.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from svmkit.runtime.compiling import njit
 from svmkit.solver.smo.box import LOW, TINIEST, UP, Box, extremes, gap, l1_among, ridge_at, slope, take_sides, width_at
 from svmkit.tune.shared.loops import add_rows, work
 
-ROUNDS = 40  # of a refit
-FALL = 0.03  # of the gap, to which a round leads where a sign is to be known
-SWEEPS = 8  # over the rows that share in what a row leaves behind
-LEAST = 1e-14  # part of a weight that is not handed on
-TINY = 1e-9  # part of the sum of weights that rounding may make up
+ROUNDS = 40  # of a refit, at most
+FALL = 0.03  # factor by which a round reduces the gap if a sign is sought
+SWEEPS = 8  # over the rows that share the weight of the removed row
+LEAST = 1e-14  # share of a weight that is not transferred
+TINY = 1e-9  # share of the sum of weights that may be due to rounding
 
 
 class Whole(NamedTuple):
@@ -29,7 +29,7 @@ class Whole(NamedTuple):
 
     v: np.ndarray  # as in `Box`
     beta: np.ndarray
-    origin: np.ndarray  # that of the problem
+    origin: np.ndarray  # the origin of the problem
     roots: np.ndarray  # sqrt(k(x, x))
     K: np.ndarray  # (n, n), the kernel values among the rows, float64
     free: np.ndarray  # the rows between their bounds
@@ -45,14 +45,14 @@ class Active(NamedTuple):
 
 
 class Aim(NamedTuple):
-    """What a refit has to reach."""
+    """The aim of a refit."""
 
     gap: float  # relative
-    labels: bool  # the sign of the decision is enough, wherever it is known before
+    labels: bool  # the sign of the decision suffices if it is known earlier
 
 
 class Found(NamedTuple):
-    """What refits have found, an entry for each."""
+    """The results of refits, an entry each."""
 
     decision: np.ndarray  # without the centre of the targets
     gap: np.ndarray  # relative
@@ -71,8 +71,8 @@ def knows_sign(box, roots, size, r, h, rises, skips):
     size : float
         sqrt(2 g), for the gap g.
     r, h, rises, skips
-        The row, its decision value without the bias, whether its decision is positive, and whether the row is not of
-        the problem.
+        The row, its decision value without the bias, whether its decision is positive, and whether the row is left out
+        of the problem.
     """
     turn = 1.0 if rises else -1.0
     shift, total, sizes = turn * size * roots[r] - h, 0.0, 0.0
@@ -100,7 +100,7 @@ def sure_rows(box, whole, size, bias, rows, skips, out):
     box, whole, size, bias : Box, Whole, float, float
         The state at the solution of all rows, sqrt(2 g) of its gap g, and the bias.
     rows, skips, out : ndarray of int, bool, ndarray of bool
-        The rows, and whether each is not of the problem that is meant.
+        The rows, whether each is left out of its problem, and the result.
     """
     for q in range(rows.size):
         r = rows[q]
@@ -115,9 +115,9 @@ def leave_out(box, whole, active, aim, held, ways, found, kinks):
     Parameters
     ----------
     box, whole, active, aim : Box, Whole, Active, Aim
-        Where the refits work, whose v and beta need not be set, where they start, what they move, what they reach.
+        The working state, whose v and beta need not be set, the starting solution, the rows that move, and the aim.
     held, ways, found : ndarray of int, ndarray of shape (q, n_free), Found
-        The rows, the first step of the free rows of each, in terms of y beta, and what is found.
+        The rows, the first step of the free rows for each, in terms of y beta, and the results.
     kinks
         As in `svmkit.solver.smo.box`, of all rows.
     """
@@ -133,7 +133,7 @@ def leave_out(box, whole, active, aim, held, ways, found, kinks):
 
 @njit(nogil=True, cache=True)
 def _remove(box, whole, r, way, kinks):
-    """Set the weight of row r to 0 at the solution of all rows, and hand it on to others."""
+    """Set the weight of row r to 0 at the solution of all rows, and transfer it to other rows."""
     y, free = box.y, whole.free
     box.v[:], box.beta[:] = whole.v, whole.beta
     moved, coef = np.empty(free.size + 1, np.int64), np.empty(free.size + 1)
@@ -160,7 +160,7 @@ def _remove(box, whole, r, way, kinks):
     for i in range(1, moved.size):
         j = moved[i]
         box.v[j] += _ridge_rise(box, j, whole.beta[j], kinks)
-    while abs(left) > LEAST * scale:  # nothing is left between the bounds: the best ones at a bound take all they can
+    while abs(left) > LEAST * scale:  # no room is left between the bounds: the best rows at a bound take all they can
         take_sides(box, kinks)
         i, k = extremes(box.v, box.side, kinks)
         moved[0] = i if left > 0.0 else k
@@ -184,7 +184,7 @@ def _raise(box, j, by):
 
 @njit(inline="always")
 def _ridge_rise(box, j, before, kinks):
-    """Return what v of a row has gained from its ridge since its weight was `before`."""
+    """Return by how much the ridge has raised v of a row since its weight was `before`."""
     now = box.beta[j]
     new, old = ridge_at(box.ridge, kinks, j, now < 0.0), ridge_at(box.ridge, kinks, j, before < 0.0)
     return box.y[j] * (new * now - old * before)

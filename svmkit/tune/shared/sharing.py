@@ -19,8 +19,8 @@ from svmkit.tasks import Task
 from svmkit.training.settings import Method, Settings, resolve
 from svmkit.tune.space import Path
 
-COPIES = 36  # bytes a pair of samples of a round: square, two factors with room to grow, what they are made of
-AMPLE = 0.4  # of all rows: more samples are hardly ever between their bounds
+COPIES = 36  # bytes per pair of samples of a round: square, two factors with room to grow, and their sources
+AMPLE = 0.4  # share of all rows: more samples are hardly ever between their bounds
 FEWEST = 1000  # samples of a round for which there has to be room, unless there are fewer
 VALUE = 8  # bytes of a kernel value of all rows
 
@@ -28,17 +28,16 @@ VALUE = 8  # bytes of a kernel value of all rows
 def can_share(path: Path, settings: Settings, task: Task, metric: Metric, each: bool) -> bool:
     """Return whether the fits of a path may take their kernel values from a matrix of all rows.
 
-    They may if the solver takes part (`Solver.shares_folds`), its problem is a dual of a piecewise loss whose bias is
-    free, one for all rows or one for each two classes, and nothing but a gap is asked of a fit. If preprocessing is
-    learnt in `each` fold, there must be none, and gamma must be a number.
+    They may if the solver takes part (`Solver.shares_folds`), its problem is the dual of a piecewise loss with a free
+    bias, one for all rows or one for each pair of classes, and only a gap is asked of a fit. If preprocessing is learnt
+    in `each` fold, there must be none, and gamma must be a number.
 
     Parameters
     ----------
     path, settings, task, metric, each : Path, Settings, Task, Metric, bool
-        The path, the settings of all paths, what is learnt, by what fits are compared, and whether preprocessing is
-        learnt in each fold.
+        The path, the settings of all paths, the task, the metric, and whether preprocessing is learnt in each fold.
     """
-    if metric.needs_decisions and len(metric.classes) == 2:  # its fits are carried on: `svmkit.tune.ranking`
+    if metric.needs_decisions and len(metric.classes) == 2:  # its fits are continued: `svmkit.tune.ranking`
         return False
     return shares_values(path, settings, task, each)
 
@@ -48,7 +47,7 @@ def shares_values(path: Path, settings: Settings, task: Task, each: bool) -> boo
 
     Parameters
     ----------
-    path, settings, task, each : Path, Settings, Task, bool
+    As for `can_share`.
         As for `can_share`.
     """
     settings = replace(settings, **path.settings)
@@ -58,7 +57,7 @@ def shares_values(path: Path, settings: Settings, task: Task, each: bool) -> boo
         return False
     if gap_of(settings.stop) is None or (each and not is_prepared(path.kernel, settings)):
         return False
-    if settings.relevance is not None:  # whose weights of the columns are those of a fold
+    if settings.relevance is not None:  # which has weights of the columns for each fold
         return False
     try:
         method = method_of(path, settings, task)
@@ -71,12 +70,12 @@ def shares_values(path: Path, settings: Settings, task: Task, each: bool) -> boo
 
 
 def engine_solves(path: Path, kernel: Kernel, X: Any, settings: Settings, task: Task) -> bool:
-    """Return whether the engine that was asked for solves the subproblems of a path that may share kernel values.
+    """Return whether the requested engine solves the subproblems of a path that may share kernel values.
 
     Parameters
     ----------
     path, kernel, X, settings, task : Path, Kernel, ndarray or CSR, Settings, Task
-        The path, its kernel, resolved, the rows, the settings of all paths, and what is learnt.
+        The path, its resolved kernel, the rows, the settings of all paths, and the task.
     """
     if not task.has_classes or kernel.semidefinite is not True or not solves_boxes(kernel, X):
         return False
@@ -114,19 +113,19 @@ def most_of_a_round(m: int, settings: Settings, jobs: int) -> int:
 
 
 def most_kept(m: int, settings: Settings, jobs: int, n_parts: int) -> int:
-    """Return the bytes that each of so many subproblems may keep from one C to the next.
+    """Return the bytes that each of `n_parts` subproblems may keep from one C to the next.
 
     Parameters
     ----------
     m, settings, jobs, n_parts : int, Settings, int, int
-        As for `most_of_a_round`, and the subproblems of all folds.
+        As for `most_of_a_round`, and the number of subproblems of all folds.
     """
     around = VALUE * m * m + COPIES * jobs * most_of_a_round(m, settings, jobs) ** 2
     return max(0, parse_bytes(settings.memory) - around) // n_parts
 
 
 def groups_of(paths: Sequence[Path]) -> list[list[Path]]:
-    """Return paths of a single C in groups that differ in C alone, ascending; those of one kernel are neighbours.
+    """Return paths of a single C in groups that differ in C alone, ascending; groups of one kernel are adjacent.
 
     Kernels come in the order of the paths.
     """

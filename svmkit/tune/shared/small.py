@@ -1,6 +1,6 @@
-"""Fits of small subproblems with the hinge: those of some folds, for all C, in one call of compiled code.
+"""Fits of small subproblems with the hinge: all subproblems of some folds, for all C, in one call of compiled code.
 
-Around a solve of a few hundred samples Python takes ten times as long as the solve itself, and a search has hundreds.
+For a few hundred samples, the Python code around a solve takes ten times as long as the solve itself.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from svmkit.training.settings import Method
 from svmkit.tune.shared.matrix import SharedMatrix
 from svmkit.tune.shared.small_loops import WHOLE, Fits, Parts, Waiting, fit_parts
 
-MOST = 600, 1500, 4000  # samples of a subproblem where there are many Cs, along which rounds and leaps gain; few; two
-MANY, FEW_C = 8, 2  # Cs: more are many, no more are few
-STEPS = 50_000  # after which a solve is left to other code, of `FEW` samples; fewer of more
+MOST = 600, 1500, 4000  # samples of a subproblem at most: for many Cs, where rounds and leaps gain; for few; for two
+MANY, FEW_C = 8, 2  # numbers of Cs: above the first they are many, above the second few
+STEPS = 50_000  # steps after which a solve of `FEW` samples is left to other code; fewer for more samples
 FEW = 500
 VALUE = 8  # bytes of a number
 
 
 class FoldPart(NamedTuple):
-    """One subproblem: its rows of the matrix, what is learnt of them, and what C is multiplied with, each (n,)."""
+    """One subproblem: its rows of the matrix, their labels, and the factors of C, each (n,)."""
 
     rows: np.ndarray
     y: np.ndarray
@@ -34,7 +34,7 @@ class FoldPart(NamedTuple):
 
 
 class FoldParts(NamedTuple):
-    """The subproblems of a fold, and the rows that it holds out."""
+    """The subproblems of a fold, and its held-out rows."""
 
     parts: Sequence[FoldPart]
     held: np.ndarray
@@ -46,13 +46,13 @@ class SmallFits(NamedTuple):
     Attributes
     ----------
     decision : ndarray of shape (n_C, n_held, n_parts)
-        The decisions of the held-out rows, those of a fold after those of the one before.
+        The decisions of the held-out rows, fold after fold.
     gap : ndarray of shape (n_folds, n_C)
         The largest relative gap of a certificate.
     steps, n_support : ndarray of shape (n_folds, n_C)
         The steps of SMO, and the rows that are support vectors.
     n_certified : ndarray of shape (n_folds,)
-        How many of the first C are certified.
+        How many values of C, from the first on, are certified.
     """
 
     decision: np.ndarray
@@ -65,7 +65,7 @@ class SmallFits(NamedTuple):
 def is_small(
     shared: SharedMatrix, method: Method, sizes: Sequence[int], n_C: int, n_decisions: int, memory: str | int, jobs: int
 ) -> bool:
-    """Return whether `fit_small` takes the subproblems of some folds, and has room for what it needs.
+    """Return whether `fit_small` supports the subproblems of some folds, and has room for its data.
 
     Parameters
     ----------
@@ -84,14 +84,14 @@ def is_small(
 
 
 def fit_small(shared: SharedMatrix, folds: Sequence[FoldParts], Cs: Sequence[float], target: float) -> SmallFits | None:
-    """Return the fits of the subproblems of some folds; None where numbers would be beyond float64.
+    """Return the fits of the subproblems of some folds; None if numbers would leave the range of float64.
 
     Parameters
     ----------
     shared, folds : SharedMatrix, sequence of FoldParts
-        The kernel values, and the folds, each of which has as many subproblems.
+        The kernel values, and the folds, all with the same number of subproblems.
     Cs, target : sequence of float, float
-        The values of C, ascending, and the relative gap that is asked for.
+        The values of C, ascending, and the requested relative gap.
     """
     every = [part for fold in folds for part in fold.parts]
     sizes, n_C, n_folds, width = [len(part.rows) for part in every], len(Cs), len(folds), len(folds[0].parts)

@@ -1,12 +1,12 @@
 """The compiled code of `svmkit.tune.shared.small`: all subproblems of some folds, for all C, in one call.
 
-It releases the GIL. A subproblem of few of the rows gathers the kernel values that its steps ask for; one of most of
-them reads the matrix as it is, and the weights of the other rows stay 0. For the next C it begins where the last one
-ended, or at that point times C over the last C, whichever is better.
+It releases the GIL. A subproblem with few of the rows gathers the kernel values that its steps need; one with most of
+them reads the matrix in place, and the weights of the other rows stay 0. For the next C it begins at the last end
+point, or at that point times C over the last C, whichever is better.
 
-Samples whose kernel rows have not been computed stay aside until little violates the conditions of the optimum among
-the others. Then a subproblem asks for the rows of those that violate them the most and waits: the call goes on with the
-other subproblems, and another call takes it up once the rows are there.
+Samples whose kernel rows have not been computed stay aside until the others hardly violate the optimality conditions.
+Then a subproblem requests the rows of the samples that violate them most and waits: the call goes on with the other
+subproblems, and another call resumes it once the rows are there.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from svmkit.solver.smo.box import Box, extremes, gap, take_sides
 from svmkit.solver.smo.steps import take_steps
 from svmkit.tune.shared.loops import add_rows, newton_step, pick_free
 
-SHARE = 0.9  # of the gap that is asked for, down to which a solve goes
-TRIES = 4  # certificates that are asked for a smaller gap each
-BETWEEN, LOOKS = 12, 40  # steps between two looks at the gap, at least, and the part of the samples that are as many
-WHOLE = 1.5  # times the samples of a subproblem are more than all rows: it gathers nothing
-NEWTON = 100  # steps before one of Newton, at least
-FUTILE = 4  # times as many follow one that was in vain
-ASKED, LEAST_ASKED = 32, 8  # the part of its samples whose rows a subproblem asks for at a time, and how many more
-PART = 0.5  # of the violation that is left among the samples whose rows are there before others are asked for
-JITTER = 1e-10  # part of the largest value that is added to a diagonal before it is factorised
+SHARE = 0.9  # share of the requested gap down to which a solve goes
+TRIES = 4  # attempts at a certificate, each with a smaller gap
+BETWEEN, LOOKS = 12, 40  # steps between two checks of the gap, at least, and samples per such step
+WHOLE = 1.5  # a subproblem gathers nothing if its samples, times this, exceed all rows
+NEWTON = 100  # steps before a Newton step, at least
+FUTILE = 4  # factor of these steps after a futile Newton step
+ASKED, LEAST_ASKED = 32, 8  # divisor of the samples whose rows are requested at a time, and how many more
+PART = 0.5  # of the violation of all samples: if that of the available ones is no larger, others are requested
+JITTER = 1e-10  # fraction of the largest value, added to a diagonal before factorisation
 
 
 class Rows(NamedTuple):
     """The kernel rows of a matrix, some of which may not have been computed."""
 
     K: np.ndarray  # float64 (m, m)
-    slots: np.ndarray  # int64 (m,): where each is in K; -1 for one that has not been computed
+    slots: np.ndarray  # int64 (m,): the place of each row in K; -1 if it has not been computed
     wanted: np.ndarray  # bool (m,): whether a subproblem waits for a row
 
 
 class Waiting(NamedTuple):
-    """Where subproblems stand, some of which wait for kernel rows."""
+    """The state of the subproblems, some of which wait for kernel rows."""
 
-    next: np.ndarray  # int64 (n_folds * width,): the next C; all of them where a subproblem has ended
-    begun: np.ndarray  # bool (n_folds * width,): whether that C was begun with
-    beta: np.ndarray  # float64 (total,): the weights of a subproblem that waits, one after the other
+    next: np.ndarray  # int64 (n_folds * width,): the next C; their number if a subproblem has ended
+    begun: np.ndarray  # bool (n_folds * width,): whether that C has been started
+    beta: np.ndarray  # float64 (total,): the weights of waiting subproblems, one after the other
 
 
 class Parts(NamedTuple):
@@ -56,9 +56,9 @@ class Parts(NamedTuple):
     rows: np.ndarray  # int64 (total,): their rows of the matrix
     first: np.ndarray  # int64 (n_folds * width + 1,): where each begins
     y: np.ndarray  # float64 (total,): -1.0 and 1.0
-    weights: np.ndarray  # float64 (total,): what C is multiplied with
-    held: np.ndarray  # int64 (n_held,): the rows that the folds hold out, those of a fold after those of the one before
-    ends: np.ndarray  # int64 (n_folds + 1,): where those of each fold begin
+    weights: np.ndarray  # float64 (total,): the factors of C
+    held: np.ndarray  # int64 (n_held,): the held-out rows, fold after fold
+    ends: np.ndarray  # int64 (n_folds + 1,): where the held-out rows of each fold begin
 
 
 class Fits(NamedTuple):
@@ -73,10 +73,10 @@ class Fits(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def fit_parts(matrix, diag, room, parts, Cs, target, most, bounds, at, fits):
-    """Solve and certify all subproblems of some folds for all C, ascending, as far as their kernel rows are there.
+    """Solve and certify all subproblems of some folds for all C, ascending, as far as their kernel rows are available.
 
     A solve ends at the relative gap `target` or after `most` steps. A subproblem ends with the first C at which its gap
-    is not reached; its values are nan then. `room` holds the kernel values of the largest of those that gather them.
+    is not reached; its values are nan then. `room` holds the kernel values of the largest subproblem that gathers them.
     """
     width = fits.decision.shape[1]
     for p in range(parts.first.size - 1):
@@ -90,7 +90,7 @@ def fit_parts(matrix, diag, room, parts, Cs, target, most, bounds, at, fits):
 
 @njit(cache=True)
 def _fit_part(matrix, diag, room, own, Cs, target, most, bounds, at, kept, fits, where):
-    """Fit a subproblem for the Cs that are left; return for which one it waits, with its weights in `kept`."""
+    """Fit a subproblem for the remaining Cs; return the one for which it waits, with its weights in `kept`."""
     (rows, y, weights), (p, fold, place, held, of_held) = own, where
     span, here, table = _rows_of(matrix, room, rows)
     n, before, reached, first, waits = span.size, 0.0, False, at.next[p], at.begun[p]
@@ -144,7 +144,7 @@ def _fit_part(matrix, diag, room, own, Cs, target, most, bounds, at, kept, fits,
 
 @njit(cache=True)
 def _rows_of(matrix, room, rows):
-    """Return the rows that a subproblem's arrays stand for, where its own are among them, and its kernel values."""
+    """Return the rows of a subproblem's arrays, the places of its own rows among them, and its kernel values."""
     n, m = rows.size, matrix.K.shape[0]
     if WHOLE * n > m:
         n, span, at, slab, slots = m, np.arange(m), rows, matrix.K, matrix.slots.copy()
@@ -173,7 +173,7 @@ def _decide(matrix, rows, coef, bias, held, out):
 
 @njit(inline="always")
 def _best_ratio(y, beta, h, ratio):
-    """Return which of 1 and a ratio gives the lower objective, as a factor of beta, whose decisions are h."""
+    """Return 1 or a ratio: the factor of beta, whose decisions are h, that gives the lower objective."""
     norm, total = 0.0, 0.0
     for r in range(y.size):
         norm += beta[r] * y[r] * h[r]
@@ -183,7 +183,7 @@ def _best_ratio(y, beta, h, ratio):
 
 @njit(inline="always")
 def gap_of(values):
-    """Return the relative gap as `Certificate.from_values`, inf where the values prove nothing."""
+    """Return the relative gap as `Certificate.from_values` does, inf if the values prove nothing."""
     primal, dual, of_primal, of_dual, _ = values
     least = max(abs(primal) - of_primal, abs(dual) - of_dual)
     difference = primal + of_primal - (dual - of_dual)
@@ -207,7 +207,7 @@ def _bring(matrix, rows, table, i):
 
 @njit(cache=True)
 def _hide(box, hidden):
-    """Set the sides of all points, none of the `hidden` ones, and return the maximal violating pair of the others."""
+    """Set the sides of all points, with none for `hidden` ones, and return the maximal violating pair of the others."""
     take_sides(box, None)
     for r in hidden:
         box.side[r] = 0
@@ -227,7 +227,7 @@ def _extend(box, hidden, low, high):
 
 @njit(cache=True)
 def _ask_for(matrix, rows, box, hidden, middle):
-    """Ask for the kernel rows of the hidden points that violate the most at v = `middle`."""
+    """Request the kernel rows of the hidden points that violate the most at v = `middle`."""
     most, violations = int(np.count_nonzero(box.upper)) // ASKED + LEAST_ASKED, box.y[hidden]
     for j in range(hidden.size):
         violations[j] *= middle - box.v[hidden[j]]
@@ -253,8 +253,8 @@ def _from_scratch(matrix, rows, signs, beta, table, h):
 def _solve(matrix, rows, box, table, target, most):
     """Take steps of SMO until the relative gap is at most `target`, `most` steps at most.
 
-    Where they are many, steps of Newton on the weights between their bounds come in between. Returns the steps, and
-    whether they ended for want of kernel rows.
+    If there are many, Newton steps on the weights between their bounds come in between. Returns the steps, and whether
+    they ended for lack of kernel rows.
     """
     pairs, objective, steps = np.empty((1, 2), dtype=np.int64), 0.0, 0
     for r in range(box.v.size):
@@ -297,7 +297,7 @@ def _solve(matrix, rows, box, table, target, most):
 
 @njit(cache=True)
 def _take_newton_step(matrix, rows, box, table):
-    """Take a step of Newton on the samples between their bounds; return by how much the objective falls."""
+    """Take a Newton step on the samples between their bounds; return the decrease of the objective."""
     free = np.empty(box.v.size, np.int64)
     n = pick_free(box, free)
     if n < 2:
