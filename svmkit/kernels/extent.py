@@ -1,4 +1,4 @@
-"""Where the vectors of a kernel lie: how far from the origin, and which origin is the best one.
+"""Where the vectors of a kernel lie: how far from the origin, and which origin is best.
 
 |x|^2 + |z|^2 - 2 x.z is off by a multiple of |x|^2, however close x and z are to each other. Data far from the origin
 (timestamps, metres on a map) therefore get another origin, their mean, which changes no value of a kernel of x - z.
@@ -20,7 +20,7 @@ from svmkit.kernels.loops.norms import CHUNK, square_norms
 from svmkit.runtime.mapping import examination_of, examine
 
 FAR = 16.0  # gamma |x|^2 above which float32 dot products would make kernel values wrong by more than about 1e-5
-FARTHEST = 128.0  # the same for values that are only summed up: errors of up to 5e-4 of a value, most of them 1e-5
+FARTHEST = 128.0  # the same for values that are only summed: errors of up to 5e-4 of a value, mostly 1e-5
 WORTH = 4.0  # how many times smaller the mean has to make |x|^2: the origin is subtracted from each tile of rows
 NOWHERE = np.empty(0)  # the origin of most data, 0
 SMALLEST, LARGEST = 1e-30, 1e30  # numbers beyond them may leave the range of float32
@@ -31,7 +31,7 @@ SLOWEST = 1e-290  # a smaller gamma could make a value > 0 of a squared distance
 class Extent:
     """An origin (d,), empty for 0, and how far vectors lie from it: `reach` is the largest |x - origin|^2.
 
-    `norms` are |x - origin|^2 of all rows of the X that was measured, where they are at hand.
+    `norms` are |x - origin|^2 of all rows of the measured X, if they are known.
     """
 
     origin: np.ndarray
@@ -55,7 +55,7 @@ class Extent:
             return cls(NOWHERE, 0.0)
         if rows is not None:
             examine(X)
-        if (unread := examination_of(X)) is not None:  # whose norms are bounded by their type until then
+        if (unread := examination_of(X)) is not None:  # whose norms are bounded by their type until they are read
             return cls(NOWHERE, X.shape[1] * float(np.finfo(X.dtype).max) ** 2, unread.norms)
         n, step = X.shape[0] if rows is None else len(rows), max(1, CHUNK // max(X.shape[1], 1))
 
@@ -82,7 +82,7 @@ class Extent:
         return around if around.reach * WORTH < extent.reach else extent
 
     def around_zero(self) -> Extent:
-        """Return an extent of the same vectors whose origin is 0, for sparse rows, which stay sparse only there."""
+        """Return an extent of the same vectors with origin 0, for sparse rows, which only stay sparse there."""
         if not self.origin.size:
             return self
         farthest = math.sqrt(self.reach) + float(np.linalg.norm(self.origin))

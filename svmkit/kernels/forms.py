@@ -1,7 +1,7 @@
-"""The scalar functions of the built-in kernels: one record for each, with all that the rest of svmkit knows about it.
+"""The scalar functions of the built-in kernels: one record for each, with all that svmkit knows about it.
 
 Compiled loops take the number of a form, since numba caches only functions that are called by name. A further form is a
-record here and a branch in `svmkit.kernels.loops.arithmetic.evaluate`; whatever does not know it raises `UnknownForm`.
+record here and a branch in `svmkit.kernels.loops.arithmetic.evaluate`; code that does not know it raises `UnknownForm`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ TANH = 8 * U
 
 
 class UnknownForm(ValueError):
-    """A form of kernel, or what it is applied to, that this place does not know."""
+    """A form of a kernel, or its argument, that the code does not know."""
 
     def __init__(self, what: object) -> None:
         super().__init__(f"{what!r} is no form of kernel that is known here: see svmkit.kernels.forms")
 
 
 class Argument(Enum):
-    """What the scalar function of a kernel is applied to."""
+    """The argument of the scalar function of a kernel."""
 
     DOT = "x.z"
     SQUARE = "|x - z|^2"
@@ -53,11 +53,11 @@ class Form:
     Attributes
     ----------
     number : int
-        By which compiled loops know it.
+        The number of the form in compiled loops.
     name : str
         Name of the kernel of this form.
     argument : Argument
-        What the function is applied to.
+        The argument of the function.
     onnx : str
         The operator of ONNX that ends the computation of a value.
     apply : callable
@@ -69,9 +69,9 @@ class Form:
     largest : callable
         largest(scalars, reach) is a bound on the absolute value.
     entry_cost, value_cost : float
-        By how much an entry of a row takes longer than in a dot product, and nanoseconds more that a value takes.
+        How much longer an entry of a row takes than in a dot product, and additional nanoseconds per value.
     advice : str
-        What helps, besides scaling, where values go beyond float64.
+        What helps, besides scaling, if values exceed float64.
 
     Examples
     --------

@@ -17,8 +17,8 @@ SIGNS = 64.0  # multiplications in a matrix product for which a sign of a differ
 def square_gradients(kernel: Kernel, X, vectors, coef: np.ndarray) -> np.ndarray:
     """Return the mean over rows x of (dh/dx_j)^2, summed over decision functions h(x) = sum_i coef_i k(x_i, x) + b.
 
-    It is the diagonal of the average gradient outer product. The gradient of a Laplacian kernel is that of the side on
-    which x lies, and 0 in a column where x and a vector have the same value.
+    It is the diagonal of the average gradient outer product. The gradient of a Laplacian kernel is one-sided, on the
+    side of x, and 0 in a column where x and a vector have the same value.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def point_cost(kernel: Kernel, vectors, coef: np.ndarray) -> float:
 
 
 def _arguments(argument: Argument, x, vectors) -> np.ndarray:
-    """Return what the function of a form is applied to, for all rows of x and all vectors: float64 (n, n_sv)."""
+    """Return the arguments of the function of a form for all rows of x and all vectors: float64 (n, n_sv)."""
     match argument:
         case Argument.DOT:
             return _dense(x @ vectors.T)

@@ -1,4 +1,4 @@
-"""The choice of an engine: one that was asked for, else the first of svmkit's own that takes the kernel and X."""
+"""The choice of an engine: the requested one, else the first of svmkit's own that takes the kernel and X."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AUTO = "auto"  # a GPU if there is one, else the CPU
 
 
 class _Request(NamedTuple):
-    """What engines were asked for: one by its name, or those on a device."""
+    """The engines that were requested: one by its name, or those on a device."""
 
     name: str | None = None
     device: str | None = None
@@ -68,7 +68,7 @@ def request_engine(name: str | None = None, *, device: str | None = None) -> Ite
     _asked.append(request)
     try:
         yield
-    finally:  # of several threads, each takes away its own
+    finally:  # of several threads, each removes its own request
         del _asked[max(k for k, one in enumerate(_asked) if one is request)]
 
 
@@ -110,14 +110,14 @@ def on_device(device: str | None) -> AbstractContextManager[None]:
 
 
 def device_for(device: str | None, X: Any) -> str | None:
-    """Return the device that is given; else, unless engines were asked for, the one on which X is, None for the host.
+    """Return the given device; else, unless engines were requested, the device on which X is, None for the host.
 
     Parameters
     ----------
     device : str or None
         A device by name, which is returned unchecked.
     X : array-like or sparse matrix
-        Samples, of which only the place counts.
+        Samples; only the device that holds them matters.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def device_for(device: str | None, X: Any) -> str | None:
 
 
 def is_free(X: Any) -> bool:
-    """Return whether any code may compute on X: no engine was asked for, and no array on a device is its source.
+    """Return whether any code may compute on X: no engine was requested, and X does not come from an array on a device.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def _others() -> list[type[Engine]]:
 
 
 def _class_on(engine: type[Engine], device: str) -> type[Engine] | None:
-    """Return the class of an engine that computes on a device; a faulty engine has none, and is warned of."""
+    """Return the class of an engine that computes on a device; None, with a warning, for a faulty engine."""
     try:
         return engine.class_on(device)
     except InputError:
@@ -161,7 +161,7 @@ def _class_on(engine: type[Engine], device: str) -> type[Engine] | None:
 
 
 def _present(engine: type[Engine]) -> list[str]:
-    """Return the devices of an engine that exist here; a faulty engine has none, and is warned of."""
+    """Return the devices of an engine that exist here; none, with a warning, for a faulty engine."""
     try:
         return list(engine.present())
     except Exception as error:
@@ -182,7 +182,7 @@ def _leave_out(engine: type[Engine], method: str, error: Exception) -> None:
 
 
 def _engines_on(device: str) -> list[type[Engine]]:
-    """Return the engines that compute on a device, svmkit's own first, without an import of others for the CPU."""
+    """Return the engines that compute on a device, svmkit's own first; for the CPU no others are imported."""
     if not isinstance(device, str):
         device = str(device)  # a device of torch
     if device == AUTO:
@@ -208,7 +208,7 @@ def _refuse(device: str) -> None:
 
 
 def solves_boxes(kernel: Kernel, X: Any) -> bool:
-    """Return whether the engine that was asked for solves box problems itself: `asked_engine` returns one then.
+    """Return whether the requested engine solves box problems itself: `asked_engine` returns one then.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def solves_boxes(kernel: Kernel, X: Any) -> bool:
 
 
 def asked_engine(kernel: Kernel, X: Any) -> Engine | None:
-    """Return the engine for a kernel on X if one, or a device, was asked for and it solves box problems, else None.
+    """Return the engine for a kernel on X if one, or a device, was requested and it solves box problems, else None.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def engine_for(kernel: Kernel, X: Any, extent: Extent | None = None) -> Engine:
     X : ndarray of shape (n, d) or CSR, float32 or float64
         The samples.
     extent : Extent, optional
-        That of the vectors that X will be evaluated with; by default that of X itself.
+        The extent of the vectors that X will be evaluated with; by default that of X itself.
 
     Returns
     -------
@@ -264,8 +264,8 @@ def engine_for(kernel: Kernel, X: Any, extent: Extent | None = None) -> Engine:
     Raises
     ------
     InputError
-        If float64 cannot hold the numbers that kernel values are computed from, or if no engine that was asked for
-        takes the kernel and X.
+        If float64 cannot hold the numbers that kernel values are computed from, or if no requested engine takes the
+        kernel and X.
 
     Examples
     --------
@@ -281,7 +281,7 @@ def engine_for(kernel: Kernel, X: Any, extent: Extent | None = None) -> Engine:
 
 
 def _class_for(kernel: Kernel, X: Any) -> type[Engine]:
-    """Return the first engine that takes the kernel and X, of those that were asked for, or raise InputError."""
+    """Return the first requested engine that takes the kernel and X, or raise InputError."""
     name, device = _asked[-1]
     if name is not None:
         candidates = [plugins.load("engine", name)]

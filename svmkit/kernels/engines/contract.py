@@ -1,4 +1,4 @@
-"""The contract of an engine: kernel values of the rows of one X with other vectors, whatever computes them, and where.
+"""The contract of an engine: it computes kernel values of the rows of one X with other vectors, on any device.
 
 `block` stores kernel values, `product` multiplies them by coefficients without storing them. `Z` holds rows of X as
 `take` returns them, or the vectors of a model, dense or CSR. Engines do not cache values; `Gram` does. `engine_for`, in
@@ -61,7 +61,7 @@ class Engine(ABC):
     """Base of all engines, by which Gram, problems and the decision functions of models use a kernel on X (n, d).
 
     A class says what it takes; an instance computes the values of one kernel on one X. Arrays that an engine is given,
-    X and numbers of rows among them, may be read-only, and are never written to but for `out`.
+    including X and row numbers, may be read-only, and are never written to, except `out`.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Engine(ABC):
     X : ndarray of shape (n, d) or CSR, float32 or float64
         The samples, whose values are not copied as a whole; for a precomputed kernel the kernel values (n, n_train).
     extent : Extent, optional
-        That of the vectors that X will be evaluated with; by default that of X itself.
+        The extent of the vectors that X will be evaluated with; by default that of X itself.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Engine(ABC):
     kernel, X, n
         The kernel, the samples and their number.
     batch : int
-        Number of kernel rows that are worth computing together when one is asked for.
+        Number of kernel rows that are worth computing together when one is requested.
     panel : int
         Number of rows of Z that `product` sums together before it adds their sum to the sums of the rows before.
     symmetric : bool
@@ -113,7 +113,7 @@ class Engine(ABC):
 
     @classmethod
     def fault(cls) -> str | None:
-        """Return which of the three tuples of texts is wrong, in words that follow the engine's name, or None."""
+        """Return which of the three tuples of texts is wrong, as a continuation of the engine's name, or None."""
         examples = {"storages": '("dense",)', "dtypes": '("float64",)', "devices": '("cpu",)'}
         faults = (fault_of_texts(cls, attribute, example) for attribute, example in examples.items())
         return next((reason for reason in faults if reason), None)
@@ -138,8 +138,8 @@ class Engine(ABC):
     def class_on(cls, device: str) -> type[Engine] | None:
         """Return the class that computes on a device, by default this one if `devices` has it, or None.
 
-        An engine of several devices returns one of its subclasses. InputError is raised for a device of a kind that it
-        knows that does not exist here.
+        An engine of several devices returns one of its subclasses. InputError is raised for a device of a known kind
+        that does not exist here.
         """
         return cls if device in cls.devices else None
 
@@ -161,7 +161,7 @@ class Engine(ABC):
     @property
     @abstractmethod
     def error(self) -> float:
-        """A bound on |computed - exact| for float64 values of `block` and `product` of rows of X with one another.
+        """A bound on |computed - exact| for float64 values of `block` and `product` among the rows of X.
 
         Sums inside a value are included, sums over coefficients are not. It may be inf.
         """
@@ -169,11 +169,11 @@ class Engine(ABC):
     @property
     @abstractmethod
     def largest(self) -> float:
-        """A bound on |k(x, z)| for the rows of X with one another. It may be inf."""
+        """A bound on |k(x, z)| among the rows of X. It may be inf."""
 
     @property
     def unit(self) -> float:
-        """The unit in the last place of the values that are given: that of a stored matrix, else that of float64."""
+        """The unit in the last place of the given values: that of a stored matrix, else that of float64."""
         return float(np.finfo(np.float64).eps)
 
     def take(self, idx: np.ndarray) -> Any:
@@ -197,7 +197,7 @@ class Engine(ABC):
         sel : ndarray of int64, optional
             Rows of X; all by default.
         rough : bool, default=False
-            Whether float32 values may have errors of up to 5e-4, which only a sum can bear.
+            Whether float32 values may have errors of up to 5e-4, which only sums tolerate.
 
         Returns
         -------
@@ -213,7 +213,7 @@ class Engine(ABC):
         at : ndarray of int, shape (n_at,)
             The samples, ascending and distinct.
         out : ndarray of shape (n_at, n_at), float32 or float64
-            Where the values go.
+            Array for the values.
         """
         return self.block(self.take(at), out, at if len(at) < self.n else ALL)
 

@@ -1,7 +1,8 @@
 """Kernel values of few dense rows by numpy, since the loops of `tiles` take seconds to compile before their first use.
 
-Values are float64 and computed in the steps of `tiles`, so that the bounds of `rounding` hold for them. A product of
-very few rows with very few vectors is computed without an engine, whose making takes longer (`product`).
+Values are float64 and computed in the same steps as in `tiles`, so that the bounds of `rounding` hold for them. A
+product of very few rows with very few vectors is computed without an engine, since creating one takes longer
+(`product`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from svmkit.kernels.functions import Kernel
 from svmkit.kernels.loops.norms import square_norms
 from svmkit.kernels.rounding import CANCELS, value_error
 
-ROWS = 1024  # most rows of an engine that does so: all of its values take 10 ms
+ROWS = 1024  # most rows of an engine that uses numpy: all of its values take 10 ms
 ENTRIES = 1 << 20  # most numbers in these rows
 PRODUCTS = 1 << 23  # most multiplications of a call, half a millisecond; compiled loops are faster beyond
 WEIGHTS = 64  # most vectors of weights that are multiplied by any number of rows, as long as their ENTRIES are few

@@ -32,10 +32,10 @@ from svmkit.runtime.threads import spread
 
 COPY_BYTES = 256 << 20  # size of the largest copy of a sparse X that is made for speed
 LINE = 64  # bytes of a cache line
-ADDED = 1e-13  # error of a value, as it is usual of products, that columns may add which are not subtracted there
-MIXED = 16  # columns, and rows, from which on distances are summed up from differences and products where they can be
-FULL = 64  # columns for each stored entry of a row up to which rows are multiplied with their zeros
-NEITHER = np.empty((0, 0, 0))  # no products of a tile's rows with coefficients of their own
+ADDED = 1e-13  # usual error of a value by products that columns which are not subtracted may add
+MIXED = 16  # columns, and rows, from which on distances may be summed from differences and products
+FULL = 64  # columns per stored entry of a row up to which rows are multiplied with their zeros
+NEITHER = np.empty((0, 0, 0))  # no products of a tile's rows with other coefficients
 PAYS = 0.8  # ratio of entries read by columns to entries read by rows at equal cost: reads by column are scattered
 
 
@@ -43,9 +43,9 @@ class _Products(Engine):
     """Base of the engines for kernels that are a function of x.z and the norms, or of the l1 distance.
 
     `origin` (d,) is subtracted from all vectors, empty for 0; `sq` (n,) has |x - origin|^2 of each row of X, and
-    `reach` is the largest of the vectors that are evaluated together. Values that sums and products would lose are
-    computed from differences (`cancels`); `single` and `rough_single` say whether float32 will do, and where values are
-    only summed up.
+    `reach` is the largest such norm of the vectors that are evaluated together. Values that sums and products would
+    lose are computed from differences (`cancels`); `single` and `rough_single` say whether float32 suffices, and
+    whether it does for values that are only summed.
     """
 
     symmetric = True
@@ -65,7 +65,7 @@ class _Products(Engine):
         exponent = self.scalars.gamma * self.form.distance(X.shape[1], reach)
         self.cancels = self.form.is_radial and self._summed_error() > CANCELS
         if self.cancels:
-            self.origin = NOWHERE  # a difference is the more exact the fewer roundings come before
+            self.origin = NOWHERE  # a difference is more exact with fewer roundings before it
         # |x|^2 + |z|^2 - 2 x.z loses the digits that float32 cannot hold next to |x|^2, and so does an l1 distance that
         # is summed up from |z|_1
         held = reach <= LARGEST and SMALLEST <= self.scalars.gamma <= LARGEST and fits_float32_rows(self.largest)
@@ -78,7 +78,7 @@ class _Products(Engine):
             return super().diag()
         if self.form is Form.LINEAR:
             return self.sq
-        with np.errstate(over="ignore"):  # the norms are at hand
+        with np.errstate(over="ignore"):  # the norms are already known
             return self.form.apply(self.sq.copy(), self.scalars)
 
     @cached_property
@@ -106,10 +106,10 @@ class _Products(Engine):
         return most
 
     def _columns_apart(self, Z: np.ndarray) -> np.ndarray | None:
-        """Return the columns in which X and dense Z have to be subtracted; None where that is no less work.
+        """Return the columns in which X and dense Z have to be subtracted; None if that saves no work.
 
         In all others |x|^2 + |z|^2 - 2 x.z is exact enough: gamma times the sum of their largest squares is small.
-        A few columns are often all that spoils the products, such as counts of bytes beside shares.
+        Often only a few columns spoil the products, such as counts of bytes beside shares.
         """
         d = self.X.shape[1]
         if self.form.argument is not Argument.SQUARE or d < MIXED or min(self.n, len(Z)) < MIXED:
@@ -128,13 +128,13 @@ class _Products(Engine):
         return largest_value(self.kernel, self.entries, self.reach)
 
     def _summed_error(self) -> float:
-        """Return the bound on the error of values that are computed from sums and products."""
+        """Return the bound on the error of values computed from sums and products."""
         # |x|_1 <= sqrt(entries) |x|
         l1 = float(np.sqrt(self.entries * self.reach)) if sp.issparse(self.X) else None
         return value_error(self.kernel, self.entries, self.reach, l1)
 
     def _precision(self, asked, rough: bool = False) -> np.dtype:
-        """Return the precision in which to compute values that were asked for in precision `asked`."""
+        """Return the precision in which to compute values that were requested in precision `asked`."""
         return np.dtype(asked if self.single or (rough and self.rough_single) else np.float64)
 
     def product(self, Z, coef, sel=ALL, dtype=np.float64):

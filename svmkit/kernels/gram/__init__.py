@@ -1,4 +1,4 @@
-"""The kernel matrix: rows on demand and their cache, pairs of classes, matrices given as they are, definiteness."""
+"""The kernel matrix: rows on demand and their cache, pairs of classes, given matrices, definiteness."""
 
 import lazy_loader as lazy
 

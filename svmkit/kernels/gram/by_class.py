@@ -19,17 +19,17 @@ from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gram.class_rows import CHUNK, Columns, Pool, Segments, Vectors
 from svmkit.kernels.gram.gram import Gram
 
-POOLED = 0.5  # the pool's share of the memory for kernel rows; the row cache of a class pair has the rest
+POOLED = 0.5  # the pool's share of the memory for kernel rows; the row cache of a class pair gets the rest
 TOGETHER = 128  # points whose segments are computed together if the pool has no room
 FIRST = np.zeros(1, dtype=np.int64)
 WHOLE = 0.5  # share of a class from which on a segment is computed completely, so that it can be kept
-SMALL = 1 << 19  # up to so many values, those of two classes or of one with itself are computed in one go
+SMALL = 1 << 19  # up to so many values, all those of two classes, or of one class with itself, are computed at once
 
 
 class SharedKernel:
     """Kernel values of X (n, d), grouped by class; the kernel is resolved and not precomputed. `members` has the rows
-    of X of each class, ascending, which are copied when its values are first asked for. `memory` is that for kernel
-    rows in bytes, of the pool and the row cache of one class pair together.
+    of X of each class, ascending, which are copied when values of the class are first requested. `memory` is the memory
+    for kernel rows in bytes, for the pool and the row cache of one class pair together.
     """
 
     def __init__(self, kernel: Kernel, X, members: list[np.ndarray], memory: int) -> None:
@@ -62,8 +62,8 @@ class SharedKernel:
 
 
 class SharedGram(Gram):
-    """The Gram of two classes of a SharedKernel. `kernel_values` counts only the values that are computed for it. The
-    type of its kernel rows is that of a Gram that has all of the memory.
+    """The Gram of two classes of a SharedKernel. `kernel_values` counts only the values that are computed for it. Its
+    kernel rows have the type that a Gram with all of the memory would choose.
     """
 
     engine: ClassPairEngine
@@ -85,8 +85,8 @@ class SharedGram(Gram):
 
 class ClassPairEngine(Engine):
     """The engine of the points of two classes, those of class a before those of class b. `Z` holds numbers of points.
-    `spared` is the number of values that were asked for and known already, minus those computed without being asked
-    for, and `between` the size in bytes of the table that keeps values of class a with class b.
+    `spared` is the number of requested values that were known already, minus the values computed without a request, and
+    `between` the size in bytes of the table that keeps values of class a with class b.
     """
 
     def __init__(self, shared: SharedKernel, a: int, b: int) -> None:
@@ -124,7 +124,7 @@ class ClassPairEngine(Engine):
         return self._shared.diag[self.rows]
 
     def block(self, Z, out, sel=ALL, rough=False):
-        """Write kernel values to `out`, those within a class from the shared segments where they are kept.
+        """Write kernel values to `out`, within a class from the shared segments that are kept.
 
         Parameters
         ----------

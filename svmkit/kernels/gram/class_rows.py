@@ -8,7 +8,7 @@ import numpy as np
 
 from svmkit.kernels.engines.contract import Engine
 
-PARTIAL = 64  # number of values that are summed in their own precision before float64 takes the sums
+PARTIAL = 64  # values that are summed in their own precision before they are added in float64
 CHUNK = 8 << 20  # bytes by which the pool grows at a time
 
 
@@ -27,7 +27,7 @@ class Vectors:
 
 
 class Columns(NamedTuple):
-    """The points of a class whose values are asked for, and the columns of the block for these values."""
+    """The points of a class whose values are requested, and the columns of the block for these values."""
 
     of: np.ndarray  # the numbers of the points; empty for all
     width: int  # how many points there are
@@ -55,8 +55,8 @@ class Columns(NamedTuple):
 
 class Pool:
     """The segments of all classes, in at most `memory` bytes. No segment is evicted to make room. The class pairs come
-    class by class, so that a class is needed again only after all others, and a pool that evicts by last use would have
-    lost it by then. Instead a class is released after its last pair, and the segments of later classes take its room.
+    class by class, so that a class is needed again only after all others, and a pool with LRU eviction would have lost
+    it by then. Instead a class is released after its last pair, and the segments of later classes take its room.
     """
 
     def __init__(self, memory: int) -> None:
@@ -64,7 +64,7 @@ class Pool:
         self._segments: dict[tuple[int, np.dtype], Segments] = {}
 
     def segments(self, key: tuple[int, np.dtype], n: int) -> Segments:
-        """Return the segments of a class of n points, and of a type: each has its own, so that values do not mix."""
+        """Return the segments of a class of n points, and of a type: separate ones, so that values do not mix."""
         if key not in self._segments:
             self._segments[key] = Segments(self, n, key[1])
         return self._segments[key]

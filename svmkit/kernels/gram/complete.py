@@ -1,7 +1,7 @@
 """CompleteGram: a class pair all of whose kernel rows fit in memory, computed by compiled loops when they need them.
 
 Everyday sets are of this kind. A solver whose steps run in compiled code then never returns to Python for a kernel row,
-and certificates are computed from the rows that are there.
+and certificates are computed from the rows already available.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from svmkit.kernels.loops.given import gather
 from svmkit.kernels.loops.row_table import RowTable
 from svmkit.kernels.rounding import U
 
-PART = 4  # a class pair may take one in so many parts of the memory for kernel rows
-OF_ALL = 2  # and the matrix of all samples one in so many
+PART = 4  # divisor of the memory for kernel rows: what a class pair may take
+OF_ALL = 2  # the same for the matrix of all samples
 LARGEST = 8000  # samples of a class pair: steps on more of them are worth the threads and the blocks of other engines
-WIDE = 100  # entries of a row from which on all values are computed at once: products of matrices are that much faster
-WIDER = 3  # times as many of more than two classes, whose pairs need parts of the rows and use all threads anyway
+WIDE = 100  # entries of a row from which on all values are computed at once: matrix products are then much faster
+WIDER = 3  # factor of it for more than two classes, whose pairs need parts of the rows and use all threads anyway
 PANEL = 256  # kernel rows of the matrix that are computed together
 MIRRORED = 16  # entries of a row from which on it is faster to copy a value than to compute it
 BETWEEN = 0.1  # density from which on sparse rows are stored as dense ones
-ROUNDED = 16  # unit roundoffs of the largest kernel value that a given matrix may be off its symmetric part
+ROUNDED = 16  # unit roundoffs of the largest kernel value by which a given matrix may differ from its symmetric part
 COPY = 1 << 26  # entries of a dense copy of sparse samples, at most
 
 
@@ -44,7 +44,7 @@ def has_room(n: int, memory: int) -> bool:
 
 
 def _serves_as_matrix(engine: Engine) -> bool:
-    """Return whether compiled loops take a given kernel matrix as it is: symmetric but for rounding, not read-only."""
+    """Return whether compiled loops take a given kernel matrix directly: symmetric but for rounding, not read-only."""
     X = engine.X
     if not (isinstance(X, np.ndarray) and X.dtype == np.float64 and X.flags.c_contiguous and X.flags.behaved):
         return False
@@ -58,7 +58,7 @@ class CompleteKernel:
     ----------
     kernel, X, members, memory : as for `SharedKernel`
     one : bool, whether one group of samples takes part in several problems: its values are computed at once if they fit
-    known : CompleteKernel, of these samples and others, of whose matrix this one is a part, if it is there
+    known : CompleteKernel, of these samples and others, whose matrix contains this one, if there is one
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class CompleteKernel:
         self.order, self.m = order, len(order)
         size = X.shape[0] * X.shape[1]
         if sp.issparse(X) and not isinstance(kernel, Precomputed) and BETWEEN * size < X.nnz and size <= COPY:
-            X = X.toarray()  # whose rows are taken much faster
+            X = X.toarray()  # whose rows are read much faster
         if not (two and self.m == X.shape[0]):
             X = kernel.take_rows(X, order) if isinstance(kernel, Precomputed) else X[order]
         self.engine: Any = engine_for(kernel, X)
@@ -143,7 +143,7 @@ class CompleteKernel:
 
     @staticmethod
     def prepare(gram: Gram) -> int:
-        """Make what all class pairs share, on all threads; return the number of kernel values that this took."""
+        """Compute what all class pairs share, on all threads; return the number of kernel values computed."""
         assert isinstance(gram, CompleteGram)
         return int(gram.slab.done[1])
 
@@ -156,19 +156,21 @@ class CompleteKernel:
         return T.ravel()
 
     def where(self, a: int, b: int) -> tuple[int, int, int, int]:
-        """Return first sample and size of each of the classes a < b; of the first those of all, if there is one."""
+        """Return first sample and size of each of the classes a < b; if there is one class only, those of all
+        samples.
+        """
         if len(self.sizes) <= 2:
             return 0, self.m, 0, 0
         return int(self.starts[a]), int(self.sizes[a]), int(self.starts[b]), int(self.sizes[b])
 
     def places(self, pairs: np.ndarray) -> np.ndarray:
-        """Return what `where` does, int64 (n, 4), of each of n class pairs, int (n, 2)."""
+        """Return the result of `where`, int64 (n, 4), for each of n class pairs, int (n, 2)."""
         if len(self.sizes) <= 2:
             return np.tile(np.array([0, self.m, 0, 0], dtype=np.int64), (len(pairs), 1))
         return np.array([self.starts, self.sizes], dtype=np.int64).T[pairs].reshape(-1, 4)
 
     def source(self, where: tuple[int, int, int, int]) -> tuple[FromMatrix | FromDense, int]:
-        """Return where the kernel rows of a class pair come from, and how many values have been computed for that."""
+        """Return where the kernel rows of a class pair come from, and how many values have been computed for it."""
         if not self.whole:
             form, gamma, coef0, degree = self.kernel.scalars
             return FromDense(self.columns, self.engine.sq, self.diag, form, gamma, coef0, degree, *where), 0
@@ -244,7 +246,7 @@ class CompleteEngine(Engine):
         return self._select(self.shared.diag)
 
     def fill(self, idx: np.ndarray) -> np.ndarray:
-        """Return the slots of the kernel rows `idx`, which are computed if they are not there."""
+        """Return the slots of the kernel rows `idx`; missing rows are computed."""
         slots = self.slab.slot_of[idx]
         if (slots < 0).any():  # so that `fill` is compiled only if it is needed
             complete_rows.fill(self.source, self.slab, idx)
@@ -252,7 +254,7 @@ class CompleteEngine(Engine):
         return slots
 
     def block(self, Z, out, sel=ALL, rough=False):
-        """Write values of the kernel rows of Z, which are computed where they are missing, to `out`.
+        """Write values of the kernel rows of Z to `out`; missing rows are computed.
 
         Parameters
         ----------
@@ -316,10 +318,10 @@ class CompleteGram(Gram):
 
     @kernel_values.setter
     def kernel_values(self, value: int) -> None:
-        """Ignore what was asked for: only rows that are computed count."""
+        """Ignore the count of requested values: only computed rows count."""
 
     def matvec(self, coef, idx, at=ALL, dtype=np.float64):
-        """Return K[at, idx] @ coef from the kernel rows that are kept.
+        """Return K[at, idx] @ coef from the stored kernel rows.
 
         Parameters
         ----------

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from svmkit.kernels.gram.complete import CompleteKernel
 
 
-ONCE = 2  # the matrix of problems that share it may take one in so many parts of memory, as OF_ALL of `complete` says
+ONCE = 2  # divisor of the memory that the matrix of problems that share it may take, as OF_ALL of `complete`
 
 
 def fits_once(n: int, memory: int) -> bool:
@@ -41,22 +41,22 @@ def fits_once(n: int, memory: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Grams:
-    """What makes the Grams of one data set, and keeps what they share.
+    """Makes the Grams of one data set, and keeps the data that they share.
 
     Parameters
     ----------
     kernel, X : Kernel, ndarray or CSR of shape (n, d)
         The kernel, resolved, and the samples; for a precomputed kernel the kernel values (n, n).
     members : list of ndarray of int
-        The rows of X of each class, ascending, without those that take no part.
+        The rows of X of each class, ascending, without rows that take no part.
     memory : str or int
         Memory for kernel rows, in bytes or as for `parse_bytes`.
     pairs : bool, default=True
-        Whether the problems are those of two classes, and not of all samples.
+        Whether the problems are those of two classes, rather than of all samples.
     one, known : bool, CompleteKernel
         As for `CompleteKernel`.
     several : bool, default=False
-        Whether several problems have all samples: then it is worth more memory to compute their values once.
+        Whether several problems have all samples: then more memory may be spent on computing their values once.
 
     Examples
     --------
@@ -81,11 +81,11 @@ class Grams:
     @cached_property
     def rows(self) -> np.ndarray:
         """The rows of X that take part, ascending."""
-        some = [rows for rows in self.members if len(rows)]  # of outliers one class has all of them
+        some = [rows for rows in self.members if len(rows)]  # for outliers, one class has all rows
         return some[0] if len(some) == 1 else np.sort(np.concatenate(self.members))
 
     def make(self, rows: np.ndarray) -> Gram:
-        """Return a Gram of some rows of X, in this order, that shares nothing with others."""
+        """Return a Gram of some rows of X, in this order, that shares no data with others."""
         X = self.X
         if len(rows) < X.shape[0]:  # else no copy is needed
             X = self.kernel.take_rows(X, rows) if isinstance(self.kernel, Precomputed) else take(X, rows)
@@ -97,7 +97,7 @@ class Grams:
         Parameters
         ----------
         a, b : int
-            In ascending order: the values of a class are dropped once a pair after its last one is asked for.
+            In ascending order: the values of a class are dropped once a pair after its last one is requested.
         shared : bool, default=True
             With more than two classes, whether pairs share kernel values; rows of a then come before rows of b.
         complete : bool, default=False
@@ -126,7 +126,7 @@ class Grams:
 
     @cached_property
     def complete(self) -> CompleteKernel:
-        """The kernel rows of problems that are small enough for all of them to be kept."""
+        """The kernel rows of problems that are small enough to keep all of them."""
         from svmkit.kernels.gram.complete import CompleteKernel
 
         members = self.members if self.pairs else [self.rows]
@@ -135,7 +135,7 @@ class Grams:
 
     @property
     def computed(self) -> CompleteKernel | None:
-        """`complete` if it has been asked for."""
+        """`complete` if it has been requested."""
         return vars(self).get("complete")
 
     @cached_property

@@ -18,7 +18,7 @@ from svmkit.kernels.gram.semidefinite import Definiteness, examine
 from svmkit.kernels.loops.row_table import RowTable
 from svmkit.kernels.rounding import product_error
 
-SYMMETRIC = 0.1  # part of all points from which on it pays to compute a value once for both of two points
+SYMMETRIC = 0.1  # share of all points from which on it pays to compute a value once for both of two points
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -79,7 +79,7 @@ class Gram:
     engine : Engine, optional
         Computes the values; by default the engine for this kernel and this storage of X.
     extent : Extent, optional
-        That of the vectors that take part, where X is a part of them; by default that of X.
+        The extent of the vectors that take part, if X is a part of them; by default that of X.
 
     Attributes
     ----------
@@ -154,14 +154,14 @@ class Gram:
         return True
 
     def row(self, i: int, likely: Likely | None = None) -> np.ndarray:
-        """Return kernel row i, k(x_i, x_r) for all r. It is valid until three further rows have been asked for.
+        """Return kernel row i, k(x_i, x_r) for all r. It is valid until three further rows have been requested.
 
         Parameters
         ----------
         i : int
             Index of the sample.
         likely : callable, optional
-            Returns the indices of rows that will probably be asked for next, likeliest first. If row i is missing and
+            Returns the indices of rows that will probably be requested next, likeliest first. If row i is missing and
             the engine computes many rows for little more than the price of one, these rows are cached as well.
 
         Returns
@@ -220,7 +220,7 @@ class Gram:
         out : ndarray of shape (len(I), len(J)), optional
             Array for the values, float32 or float64.
         rough : bool, default=False
-            Whether float32 values may have errors of up to 5e-4, as those of `matvec` in float32.
+            Whether float32 values may have errors of up to 5e-4, as in `matvec` with float32.
 
         Returns
         -------
@@ -252,7 +252,8 @@ class Gram:
     def keep(self) -> np.ndarray:
         """Return all kernel values, float64 (m, m) and read-only, one row for each sample.
 
-        They are kept if they take at most a quarter of the budget. `matvec` then multiplies them, and computes none.
+        They are kept if they take at most a quarter of the budget. `matvec` then multiplies them and computes no
+        values.
         """
         if self._kept is not None:
             return self._kept
@@ -300,7 +301,7 @@ class Gram:
         return product
 
     def _product_with(self, idx: np.ndarray, coef: np.ndarray, at: np.ndarray, dtype) -> np.ndarray:
-        """Return K[at, idx] @ coef for coef (n, p); values among many points are computed once for both of two."""
+        """Return K[at, idx] @ coef for coef (n, p); among many points, a value is computed once for both points."""
         if self._kept is not None:
             return _multiply(self._kept, idx, coef, at)
         if not self.engine.symmetric or at.size or len(idx) < max(SYMMETRIC * self.m, 2 * PANEL):

@@ -22,7 +22,7 @@ class MatrixEngine(Engine):
     """Base of the engines over a symmetric matrix A with this diagonal, for which `Z` holds row numbers."""
 
     panel = 1  # rows come in any groups
-    error = 0.0  # the values are exact as they are given
+    error = 0.0  # the given values are exact
 
     def __init__(self, diag: np.ndarray) -> None:
         self.kernel: Kernel = Precomputed()
@@ -36,7 +36,7 @@ class MatrixEngine(Engine):
 
     @abstractmethod
     def row(self, i: int) -> np.ndarray:
-        """Return row i of A, shape (n,). It is valid until three further rows have been asked for."""
+        """Return row i of A, shape (n,). It is valid until three further rows have been requested."""
 
     @abstractmethod
     def panels(self, Z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -128,7 +128,7 @@ class CachedMatrix(MatrixEngine):
             else:
                 yield np.array([b]), row[None]
         at = np.array(missing, dtype=np.int64)
-        keep = len(at) <= self._cache.slots // 2  # more would evict the rows that are used most
+        keep = len(at) <= self._cache.slots // 2  # more would evict the most used rows
         for lo in range(0, len(at), self._panel):
             here = at[lo : lo + self._panel]
             idx, place = np.unique(Z[here], return_inverse=True)

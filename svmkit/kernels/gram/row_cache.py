@@ -1,4 +1,4 @@
-"""A cache of kernel rows within a byte budget. The row used least recently goes first; compiled loops can read it."""
+"""A cache of kernel rows within a byte budget, with LRU eviction; compiled loops can read it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from svmkit.errors import InputError
 from svmkit.kernels.loops.row_table import RowTable
 
-FEWEST = 5  # rows that are kept whatever the budget: two are in use at a time
+FEWEST = 5  # rows that are kept with any budget: two are in use at a time
 MIB = 1 << 20
-SPARE = 100 * MIB  # bytes for which these rows may pass a small budget
+SPARE = 100 * MIB  # bytes by which these rows may exceed a small budget
 WORTH = 0.25  # a batch of 32 sparse rows costs as much as four to seven single ones; a use saves one
 
 Likely = Callable[[], np.ndarray]
@@ -27,9 +27,10 @@ def has_room(m: int, budget: int, dtype) -> bool:
 
 
 class RowCache:
-    """A cache of kernel rows of length m in one slab, which is allocated once. The row used least recently goes first.
+    """A cache of kernel rows of length m in one slab, which is allocated once. The least recently used row is evicted
+    first.
 
-    The budget is in bytes; five rows are kept whatever it is, and InputError is raised if these take more than 100 MB.
+    The budget is in bytes; five rows are kept with any budget, and InputError is raised if these take more than 100 MB.
     `batch` rows are worth computing together: they are computed in `landing`, a part of the slab, before they move to
     their slots. `table` has the cached rows, and is replaced by `restrict` and `widen`; `slots` is the number of rows
     that fit.
@@ -67,7 +68,7 @@ class RowCache:
         self._row_in = np.full(slots, -1, dtype=np.int64)
         self._filled = 0  # the slots below this one hold a row
         self._oldest: list[tuple[int, int]] = []  # (slot, when used), oldest last
-        self._guesses = 100.0  # how many rows were guessed; older guesses count less
+        self._guesses = 100.0  # number of guessed rows; older guesses count less
         self._declined = 0
 
     def get(self, i: int) -> np.ndarray | None:
@@ -82,7 +83,7 @@ class RowCache:
         return self.slab[slot]
 
     def row(self, i: int, compute: Compute, likely: Likely | None = None) -> np.ndarray:
-        """Return row i (m,), which is valid until three more rows have been asked for.
+        """Return row i (m,), which is valid until three more rows have been requested.
 
         Parameters
         ----------
@@ -111,7 +112,7 @@ class RowCache:
             self.reserve(i)[:] = row
 
     def _guess(self, likely: np.ndarray, i: int) -> list[int]:
-        """Return which of the `likely` rows to compute along with row i: a batch, or none while few guesses help."""
+        """Return which of the `likely` rows to compute along with row i: a batch, or none while guesses rarely help."""
         uses = self.table.uses
         if uses[0] < WORTH * self._guesses:
             self._declined += 1
@@ -156,7 +157,7 @@ class RowCache:
         self.table.used[slot] = self.table.clock[0]
 
     def _evict(self) -> int:
-        """Empty the slot that was used least recently and return it. The oldest eighth is sorted at a time."""
+        """Empty the least recently used slot and return it. The oldest eighth is sorted at a time."""
         used = self.table.used
         while True:
             while self._oldest:

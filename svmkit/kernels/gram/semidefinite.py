@@ -1,7 +1,7 @@
 """Examination of kernel matrices that need not be positive semidefinite: if they are not, no dual value is a bound.
 
-Weak duality needs (c - y beta)'K (c - y beta) >= 0 for every c. A Cholesky factorisation proves it, but takes
-far longer than a fit: of larger matrices, a fit examines a sample, which shows what is indefinite, not what is not.
+Weak duality needs (c - y beta)'K (c - y beta) >= 0 for every c. A Cholesky factorisation proves it, but takes far
+longer than a fit: of a larger matrix, a fit examines a sample, which can refute definiteness but not prove it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.kernels.rounding import U
 
 MOST = 4000  # samples whose kernel matrix is factorised: 384 MB with its copies, about a second
-LEAST = 250  # samples that are examined whatever the memory budget: 1.5 MB, and a quarter of a fit
+LEAST = 250  # samples that are examined with any memory budget: 1.5 MB, and a quarter of a fit
 COPIES = 3  # of the matrix, while it is examined
-FIRST = 64  # samples of a first look: most matrices that are not semidefinite show it there
+FIRST = 64  # samples of a first look: most indefinite matrices show it there
 LARGER = 4  # times as many samples in the next look
 SHARE = 4.0  # samples that a fit may examine, in units of m^(2/3): n^3 / 3 operations next to those of m^2 values
 
@@ -25,7 +25,7 @@ SHARE = 4.0  # samples that a fit may examine, in units of m^(2/3): n^3 / 3 oper
 class Definiteness(NamedTuple):
     """What is known about a kernel matrix K."""
 
-    shift: float = 0.0  # of the size of rounding errors: K + shift I is positive semidefinite
+    shift: float = 0.0  # about the size of rounding errors: K + shift I is positive semidefinite
     flaw: str | None = None  # why K cannot count as positive semidefinite
 
 
@@ -37,7 +37,7 @@ def examine(engine: Engine, diag: np.ndarray, budget: int, *, proof: bool = Fals
     engine, diag, budget : Engine, ndarray of float64, shape (m,), int
         The engine of the matrix, its diagonal, and the bytes that the examination may take.
     proof : bool, default=False
-        Whether a matrix that nothing is known about is examined as a whole, whatever a fit of it takes.
+        Whether a matrix of unknown definiteness is examined as a whole, even if that takes longer than a fit.
     """
     known, name, m = engine.kernel.semidefinite, engine.kernel.name, engine.n
     if known:
@@ -93,7 +93,7 @@ def _factorise(engine: Engine, diag: np.ndarray, at: np.ndarray) -> Definiteness
 
 
 def _is_definite(K: np.ndarray, diagonal: np.ndarray) -> bool:
-    """Return whether K with this diagonal has a Cholesky factor, which takes the place of its lower half."""
+    """Return whether K with this diagonal has a Cholesky factor, which overwrites its lower half."""
     from scipy.linalg.lapack import dpotrf  # here: importing it takes longer than most fits
 
     np.fill_diagonal(K, diagonal)
@@ -102,12 +102,12 @@ def _is_definite(K: np.ndarray, diagonal: np.ndarray) -> bool:
 
 
 def _has_sound_minors(engine: Engine, diag: np.ndarray, slack: float) -> bool:
-    """Return whether |k(x, z)|^2 <= k(x, x) k(z, z) for all pairs of samples, of a stored matrix; else True."""
+    """Return, for a stored matrix, whether |k(x, z)|^2 <= k(x, x) k(z, z) for all pairs of samples; else True."""
     if not isinstance(engine.kernel, Precomputed):
         return True  # to compute all values would take longer than most solves
     if diag.min() < -slack:
         return False
-    if engine.excess <= slack:  # of a part, what was found of the whole is a bound
+    if engine.excess <= slack:  # for a part, the result for the whole is a bound
         return True
     every, root = np.arange(engine.n), np.sqrt(np.maximum(diag, 0.0))
     step = max(1, (1 << 16) // engine.n)  # so that a part of the matrix stays in the cache

@@ -1,1 +1,1 @@
-"""Compiled loops: the arithmetic of a kernel value, tiles of values, differences, kernel rows that are kept."""
+"""Compiled loops: the arithmetic of a kernel value, tiles of values, differences, stored kernel rows."""

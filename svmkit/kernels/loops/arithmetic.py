@@ -135,6 +135,6 @@ def evaluate(dots, sq_rows, sq_panel, form, gamma, coef0, degree):
         elif form == SIGMOID:
             for b in range(q):
                 dots[a, b] = np.tanh(gamma * dots[a, b] + coef0)
-        elif form != LINEAR:  # `tile_work` has raised: an error that could be raised here would cost a caller's speed
+        elif form != LINEAR:  # `tile_work` has raised: an error that could be raised here would slow the caller down
             for b in range(q):
                 dots[a, b] = np.nan

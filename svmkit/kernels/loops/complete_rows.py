@@ -1,4 +1,4 @@
-"""The compiled loops of `svmkit.kernels.gram.complete`: kernel rows of a class pair, computed when they are needed."""
+"""The compiled loops of `svmkit.kernels.gram.complete`: kernel rows of a class pair, computed on demand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svmkit.runtime.threads import spread
 
 exp64 = njit(inline="always")(_exp64)
 SQUARE = 32  # rows and columns that are copied together
-COPY = 2.0  # nanoseconds that it takes to copy a value
+COPY = 2.0  # nanoseconds to copy a value
 
 
 class FromMatrix(NamedTuple):
@@ -49,8 +49,8 @@ class Slab(NamedTuple):
     """The kernel rows (n, n) of n samples in the order in which they were computed."""
 
     rows: np.ndarray
-    slot_of: np.ndarray  # -1 for rows that are not there
-    done: np.ndarray  # (2,): the number of rows that are there, and of kernel values that were computed for them
+    slot_of: np.ndarray  # -1 for missing rows
+    done: np.ndarray  # (2,): the number of rows in the slab, and of kernel values that were computed for them
 
 
 def _compute(source, i, out):
@@ -58,7 +58,7 @@ def _compute(source, i, out):
     raise NotImplementedError("compiled code only")
 
 
-# no reference to an array is counted, as an atomic step each would be: `slab` keeps all of them
+# no reference to an array is counted, which would cost an atomic step each: `slab` keeps all of them
 @overload(_compute, jit_options={"fastmath": {"contract", "nsz"}, "no_cfunc_wrapper": True, "_nrt": False})  # type: ignore[typeddict-unknown-key]
 def _compute_compiled(source, i, out):
     if isinstance(source, types.BaseNamedTuple) and source.instance_class is FromMatrix:  # type: ignore[attr-defined]
@@ -126,7 +126,7 @@ def _compute_row(source, i, out):
 
 @njit(inline="always")
 def kernel_row(source, slab, i):
-    """Return kernel row i (n,), which is computed if it is not there."""
+    """Return kernel row i (n,), computed if it is missing."""
     slot = slab.slot_of[i]
     if slot < 0:
         slot = slab.done[0]
@@ -139,7 +139,7 @@ def kernel_row(source, slab, i):
 def mirror(K, lo, hi):
     """Set the values below the rows lo to hi of a symmetric matrix from those to the right of them, on all threads.
 
-    Threads matter even more where the memory is new: a page takes its time when it is first written to.
+    Threads matter even more if the memory is new: the first write to a page takes time.
     """
     spread(_mirror, -(-(len(K) - hi) // SQUARE), COPY * SQUARE * (hi - lo), K, lo, hi)
 
@@ -157,7 +157,7 @@ def _mirror(first, last, K, lo, hi):
 
 @njit(nogil=True, cache=True)
 def fill(source, slab, idx):
-    """Compute those of the kernel rows `idx` that are not there."""
+    """Compute the missing ones of the kernel rows `idx`."""
     for i in idx:
         kernel_row(source, slab, i)
 

@@ -50,7 +50,7 @@ def product(X, sel: np.ndarray, Z, coef: np.ndarray, scalars: Scalars, out) -> N
 def mixed_product(X, sel: np.ndarray, Z, columns: np.ndarray, coef: np.ndarray, scalars: Scalars, out) -> None:
     """Add sum_b k(X[sel[a]], Z[b]) coef[b] to out[a], with differences in some columns and products in all others.
 
-    |x - z|^2 is the sum of both; the products must lose nothing there (`svmkit.kernels.engines.products`).
+    |x - z|^2 is the sum of both; the products must not lose digits there (`svmkit.kernels.engines.products`).
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def _fill_sparse(X, r, out):
 
 @njit(fastmath={"contract", "nsz", "reassoc"}, cache=True)
 def _mix(own, heavy, squares, squares_z, dots):
-    """Make distances of products: the squares of the rows less twice the products, and the squares of differences."""
+    """Form distances: the squares of the rows less twice the products, plus the squares of differences."""
     widest()
     n, q = dots.shape
     for a in range(n):

@@ -1,4 +1,4 @@
-"""Compiled loops over a kernel matrix that is given: values of some rows and columns, and one pass over all of it.
+"""Compiled loops over a given kernel matrix: values of some rows and columns, and one pass over all of it.
 
 The pass tells how symmetric the matrix is, its largest value, and its 2 x 2 minors.
 """
@@ -12,20 +12,20 @@ import numpy as np
 from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
 
-TILE = 128  # rows and columns that are compared at a time with those across the diagonal, in the cache
+TILE = 128  # rows and columns that are compared at a time, in the cache, with those across the diagonal
 READ = 0.7  # nanoseconds of a value, half of which are compared with the other half
 GATHERED = 0.5  # nanoseconds of a value that is gathered
 
 
 class Survey(NamedTuple):
-    """What one pass over a square matrix K has found.
+    """The results of one pass over a square matrix K.
 
     Attributes
     ----------
     asymmetry : float
         The largest |K_ij - K_ji|; nan or inf if a value is not finite.
     i, j : int
-        Where it is.
+        Its place.
     largest : float
         The largest |K_ij|; nan if a value is nan.
     excess : float
@@ -69,7 +69,7 @@ def survey(K: np.ndarray) -> Survey:
     n = K.shape[0]
     if not n:
         return Survey(0.0, 0, 0, 0.0, 0.0)
-    K = K if K.flags.c_contiguous else K.T  # what is looked for is the same, and rows in one piece are read faster
+    K = K if K.flags.c_contiguous else K.T  # the results are the same, and contiguous rows are read faster
     parts, places = np.zeros((-(-n // TILE), 3)), np.zeros(-(-n // TILE), dtype=np.int64)
     root = np.sqrt(np.maximum(np.diagonal(K).astype(np.float64), 0.0))
     spread(_survey_bands, len(parts), READ * TILE * n, K, root, parts, places)
@@ -91,9 +91,9 @@ def gather(K: np.ndarray, rows: np.ndarray, columns: np.ndarray, out: np.ndarray
     K : ndarray of shape (n, m)
         A matrix of kernel values, float32 or float64.
     rows, columns : ndarray of shape (n_rows,) and (n_columns,), int
-        Which of them.
+        The rows and columns.
     out : ndarray of shape (n_rows, n_columns)
-        Where they go.
+        Array for the values.
 
     Examples
     --------

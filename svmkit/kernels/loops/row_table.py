@@ -13,7 +13,7 @@ class RowTable(NamedTuple):
     slab: np.ndarray  # (slots, width): a row in each slot
     slot_of: np.ndarray  # (n_rows,): the slot of each row, -1 for one that is not cached
     used: np.ndarray  # (slots,): the time at which a slot was last used, by the clock
-    guessed: np.ndarray  # (slots,): tells the rows that were computed on a guess and have not been asked for yet
+    guessed: np.ndarray  # (slots,): whether a row was computed on a guess and has not been requested yet
     clock: np.ndarray  # (1,): counts uses
-    uses: np.ndarray  # (1,): how many of the guessed rows were asked for later, where older ones count less
+    uses: np.ndarray  # (1,): how many guessed rows were requested later; older ones count less
     quantum: float  # the kernel value that an entry of 1 of a slab of integers stands for; 0.0 if it holds the values

@@ -1,4 +1,4 @@
-"""Products of a tile of rows with a panel, and what loops over tiles do before and after the kernel function."""
+"""Products of a tile of rows with a panel, and the work of loops over tiles before and after the kernel function."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def scatter(data, indices, lo, hi, first, z, dots):
 
 @njit(cache=True)
 def place(values, lo, out):
-    """Copy values to out[:, lo:] as far as it goes, row by row, since rows are contiguous."""
+    """Copy values to out[:, lo:] as far as they fit, row by row, since rows are contiguous."""
     for b in range(values.shape[0]):
         row, part = out[b, lo : lo + values.shape[1]], values[b]
         for a in range(row.size):

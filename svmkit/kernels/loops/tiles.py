@@ -31,7 +31,7 @@ from svmkit.kernels.loops.vectors import LANES, ROWS
 from svmkit.runtime.compiling import njit
 
 TILE = 256  # rows of X in a tile: a (256, 256) float64 tile fits in L2
-STRIP = 32  # rows of them whose values are computed together: they fit in L1
+STRIP = 32  # rows of a tile whose values are computed together: they fit in L1
 DEEP = 96  # features from which on BLAS is faster, since the panel does not fit in L1
 FEW = 8  # points from which on a panel is laid out by features
 STRETCHES = 16  # number of ranges of rows of X for work that is done column by column

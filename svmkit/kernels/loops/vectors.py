@@ -2,8 +2,8 @@
 
 A panel (d, width) holds d features of `width` points, a multiple of `LANES`. The sums of some columns stay in registers
 while all features are added, in their order, so that a value depends on neither the width nor the other rows.
-`widest` lets LLVM use the widest registers: by default it takes half of them on most processors with AVX-512, which
-costs up to half of the speed. It asks for nothing that a processor without them lacks.
+`widest` lets LLVM use the widest registers: by default it uses only half of them on most processors with AVX-512, which
+costs up to half of the speed. It requires no feature that a processor lacks.
 """
 
 from __future__ import annotations
