@@ -17,7 +17,7 @@ from svmkit.problems.certificate import Certificate
 FREE = "free"
 NUMBER_OR_FREE = {"type": float, "words": (FREE,)}  # metadata of the option `bias` of a solver of linear problems
 CUT_SHORT = "a second signal has cut the certificate short"
-RESOLUTION = 2.0**-24  # of the largest terms of an objective: what float32 kernel rows leave open
+RESOLUTION = 2.0**-24  # of the largest terms of an objective: the precision that float32 kernel rows allow
 
 
 def describe_bias(bias: float | str) -> str:
@@ -52,7 +52,7 @@ class DecisionFunction:
     rows : ndarray of shape (n,), int, or None
         The row number of each sample x_i. None means that `coef` covers all m samples of the problem in their order.
     settled : dict of str to float, or None
-        What nu has settled, by name: rho of nu-SVC, whose costs are divided by it, or epsilon of nu-SVR.
+        The values that nu determines, by name: rho of nu-SVC, whose costs are divided by it, or epsilon of nu-SVR.
 
     Examples
     --------
@@ -133,11 +133,11 @@ class Problem(ABC):
     is_free : bool
         Whether the bias of a linear problem is not regularised, so that its solvers work around a centre that moves.
     is_gap_squared : bool, default=False
-        Whether the certificate is that of another objective than the one that is minimised, so that its relative gap
-        is about the square of the relative gap of the latter.
+        Whether the certificate is that of another objective than the minimised one, so that its relative gap is about
+        the square of the relative gap of the latter.
     resolution : float, default=0.0
-        Gap in units of the objective below which the certificate is asked whether only rounding is left, for problems
-        whose optimum may be 0, where no relative gap is ever small.
+        Gap in units of the objective below which the certificate is checked for a gap of rounding errors only, for
+        problems whose optimum may be 0, where no relative gap is ever small.
 
     Examples
     --------
@@ -202,7 +202,7 @@ class Problem(ABC):
         return ", ".join([cls.name, *(f"{name}={value}" for name, value in sorted(terms.items()))])
 
     def first_point(self) -> np.ndarray:
-        """Return the feasible point (m,) from which a dual method begins if it is given none; by default 0."""
+        """Return the feasible point (m,) from which a dual method begins without a given start; by default 0."""
         return np.zeros(self.m)
 
     @abstractmethod
@@ -211,7 +211,7 @@ class Problem(ABC):
 
     @property
     def ceiling(self) -> float:
-        """P of a constant decision, which the optimum does not exceed; inf where it is not known."""
+        """P of a constant decision, which the optimum does not exceed; inf if it is not known."""
         return math.inf
 
     @abstractmethod
@@ -239,9 +239,9 @@ class Problem(ABC):
         """
 
     def image_error(self, weights: np.ndarray) -> float:
-        """Return a bound on the error of each entry of K weights (m,) as the Gram computes it.
+        """Return a bound on the error of each entry of K weights (m,) as computed by the Gram.
 
-        A kernel matrix that is positive semidefinite up to rounding only counts as the nearest one that is.
+        A kernel matrix that is positive semidefinite up to rounding only is replaced by the nearest one that is.
         """
         (idx,) = weights.nonzero()
         shift = self.gram.definiteness.shift
@@ -252,7 +252,7 @@ class Problem(ABC):
         """Return the bounds that follow from the objective of a point alone, without a pass over the samples."""
 
     def rough_certificate(self, point: np.ndarray, objective: float) -> Certificate:
-        """Return what `decision_function` needs, for somebody who does not wait for a certificate.
+        """Return the input of `decision_function` for a caller that does not wait for a certificate.
 
         By default it is the certificate. Problems whose certificates take long return one whose flaw says that nothing
         is proven.

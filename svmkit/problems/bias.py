@@ -10,17 +10,17 @@ from svmkit.losses.terms import curvatures, dual_weights
 from svmkit.problems.sums import LogisticRecord, Record
 from svmkit.runtime.compiling import njit
 
-LEVEL = 1e-14  # part of the sizes of its terms that rounding may leave of a derivative
+LEVEL = 1e-14  # share of the sizes of its terms that rounding may leave of a derivative
 MANY = 1 << 16  # pieces from which on only those near the minimum are sorted
-SAMPLE = 1 << 12  # pieces that suggest where it is
-NEAR = 32  # part of the ends of the sample by which it may be off
+SAMPLE = 1 << 12  # pieces that suggest where the minimum is
+NEAR = 32  # divisor: the sample's estimate may be off by this share of its ends
 TOGETHER = 1 << 16  # pieces whose weights are summed together
-ROUNDS = 60  # looks at all pieces that a search may take; mostly it takes five
+ROUNDS = 60  # passes over all pieces that a search may take; mostly it takes five
 LOGISTIC_ROUNDS = 200  # of Newton's method for logistic losses, at most
 
 
 def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float:
-    """Return the argmin over b of sum_i L_i(residual_i - b) + b total, of an interval its middle.
+    """Return the argmin over b of sum_i L_i(residual_i - b) + b total; of an interval, its middle.
 
     The residuals (m,) are targets less decision values without the bias, `total` is what the dual weights sum to. The
     derivative of L_i rises from a bound to the other one: it jumps at the kinks where there is no ridge, and is linear
@@ -35,7 +35,7 @@ def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float
     n = fill_ramps(*record, residual, ramps)
     if n:
         bias = find_zero(*ramps[:, :n], total)
-        if bias == bias:  # NaN says that the search did not end
+        if bias == bias:  # NaN says that the search has not finished
             return float(bias)
     turned = record.signs < 0.0
     up: tuple[np.ndarray, ...] = record.kink_up, record.upper, record.ridge_up
@@ -51,7 +51,7 @@ def best_bias(record: Record, residual: np.ndarray, total: float = 0.0) -> float
         some = costs > 0.0
         return float(select_bias(sides[some], np.concatenate([ends, begins])[some], costs[some], total))
     pieces = _pieces(ends, up[1], up[2], begins, down[1], down[2])
-    del turned, up, down, ends, begins  # of many samples they take much of the memory
+    del turned, up, down, ends, begins  # for many samples they take much of the memory
     if len(pieces[0]) <= MANY:
         return _zero_of_slopes(pieces, total)
     level = LEVEL * _size_of(pieces, total)
@@ -86,7 +86,7 @@ def _logistic_bias(record: LogisticRecord, residual: np.ndarray) -> float:
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, total: float) -> float:
-    """Return the x that minimises sum_i weights_i max(0, x - values_i) - total x; of an interval its middle.
+    """Return the x that minimises sum_i weights_i max(0, x - values_i) - total x; of an interval, its middle.
 
     The weights (m,) are >= 0; values (m,) that weigh `total` at most, which their sum exceeds, lie below x.
     """
@@ -111,7 +111,7 @@ def _pieces(ends, most, ridge, begins, least, ridge_down) -> tuple[np.ndarray, .
 
 
 def _lines(pieces: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-    """Return of each piece whether its weight is above 0, its bound or 0 without one, and rate and moment of its line:
+    """Return for each piece whether its weight is above 0, its bound or 0 without one, and rate and moment of its line:
     the weight is moment - rate b there.
     """
     _, _, ridges, anchors, bounds = pieces
@@ -126,7 +126,7 @@ def _cut(pieces: tuple[np.ndarray, ...]) -> Iterator[tuple[np.ndarray, ...]]:
 
 
 def _size_of(pieces: tuple[np.ndarray, ...], total: float) -> float:
-    """Return the sum of the sizes of all terms of the derivative, wherever its zero is."""
+    """Return the sum of the sizes of all terms of the derivative, independent of the place of its zero."""
     size, farthest, rate = abs(total), 0.0, 0.0
     for part in _cut(pieces):
         _, fixed, rates, moments = _lines(part)
@@ -199,8 +199,8 @@ def _narrow(pieces: tuple[np.ndarray, ...], total: float, level: float) -> tuple
 
 
 def _zero_of_slopes(pieces: tuple[np.ndarray, ...], total: float, level: float | None = None) -> float:
-    """Return where the sum of the weights, which falls as b grows, passes `total`, but for rounding of `level`; None is
-    that of these pieces.
+    """Return where the sum of the weights, which falls as b grows, passes `total`, up to rounding of `level`; None
+    stands for the level of these pieces.
     """
     first, last = pieces[:2]
     above, fixed, rates, moments = _lines(pieces)
@@ -291,8 +291,8 @@ def _neighbours(anchors, rates, bounds, b):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def find_zero(anchors, rates, bounds, total):
-    """Return the b at which the sum of weights, none of which jumps, is `total`: of an interval its middle, and where
-    that is not bounded its end. NaN if that is not found.
+    """Return the b at which the sum of weights, none of which jumps, is `total`: the middle of an interval, or its end
+    if it is not bounded. NaN if it is not found.
 
     The sum never rises and is piecewise linear, so that Newton's method within the interval that holds the zero ends.
     """
@@ -335,12 +335,12 @@ def select_bias(y, c, cost, total):
     """Return the argmin over b of the sum of losses without ridges, plus b total, as `best_bias`.
 
     A sample with y > 0 has a loss of slope `cost` for b below its c, one with y < 0 for b above its c. The arrays c and
-    cost, which are not compiled as sums and copies of arrays would be, are reordered. The derivative rises by the cost
-    at each c, from minus the costs of the positive samples and the total. The c at which it reaches 0 is selected as in
+    cost are reordered, since sums and copies of arrays would take long to compile. The derivative rises by the cost at
+    each c, from minus the costs of the positive samples and the total. The c at which it reaches 0 is selected as in
     quickselect, with a pivot that splits the costs.
     """
     n = y.size
-    left, level = -total, 0.0  # the costs that the c up to the minimum have, and what rounding leaves of them
+    left, level = -total, 0.0  # the sum of costs up to the minimum, and its rounding error
     for i in range(n):
         level += 1e-12 * cost[i]
         if y[i] > 0.0:

@@ -62,7 +62,7 @@ class Certificate:
         errors: tuple[float, float] = (0.0, 0.0),
         flaw: str | None = None,
     ) -> Certificate:
-        """Return the certificate of P and D as they were computed.
+        """Return the certificate of P and D from their computed values.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class Certificate:
         errors : tuple of two floats, default=(0.0, 0.0)
             Bounds on the rounding errors of P, which the gap includes, and of D, which is lowered by it.
         flaw : str, default=None
-            Why D is no lower bound.
+            Why D is not a lower bound.
 
         Returns
         -------
@@ -101,7 +101,7 @@ class Certificate:
 
     @classmethod
     def from_many(cls, values: np.ndarray, gradients: list[np.ndarray], biases: list[float]) -> list[Certificate]:
-        """Return what `from_values` does for each of many points, in a fraction of the time.
+        """Return the result of `from_values` for each of many points, in a fraction of the time.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ def relative_gap(gap: float, dual: float) -> float:
 
 
 class Bound(NamedTuple):
-    """A lower bound on the optimum as computed, a bound on its rounding error, and the dual weights (m,) behind it."""
+    """A computed lower bound on the optimum, a bound on its rounding error, and the dual weights (m,) behind it."""
 
     dual: float
     beta: np.ndarray

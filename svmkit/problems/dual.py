@@ -1,4 +1,4 @@
-"""DualQP: the dual of training with any loss, which BoxQP, TubeQP and OneClassQP fill."""
+"""DualQP: the dual of training with any loss, the base of BoxQP, TubeQP and OneClassQP."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from svmkit.problems.certificate import Certificate
 from svmkit.problems.rounding import exact_sum
 from svmkit.problems.weights import outside_bounds
 
-ROUGH = 4096  # samples whose best bias is taken where no certificate is waited for
+ROUGH = 4096  # samples whose best bias is taken when no certificate is needed
 BALANCED = 1e-9  # relative error of the equality constraint up to which a point is feasible
 
 
@@ -36,22 +36,23 @@ class DualQP(Problem):
     Attributes
     ----------
     total : float
-        What beta sums to where the bias is free.
+        The sum of beta if the bias is free.
     record : Record
         The losses, for weights that are turned by the signs.
     signs, lower, upper : ndarray of float64, shape (m,)
         Coefficients of the equality constraint, and bounds of a point.
     ridge, ridge_down, is_ridged : ndarray of float64, shape (m,); bool
-        What weights above and below 0 add to the diagonal; the same array if that is the same. Whether any is not 0.
+        The ridges that weights above and below 0 add to the diagonal; the same array if they agree. Whether any is not
+        0.
     diag, origin : ndarray of float64, shape (m,)
         The diagonal, with the ridge; the gradient of the smooth part of the objective, all but width |beta|, at 0.
     width : float or ndarray of shape (m,)
-        Factor of |beta| in the objective; what the two kinks of a sample differ by is part of the origin.
+        Factor of |beta| in the objective; the difference of the two kinks of a sample is part of the origin.
     is_logistic : bool
         Whether the losses are logistic: the ridges are nan then, and the gradient leaves out the entropies, as width.
     centre : float
-        What is subtracted from the targets of regression before any sum, the median; it makes up for itself in the
-        bias. 0.0 if the bias is regularised.
+        The number subtracted from the targets of regression before any sum, the median; the bias compensates for it.
+        0.0 if the bias is regularised.
     """
 
     bias: ClassVar[float] = 0.0  # added to each kernel value
@@ -118,18 +119,18 @@ class DualQP(Problem):
         return self.gradient_from(self.decision(point, at), point, at if at.size else slice(None))
 
     def gradient_from(self, h: np.ndarray, point: np.ndarray, here: Any = slice(None)) -> np.ndarray:
-        """Return the gradient of the smooth part from decision values that are known.
+        """Return the gradient of the smooth part from known decision values.
 
         Parameters
         ----------
         h, point, here
-            What `decision` returns for the point, the point, both of the same samples, and which these are.
+            The result of `decision` for the point, the point, and the samples of both.
         """
         h = h + self.bias * point.sum() if self.bias else h
         return self.signs[here] * h + self.ridge_terms(point[here], here) + self.origin[here]
 
     def ridge_terms(self, weights: np.ndarray, here: Any = slice(None)) -> np.ndarray:
-        """Return the ridges, on the sides on which the weights lie, times the weights of all samples or of some."""
+        """Return the ridges on the sides of the weights, times the weights, for all samples or some."""
         if self.ridge_down is self.ridge:
             return self.ridge[here] * weights
         return np.where(weights < 0.0, self.ridge_down[here], self.ridge[here]) * weights
@@ -140,7 +141,7 @@ class DualQP(Problem):
         Parameters
         ----------
         weights, idx, dtype
-            Changes of the point, the distinct samples that they belong to, and as for `Gram.matvec`.
+            Changes of the point, the distinct samples that they belong to, and the type as for `Gram.matvec`.
         """
         signed = weights * self.signs[idx]
         change = self.gram.matvec(signed, idx, dtype=dtype)
@@ -223,7 +224,7 @@ class DualQP(Problem):
         return replace(self.bound(objective), bias=self.centre + own, flaw=CUT_SHORT)
 
     def _rough_bias(self, point: np.ndarray) -> float:
-        """Return the best bias of `ROUGH` samples at most, evenly spaced."""
+        """Return the best bias of at most `ROUGH` samples, evenly spaced."""
         from svmkit.problems.bias import best_bias  # here: it needs numba
 
         at = np.linspace(0, self.m - 1, min(self.m, ROUGH)).astype(np.intp)
@@ -252,7 +253,9 @@ class DualQP(Problem):
 
 
 def _widths(record: Any, either: np.ndarray) -> tuple[float | np.ndarray, np.ndarray | None]:
-    """Return the half sum of the two kinks of each sample that may have either sign, and what joins the origin."""
+    """Return half the sum of the two kinks of each sample that may have either sign, and the part that joins the
+    origin.
+    """
     up, down = record.kink_up, record.kink_down
     if not (np.count_nonzero(up) or (down is not up and down.any())):
         return 0.0, None

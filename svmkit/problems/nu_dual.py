@@ -65,7 +65,7 @@ class NuQP(Problem):
         return self.value(point, self.gradient(point))
 
     def parts(self, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a and a' (m,) of a point: its positive and its negative part, and what the sums lack added to both."""
+        """Return a and a' (m,) of a point: its positive and negative parts, both increased by what their sums lack."""
         a, b = np.maximum(d, 0.0), np.maximum(-d, 0.0)
         room = np.minimum(self.over - a, self.under - b)
         lack = min(max(self.half - float(a.sum()), 0.0), float(room.sum()))
@@ -92,7 +92,7 @@ class NuQP(Problem):
 
     @abstractmethod
     def settle(self, v: np.ndarray) -> dict[str, float]:
-        """Return what nu has settled, by name, given v (m,)."""
+        """Return the values that nu determines, by name, given v (m,)."""
 
     def infeasible(self, point: np.ndarray) -> str | None:
         if point.shape != (self.m,) or point.dtype != np.float64 or not np.isfinite(point).all():
@@ -171,7 +171,7 @@ class NuBoxQP(NuQP):
         total, least = float(self.weights.sum()), min(float(self.over.sum()), float(self.under.sum()))
         if not 0.0 < nu <= 2.0 * least / total * (1.0 + 1e-12):
             most = 2.0 * least / total
-            digit = 10.0 ** (math.floor(math.log10(most)) - 3)  # the fourth one, from which on all are cut off
+            digit = 10.0 ** (math.floor(math.log10(most)) - 3)  # the fourth digit, after which all digits are cut off
             raise Infeasible(
                 f"nu={nu:g} is infeasible: the smaller class has {least / total:.4g} of the weight, so 0 < nu <= "
                 f"{math.floor(most / digit) * digit:.4g}"
@@ -191,7 +191,7 @@ class NuBoxQP(NuQP):
         return {"rho": self._rho(v)}
 
     def relative(self, gap: float, objective: float, levels: tuple[float, float]) -> float:
-        """Return the relative gap of the C-SVC that beta / rho solves; that of nu-SVC itself where rho <= 0.
+        """Return the relative gap of the C-SVC that beta / rho solves, or of nu-SVC itself if rho <= 0.
 
         Parameters
         ----------
@@ -234,10 +234,10 @@ class NuTubeQP(NuQP):
     """The dual of nu-SVR: TubeQP with epsilon among the variables of the primal, and |d|_1 = nu sum C instead.
 
     min 1/2 d'K d - t'd over |d_i| <= C_i, sum d = 0, |d|_1 <= nu sum C, which holds with equality unless epsilon is 0.
-    With epsilon from the levels, d solves epsilon-SVR, and the certificate is that of `TubeQP` at this epsilon. Where a
+    With epsilon from the levels, d solves epsilon-SVR, and the certificate is that of `TubeQP` at this epsilon. If a
     constant is the optimum and epsilon half the range of t, that certificate is about P = D = 0, which no other weights
-    attain: a point whose objective is that of the constant, up to `resolution`, stands for the constant. The
-    weighted fraction of the samples outside the tube is at most nu, that of the support vectors at least nu.
+    attain: a point whose objective is that of the constant, up to `resolution`, stands for the constant. The weighted
+    fraction of the samples outside the tube is at most nu, the fraction of the support vectors at least nu.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ class NuTubeQP(NuQP):
         return "nu-SVR"
 
     def epsilon(self, v: np.ndarray) -> float:
-        """Return the best epsilon given v (m,), half the distance of the levels, >= 0."""
+        """Return the best epsilon given v (m,): half the distance between the levels, >= 0."""
         low, high = self.levels(v)
         return max(0.5 * (high - low), 0.0)
 

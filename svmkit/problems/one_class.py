@@ -14,8 +14,8 @@ from svmkit.problems.base import RESOLUTION
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.dual import DualQP
 
-SAMPLE = 200  # points at most whose kernel values with all points order them for the start
-FEWEST, SHARE = 50, 10  # so many of them at least, and one in so many
+SAMPLE = 200  # at most so many points whose kernel values with all points order them for the start
+FEWEST, SHARE = 50, 10  # at least so many of them, and a tenth of all
 
 
 class OneClassQP(DualQP):
@@ -81,13 +81,13 @@ class OneClassQP(DualQP):
         found, f = super().certify(point, h), 0.5 * float(point @ h)
         if found.dual is None or found.gap is None or found.primal < 0.0 or found.dual > -2.0 * max(f, 0.0):
             return found
-        # the constant 0 has P = 0, D lies below by rounding alone: no other weights prove more
+        # the constant 0 has P = 0, and D is lower by rounding alone: no other weights prove more
         return replace(found, rounding=found.gap)
 
     def first_point(self) -> np.ndarray:
-        """Put the samples at their bound that have the lowest sums of kernel values with some of all samples.
+        """Put the samples with the lowest sums of kernel values with some of all samples at their bound.
 
-        They lie where few others are. LIBSVM takes the first samples instead.
+        They lie in sparse regions. LIBSVM takes the first samples instead.
         """
         some = pick_evenly(self.m, min(max(FEWEST, self.m // SHARE), SAMPLE))
         return self.fill(np.argsort(self.gram.matvec(self.upper[some], some), kind="stable"))

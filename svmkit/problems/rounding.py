@@ -7,7 +7,7 @@ import numpy as np
 from svmkit.kernels.rounding import TINY, U
 from svmkit.losses.terms import LogisticTerms, Terms, entropies
 
-ROUNDINGS = 8.0  # of an entropy from its weight, or of a logistic loss from its residual, at most
+ROUNDINGS = 8.0  # roundings of an entropy from its weight, or of a logistic loss from its residual, at most
 
 
 def dot_error(terms: np.ndarray, factor: float = 1.0) -> float:
@@ -38,7 +38,7 @@ def phi_error(terms: Terms, beta: np.ndarray) -> float:
 
 
 def entropy_error(phi: np.ndarray) -> float:
-    """Return what `phi_error` does, for the entropies phi (m,) of logistic losses."""
+    """Return the same as `phi_error`, for the entropies phi (m,) of logistic losses."""
     return 2.0 * (dot_error(phi) + ROUNDINGS * U * float(np.abs(phi).sum()))
 
 

@@ -20,9 +20,9 @@ class Scheme:
     choice : str
         The help of the option.
     decisions : str
-        Which decision functions a model has, in words.
+        The decision functions of a model, in words.
     problem : str
-        Whose problem is that of all classes, before its formulation; empty for problems of two classes.
+        The author of the problem of all classes, before its formulation; empty for problems of two classes.
     loss : str or None, default=None
         The loss of the problem of all classes; None for problems of two classes.
     by_probability : bool, default=False

@@ -1,4 +1,4 @@
-"""SimplexQP, the quadratic program on the unit simplex, and the L2-SVM as such a program."""
+"""SimplexQP, the quadratic program on the unit simplex, and the L2-SVM in this form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svmkit.problems.base import CUT_SHORT, DecisionFunction, Problem, labels_an
 from svmkit.problems.certificate import Certificate
 from svmkit.problems.rounding import dot_error
 
-LEAST = 1e-9  # of the largest entry of A's diagonal, a ridge above which has a part of its own in the certificate
+LEAST = 1e-9  # of the largest entry of A's diagonal: a larger ridge has a separate part in the certificate
 
 
 class SimplexQP(Problem):
@@ -166,7 +166,7 @@ class SimplexQP(Problem):
         return Certificate.from_values(primal, dual, g, errors=self._errors(point, g), flaw=self.gram.definiteness.flaw)
 
     def values(self, alpha: np.ndarray, g: np.ndarray) -> tuple[float, float]:
-        """Return P and D at `alpha`, whose half gradient g the caller has computed, without a word on their errors."""
+        """Return P and D at `alpha`, whose half gradient g the caller has computed, without their errors."""
         value = self._value(alpha, g)
         if not self.is_gap_squared:
             return value, value - 2.0 * max(0.0, float(alpha @ g - g.min()))
@@ -180,7 +180,7 @@ class SimplexQP(Problem):
         return h if self.linear_term is None else h - self.linear_term
 
     def _errors(self, alpha: np.ndarray, g: np.ndarray) -> tuple[float, float]:
-        """Return bounds on the rounding errors of P and D, that of the constraint sum alpha = 1 included."""
+        """Return bounds on the rounding errors of P and D, including that of the constraint sum alpha = 1."""
         product, value, of_g = float(alpha @ g), self._value(alpha, g), self._image_error(alpha, g)
         of_product = of_g + dot_error(alpha * g)
         of_value = of_product + (0.0 if self.linear_term is None else dot_error(alpha * self.linear_term))
@@ -245,8 +245,8 @@ class SquaredHinge(SimplexQP):
     sum_i C_i max(0, 1 - y_i h(x_i))^2, whose value is D = 1 / (2 f). The SWAP and FW/CVM papers write the ridge as
     delta_ij / C, so their C is twice this one.
 
-    With e_i = (f - g_i) / f the certificate's P - D is sum_i C_i e_i^2, less what the points without a loss have of it:
-    near the optimum a square of the gap 2 (f - min g) of the simplex.
+    With e_i = (f - g_i) / f the certificate's P - D is sum_i C_i e_i^2, less the terms of points without a loss: near
+    the optimum about the square of the gap 2 (f - min g) of the simplex.
 
     Examples
     --------

@@ -27,8 +27,8 @@ from svmkit.runtime.compiling import njit
 from svmkit.runtime.threads import spread
 
 TILE, SAMPLE = 4096, 4.0  # samples that are summed together, and nanoseconds of one
-ROUNDS, LEVEL = 60, 1e-14  # of the search for a bias, and the part of the sizes of its slopes that rounding may leave
-ROUNDINGS = 8  # of twice phi from its weight, at most: those of an entropy
+ROUNDS, LEVEL = 60, 1e-14  # of the search for a bias, and the share of the sizes of its slopes that rounding may leave
+ROUNDINGS = 8  # roundings of twice phi from its weight, at most: for an entropy
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -57,7 +57,7 @@ def primal_error(rows, below, sq, w, h, of_bias, l2):
     sq, w, h : ndarray of float64, shape (m,), (width,) and (m,)
         Squared norms of the samples, bias included, the weights and their decision values.
     of_bias : ndarray of float64, shape (m,) or (0,)
-        Bounds on the errors that a free bias brings to the residuals; of length 0 without one.
+        Bounds on the errors of the residuals due to a free bias; of length 0 without one.
     l2 : float
         The share of 1/2 |w|^2 in P.
     """
@@ -83,7 +83,7 @@ def primal_error(rows, below, sq, w, h, of_bias, l2):
 def dual_error(rows, below, sq, beta, v, of_image, length):
     """Return a bound on the rounding error of D.
 
-    With a free bias, a sum of weights other than 0 moves D by its product with the bias of the optimum, where some
+    With a free bias, if the weights do not sum to 0, D moves by their sum times the bias of the optimum, where some
     residual is within the kinks from above and one from below.
 
     Parameters
@@ -91,10 +91,10 @@ def dual_error(rows, below, sq, beta, v, of_image, length):
     rows, below
         The `Points` of m samples.
     sq, beta, v : ndarray of float64, shape (m,), (m,) and (width,)
-        Squared norms of the samples, bias included, the dual weights and `Penalty.image` of theirs, from scratch.
+        Squared norms of the samples, bias included, the dual weights and their `Penalty.image`, from scratch.
     of_image, length : float
-        How much the image moves with an error of X'beta, and where the bias is free a bound on |w| of the optimum; NaN
-        where it is not.
+        How much the image moves with an error of X'beta, and for a free bias a bound on |w| of the optimum; NaN
+        otherwise.
     """
     m, pulls, rewards, bends, curves = beta.size, 0.0, 0.0, 0.0, 0.0
     balance, total, farthest, widest, up, down = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -169,7 +169,7 @@ def prove(rows, below, sq, beta, v, w, h, of_bias, is_free):
 
 def smooth_bias(points: Points, h: np.ndarray) -> float:
     """Return the best bias for decision values h (m,) by Newton's method within an interval, on all threads; NaN if it
-    is not found, not alone, or a loss without a ridge takes part, so that slopes jump.
+    is not found or not unique, or if a loss without a ridge takes part, so that slopes jump.
     """
     sums = np.empty((-(-h.size // TILE), 4))
     low, high, b = -np.inf, np.inf, 0.0
@@ -208,8 +208,8 @@ def _sum_slopes(first, last, rows, below, h, b, sums):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def best_bias(rows, h):
-    """Return the best bias for decision values h (m,), as `svmkit.problems.bias.best_bias`, from the terms of both
-    sides, `make_two_sided`; NaN where that is not found, or where some losses jump and others bend.
+    """Return the best bias for decision values h (m,), as `svmkit.problems.bias.best_bias`, from two-sided terms
+    (`make_two_sided`); NaN if it is not found, or if some losses jump and others bend.
     """
     ramps, n, jumps = np.empty((3, 2 * h.size)), 0, 0
     for i in range(h.size):
@@ -233,8 +233,8 @@ def best_bias(rows, h):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def restrain(rows, beta, is_free):
-    """Clip dual weights beta (m,) to the bounds of the terms of both sides, in place, and with a free bias `balance`
-    them.
+    """Clip dual weights beta (m,) to the bounds of the two-sided terms, in place, and `balance` them if the bias is
+    free.
     """
     for i in range(beta.size):
         beta[i] = min(max(beta[i], -rows[i, 7]), rows[i, 3])
@@ -244,7 +244,7 @@ def restrain(rows, beta, is_free):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_exactly(h, number, errors):
-    """Add a number to h (m,) in place, and what rounding makes of that, in its size, to errors (m,)."""
+    """Add a number to h (m,) in place, and the sizes of the rounding errors of that to errors (m,)."""
     for i in range(h.size):
         h[i], error = exact_sum(h[i], number)
         errors[i] += abs(error)
@@ -252,7 +252,7 @@ def add_exactly(h, number, errors):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def side_factors(beta):
-    """Return the factors of dual weights beta (m,) above 0 and below at which all sum to 0, and one of which is 1."""
+    """Return the factors, one of which is 1, of dual weights beta (m,) above 0 and below at which all sum to 0."""
     up, down = 0.0, 0.0
     for i in range(beta.size):
         up += max(beta[i], 0.0)
@@ -263,8 +263,8 @@ def side_factors(beta):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def balance(beta, out):
-    """Write dual weights beta (m,) to out (m,), which may be beta, and return it; those of the sign with the larger sum
-    shrink until all sum to 0.
+    """Write dual weights beta (m,) to out (m,), which may be beta, and return it; weights of the sign with the larger
+    sum shrink until all sum to 0.
     """
     of_up, of_down = side_factors(beta)
     return scale_sides(beta, of_up, of_down, out)

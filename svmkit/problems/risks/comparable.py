@@ -1,7 +1,7 @@
 """Comparable pairs of samples, counted without ever being listed: groups, levels, and one sweep in O(m log m).
 
-A pair (i, j) is comparable if both are in one group, the value of j was observed, as all are but for censored times,
-and i has the larger value, or the same one without having been observed: whoever is censored at a time outlived it.
+A pair (i, j) is comparable if both are in one group, the value of j was observed (only censored times are not), and i
+has the larger value, or an equal value that was not observed: a sample censored at a time outlived it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from svmkit.runtime.compiling import njit
 
 
 class Order(NamedTuple):
-    """The samples in the order of their groups, with what says which pairs are comparable.
+    """The samples in the order of their groups, with the data that determine which pairs are comparable.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Order(NamedTuple):
     observed: np.ndarray
 
     def count_pairs(self, h: np.ndarray, reach: float) -> np.ndarray:
-        """Count, for each sample, its comparable pairs (i, j) with h_i - h_j < reach, and add up the others' h.
+        """Count, for each sample, its comparable pairs (i, j) with h_i - h_j < reach, and sum h of the other samples.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class Order(NamedTuple):
         return h
 
     def restore(self, values: np.ndarray) -> np.ndarray:
-        """Return values in the order of `rows` (m,) in that of the samples."""
+        """Return values given in the order of `rows` (m,) in the order of the samples."""
         out = np.empty(len(values))
         out[self.rows] = values
         return out
@@ -81,7 +81,7 @@ def make_order(values: np.ndarray, groups: np.ndarray, observed: np.ndarray | No
     Parameters
     ----------
     values : ndarray of shape (m,)
-        The values, of which larger ones should have larger decisions.
+        The values; larger ones should have larger decisions.
     groups : ndarray of shape (m,)
         Numbers of groups.
     observed : ndarray of shape (m,), bool, default=None
@@ -100,7 +100,9 @@ def make_order(values: np.ndarray, groups: np.ndarray, observed: np.ndarray | No
 
 @njit(nogil=True, cache=True)
 def _centre(starts, h):
-    """Subtract from h, in place, the median of each group: near a mean that one of them decides, others lose digits."""
+    """Subtract the median of each group from h, in place: a mean may be dominated by one value, and others lose
+    digits.
+    """
     for g in range(starts.size - 1):
         part = h[starts[g] : starts[g + 1]]
         part -= np.median(part)

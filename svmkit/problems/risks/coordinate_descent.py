@@ -1,4 +1,4 @@
-"""One pass of dual coordinate descent, compiled. `LinearRisk` improves its bounds by it, `dcd` repeats it."""
+"""One pass of dual coordinate descent, compiled. `LinearRisk` uses it to improve its bounds, `dcd` repeats it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLOSE = 1e-5  # move of that slack whose cube is below its error
 class Pass(NamedTuple):
     """Result of a pass of coordinate descent."""
 
-    n: int  # points that stay in
+    n: int  # number of points that are not shrunk
     gain: float  # decrease of the objective
     gap: float  # the points' terms of P - D, each at the time when the point was visited
     top: float  # largest projected gradient
@@ -43,9 +43,9 @@ def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0, be
 
     The pass minimises 1/2 |v|^2 - target'beta + sum phi(beta) over lower <= beta <= upper, one coordinate at a time,
     where v = sum beta x with the bias column (Hsieh, Chang, Lin, Keerthi, Sundararajan 2008, Algorithm 3; for weights
-    of either sign: Ho, Lin 2012, Algorithm 4). A sample is looked at from the side on which its weight lies, or its
-    residual while the weight is 0. There it is a sample of classification, with the slack sign (target - h) - epsilon,
-    whose weight may go on to the other side.
+    of either sign: Ho, Lin 2012, Algorithm 4). A sample is treated from the side of its weight, or of its residual
+    while the weight is 0. There it is a sample of classification, with the slack sign (target - h) - epsilon, whose
+    weight may cross to the other side.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def coordinate_pass(X, bias, points, order, n, beta, v, high, low, sigma=1.0, be
     points, below : ndarray and tuple or None
         `Points` of the terms of the loss, made with the same sigma.
     order, n : ndarray of int64, int
-        The points to visit. Afterwards the points that stay in come first, in the same order.
+        The points to visit. Afterwards the points that are not shrunk come first, in the same order.
     beta, v : ndarray of float64, shape (m,) and (width,)
         The dual weights, and the weight vector of beta.
     high, low : float
@@ -119,7 +119,7 @@ def _piecewise_pass(X, bias, points, order, n, beta, v, high, low, sigma, below)
 def _logistic_pass(X, bias, points, order, n, beta, v, high, low, sigma, below):
     """Make the pass for logistic losses, whose weights lie inside their bounds, so that no point drops out.
 
-    A step solves its problem of one weight (Yu, Huang, Lin 2011, Algorithm 5) by its slack z after the step.
+    A step solves its one-variable problem (Yu, Huang, Lin 2011, Algorithm 5) for its slack z after the step.
     """
     gain, gap, top, bottom, born = 0.0, 0.0, 0.0, 0.0, 0
     last = np.uintp(v.size - 1)
@@ -156,9 +156,9 @@ def _solve_logistic(slack, q, held, bound):
     and the losses at `slack` and z in the same units.
 
     It is the root of z + q bound sigmoid(z) = slack + q held, where q is the squared norm. The left side rises at least
-    as fast as z, so that Halley's method within an interval that holds the root needs a few rounds; where its error has
-    not halved within two, as in a cycle, half of the interval goes. Rounds and losses share exponentials, and a last
-    small move is that of a series.
+    as fast as z, so that Halley's method within an interval that holds the root needs a few rounds; if its error has
+    not halved within two rounds, as in a cycle, the interval is halved. Rounds and losses share exponentials, and a
+    last small move is taken from a series.
     """
     right, pull, z = slack + q * held, q * bound, slack
     low, high = right - pull, right

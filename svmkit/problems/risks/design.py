@@ -1,7 +1,7 @@
 """The design matrix of linear problems: X with its bias column, one row at a time or as a whole on all cores.
 
 A compiled loop of a linear solver reads rows of X by `row_dot` and `row_add`. Both take dense X (m, d) and `CSR` alike,
-so that a solver is written once. Call them from a function at module level with `@njit(cache=True)`.
+so a solver is written once. Call them from a function at module level with `@njit(cache=True)`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from svmkit.runtime.threads import spread
 FAST = {"contract", "nsz", "reassoc"}
 ENTRY = 0.5  # nanoseconds to read an entry of X and use it
 PARTS = 16  # number of sums of rows at most, each of one thread; it may not depend on the number of threads
-ROOM, SHARE = 4 << 20, 32  # bytes that these sums may take, or such a part of X or of its memory if that is more,
+ROOM, SHARE = 4 << 20, 32  # bytes that these sums may take, or that share of X or of its memory if it is more,
 EACH = 32  # or so many bytes for each row
 AHEAD = np.uintp(8)  # number of rows of X by which prefetching is ahead
 
@@ -81,7 +81,7 @@ def _row_add(X, i, a, w):
     if isinstance(X, types.Array):
 
         def dense(X, i, a, w):
-            """Do what `row_add` does for dense rows.
+            """Add a x_i to w, for dense rows.
 
             Parameters
             ----------
@@ -95,7 +95,7 @@ def _row_add(X, i, a, w):
         return dense
 
     def sparse(X, i, a, w):
-        """Do what `row_add` does for rows in CSR storage.
+        """Add a x_i to w, for rows in CSR storage.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ def _prefetch(typing, array, k):
         Parameters
         ----------
         context, builder, signature, args
-            As numba gives them to the code generator of an intrinsic.
+            As numba passes them to the code generator of an intrinsic.
         """
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
@@ -199,7 +199,7 @@ class Design:
         return self._squares + self.bias**2
 
     def margins(self, w: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Return h (m,) = X w for w (width,), bias included, in `out` if that is given."""
+        """Return h (m,) = X w for w (width,), bias included, in `out` if it is given."""
         out = np.empty(self.m) if out is None else out
         out[:] = self.bias * w[-1]
         for lo, hi in self.windows():
@@ -207,7 +207,7 @@ class Design:
         return out
 
     def add_margins(self, lo: int, hi: int, w: np.ndarray, out: np.ndarray) -> None:
-        """Add X w of the columns, without that of the bias, to out (m,) at the rows lo to hi - 1.
+        """Add X w over the columns, without the bias column, to out (m,) at the rows lo to hi - 1.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class Design:
         return np.zeros((*shape, self.n_parts(self.entries // (2 * self.width), 8 * self.width), self.width))
 
     def add_pulls(self, lo: int, hi: int, v: np.ndarray, parts: np.ndarray) -> None:
-        """Add X'v of the columns, without that of the bias, over the rows lo to hi - 1 to parts (n, width).
+        """Add X'v over the columns, without the bias column, for the rows lo to hi - 1 to parts (n, width).
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class Design:
         spread(_add_pulls, len(parts), work, self.part(lo, hi), v, parts)
 
     def pull(self, v: np.ndarray, along: Callable[[int, int], None] | None = None) -> np.ndarray:
-        """Return X'v (width,) for v (m,), bias included. The order of the sum depends on the shape of X alone.
+        """Return X'v (width,) for v (m,), bias included. The order of the sum depends only on the shape of X.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class Design:
         return self.pull(v, lambda lo, hi: self.add_margins(lo, hi, w, h)), h
 
     def add_pairs(self, lo: int, hi: int, w: np.ndarray, v: np.ndarray, h: np.ndarray, parts: np.ndarray) -> None:
-        """Add what `add_margins` and `add_pulls` do, the latter apart for v above 0 and below, each row at a time.
+        """Add the results of `add_margins` and `add_pulls`, the latter separately for v above 0 and below, row by row.
 
         Parameters
         ----------
@@ -270,12 +270,12 @@ class Design:
         spread(_add_pairs, n, work, self.part(lo, hi), w, v[here], h[here], parts)
 
     def n_parts(self, most: int, size: int, room: int = 0) -> int:
-        """Return the number of sums over parts of the rows, a power of 2 where there is no room for `most`.
+        """Return the number of sums over parts of the rows, a power of 2 if there is no room for `most`.
 
         Parameters
         ----------
         most, size, room : int
-            As many as are worth their time, the bytes of one, and bytes that there are in any case.
+            The largest number that pays, the bytes of one, and bytes that are available in any case.
         """
         most, held = min(max(most, 1), PARTS), max(room, self._room) // size
         return most if most <= held else 1 << max(held.bit_length() - 1, 0)

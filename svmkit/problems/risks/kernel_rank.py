@@ -17,15 +17,15 @@ from svmkit.problems.risks.design import Design
 from svmkit.problems.risks.rank_risk import RankRisk
 
 LEAST = 1e-10  # of the largest k(x, x): the rest of every diagonal entry when the factor is complete
-SHARE = 2  # the factor may take this part of the memory
+SHARE = 2  # divisor of the memory that the factor may take
 PANEL = 32  # columns whose kernel rows are computed at a time
-WORTH = 0.3  # of the largest entry that is left of the diagonal: a pivot of less waits for a later panel
+WORTH = 0.3  # of the largest entry left on the diagonal: a smaller pivot waits for a later panel
 
 
 class Factor:
     """A pivoted Cholesky factor of the kernel matrix of a Gram, which grows: K = L L' + E, E positive semidefinite.
 
-    The columns that it has do not change when it grows.
+    Existing columns do not change when it grows.
 
     Parameters
     ----------
@@ -55,18 +55,18 @@ class Factor:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the factor does not grow any more: nothing is left, or it has its largest rank."""
+        """Whether the factor cannot grow any more: nothing is left, or it has its largest rank."""
         return len(self.pivots) >= self.most or not self._left.max() > self._least
 
     def grow(self, columns: int, over: Callable[[], bool] = lambda: False) -> bool:
-        """Add columns, and return whether there are any.
+        """Add columns, and return whether any were added.
 
         Parameters
         ----------
         columns : int
-            How many at most.
+            The largest number of columns.
         over : callable
-            Asked before each few columns: whether there is no time for more.
+            Called before each few columns: whether there is no time for more.
         """
         had = len(self.pivots)
         end = min(had + columns, self.most)
@@ -78,7 +78,7 @@ class Factor:
         return len(pivots) > had
 
     def _add(self, L: np.ndarray, pivots: list[int], n: int) -> None:
-        """Write up to n columns beside those of the pivots; candidates that the others explain well are left out."""
+        """Write up to n columns next to those of the pivots; candidates that the others explain well are left out."""
         left, had = self._left, len(pivots)
         likely = np.argpartition(left, -n)[-n:]
         panel = self.gram.block(likely, np.arange(self.gram.m)).T - L[:, :had] @ L[likely, :had].T
@@ -98,10 +98,11 @@ class Factor:
 class KernelRankRisk(RankRisk):
     """min 1/2 |f|^2 + C sum over comparable pairs (i, j) of loss(1 - (f(x_i) - f(x_j))), f in the space of a kernel.
 
-    A point w holds the coordinates of f in those that a pivoted Cholesky factor L of the kernel matrix spans: f(x_i) =
-    (L w)_i, and f is an expansion over the pivots. What the factor leaves out is 0 there, so that P is that of f with
-    the kernel itself; D counts the largest |f|^2 that it may add. The gap is of the whole problem, whatever the rank,
-    which is 1 at first: solvers let the factor grow (`grow`), within their time, while what it leaves out matters.
+    A point w holds the coordinates of f in the space that a pivoted Cholesky factor L of the kernel matrix spans:
+    f(x_i) = (L w)_i, and f is an expansion over the pivots. The remainder of the factor is 0 there, so P is that of f
+    with the kernel itself; D includes the largest |f|^2 that the remainder may add. The gap is that of the whole
+    problem for any rank. The rank is 1 at first: solvers let the factor grow (`grow`), within their time, while the
+    remainder matters.
 
     Parameters
     ----------
@@ -119,7 +120,7 @@ class KernelRankRisk(RankRisk):
     Attributes
     ----------
     factor : Factor
-        The factor, of one column at first.
+        The factor, with one column at first.
 
     Raises
     ------
@@ -152,7 +153,7 @@ class KernelRankRisk(RankRisk):
         return Design(Gram(Linear(), self.factor.L), 0.0)
 
     def grow(self, columns: int, over: Callable[[], bool] = lambda: False) -> bool:
-        """Add columns to the factor, and return whether there are any; points of before stay what they are.
+        """Add columns to the factor, and return whether any were added; earlier points stay valid.
 
         Parameters
         ----------
@@ -165,7 +166,7 @@ class KernelRankRisk(RankRisk):
         return has_grown
 
     def restore(self, point: np.ndarray) -> np.ndarray:
-        """Return a point of any rank up to that of the factor with all coordinates that the factor has."""
+        """Extend a point of any rank up to that of the factor to all coordinates of the factor."""
         return np.append(point, np.zeros(max(self.design.width - len(point), 0)))
 
     def infeasible(self, point: np.ndarray) -> str | None:
@@ -182,13 +183,13 @@ class KernelRankRisk(RankRisk):
         return super().certificate(self.restore(point))
 
     def coefficients(self, w: np.ndarray) -> np.ndarray:
-        """Return the coefficients (m,) of the samples in the expansion of a point w; those of the pivots are not 0."""
+        """Return the coefficients (m,) of the samples in the expansion of a point w; only pivots have non-zero ones."""
         coef, pivots, w = np.zeros(self.m), self.factor.pivots, self.restore(w)
         coef[pivots] = scipy.linalg.solve_triangular(self.factor.L[pivots], w, lower=True, trans="T")
         return coef
 
     def _remainder(self, beta: np.ndarray) -> tuple[float, float]:
-        """Return how far |f|^2 of dual weights (m,) may lie above that in the factor, and a bound on its rounding."""
+        """Return how far |f|^2 of dual weights (m,) may exceed its value in the factor, and a bound on its rounding."""
         size = np.abs(beta)
         of_factor = (self.design.width + 8) * U * float(size @ np.sqrt(self.gram.diag)) ** 2
         of_values = float(size.sum()) * self.gram.product_error(beta)

@@ -71,7 +71,7 @@ class KernelRisk(Risk):
 
 
 class KernelTubeRisk(KernelRisk):
-    """The same in regression.
+    """The same for regression.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""What the primal and the dual of a linear risk share: X with its bias column, decisions, D and rounding errors.
+"""Common parts of the primal and the dual of a linear risk: X with its bias column, decisions, D and rounding errors.
 
-With a free bias the column is there as well, but its weight costs nothing, and the dual weights sum to 0. Solvers
-minimise a neighbour in its place (`LinearProblem.around`), whose bias is pulled towards a centre.
+With a free bias the column is there as well, but its weight is not penalised, and the dual weights sum to 0. Solvers
+minimise a nearby problem instead (`LinearProblem.around`), whose bias is pulled towards a centre.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from svmkit.problems.weights import outside_bounds
 from svmkit.runtime.mapping import copy_rows, examination_of, examine, sample_rows
 
 MANY = 1 << 16  # samples from which on the best bias is searched by threads
-BLOCK = 1 << 16  # samples whose rounding errors are found together, so that it takes little memory
+BLOCK = 1 << 16  # samples whose rounding errors are computed together, which saves memory
 COLUMN = 0.5  # value of the column of a free bias in root mean square norms of the samples
 
 
 def centre_targets(terms: Terms, rows: np.ndarray | slice = slice(None)) -> tuple[Terms, float, np.ndarray]:
-    """Return terms whose targets count from the median of those of `rows`, that median, and bounds on the rounding
-    errors of the targets (m,).
+    """Return terms whose targets count from the median of the targets of `rows`, that median, and bounds on the
+    rounding errors of the targets (m,).
     """
     origin = median(terms.target[rows])
     centred, of_centred = exact_sum(terms.target, -origin)
@@ -52,7 +52,7 @@ def median(values: np.ndarray) -> float:
 
 
 def _mean_square(gram: Gram) -> float:
-    """Return the mean square norm of the rows; of some of them all over X where they have not been read yet."""
+    """Return the mean square norm of the rows; of a sample of rows all over X if they have not been read yet."""
     X = gram.engine.X
     if examination_of(X) is None:
         return float(gram.diag.mean())
@@ -62,8 +62,8 @@ def _mean_square(gram: Gram) -> float:
 class LinearProblem(Risk):
     """A risk of a linear model. The parameters are those of `Risk`; the Gram has the linear kernel.
 
-    `bias` may be "free" as well: not regularised, as in LIBSVM's problems. Then `is_free` is True, `bias` is the value
-    of the column in which solvers keep it, and targets of regression count from their median, `origin`.
+    `bias` may also be "free": not regularised, as in LIBSVM's problems. Then `is_free` is True, `bias` is the value of
+    the column in which solvers keep it, and targets of regression count from their median, `origin`.
     """
 
     is_linear: ClassVar[bool] = True
@@ -90,7 +90,7 @@ class LinearProblem(Risk):
 
     @property
     def record(self) -> Any:
-        """The terms as a `Record`, for the best bias; that of many samples is not kept either."""
+        """The terms as a `Record`, for the best bias; for many samples it is not kept either."""
         from svmkit.problems.sums import Record  # here: it needs numba
 
         known = self.__dict__.get("_record")
@@ -113,7 +113,7 @@ class LinearProblem(Risk):
         return other
 
     def drop_points(self) -> None:
-        """Let go of `points` where samples are many; they are made again when they are asked for."""
+        """Release `points` if there are many samples; they are recomputed on demand."""
         if self.m > KEPT:
             self.__dict__.pop("points", None)
 
@@ -124,7 +124,7 @@ class LinearProblem(Risk):
             self.forget_points()
 
     def forget_points(self) -> None:
-        """Let `points` be made anew, since norms of rows have become known."""
+        """Have `points` recomputed, since norms of rows have become known."""
         self.__dict__.pop("points", None)
 
     def _make_terms(self, rows: Any) -> Terms:
@@ -136,7 +136,7 @@ class LinearProblem(Risk):
         return terms._replace(target=exact_sum(terms.target, -self.origin)[0]) if self.origin else terms
 
     def sample(self, rows: np.ndarray) -> Self:
-        """Return the problem of some rows (n,), whose losses count m / n times: its optimum is near that of all."""
+        """Return the problem of some rows (n,), with losses scaled by m / n: its optimum is near that of all rows."""
         other, t, factor = copy.copy(self), self.take_terms(rows), self.m / len(rows)
         for known in ("points", "_record", "ceiling", "_certified", "_paired", "most_scale"):
             other.__dict__.pop(known, None)
@@ -155,7 +155,7 @@ class LinearProblem(Risk):
 
         if self.m >= MANY:
             bias = smooth_bias(self.points, h)
-            if bias == bias:  # NaN says that some slopes jump, or that it was not found
+            if bias == bias:  # NaN says that some slopes jump, or that no bias was found
                 return bias
         return best_bias(self.record, self.terms.target - h)
 
@@ -164,15 +164,15 @@ class LinearProblem(Risk):
         raise NotImplementedError
 
     def move(self, point: np.ndarray, by: float) -> np.ndarray:
-        """Return the point of the same model where the bias counts from a centre that is `by` larger."""
+        """Return the point of the same model if the bias counts from a centre that is `by` larger."""
         return point
 
     def free(self, point: np.ndarray, centre: float) -> np.ndarray:
-        """Return the feasible point of this problem to which one of the problem `around` a centre leads."""
+        """Return the feasible point of this problem for a point of the problem `around` a centre."""
         raise NotImplementedError
 
     def take_over(self, other: LinearProblem) -> None:
-        """Let later certificates start from what a problem `around` a centre has been offered."""
+        """Let later certificates start from bounds offered to a problem `around` a centre."""
 
     def balanced(self, beta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return beta (m,); with a free bias, the weights of the sign with the larger sum shrink until all sum to 0, in
@@ -183,16 +183,16 @@ class LinearProblem(Risk):
     def with_best_bias(
         self, w: np.ndarray, given: float | None = None, h: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, float | None, np.ndarray]:
-        """Return w (width,), its decision values (m,), the bias if that is free, and bounds on the rounding errors that
-        it brings to the residuals, (m,), or (0,) where it is not free.
+        """Return w (width,), its decision values (m,), the bias if it is free, and bounds on the rounding errors that
+        it brings to the residuals, (m,), or (0,) if it is not free.
 
-        The entry of a free bias in w becomes 0 in favour of the best bias, or of the one that is given, which is
-        for the targets as they were given.
+        The entry of a free bias in w becomes 0 in favour of the best bias, or of the given one, which is for the
+        original targets.
 
         Parameters
         ----------
         w, given, h : ndarray of shape (width,), float, ndarray of shape (m,)
-            The weights, a bias, and the decision values without one, where they are known; they are changed in place.
+            The weights, a bias, and the decision values without a bias, if they are known; they are changed in place.
         """
         if not self.is_free:
             return w, self.decision(w) if h is None else h, None, np.empty(0)
@@ -201,7 +201,7 @@ class LinearProblem(Risk):
         own = self.best_bias(h) if given is None else given - self.origin
         bias, of_bias = exact_sum(self.origin, own)
         errors = np.full(self.m, abs(of_bias))
-        if self.origin:  # and what rounding makes of the targets once that is subtracted
+        if self.origin:  # and the rounding errors of the targets once the origin is subtracted
             for lo in range(0, self.m, BLOCK):
                 here = slice(lo, lo + BLOCK)
                 errors[here] += np.abs(exact_sum(self._uncentred[here], -self.origin)[1])
@@ -209,7 +209,7 @@ class LinearProblem(Risk):
         return w, h, bias, errors
 
     def split(self, w: np.ndarray, bias: float | None) -> tuple[float, np.ndarray]:
-        """Return the intercept and the weights (d,) of w (width,), given what a certificate says of the bias."""
+        """Return the intercept and the weights (d,) of w (width,), given the bias of a certificate."""
         columns, intercept = self.design.split(w)
         if self.is_free:
             known = self.with_best_bias(w)[2] if bias is None else bias
@@ -248,7 +248,7 @@ class LinearProblem(Risk):
         return self.design.margins(w)
 
     def _primal_error(self, w: np.ndarray, h: np.ndarray, of_bias: np.ndarray) -> float:
-        """Return a bound on the rounding error of P at w (width,), given what `with_best_bias` returns for it."""
+        """Return a bound on the rounding error of P at w (width,), given the results of `with_best_bias` for it."""
         error = primal_error(*self.points, self.design.sq, w, h, of_bias, float(self.penalty.l2))
         if self.penalty.has_groups:
             return error + (w.size + 8.0) * U * self.penalty.value(w)
@@ -276,7 +276,7 @@ class LinearProblem(Risk):
         return linear - 0.5 * (float(w @ w) + ridged)
 
     def weights(self, beta: np.ndarray, along: Callable[[int, int], None] | None = None) -> np.ndarray:
-        """Return w (width,) of the dual weights beta (m,), from scratch; without an entry of a bias that is free.
+        """Return w (width,) of the dual weights beta (m,), from scratch, without an entry of a free bias.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Many linear problems of one data set, which compiled code solves and certifies in one call, and what it answers."""
+"""Many linear problems of one data set, which compiled code solves and certifies in one call, and its results."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Parts(NamedTuple):
         The terms of the losses, as `make_two_sided` returns them, of each sample with label +1.0 and with -1.0; in
         regression the first ones are those of the targets, as they count from `origin`.
     origin, of_targets : float, ndarray of float64, shape (n,) or (0,)
-        Where targets count from, and the rounding errors that this brought to them; 0.0 and none of classes.
+        The origin of the targets, and the rounding errors of the shift; 0.0 and none for classes.
     codes, used : ndarray of int64, shape (n,) and (n_used,)
         The class of each sample, 0 in regression, and the samples that take part, ascending.
     members, first : ndarray of int64, shape (n_used,) and (n_classes + 1,)
-        The same samples sorted by class, and where those of each class begin.
+        The same samples sorted by class, and where each class begins.
     where : ndarray of int64, shape (n_parts, 2)
-        The classes of each problem; a second one of -1 is the rest.
+        The classes of each problem; -1 as the second one stands for the rest.
     signs : ndarray of float64, shape (n_parts,)
         The label of the first class, 1.0 or -1.0.
     bias : float
-        The value of the column of the bias; NaN where it is free.
+        The value of the bias column; NaN if the bias is free.
     gap : float
         The relative gap at which a problem ends.
     """
@@ -85,7 +85,7 @@ class Answers(NamedTuple):
 
     @classmethod
     def empty(cls, sizes: np.ndarray, d: int, most: int) -> Answers:
-        """Return room for the answers of problems.
+        """Return room for the results of problems.
 
         Parameters
         ----------
@@ -108,11 +108,11 @@ class SolvesMany(NamedTuple):
     Attributes
     ----------
     is_small : callable
-        is_small(m, width) says whether a problem of m samples is small enough; width includes the bias column.
+        is_small(m, width) returns whether a problem of m samples is small enough; width includes the bias column.
     work : callable
-        work(m, width) is how many nanoseconds such a problem takes, roughly.
+        work(m, width) returns roughly how many nanoseconds such a problem takes.
     most : int
-        The iterations that it makes at most.
+        The largest number of iterations.
     solve : callable
         solve(first, last, parts, answers) solves some of `Parts`; it is for `svmkit.runtime.threads.spread`.
     """

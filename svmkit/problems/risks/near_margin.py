@@ -3,8 +3,8 @@
 With the hinge loss, a sample inside the margin has the dual weight C, a sample outside it has 0, and the few samples on
 the margin have weights in between, which the slacks do not determine. Wrong guesses of these weights make D worthless.
 So the samples nearest to the margin get weights by their place in a band around it, and some cheap passes of coordinate
-descent over the band improve these weights. D is then about as close to the optimum as P is, whatever the model. The
-margin of another loss are the residuals at which its slope jumps.
+descent over the band improve these weights. D is then about as close to the optimum as P is, whatever the model. For
+other losses, the margin consists of the residuals at which the slope jumps.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from svmkit.problems.risks.linear_problem import LinearProblem
 
 BANDS = (5, 20, 80)  # bands of a fifth of the samples and less: the better the model, the smaller the best band
 BAND_PASSES = 2  # the passes over a band may read as many rows of X as this many passes over all samples do
-LEAST = 100_000  # rows of X that may be read in any case: small data sets are cheap
+LEAST = 100_000  # rows of X that may always be read: small data sets are cheap
 MOST = 400  # largest number of passes over a band
-SMALL = 1000  # up to so many samples, all of them are tried as one band as well
+SMALL = 1000  # up to so many samples, all of them are also tried as one band
 
 
 def guess_weights(problem: LinearProblem, h: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What is added to the losses of a linear model: a mixture of |w|_1 and 1/2 |w|^2, or norms of groups; and what D asks.
+"""The penalty of a linear model: a mixture of |w|_1 and 1/2 |w|^2, or norms of groups; and its part in D.
 
 With Omega(w) = l1 |w|_1 + 1/2 l2 |w|^2 the dual of min Omega(w) + sum L_i(target_i - x_i'w) is
 
@@ -28,8 +28,8 @@ NAMES = ("l2", "l1", "elasticnet", "group")
 class Penalty(NamedTuple):
     """l1 |w|_1 + 1/2 l2 |w|^2 (elastic net: Zou, Hastie 2005), l1 + l2 = 1; or sum_g sqrt(n_g) |w_g| (Yuan, Lin 2006).
 
-    `groups` are the numbers of columns of groups that stand side by side; further columns are groups of their own. With
-    the penalty "group" l1 is 1.
+    `groups` are the numbers of columns of groups of adjacent columns; further columns are groups of their own. With the
+    penalty "group" l1 is 1.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Penalty(NamedTuple):
 
     @property
     def params(self) -> dict[str, Any]:
-        """The name and, of the elastic net, the ratio, as plain values."""
+        """The name and, for the elastic net, the ratio, as plain values."""
         more: dict[str, dict[str, Any]] = {
             "elasticnet": {"l1_ratio": self.l1},
             "group": {"groups": write_groups(self.groups)},
@@ -105,11 +105,11 @@ class Penalty(NamedTuple):
         Parameters
         ----------
         linear, ridged : float
-            What `dual_sums` returns for dual weights.
+            The results of `dual_sums` for dual weights.
         v : ndarray of shape (n,)
             X'beta of the same weights.
         most : float, default=inf
-            1.0 where the weights have bounds.
+            1.0 if the weights have bounds.
         """
         if not linear > 0.0:
             return 0.0
@@ -153,7 +153,7 @@ def make_penalty(
     l1_ratio : float, default=0.5
         Of the elastic net, from 0 to 1.
     groups : str or sequence of int, default=None
-        Of the penalty "group", the numbers of columns of groups that stand side by side, as (3, 1, 1) or "3+2*1";
+        For the penalty "group", the numbers of columns of groups of adjacent columns, as (3, 1, 1) or "3+2*1";
         further columns are groups of their own.
 
     Raises
@@ -181,8 +181,8 @@ def make_penalty(
 
 
 def read_groups(given: str | Sequence[int] | None) -> tuple[int, ...]:
-    """Return the numbers of columns of groups, as "3+2*1", "3,1,1" or a sequence has them; raise InputError if they
-    are none.
+    """Return the numbers of columns of groups, given as "3+2*1", "3,1,1" or a sequence; raise InputError if they are
+    invalid.
     """
     if given is None:
         return ()
@@ -205,9 +205,9 @@ def write_groups(sizes: Sequence[int]) -> str:
     return "+".join(f"{times}*{size}" if times > 1 else str(size) for size, times in runs)
 
 
-@lru_cache(maxsize=64)  # a small fit feels it
+@lru_cache(maxsize=64)  # without the cache, a small fit takes noticeably longer
 def penalty_in(words: str) -> Penalty:
-    """Return the penalty that a formulation in words ends with; 1/2 |w|^2 where it names none."""
+    """Return the penalty at the end of a formulation in words; 1/2 |w|^2 if it names none."""
     last = words.rpartition(", ")[2]
     name, _, rest = last.partition(" penalty")
     if name not in NAMES:
@@ -217,5 +217,5 @@ def penalty_in(words: str) -> Penalty:
 
 
 def read_penalty(described: Mapping[str, Any]) -> Penalty:
-    """Return the penalty that `Penalty.params` describes; 1/2 |w|^2 where nothing does."""
+    """Return the penalty that `Penalty.params` describes; 1/2 |w|^2 if the description is empty."""
     return make_penalty(described.get("penalty", "l2"), described.get("l1_ratio", L1_RATIO), described.get("groups"))

@@ -25,10 +25,10 @@ LOSSES = "hinge", "squared_hinge"
 class Plane(NamedTuple):
     """The tangent b - beta'h <= sum of the losses, for C = 1 and samples in the order of their groups."""
 
-    beta: np.ndarray  # (m,): what pairs pull a sample up, less what they pull it down
+    beta: np.ndarray  # (m,): pairs that pull a sample up, less pairs that pull it down
     offset: float
-    pulls: np.ndarray  # (m,): the same without signs
-    value: float  # of the losses at the point of the tangent
+    pulls: np.ndarray  # (m,): the sum of both
+    value: float  # of the losses at the point of tangency
     error: np.ndarray  # (m,): bounds on the rounding errors of beta
     offset_error: float  # and of offset and value
 
@@ -36,8 +36,8 @@ class Plane(NamedTuple):
 class RankRisk(Problem):
     """min 1/2 |w|^2 + C sum over comparable pairs (i, j) of loss(1 - (h_i - h_j)), h = Xw.
 
-    A pair is comparable if both samples are in one group, the value of j was observed, and that of i is larger, or as
-    large and not observed. C multiplies the sum over pairs: Joachims' SVM-rank divides C by the number of pairs or
+    A pair is comparable if both samples are in one group, the value of j was observed, and the value of i is larger, or
+    equal and not observed. C multiplies the sum over pairs: Joachims' SVM-rank divides C by the number of pairs or
     groups.
 
     Parameters
@@ -66,7 +66,7 @@ class RankRisk(Problem):
     Raises
     ------
     InputError
-        If the kernel is not linear, the loss has no problem here, no pair is comparable, or C is not valid.
+        If the kernel is not linear, the loss is not supported, no pair is comparable, or C is not valid.
 
     Notes
     -----
@@ -121,11 +121,13 @@ class RankRisk(Problem):
         return Design(gram, 0.0)
 
     def _remainder(self, beta: np.ndarray) -> tuple[float, float]:
-        """Return what |w|^2 of dual weights (m,) leaves out, and a bound on its rounding: nothing."""
+        """Return the part of |w|^2 of dual weights (m,) that is left out, here 0, and a bound on its rounding."""
         return 0.0, 0.0
 
     def _expansion_error(self, w: np.ndarray) -> tuple[np.ndarray | float, float]:
-        """Return bounds on how far the decision values and |f|^2 of a model are from those of w: they are the same."""
+        """Return bounds on how far the decision values and |f|^2 of a model are from those of w: here they are the
+        same.
+        """
         return 0.0, 0.0
 
     @classmethod
@@ -167,7 +169,7 @@ class RankRisk(Problem):
         return self.design.pull(beta)
 
     def touch(self, centred: np.ndarray) -> Plane:
-        """Return the plane for C = 1 that touches the losses at decision values (m,) as `Order.centre` has them."""
+        """Return the plane for C = 1 that touches the losses at decision values (m,) from `Order.centre`."""
         up, down, above, below = self.order.count_pairs(centred, 1.0)
         error = np.zeros(self.m)
         if self.is_squared:
@@ -224,7 +226,7 @@ class RankRisk(Problem):
         pass
 
     def offer(self, alpha: np.ndarray, touched: Sequence[np.ndarray]) -> float:
-        """Let later certificates start from a mean of planes; return the best lower bound that has been offered.
+        """Let later certificates start from a mean of planes; return the best lower bound offered so far.
 
         Parameters
         ----------
@@ -275,12 +277,12 @@ class RankRisk(Problem):
         return dot_error(np.square(w)) + of_square + self.loss_error(centred, plane, of_h)
 
     def loss_error(self, centred: np.ndarray, plane: Plane, of_h: np.ndarray) -> float:
-        """Return a bound on the error of `total_loss` where decision values are off by at most `of_h`.
+        """Return a bound on the error of `total_loss` if decision values are off by at most `of_h`.
 
         Parameters
         ----------
         centred, of_h : ndarray of shape (m,)
-            The decision values as `Order.centre` has them, and bounds on their errors, in the same order.
+            The decision values from `Order.centre`, and bounds on their errors, in the same order.
         plane : Plane
             The plane that touches the losses there.
         """

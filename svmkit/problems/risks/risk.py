@@ -33,8 +33,8 @@ from svmkit.problems.risks.points import (
 from svmkit.problems.targets import read_samples
 
 POWERS = 60  # of 1/2 that `Risk.best_factor` tries
-KEPT = 1 << 16  # samples up to which the terms of the losses are kept: those of more take much memory and little time
-BLOCK = 1 << 14  # samples of these whose numbers are made together
+KEPT = 1 << 16  # samples up to which the terms of the losses are kept: for more, they take much memory and little time
+BLOCK = 1 << 14  # of more samples, the number whose terms are computed together
 
 
 class Risk(Problem):
@@ -57,7 +57,7 @@ class Risk(Problem):
     Attributes
     ----------
     terms : Terms
-        The dual of the losses, from which everything is computed; of many samples made anew each time. Dual weights
+        The dual of the losses, from which everything is computed; for many samples recomputed each time. Dual weights
         beta (m,) have signs, and h = sum_i beta_i (k(x_i, x) + bias^2).
 
     Raises
@@ -108,7 +108,7 @@ class Risk(Problem):
         loss : str or Loss, default="hinge"
             The loss.
         bias : float or "free", default=1.0
-            The value of the column of the bias.
+            The value of the bias column.
         **terms
             `penalty`, `l1_ratio` and `groups`, as for `make_penalty`.
         """
@@ -153,7 +153,7 @@ class Risk(Problem):
         if self.m <= KEPT:
             return make_points(self.terms, self.gram.diag + self.bias**2, sigma)
         rows, below = np.empty((0, 0)), None
-        for lo in range(0, self.m, BLOCK):  # so that they take no more memory than the result
+        for lo in range(0, self.m, BLOCK):  # so that they need no more memory than the result
             here = slice(lo, lo + BLOCK)
             part = make_points(self.take_terms(here), self.gram.diag[here] + self.bias**2, sigma)
             rows, below = (rows, below) if lo else (np.empty((self.m, part.rows.shape[1])), part.below)
@@ -169,7 +169,7 @@ class Risk(Problem):
 
     @property
     def unit(self) -> float:
-        """The mean loss of the empty model, 1.0 where that is 0."""
+        """The mean loss of the empty model, 1.0 if that is 0."""
         return self.total_loss(np.zeros(self.m)) * self.lam or 1.0
 
     def bound(self, objective: float) -> Certificate:
@@ -203,7 +203,7 @@ class Risk(Problem):
         return total_loss_error(*self.points, h, error, U)
 
     def clip(self, beta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Return dual weights (m,), clipped to their bounds, in `out` if that is given, which may be beta."""
+        """Return dual weights (m,), clipped to their bounds, in `out` if it is given, which may be beta."""
         out = np.empty_like(beta) if out is None else out
         for lo in range(0, len(beta), BLOCK):
             here = slice(lo, lo + BLOCK)
@@ -217,7 +217,7 @@ class Risk(Problem):
         return min(max(total / curvature, 0.0), self.most_scale)
 
     def best_factor(self, beta: np.ndarray, norm: float) -> float:
-        """Return the factor >= 0 of beta (m,) at which D is largest and beta feasible, where |w|^2 = norm at beta; with
+        """Return the factor >= 0 of beta (m,) at which D is largest and beta feasible, where |w|^2 = norm at beta; for
         logistic losses the best power of 1/2.
         """
         linear, ridged = dual_sums(*self.points, beta)
@@ -228,7 +228,7 @@ class Risk(Problem):
     def best_power(
         self, beta: np.ndarray, lose: Callable[[float], tuple[float, float]], most: float = 1.0
     ) -> tuple[float, float]:
-        """Return the product of `most` and a power of 1/2 at which D of that multiple of beta is largest, or 0.0; and
+        """Return the product of `most` and a power of 1/2 at which D of that multiple of beta is largest, or 0.0, and
         this D.
 
         Parameters

@@ -1,4 +1,4 @@
-"""What linear problems of all classes share: classes, costs, and the weights of each class from dual weights."""
+"""Common parts of linear problems of all classes: classes, costs, and the weights of each class from dual weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AllClasses(Problem):
     """A linear risk of all classes: min 1/2 sum_c |w_c|^2 + sum_i C_i loss(w_1'x_i, ..., w_k'x_i; y_i), by its dual.
 
     A point is alpha (m, k) with alpha_ic <= 0 for c != y_i, alpha_{i y_i} <= C_i and rows that sum to 0. Its weights
-    are w_c = sum_i alpha_ic x_i. The column of y_i is taken as minus the sum of the others, so that rounding cannot
+    are w_c = sum_i alpha_ic x_i. The column of y_i is computed as minus the sum of the others, so that rounding cannot
     make the sum differ from 0.
 
     Parameters
@@ -33,7 +33,7 @@ class AllClasses(Problem):
     C : float or ndarray of shape (m,)
         Cost of a unit of loss, > 0. Class and sample weights are multiplied in.
     column : float
-        Value >= 0 of the column that is added to X for a bias that is regularised; 0.0 for none.
+        Value >= 0 of the column that is added to X for a regularised bias; 0.0 for none.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class AllClasses(Problem):
         return W
 
     def image(self, weights: np.ndarray) -> np.ndarray:
-        """Return sum_i weights_ic x_i (k, width) for weights (m, k) as they are."""
+        """Return sum_i weights_ic x_i (k, width) for weights (m, k), without `totals`."""
         W = np.zeros((self.n_classes, self.design.width))
         for rows in self.parts():
             self._add_image(W, rows, weights[rows])
@@ -125,7 +125,7 @@ class AllClasses(Problem):
         return scores
 
     def values(self, rows: slice) -> Any:
-        """Return rows of X in float64, without a copy where they are that already."""
+        """Return rows of X in float64, without a copy if they already are."""
         X = self._X if rows == slice(0, self.m) else self._X[rows]
         return X.astype(np.float64, copy=False)
 

@@ -18,8 +18,8 @@ class CrammerSinger(AllClasses):
     """min 1/2 sum_c |w_c|^2 + sum_i C_i max(0, max_{c != y_i} 1 + w_c'x_i - w_{y_i}'x_i), by its dual.
 
     A point is alpha (m, k) with alpha_ic <= 0 for c != y_i, alpha_{i y_i} <= C_i and rows that sum to 0. Its weights
-    are w_c = sum_i alpha_ic x_i, and D = sum_i alpha_{i y_i} - 1/2 sum_c |w_c|^2. The column of y_i is taken as minus
-    the sum of the others, so that rounding cannot make the sum differ from 0.
+    are w_c = sum_i alpha_ic x_i, and D = sum_i alpha_{i y_i} - 1/2 sum_c |w_c|^2. The column of y_i is computed as
+    minus the sum of the others, so that rounding cannot make the sum differ from 0.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class CrammerSinger(AllClasses):
         return dot_error(np.square(W).ravel()) + float(self.C @ of_slack) + dot_error(self.C * beyond)
 
     def _dual_error(self, alpha: np.ndarray, totals: np.ndarray, W: np.ndarray) -> float:
-        """Return a bound on the rounding error of D, that of sums a little above the costs included."""
+        """Return a bound on the rounding error of D, including sums slightly above the costs."""
         of_sums = dot_error(totals) + 2.0 * self._sum_error * float(totals.sum())
         return self._size_error(alpha, totals, W) + of_sums
 

@@ -15,26 +15,26 @@ from svmkit.problems.certificate import Certificate
 from svmkit.problems.risks.joint.all_classes import AllClasses
 from svmkit.problems.rounding import ROUNDINGS, dot_error
 
-BALANCED = 1e-9  # sums over the samples, as parts of the costs of their classes, that count as 0
+BALANCED = 1e-9  # sums over the samples, relative to the costs of their classes, that count as 0
 EVEN = 1e-15  # the same, at which the biases are the best ones
-ROUNDS = 100  # of their search, which needs some five
-DEEP = 40.0  # minus the logarithm of a number that is lost when it is added to 1
+ROUNDS = 100  # of their search, which needs about five
+DEEP = 40.0  # minus the logarithm of a number that vanishes when it is added to 1
 
 
 class Multinomial(AllClasses):
     """min 1/2 sum_c |w_c|^2 + sum_i C_i (log sum_c exp(h_ic) - h_{i y_i}), h_ic = w_c'x_i + b_c, by its dual.
 
     The conjugate of log sum exp is minus the entropy of probabilities p_i, so that with alpha_ic = C_i ([c = y_i] -
-    p_ic) and w_c = sum_i alpha_ic x_i, D = -1/2 sum_c |w_c|^2 - sum_i C_i sum_c p_ic log p_ic. Free biases ask for sums
-    of alpha over the samples that are 0: each class has as much probability as there are costs of its samples. Points
-    are those of `AllClasses`.
+    p_ic) and w_c = sum_i alpha_ic x_i, D = -1/2 sum_c |w_c|^2 - sum_i C_i sum_c p_ic log p_ic. With free biases, the
+    sums of alpha over the samples must be 0: the probability of each class equals the costs of its samples. Points are
+    those of `AllClasses`.
 
     Parameters
     ----------
     gram, y, C : Gram, ndarray of shape (m,), float or ndarray of shape (m,)
         As for `CrammerSinger`.
     bias : float or "free", default="free"
-        "free" for biases that are not regularised; else the value >= 0 of the column of those that are, 0.0 for none.
+        "free" for biases that are not regularised; else the value >= 0 of the bias column, 0.0 for none.
 
     Raises
     ------
@@ -80,7 +80,7 @@ class Multinomial(AllClasses):
         return float(self.C @ losses)
 
     def best_biases(self, H: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
-        """Return the biases (k,) of the least loss for decisions H (m, k), in sum 0, by Newton's method.
+        """Return the biases (k,) that minimise the loss for decisions H (m, k), with sum 0, by Newton's method.
 
         Parameters
         ----------
@@ -107,7 +107,9 @@ class Multinomial(AllClasses):
         return b
 
     def _bias_steps(self, P: np.ndarray, sums: np.ndarray, slope: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield Newton's step of the biases, and that of iterative scaling, which lowers the loss from everywhere."""
+        """Yield Newton's step of the biases, and the step of iterative scaling, which lowers the loss from any
+        point.
+        """
         curvature = np.diag(sums) - (P * self.C[:, None]).T @ P
         size = float(np.trace(curvature)) / self.n_classes
         if 0.0 < size < np.inf:
@@ -119,7 +121,7 @@ class Multinomial(AllClasses):
     def balance(self, P: np.ndarray) -> np.ndarray:
         """Return probabilities (m, k) near P whose sums C'P are the costs of the classes.
 
-        Classes that have too much lose a share of it in each sample, which the others get.
+        Classes with too much probability lose the same share of it in each sample, which the others receive.
         """
         sums = self.C @ P
         lack = self.class_costs - sums
@@ -174,12 +176,12 @@ class Multinomial(AllClasses):
         return self._certify(W, H + b, b, point, W)
 
     def certify_weights(self, W: np.ndarray, b: np.ndarray) -> Certificate:
-        """Return the certificate of weights and biases, whose D is that of their probabilities.
+        """Return the certificate of weights and biases, with D of their probabilities.
 
         Parameters
         ----------
         W, b : ndarray of shape (k, width), ndarray of shape (k,)
-            The weights, those of a column of the bias included, and free biases.
+            The weights, including those of a bias column, and free biases.
         """
         H = self.scores(W) + b
         best = H + self.best_biases(H) if self.has_free_biases else H
@@ -201,11 +203,11 @@ class Multinomial(AllClasses):
         return dot_error(np.square(W).ravel()) + float(self.C @ of_loss) + dot_error(self.C * losses)
 
     def _dual_error(self, alpha: np.ndarray, W: np.ndarray) -> float:
-        """Return a bound on the rounding error of D, that of sums that are nearly those asked for included.
+        """Return a bound on the rounding error of D, including sums that are only nearly feasible.
 
-        Of free biases, the weights of each class are to sum to 0. A point that has them moves some probability `moved`
-        from class to class: what scaling takes from a class lowers its entropy by that share of it at most, and what
-        is added by no more than itself.
+        With free biases, the weights of each class must sum to 0. A point that satisfies this moves some probability
+        `moved` from class to class: scaling lowers the entropy of a class by at most its share, and additions by no
+        more than themselves.
         """
         totals, terms = self.totals(alpha), self.C[:, None] * self.entropies(alpha)
         entropy, costs = float(terms.sum()), float(self.C.sum())
