@@ -1,4 +1,4 @@
-"""Names of the rooms below that authors of solvers need, so that a plugin imports from `svmkit.solver` alone."""
+"""Names of the rooms below that authors of solvers need, so that plugins import only from `svmkit.solver`."""
 
 from svmkit.errors import InputError as InputError
 from svmkit.errors import Unavailable as Unavailable

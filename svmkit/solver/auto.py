@@ -1,7 +1,7 @@
-"""The default solver: what most people want to have minimised, by the fastest way to it.
+"""The default solver: the usual objective, minimised by the fastest solver.
 
-What is minimised follows from the kernel alone, so that the optimum depends neither on the size of the data nor on the
-machine. `fastest` is the rule for the way; docs/choosing.md has the measurements behind it.
+The objective follows from the kernel alone, so that the optimum depends neither on the size of the data nor on the
+machine. `fastest` is the rule for the solver; docs/choosing.md has the measurements behind it.
 """
 
 from __future__ import annotations
@@ -45,11 +45,13 @@ FLOAT64 = 8  # bytes of a kernel value
 LONG, FLAT, FEW_COLUMNS, FEW_OF_SMOOTH = 4, 1 / 40, 990, 3_000
 # columns beyond which its Hessian is no matrix, and rows a column from which on no rule says which one is faster
 WIDE, EVEN = 1_000, 0.5
-LOGISTIC_COST = 2.2  # of a pass of coordinate descent with the logistic loss, in units of one with a piecewise loss
+LOGISTIC_COST = 2.2  # of a pass of coordinate descent with the logistic loss, relative to a piecewise loss
 
 
 def fastest(task: Task, loss: Loss | None = None) -> tuple[str, str]:
-    """Return the name of the fastest solver of a task with a loss, and why in words; None is a loss with a kink."""
+    """Return the name of the fastest solver of a task with a loss, and why in words; None stands for a loss with a
+    kink.
+    """
     if issubclass(task.problem, RankRisk):
         return defaults.RANKING, "it counts pairs without listing them"
     if task.problem.is_linear:
@@ -91,10 +93,10 @@ class Auto(Solver):
     Parameters
     ----------
     loss : str or Loss, default="auto"
-        Any loss that the chosen solver takes; "auto" is the default of LIBSVM, hinge, and with the linear kernel that
-        of LIBLINEAR, squared_hinge.
+        Any loss that the chosen solver supports; "auto" is LIBSVM's default, hinge, and with the linear kernel
+        LIBLINEAR's, squared_hinge.
     bias : "free" or float, default="free"
-        With the linear kernel, the value of a column that is added for the bias, which is regularised then, 0 for no
+        With the linear kernel, the value of a column that is added for the bias, which is then regularised, 0 for no
         bias: bias=1 is LIBLINEAR's problem. Other kernels have a free bias.
     """
 
@@ -126,7 +128,7 @@ class Auto(Solver):
         return self._poser(kernel, known or "classify").sampler_for(kernel)
 
     def pose(self, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss | None = None) -> Problem:
-        """Make the problem of the task and the kernel, by a solver of it.
+        """Pose the problem of the task and the kernel, through one of its solvers.
 
         Parameters
         ----------
@@ -137,7 +139,7 @@ class Auto(Solver):
         return self._poser(gram.kernel, task).pose(gram, target, C, loss)
 
     def loss_for(self, kernel: Kernel, task: str = "classify", epsilon: float | None = None) -> Loss:
-        """Return the loss that was given, or the usual one of the task and the kernel.
+        """Return the given loss, or the usual one of the task and the kernel.
 
         Parameters
         ----------
@@ -154,10 +156,10 @@ class Auto(Solver):
         return _poser(self, self.problem_of(kernel, task))
 
     def solver_for(self, task: Task) -> Solver:
-        return _solver_for(self, *task[:1], *task[2:])  # whatever the kernel is
+        return _solver_for(self, *task[:1], *task[2:])  # for any kernel
 
     def _choose(self, task: Task) -> Solver:
-        """Return what `solver_for` does."""
+        """Return the solver, as `solver_for` does."""
         if issubclass(task.problem, SimplexQP):
             return _build(fastest(task)[0])
         loss = self._loss_of(task)
@@ -184,9 +186,9 @@ class Auto(Solver):
         return _fastest(self, *task[:1], *task[2:])
 
     def _find_fastest(self, task: Task) -> tuple[str, str]:
-        """Return what `fastest` does, for the loss of a task."""
+        """Return the result of `fastest` for the loss of a task."""
         if issubclass(task.problem, SimplexQP | OneClassQP | NuQP) or (task.problem.is_linear and not task.d):
-            return fastest(task)  # the loss does not matter, or no more is known of a task that is only to be posed
+            return fastest(task)  # the loss does not matter, or the task is only to be posed and no more is known of it
         return fastest(task, _loss(self._loss_of(task), task.problem.task))
 
     def joint_solver(self, scheme: str) -> Solver | None:
@@ -198,7 +200,7 @@ class Auto(Solver):
         return _build(defaults.WITHIN_SUPPORT) if self.loss == "auto" else self
 
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> _Chosen:
-        """Return the fastest solver for the problem, with a new state of it.
+        """Return the fastest solver for the problem, with a new state.
 
         Parameters
         ----------
@@ -243,7 +245,7 @@ def _fastest(auto: Auto, problem: type[Problem], *facts: int) -> tuple[str, str]
 
 @cache  # a small fit asks four times
 def _poser(auto: Auto, problem: type[Problem]) -> Solver:
-    return auto.solver_for(Task(problem, Linear(), 0, 0))  # which kernel it is does not matter then
+    return auto.solver_for(Task(problem, Linear(), 0, 0))  # the kernel does not matter in this case
 
 
 @cache

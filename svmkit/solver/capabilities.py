@@ -15,7 +15,7 @@ class LearnsFromStreams(Solver):
     """A solver that learns from samples as they arrive, block by block.
 
     Each block becomes a small problem. Its first rows are the samples that the state still needs, its other rows are
-    the new samples, so that neither samplers nor problems need to know of streams.
+    the new samples, so samplers and problems need not know about streams.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class LimitsSupport(Solver):
 
     @abstractmethod
     def limit_support(self, state: Any, most: int) -> None:
-        """Keep the iterate at `most` non-zero weights or fewer from now on; `StepInfo.full` tells when that binds.
+        """Keep the iterate at `most` non-zero weights or fewer from now on; `StepInfo.full` reports when that binds.
 
         Parameters
         ----------

@@ -31,7 +31,7 @@ class HistoryPoint(NamedTuple):
     accuracy : float or None, default=None
         Accuracy on a validation set; None if it was not measured, and in regression.
     score : float or None, default=None
-        Another metric on the validation set; None if none was asked for. In regression R2, or what was asked for.
+        Another metric on the validation set; None if none was requested. In regression R2, or the requested one.
 
     Examples
     --------
@@ -51,18 +51,18 @@ class HistoryPoint(NamedTuple):
 
     @property
     def is_measured(self) -> bool:
-        """Whether something was measured on a validation set."""
+        """Whether the point has measurements on a validation set."""
         return self.accuracy is not None or self.score is not None
 
     def with_scores(self, answer: float | Measured | None) -> HistoryPoint:
-        """Return the point with what was measured on a validation set."""
+        """Return the point with measurements on a validation set."""
         if isinstance(answer, Measured):
             return self._replace(accuracy=answer.accuracy, score=answer.score)
         return self._replace(accuracy=answer)
 
 
 class Measured(NamedTuple):
-    """The accuracy on a validation set, None in regression, and another metric, None where it is not defined."""
+    """The accuracy on a validation set, None in regression, and another metric, None if it is not defined."""
 
     accuracy: float | None
     score: float | None
@@ -125,7 +125,7 @@ class Clock:
 class Schedule:
     """When to write a history point: each iteration at first, then each 3% more, and at least twice a second.
 
-    `n_iter` counts those of the earlier solve that is continued.
+    `n_iter` includes the iterations of the earlier solve that is continued.
     """
 
     def __init__(self, n_iter: int = 0) -> None:

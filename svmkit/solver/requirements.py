@@ -1,4 +1,4 @@
-"""What a solver requires of the kernel, and how it reads kernel values."""
+"""The requirements of a solver on the kernel, and how it reads kernel values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from svmkit.kernels.functions import Kernel
 
 
 class Requires(Enum):
-    """What a solver requires of the kernel; checked before a solve.
+    """The requirement of a solver on the kernel; checked before a solve.
 
     Examples
     --------
@@ -27,7 +27,7 @@ class Requires(Enum):
 
 
 class Reads(Enum):
-    """How a solver of a kernel problem reads kernel values, which decides what it costs on many samples.
+    """How a solver of a kernel problem reads kernel values, which determines its cost on many samples.
 
     Examples
     --------

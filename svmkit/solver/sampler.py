@@ -42,7 +42,7 @@ class Sampler(ABC):
 
     @property
     def before(self) -> int | None:
-        """Samples of a stream that came before the ones to draw, each drawn once; None where there is no stream."""
+        """Samples of a stream that came before the ones to draw, each drawn once; None if there is no stream."""
         return None
 
     @abstractmethod
@@ -149,7 +149,7 @@ class Uniform(_Sized):
 
 @dataclass(frozen=True)
 class Balanced(_Sized):
-    """Draw half of `size` points from each class, so that a rare class is looked at as often as the other class.
+    """Draw half of `size` points from each class, so that a rare class is drawn as often as the other class.
 
     Parameters
     ----------
@@ -229,13 +229,13 @@ class Permuted(_Sized):
 
 
 class Goal(NamedTuple):
-    """What the stop rules ask for, for a solver that takes many steps before it reports."""
+    """The goal of the stop rules, for a solver that takes many steps before it reports."""
 
     gap: float  # the relative gap at which the solve ends; 0.0 without such a rule
     iterations: float  # the iterations after which it ends; inf without such a rule
-    watched: bool = False  # somebody wants to see iterates on the way; it must not change which iterates there are
-    begun: int = 0  # iterations of the earlier solve that is continued, which `iterations` leaves out
-    passes: float = math.inf  # over the data, after which a step that is made of many has to end
+    watched: bool = False  # iterates are observed on the way, which must not change them
+    begun: int = 0  # iterations of the earlier solve that is continued, not counted in `iterations`
+    passes: float = math.inf  # over the data, after which a step of many iterations has to end
 
 
 class Draws:
@@ -250,9 +250,9 @@ class Draws:
     rng : numpy.random.Generator or int
         Source of randomness, or its seed: many solves never draw.
     over : callable, default=lambda: False
-        Whether the solve has to end: its time is spent, or a signal asks it to end.
+        Returns whether the solve has to end: its time is spent, or a signal asks it to end.
     goal : Goal, default=None
-        What the stop rules ask for; None where a rule has to look at more iterates than a gap has to.
+        The goal of the stop rules; None if a rule needs more iterates than a gap does.
 
     Attributes
     ----------
@@ -263,12 +263,12 @@ class Draws:
     rng : numpy.random.Generator
         The generator, for a solver's other random choices.
     over : callable
-        Called as over(); True once the solve has to end. A solver whose start or step takes long asks now and then,
-        and returns early with what it has.
+        Called as over(); True once the solve has to end. A solver whose start or step takes long calls it now and then,
+        and returns early with its current result.
     goal : Goal or None
         As the parameter.
     carried : dict or None
-        In `Solver.init`, what the earlier solve has left for this one to continue it (`Solver.carry`); else None.
+        In `Solver.init`, the data of the earlier solve that this one continues (`Solver.carry`); else None.
 
     Examples
     --------

@@ -19,7 +19,7 @@ class Status(StrEnum):
     Attributes
     ----------
     CONVERGED : str
-        The certificate confirms the gap that was asked for, or another rule of convergence holds.
+        The certificate confirms the requested gap, or another rule of convergence holds.
     MAX_ITER : str
         The budget of iterations or epochs is spent.
     TIME_LIMIT : str
@@ -29,7 +29,7 @@ class Status(StrEnum):
     INTERRUPTED : str
         A signal or a callback ended the solve.
     STALLED : str
-        No step makes progress any more, or rounding errors allow none, while the gap is larger than the one asked for.
+        No step makes progress any more, or rounding errors allow none, while the gap is larger than requested.
     NOT_CERTIFIED : str
         The solver's estimates hold, but no lower bound on the optimum exists: `Certificate.flaw` says why.
 
@@ -68,7 +68,7 @@ class Solution:
     history : History
         The points of the history.
     details : dict of str to float
-        What `Solver.details` returned at the end.
+        The result of `Solver.details` at the end.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class Solution:
         seconds: float,
         certificate: Certificate,
     ) -> Self:
-        """Return a solution whose history is made when it is first read: most of those of small problems never are.
+        """Return a solution whose history is made on first access: most histories of small problems are never read.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class Solution:
         del made.history
         return made
 
-    def __getattr__(self, name: str) -> Any:  # asked where there is no such attribute
+    def __getattr__(self, name: str) -> Any:  # called if there is no such attribute
         own = vars(self)
         if name == "history" and (make := own.get("_make_history")) is not None:
             self.history = make()
@@ -127,5 +127,5 @@ class Solution:
 
     @property
     def n_support(self) -> int:
-        """Number of non-zero weights of the point; of one with several weights a sample, of samples with weight."""
+        """Number of non-zero weights of the point; if samples have several weights, of samples with a non-zero one."""
         return int(np.count_nonzero(self.point if self.point.ndim == 1 else self.point.any(axis=1)))

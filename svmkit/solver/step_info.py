@@ -27,7 +27,7 @@ class StepInfo(NamedTuple):
     moved : bool, default=True
         The step improved the iterate.
     full : bool, default=False
-        The limit on support vectors keeps better points out, and the estimates are those within the present support.
+        The limit on support vectors keeps better points out, and the estimates are for the present support.
     done : bool, default=False
         The solver's own criterion holds, so the solve has converged.
     steps : int, default=1
@@ -35,10 +35,10 @@ class StepInfo(NamedTuple):
     violation : float, default=inf
         Largest violation of the optimality conditions (the eps of LIBSVM and LIBLINEAR); inf if unknown.
     shrunk : bool, default=False
-        Some points are left out, and the estimates are those of the remaining points.
+        Some points are left out, and the estimates are for the remaining points.
     in_own_units : bool, default=False
         `gap` is that of the solver's own objective, relative to it, such as 2 (f - min g) / f of the simplex. The loop
-        takes it for the certificate's, or translates it where they differ (`Problem.is_gap_squared`).
+        uses it as the certificate's, or translates it if they differ (`Problem.is_gap_squared`).
     trail : ndarray of float64, shape (n, 5), default=None
         Earlier iterates of a step that took many iterations, for the history: iterations since the step began,
         objective, gap, number of support vectors, kernel values.

@@ -328,7 +328,7 @@ class Stop:
     Parameters
     ----------
     criteria : tuple of Criterion
-        The criteria; where several hold, the first one names the status.
+        The criteria; if several hold, the first one determines the status.
 
     Examples
     --------
@@ -353,7 +353,7 @@ class Stop:
 
     @property
     def goal(self) -> Goal | None:
-        """The gap and the iterations that are asked for; None if a rule needs other reports of a solver."""
+        """The requested gap and iterations; None if a rule needs other reports of a solver."""
         if not all(type(rule) in (Gap, Iterations, Seconds) for rule in self.criteria):
             return None
         gap = max((rule.limit for rule in self.criteria if isinstance(rule, Gap)), default=0.0)
@@ -365,7 +365,7 @@ class Stop:
         Parameters
         ----------
         info : StepInfo
-            What the last iteration reported.
+            The report of the last iteration.
         n_iter : int
             Iterations so far.
         epochs : float
@@ -395,7 +395,7 @@ RULES: dict[str, type[Criterion]] = {
 
 
 def parse_stop(text: str) -> Criterion | Stop:
-    """Read stop rules from text, wherever a user may write them.
+    """Read stop rules from text.
 
     Parameters
     ----------
@@ -446,7 +446,7 @@ def stop_rules(
     time_limit: float | None = None,
     max_support: int | None = None,
 ) -> Criterion | Stop:
-    """Join a rule with the budgets that are given; InputError if a text is no rule, or a number not > 0 and finite.
+    """Join a rule with the given budgets; InputError if a text is no rule, or a number not > 0 and finite.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the choice of a solver may depend on."""
+"""The facts on which the choice of a solver may depend."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Task(NamedTuple):
     Attributes
     ----------
     problem : type of Problem
-        What is minimised.
+        The problem that is minimised.
     kernel : Kernel
         The kernel.
     m : int
@@ -24,9 +24,9 @@ class Task(NamedTuple):
     n_pairs : int, default=1
         The number of class pairs that are trained one after the other.
     d : int, default=0
-        The number of columns of X, of a linear problem; 0 where it is not known.
+        The number of columns of X, for a linear problem; 0 if it is not known.
     n_outputs : int, default=1
-        The number of problems that all have these samples, and may share their kernel matrix.
+        The number of problems that share all these samples, and may share their kernel matrix.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Task(NamedTuple):
 
     @classmethod
     def of(cls, problem: Problem) -> Task:
-        """Return the task of a problem on its own."""
+        """Return the task of a single problem."""
         gram = problem.gram
         d = problem.n_columns if problem.is_linear else 0
         return cls(type(problem), gram.kernel, problem.m, gram.budget, d=d)

@@ -11,16 +11,16 @@ from svmkit.solver.step_info import StepInfo
 from svmkit.solver.stopping import Criterion, Gap, Stop
 
 SAMPLED_LOOKS = 3  # a sampled gap has to hold this often in a row: "draw again twice" (PARTAN paper, section 4.2)
-SAMPLED_POINTS = 3 * 59  # and on this many points, or on all: three draws of a single point prove nothing
+SAMPLED_POINTS = 3 * 59  # and on so many points, or on all: three draws of a single point prove nothing
 STUCK = 5  # steps in a row without progress that count as stalled; 20 times as many if sampled, as samples may miss
 FULL = 1e-2  # gap within a full support below which the solve ends: the points outside the limit then matter more
-DENIED = (Status.STALLED, Status.NOT_CERTIFIED)  # instead of converged: any other rule that holds comes first
+DENIED = (Status.STALLED, Status.NOT_CERTIFIED)  # instead of converged: any other rule that holds has priority
 
 
 class Confirmation:
     """Decides after each step whether the solve ends there.
 
-    `certificate` is that of the iterate at which the solve ended, where one was computed for the decision.
+    `certificate` is that of the iterate at which the solve ended, if one was computed for the decision.
     """
 
     def __init__(self, iterate: Iterate, rules: Stop) -> None:
@@ -31,7 +31,7 @@ class Confirmation:
         self._next_check = 0  # iteration before which no certificate is computed again after a refusal
         self._stuck = 0  # steps in a row without progress
         self._resyncs = 0
-        self._other = False  # whether a rule of convergence other than a gap has ended the solve
+        self._other = False  # whether a rule of convergence other than a gap ended the solve
 
     def ending(self, info: StepInfo, seconds: float) -> Status | None:
         """Return the status with which the solve ends at this iterate; None if it continues."""
@@ -66,18 +66,18 @@ class Confirmation:
         return next((status for status in accepted if status not in DENIED), accepted[0] if accepted else None)
 
     def proves(self, certificate: Certificate) -> bool:
-        """Return whether a certificate proves the requested gap; the loop's estimate is often stricter."""
+        """Return whether a certificate proves the requested gap; the loop's estimate is often more accurate."""
         return self._limit < math.inf and certificate.gap is not None and certificate.gap <= self._limit
 
     def find_denial(self, certificate: Certificate) -> Status | None:
-        """Return the status of a solve whose estimates say converged, if its certificate does not allow that."""
+        """Return the status of a solve that converged by its estimates if its certificate contradicts them."""
         if certificate.flaw is not None:
             return Status.NOT_CERTIFIED
         asked = self._limit < math.inf
         return Status.STALLED if asked and not self._other and not self.proves(certificate) else None
 
     def _accept(self, rule: Criterion, info: StepInfo) -> Status | None:
-        """Return the status with which `rule`, which the estimates meet, ends the solve; None if it does not."""
+        """Return the status with which `rule`, which holds for the estimates, ends the solve; None if it does not."""
         if rule.status is not Status.CONVERGED:
             return rule.status
         if info.shrunk:
@@ -106,7 +106,9 @@ class Confirmation:
         return None
 
     def _verdict(self, certificate: Certificate, limit: float) -> Status | None:
-        """Return the status that a certificate allows for a gap of `limit`, and keep it; None puts the next one off."""
+        """Return the status that a certificate allows for a gap of `limit`, and keep it; if None, postpone the next
+        one.
+        """
         if certificate.flaw is not None:
             status = Status.NOT_CERTIFIED
         elif certificate.gap is not None and certificate.gap <= limit:
@@ -121,7 +123,7 @@ class Confirmation:
         return status
 
     def _stall(self) -> Status | None:
-        """Certify an iterate that no step improves; return STALLED only if exact values have not helped either."""
+        """Certify an iterate that no step improves; return STALLED only if exact values have not helped."""
         certificate = self._iterate.certify()
         proven = self.proves(certificate)
         if proven or self._resyncs > 2 or certificate.flaw is not None or certificate.is_exhausted:

@@ -10,15 +10,15 @@ from svmkit.problems.certificate import Certificate, relative_gap
 from svmkit.solver.base import Solver
 from svmkit.solver.step_info import StepInfo
 
-STEEPEST = 30.0  # most that a certificate may raise the factor of the square
+STEEPEST = 30.0  # largest factor by which a certificate may raise the factor of the square
 
 
 class Estimate:
-    """Translates reports in the solver's own units (`StepInfo.in_own_units`) while a gap of `limit` is asked for.
+    """Translates reports in the solver's own units (`StepInfo.in_own_units`) if a gap of `limit` is requested.
 
-    A solver that keeps the gradient of all points gives P and D in one pass over them (`Solver.bounds`), which is made
-    after the first step and each time the iterations have grown by 3 %. Otherwise the gap is taken for a multiple of
-    the square of the reported one, by the factor that the last certificate has had.
+    A solver that keeps the gradient of all points computes P and D in one pass over them (`Solver.bounds`), after the
+    first step and each time the iterations have grown by 3 %. Otherwise the gap is estimated as a multiple of the
+    square of the reported gap, with the factor found by the last certificate.
     """
 
     def __init__(self, problem: Problem, solver: Solver, limit: float, n_iter: int) -> None:
@@ -27,7 +27,7 @@ class Estimate:
         self._factor, self._own = 1.0, math.inf
 
     def refine(self, info: StepInfo, state: Any, n_iter: int) -> StepInfo:
-        """Return the report with the gap that the certificate would have; inf if it is not looked at this time.
+        """Return the report with the estimated gap of a certificate; inf if none is computed this time.
 
         Parameters
         ----------
@@ -48,11 +48,11 @@ class Estimate:
         return info._replace(gap=min(info.gap, self._factor * info.gap**2))
 
     def learn(self, certificate: Certificate) -> None:
-        """Take the factor from a certificate of the iterate that was reported last."""
+        """Learn the factor from a certificate of the iterate that was reported last."""
         if certificate.gap and 0.0 < self._own < math.inf:
             self._factor = min(STEEPEST, certificate.gap / self._own**2)
 
     def _relative_gap(self, own: float, primal: float, dual: float) -> float:
-        """Return the relative gap of P and D; the reported one where they prove nothing."""
+        """Return the relative gap of P and D; the reported one if they prove nothing."""
         gap = relative_gap(primal - dual, dual)
         return own if gap <= self._limit and self._problem.gram.definiteness.flaw is not None else gap

@@ -19,9 +19,9 @@ from svmkit.solver.step_info import StepInfo
 
 FACTS = "name paper monotone recheck reads sampler certified external"
 METHODS = "reason_for check check_kernel"
-SOLVED = 0.1  # gap of a neighbour, in units of the cost of its bias, at which its bias says where the best one lies
-WORTH = 0.02  # cost of the bias, as a share of the gap that is asked for, below which the centre stays
-FINEST = 1e-6  # that gap where none is asked for
+SOLVED = 0.1  # gap of a neighbour, in units of the cost of its bias, at which its bias indicates the best one
+WORTH = 0.02  # cost of the bias, as a share of the requested gap, below which the centre stays
+FINEST = 1e-6  # that gap if none is requested
 FAR = 50.0  # steps of the secant in units of the plain step
 EVERY = 8  # the bias is looked at again after an eighth of the steps so far
 
@@ -30,15 +30,15 @@ EVERY = 8  # the bias is looked at again after an eighth of the steps so far
 class FreeBias(Solver):
     """A solver of problems `around` a centre, which moves the centre until its bias costs nothing.
 
-    With the centre c, a neighbour has the penalty (b - c)^2 / (2 column^2) on the bias b. Its optimum is that of the
-    free bias where b = c. Setting c = b is a step of the proximal point method (Rockafellar 1976); the distance b - c,
-    which falls in c, is a slope of the optimal value, so that secants through it need fewer steps.
+    With the centre c, a neighbour has the penalty (b - c)^2 / (2 column^2) on the bias b. If b = c, its optimum is that
+    of the free bias. Setting c = b is a step of the proximal point method (Rockafellar 1976); the distance b - c, which
+    decreases in c, is a slope of the optimal value, so that secants through it need fewer steps.
     """
 
     inner: Solver
 
     def __post_init__(self) -> None:
-        for own in (FACTS + " " + METHODS).split():  # in which it is the solver within
+        for own in (FACTS + " " + METHODS).split():  # which are those of the solver within
             object.__setattr__(self, own, getattr(self.inner, own))
 
     @property
@@ -49,7 +49,7 @@ class FreeBias(Solver):
         return 10 * self.inner.patience(m)
 
     def init(self, problem: LinearProblem, start: np.ndarray | None, draws: Draws) -> _Search:
-        """Return the state of a search for the centre, with one of the solver within.
+        """Return the state of a search for the centre, including a state of the inner solver.
 
         Parameters
         ----------
@@ -68,20 +68,20 @@ class FreeBias(Solver):
         return _Search(self.inner, problem, start, draws)
 
     def step(self, state: _Search) -> StepInfo:
-        state.problem.drop_points()  # of a certificate: not held beside those of the neighbour
+        state.problem.drop_points()  # of a certificate: not kept in addition to those of the neighbour
         info = self.inner.step(state.state)
         state.steps += info.steps
         if state.steps >= state.due:
             state.look()
         state.epochs += info.epochs
-        if math.isnan(info.objective):  # the loop measures; the centre moves less and less often
+        if math.isnan(info.objective):  # the loop measures; the centre moves more and more rarely
             if state.epochs >= state.until:
                 state.until *= 2.0
                 state.move()
             return info
         cost = 0.5 * (state.shift / state.problem.bias) ** 2
         gap_abs = info.gap_abs + cost
-        # a neighbour's P exceeds that of the point by the cost; its D is the lower, the farther its centre is off
+        # a neighbour's P exceeds that of the point by the cost; its D is lower the farther its centre is off
         primal = gap_abs - info.objective - 2.0 * cost if state.is_dual else info.objective - cost
         dual = primal - gap_abs
         solved = info.gap_abs <= SOLVED * cost and cost > state.worth * max(abs(primal), abs(dual))
@@ -114,8 +114,8 @@ class FreeBias(Solver):
 
 
 class _Search:
-    """State of a search: the centre, the problem `near` it and the solver's state there; `shift` is how far the bias is
-    from the centre, as seen at the last look.
+    """State of a search: the centre, the problem `near` it and the solver's state there; `shift` is the distance of the
+    bias from the centre at the last look.
     """
 
     def __init__(self, solver: Solver, problem: LinearProblem, start: np.ndarray | None, draws: Draws) -> None:
@@ -132,27 +132,27 @@ class _Search:
             self.begin(centre, problem.move(start, centre))
 
     def begin(self, centre: float, point: np.ndarray | None) -> None:
-        """Let the solver continue around another centre."""
+        """Continue the solver around another centre."""
         self.problem.drop_points()
         self.centre, self.near = centre, self.problem.around(centre)
         self.state = self.solver.init(self.near, point, self.draws)
         self.shift = 0.0 if point is None else self.near.bias_of(point)
 
     def look(self) -> None:
-        """Look how far the bias is from the centre."""
+        """Measure the distance of the bias from the centre."""
         self.shift = self.near.bias_of(self.solver.solution(self.state))
         self.due = self.steps + 1 + self.steps // EVERY
 
     def forget(self) -> None:
-        """Forget between which centres the best bias lies, and the last one with its shift."""
+        """Forget the bracket of the best bias, and the last centre with its shift."""
         self.low, self.high, self.last = -math.inf, math.inf, (math.nan, math.nan)
 
     def move(self) -> None:
-        """Move the centre to where the secant of the last two shifts is 0, or to the bias where that is no help."""
+        """Move the centre to the root of the secant of the last two shifts, or to the bias if the secant is useless."""
         self.look()
         centre, shift = self.centre, self.shift
         if not self.low < centre + shift < self.high:
-            self.forget()  # an inexact shift had its sign wrong
+            self.forget()  # an inexact shift had the wrong sign
         self.low, self.high = (centre, self.high) if shift > 0.0 else (self.low, centre)
         before, known = self.last
         step = -shift * (centre - before) / (shift - known) if shift != known else math.nan
@@ -164,6 +164,6 @@ class _Search:
         self.last = centre, shift
         point, before_move = self.solver.solution(self.state), self.near
         before_move.drop_points()
-        self.state = None  # else two of them would be the most that a fit holds
+        self.state = None  # otherwise two states would determine the peak memory of a fit
         self.begin(target, self.near.move(point, target - centre))
         self.near.take_over(before_move)

@@ -33,7 +33,7 @@ class Progress(NamedTuple):
     rng_state : dict or None, default=None
         State of NumPy's bit generator; None starts from the seed.
     carried : dict or None, default=None
-        What the solver needs beside the point (`Solver.carry`).
+        The data that the solver needs besides the point (`Solver.carry`).
 
     Examples
     --------
@@ -54,8 +54,8 @@ class Progress(NamedTuple):
 class Iterate:
     """The current iterate of one solver on one problem, whose random choices come from `draws`.
 
-    `n_iter` and `epochs` include those of an earlier solve, `start`. `gap` is the certified gap that is asked for, inf
-    for none. InputError if the random state of the start is damaged.
+    `n_iter` and `epochs` include those of an earlier solve, `start`. `gap` is the requested certified gap, inf for
+    none. InputError if the random state of the start is damaged.
     """
 
     def __init__(
@@ -65,10 +65,10 @@ class Iterate:
         self.n_iter, self.epochs = (start.n_iter, start.epochs) if start else (0, 0.0)
         self._estimate = Estimate(problem, solver, gap, self.n_iter)
         self.measured: Certificate | None = None  # what `measure` computed at this iterate; the next step discards it
-        # where a solve ends that has passed a limit on support vectors, instead of the solver's own point
+        # where a solve ends that has exceeded a limit on support vectors, instead of the solver's own point
         self.fallen_back: np.ndarray | None = None
-        self._point: np.ndarray | None = None  # that of the solver, once it has been asked for
-        self.is_cut_short = False  # whether a signal has ended a certificate half-way
+        self._point: np.ndarray | None = None  # the solver's point, once it has been requested
+        self.is_cut_short = False  # whether a signal has interrupted a certificate
         if start and start.rng_state:
             try:
                 self._draws.rng.bit_generator.state = start.rng_state
@@ -76,7 +76,7 @@ class Iterate:
                 raise InputError(f"the state of the random generator is damaged ({error}): do not resume") from None
         draws.carried = start.carried if start else None
         self.state: Any = self.begin(start.point if start else None)
-        draws.carried = None  # another beginning is not that of the earlier solve
+        draws.carried = None  # data of the earlier solve does not fit another start
 
     def begin(self, start: np.ndarray | None) -> Any:
         """Return a new state of the solver, at this point of the problem or at the solver's own choice."""
@@ -110,7 +110,7 @@ class Iterate:
     def certificate_at_end(self, point: np.ndarray, objective: float) -> Certificate:
         """The certificate of a point of this objective, at which a solve ends.
 
-        Nothing is proven if a signal has cut a certificate short, unless the objective is not known.
+        Nothing is proven if a signal has interrupted a certificate, unless the objective is not known.
         """
         if not self.is_cut_short:
             try:

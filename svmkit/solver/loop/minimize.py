@@ -60,9 +60,9 @@ def minimize_simplex(
         - a tuple (kernel, X) for A = K(X, X), with X of shape (m, d) and the kernel as a name, a `Kernel` or a callable
           f(X, Z);
         - a `Gram`, which has its own memory budget;
-        - a callable rows(idx) that returns rows of A, of shape (len(idx), m), together with `diag`. It is asked for the
-          rows of A that a solve needs, mostly few of the m. They are kept within `memory`, and asked for again only
-          when the memory did not suffice.
+        - a callable rows(idx) that returns rows of A, of shape (len(idx), m), together with `diag`. It is called for
+        the rows of A that a solve needs, mostly few of the m. They are kept within `memory`, and requested again only
+        if the memory did not suffice.
     c : ndarray of shape (m,), default=None
         The linear term; None is zero.
     diag : ndarray of shape (m,), default=None
@@ -89,7 +89,7 @@ def minimize_simplex(
     callbacks : sequence of Callback, default=()
         Called with each history point.
     n_threads : int, default=None
-        Number of threads; None is all cores. BLAS works in one thread meanwhile, in a callable A too.
+        Number of threads; None is all cores. Meanwhile BLAS uses one thread, also within a callable A.
 
     Returns
     -------

@@ -21,16 +21,16 @@ Score = Callable[[np.ndarray, Certificate], float | Measured | None]
 """Accuracy, with another metric or alone, of the model that a point and its certificate (or `Problem.bound`) stand for;
 None if not measured."""
 
-NEWS = 500  # length of a history up to which every gap that is known again gets a point
+NEWS = 500  # length of a history up to which each newly known gap gets a point
 
 
 def is_true(answer: Any) -> bool:
-    """Return whether a callback asks to stop: it returns True, also numpy's, and not something else that is true."""
+    """Return whether a callback asks to stop: it returns True, Python's or numpy's, rather than any truthy value."""
     return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
 class Saver(Protocol):
-    """Keeps the progress of a solve; `svmkit.training.checkpoint` has a saver that writes files.
+    """Saves the progress of a solve; `svmkit.training.checkpoint` has a saver that writes files.
 
     Examples
     --------
@@ -51,17 +51,17 @@ class Saver(Protocol):
         ...
 
     def save(self, progress: Progress) -> None:
-        """Keep the progress."""
+        """Save the progress."""
         ...
 
 
 class Journal(NamedTuple):
-    """What is kept of a solve while it runs.
+    """Outputs of a solve while it runs.
 
     Attributes
     ----------
     saver : Saver, default=None
-        Keeps the progress from time to time and at the end.
+        Saves the progress from time to time and at the end.
     score : Score, default=None
         Measures `HistoryPoint.accuracy`, off the clock, each time the iterations have grown by a fifth and at the end.
 
@@ -79,8 +79,8 @@ class Journal(NamedTuple):
 class Recorder:
     """Records a solve in `history`. The caller stops the clock meanwhile.
 
-    `best_point` is the best iterate among its points, and `best` its objective: an objective may rise again. Nothing is
-    kept of a monotone solver.
+    `best_point` is the best iterate among its points, and `best` its objective: an objective may rise again. For a
+    monotone solver nothing is kept.
     """
 
     def __init__(self, iterate: Iterate, callbacks: Sequence[Callback], journal: Journal) -> None:
@@ -89,10 +89,12 @@ class Recorder:
         self._iterate, self._callbacks, (self._saver, self._score) = iterate, callbacks, journal
         self._schedule = Schedule(iterate.n_iter)
         self._next_score = 0
-        self._known = True  # the gap of the last iterate that was looked at
+        self._known = True  # whether the gap of the last iterate is known
 
     def due(self, info: StepInfo, seconds: float) -> bool:
-        """Return whether this iterate gets a history point: by schedule, or because a gap that is rarely known is."""
+        """Return whether this iterate gets a history point: by schedule, or because its gap, which is rarely known,
+        is.
+        """
         if self._schedule.due(self._iterate.n_iter, seconds):
             return True
         before, self._known = self._known, math.isfinite(info.gap)
@@ -110,7 +112,7 @@ class Recorder:
         if self._score is not None and iterate.n_iter >= self._next_score:
             self._next_score = iterate.n_iter + 1 + iterate.n_iter // 5
             point = self._score_point(point, iterate.point(), iterate.problem.bound(info.objective))
-        if self.history and self.history[-1].n_iter == point.n_iter:  # more is known of the same iterate
+        if self.history and self.history[-1].n_iter == point.n_iter:  # more is known about the same iterate
             before = self.history.pop()
             if not point.is_measured:
                 point = point._replace(accuracy=before.accuracy, score=before.score)
@@ -121,11 +123,11 @@ class Recorder:
         return self._call_back(point) or stop
 
     def _call_back(self, point: HistoryPoint) -> bool:
-        """Tell the callbacks; return whether one asks to stop."""
+        """Call the callbacks; return whether one asks to stop."""
         return any([is_true(callback(point)) for callback in self._callbacks])
 
     def _follow(self, info: StepInfo, seconds: float) -> bool:
-        """Write the points within a step, at times in proportion; return whether a callback asks to stop."""
+        """Write the points within a step, with interpolated times; return whether a callback asks to stop."""
         if info.trail is None:
             return False
         before, stop = self.history[-1].seconds if self.history else 0.0, False

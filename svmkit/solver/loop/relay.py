@@ -1,4 +1,6 @@
-"""A relay of two solvers of a problem: the second takes over where the first is slow, and gives back if it is, too."""
+"""A relay of two solvers of a problem: if the first is slow, the second takes over, and gives back if it is slow,
+too.
+"""
 
 from __future__ import annotations
 
@@ -16,24 +18,24 @@ from svmkit.solver.step_info import StepInfo
 
 FACTS = "paper monotone recheck sampler certified"
 METHODS = "check check_kernel pose loss_for problem_for regression_for problem_of formulation takes_loss"
-NEAR = 1e-3  # the gap whose time is predicted where none is asked for
+NEAR = 1e-3  # the gap whose time is predicted if none is requested
 FEWEST = 2.0  # passes of the first solver before it is judged
-EARLY, KNOWN, AHEAD = 14.0, 3.5, 20.0  # passes that it may still need, before and after so many: slow ones show later
-JUMP = 4.0  # factor by which P - D grows where the first solver begins anew, around another bias
-LONGEST = 100.0  # passes of a step of the second solver, and those of all of its steps, in its first turn; each turn
+EARLY, KNOWN, AHEAD = 14.0, 3.5, 20.0  # passes that it may still need, before and after so many: slow solves show later
+JUMP = 4.0  # factor by which P - D grows when the first solver restarts around another bias
+LONGEST = 100.0  # passes of a step of the second solver, and of all of its steps, in its first turn; each turn
 MOST = 250.0  # has twice as many
-WORTH = 0.5  # passes of the first solver that take as long as one of the second
+WORTH = 0.5  # passes of the first solver that take as long as one pass of the second
 
 
 @dataclass(frozen=True)
 class Relay(Solver):
-    """A solver that is `first` until that would need many more passes over the data, and then `second`.
+    """A solver that is `first` until it would need many more passes over the data, and then `second`.
 
     The need is predicted from how fast the distance of P from D, in units of D, has fallen in the latter half of the
-    passes so far: that says how fast D rises even where P, and so the relative gap, is far off. The second solver has
-    its turn until a step takes many passes, or all of them together do; then the first one continues for at least
-    as long, and each later turn of the second is twice as long. Both minimise the same problem, and the point of the
-    one is where the other begins. The second says how the problem is posed and checked.
+    passes so far: that shows how fast D rises even if P, and so the relative gap, is far off. The turn of the second
+    solver lasts until a step takes many passes, or all of its steps together do; then the first one continues for at
+    least as long, and each later turn of the second is twice as long. Both minimise the same problem, and each begins
+    at the point of the other. The second determines how the problem is posed and checked.
     """
 
     first: Solver
@@ -42,7 +44,7 @@ class Relay(Solver):
     frees_bias: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for names, solver in ((FACTS, self.first), (METHODS, self.second)):  # in which it is the one or the other
+        for names, solver in ((FACTS, self.first), (METHODS, self.second)):  # which come from the one or the other
             for own in names.split():
                 object.__setattr__(self, own, getattr(solver, own))
         object.__setattr__(self, "name", f"{self.first.name}+{self.second.name}")
@@ -89,11 +91,11 @@ class Relay(Solver):
 
 
 class _Run:
-    """State of a relay: the solver whose turn it is with its state, and what both have done so far.
+    """State of a relay: the active solver with its state, and the work of both so far.
 
-    `passes` and `excess`, (P - D) / D, are those at the end of each step of this turn, and `turn` counts from 0. The
-    first solver is judged by those since step `since`, and not before it has made so many passes, `fewest`; the second
-    one has `longest` and `most`. A solve that is continued begins with the turn in which the earlier one ended.
+    `passes` and `excess`, (P - D) / D, are recorded at the end of each step of this turn, and `turn` counts from 0. The
+    first solver is judged by the steps since step `since`, and not before it has made `fewest` passes; the second one
+    has `longest` and `most`. A continued solve begins with the turn in which the earlier one ended.
     """
 
     def __init__(self, relay: Relay, problem: Problem, start: np.ndarray | None, draws: Draws) -> None:
@@ -107,7 +109,7 @@ class _Run:
         self.passes[0] = earlier["passes"]
 
     def _begin(self, start: np.ndarray | None) -> None:
-        """Let the solver begin whose turn it is."""
+        """Start the solver whose turn it is."""
         self.longest, self.most = (2.0 ** (self.turn // 2) * limit for limit in (LONGEST, MOST))
         self.passes: list[float] = [0.0]
         self.excess: list[float] = [math.inf]
@@ -119,7 +121,7 @@ class _Run:
         self.state = self.solver.init(self.problem, start, self.draws)
 
     def note(self, info: StepInfo) -> None:
-        """Note what a step has taken, and how far P and D are from each other at its end."""
+        """Record the passes of a step, and the distance of P and D at its end."""
         if _excess(info.gap) > JUMP * self.excess[-1]:
             self.since = len(self.passes)
         self.passes.append(self.passes[-1] + info.epochs)
@@ -138,7 +140,7 @@ class _Run:
         return self.draws.every and is_known and self.relay.cost * self.predict() > ahead
 
     def predict(self) -> float:
-        """Return how many more passes are needed if P - D keeps falling as in the latter half of these."""
+        """Return how many more passes are needed if P - D keeps falling as in the latter half of the passes so far."""
         passes, excess = self.passes[-1], self.excess[-1]
         middle = 0.5 * (passes + self.passes[self.since])
         k = int(np.searchsorted(self.passes, middle, side="right")) - 1
@@ -146,9 +148,9 @@ class _Run:
         return (passes - self.passes[k]) * math.log(excess / self.goal) / fall if fall else math.inf
 
     def hand_over(self) -> None:
-        """Let the other solver begin where this one is."""
+        """Start the other solver at the point of this one."""
         point, passes = self.solver.solution(self.state), self.passes[-1]
-        self.state = None  # else both states would be the most that a fit holds
+        self.state = None  # otherwise both states would determine the peak memory of a fit
         self.turn += 1
         if self.turn % 2 == 0:
             self.fewest = max(WORTH * passes / self.relay.cost, FEWEST)
@@ -156,7 +158,7 @@ class _Run:
 
 
 def _read_carried(carried: dict | None) -> dict[str, Any]:
-    """Return what an earlier relay has left, of a file perhaps; what a solve begins with if that is none of a relay."""
+    """Return the data of an earlier relay, perhaps from a file; the initial data if there is none of a relay."""
     try:
         given = carried or {"turn": 0, "passes": 0.0, "fewest": FEWEST, "counts": {}}
         counts = {str(name): int(count) for name, count in given["counts"].items()}
@@ -168,5 +170,5 @@ def _read_carried(carried: dict | None) -> dict[str, Any]:
 
 
 def _excess(gap: float) -> float:
-    """Return (P - D) / D of a relative gap; inf where D is not above 0."""
+    """Return (P - D) / D for a relative gap; inf if D is not above 0."""
     return gap / (1.0 - gap) if gap < 1.0 else math.inf

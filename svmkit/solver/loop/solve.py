@@ -60,7 +60,7 @@ def solve(
     callbacks : sequence of Callback, default=()
         Called with each history point, off the clock. A callback that returns True ends the solve.
     journal : Journal, default=Journal()
-        What saves the progress and measures the accuracy meanwhile; by default nothing.
+        Saves the progress and measures the accuracy meanwhile; by default neither.
     n_threads : int, default=None
         Number of threads of the compiled loops. None is all cores.
 
@@ -79,7 +79,7 @@ def solve(
     NotFinite
         The solver ended at numbers that are not finite.
     LostDigits
-        Rounding errors are larger than all that a model could gain over a constant.
+        Rounding errors are larger than any gain of a model over a constant.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def solve(
         from svmkit.solver.loop.free_bias import FreeBias  # here: it needs numba
 
         solver = FreeBias(solver)
-    rules = Stop(()) | (stop if stop is not None else Gap(1e-3))  # one Stop, also of a single rule
+    rules = Stop(()) | (stop if stop is not None else Gap(1e-3))  # one Stop, also for a single rule
     if not any(rule.status in (Status.MAX_ITER, Status.TIME_LIMIT) for rule in rules.criteria):
         rules = rules | Iterations(solver.patience(problem.m))
     progress = Progress(start) if isinstance(start, np.ndarray) else start
@@ -128,7 +128,7 @@ def solve(
 
 
 class _Run:
-    """One solve under way. A limit in seconds is one of the loop; what is measured meanwhile may add `overtime`."""
+    """A running solve. A limit in seconds applies to the loop; measurements meanwhile may add `overtime`."""
 
     def __init__(self, clock: Clock, iterate: Iterate, limit: SupportLimit, recorder: Recorder) -> None:
         self.clock, self.iterate, self.limit, self.recorder = clock, iterate, limit, recorder
@@ -211,7 +211,7 @@ class _Run:
         return point, self.iterate.certificate_at_end(point, objective)
 
     def _measure(self) -> None:
-        """Complete the last report of a solver that does not know its objective, unless a signal comes meanwhile."""
+        """Complete the last report of a solver that does not know its objective, unless a signal interrupts it."""
         assert self.info is not None
         if math.isnan(self.info.objective) and not self.iterate.is_cut_short:
             with suppress(KeyboardInterrupt):

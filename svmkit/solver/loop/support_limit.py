@@ -1,4 +1,4 @@
-"""The limit on support vectors: the answer of a solve never has more, whatever the solver."""
+"""The limit on support vectors: the result of a solve never has more, with any solver."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from svmkit.solver.loop.iterate import Iterate
 from svmkit.solver.step_info import StepInfo
 from svmkit.solver.stopping import Stop, Support
 
-SCALES = tuple(0.5**k for k in range(8))  # a few of many vectors, each with the weight that it had, can be too much
+SCALES = tuple(0.5**k for k in range(8))  # a few of many vectors with their original weights can be too much
 
 
 class SupportLimit:
     """The limit on support vectors of one solve.
 
-    A solver that `LimitsSupport` is given the limit and goes on within it. Any other solver takes its steps until
-    one of them passes the limit. The solve then ends at the better of two points: the best iterate within the limit,
-    and the last iterate without its smallest weights.
+    A solver that `LimitsSupport` is given the limit and continues within it. Any other solver takes steps until one of
+    them exceeds the limit. The solve then ends at the better of two points: the best iterate within the limit, and the
+    last iterate without its smallest weights.
     `most` is the largest number of support vectors, inf if no rule limits them, and `rules` are the other stop rules.
     InputError if the problem is linear, so that its models have weights of the columns and no support vectors, or a
-    ranking, whose points are no weights of samples.
+    ranking, whose points are not weights of samples.
     """
 
     def __init__(self, iterate: Iterate, rules: Stop) -> None:
@@ -51,12 +51,12 @@ class SupportLimit:
             self._keep(iterate.point(), math.inf)
 
     def passed(self, info: StepInfo) -> bool:
-        """Return whether the step has passed the limit; otherwise remember the iterate if it is the best so far."""
+        """Return whether the step has exceeded the limit; otherwise remember the iterate if it is the best so far."""
         if not self._watched:
             return False
         if info.n_support > self.most:
             return True
-        if not info.objective > self._objective:  # an objective of nan says nothing: the last iterate is taken
+        if not info.objective > self._objective:  # an objective of nan says nothing: the last iterate is kept
             self._keep(self._iterate.point(), info.objective)
         return False
 
@@ -65,7 +65,7 @@ class SupportLimit:
             self._best, self._objective = point, objective
 
     def fall_back(self, info: StepInfo) -> StepInfo:
-        """Set the iterate, which has passed the limit, to the best point within it, and report on this point."""
+        """Set the iterate, which has exceeded the limit, to the best point within it, and report on this point."""
         problem, point = self._iterate.problem, self._iterate.point()
         point, certificate = self.enforce(point, problem.certificate(point))
         self._iterate.fallen_back = point
@@ -75,7 +75,7 @@ class SupportLimit:
         return info if gap is None or D is None else info._replace(gap=gap, gap_abs=certificate.primal - D)
 
     def enforce(self, point: np.ndarray, certificate: Certificate) -> tuple[np.ndarray, Certificate]:
-        """Return a point with its certificate, replaced by the best point within the limit if it is not within."""
+        """Return a point with its certificate, replaced by the best point within the limit if it exceeds it."""
         if self.most == math.inf or np.count_nonzero(point) <= self.most:
             return point, certificate
         problem = self._iterate.problem
@@ -83,7 +83,7 @@ class SupportLimit:
         return min(((p, problem.certificate(p)) for p in kept), key=lambda pair: pair[1].primal)
 
     def _trim(self, point: np.ndarray, certificate: Certificate) -> Iterator[np.ndarray]:
-        """Yield the point without its smallest coefficients, at several scales where the problem knows a scale.
+        """Yield the point without its smallest coefficients, at several scales if the problem has a scale.
 
         Both classes keep a coefficient if there is room for two.
         """
@@ -99,9 +99,9 @@ class SupportLimit:
         for scale in SCALES:
             reduced[chosen] = scale * coef[chosen]
             trimmed = iterate.problem.start(reduced)
-            if trimmed is None:  # no point has these coefficients: where a solve begins, within the limit
+            if trimmed is None:  # no point has these coefficients: take the start of a solve, within the limit
                 trimmed = iterate.solver.solution(iterate.begin(None))
-                if np.count_nonzero(trimmed) > most:  # of a solver that begins with all points: no point at all
+                if np.count_nonzero(trimmed) > most:  # for a solver that starts with all points: no point at all
                     trimmed = np.zeros_like(point)
                     if iterate.problem.infeasible(trimmed) is not None:
                         continue

@@ -14,11 +14,11 @@ from svmkit.solver.sampler import Sampler
 
 
 def solver(given: str | Solver, options: Mapping[str, Any] | None = None, *, limited: bool = False) -> Solver:
-    """Return the solver of a name, with these values of its options.
+    """Return the solver with this name and these values of its options.
 
-    `limited` says whether support vectors are limited, for which a solver may hand over to another one
+    `limited` says whether support vectors are limited, for which a solver may delegate to another one
     (`Solver.within_support`). An InputError lists the usable solvers, or says which option is unknown, has a wrong
-    value, or is given beside an instance.
+    value, or is given together with an instance.
     """
     if not isinstance(given, str | Solver):
         raise InputError(f"solver must be a name or an instance of a solver, not {given!r}")
@@ -31,7 +31,7 @@ def solver(given: str | Solver, options: Mapping[str, Any] | None = None, *, lim
 
 
 def kernel(given: Any, params: dict[str, Any] | None = None, for_solver: str | Solver | None = None) -> Kernel:
-    """Return the kernel of a name, with the parameters in `params` that it has; its gamma may still be a rule.
+    """Return the kernel with this name and its parameters among `params`; its gamma may still be a rule.
 
     A callable f(X, Z) becomes a `FromFunction`. None is the linear kernel if `for_solver`, which has to work with the
     kernel, needs it, and rbf otherwise. InputError if no kernel has that name, a parameter is out of range, or the

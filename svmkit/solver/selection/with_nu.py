@@ -1,4 +1,4 @@
-"""Solvers of nu-SVC and nu-SVR: a solver that poses their problems in place of its own."""
+"""Solvers of nu-SVC and nu-SVR: a solver that poses these problems instead of its own."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ METHODS = "reason_for patience check check_kernel details resync reactivate"
 
 @dataclass(frozen=True)
 class WithNu(Solver):
-    """A solver with nu, which poses NuBoxQP for two classes and NuTubeQP for targets, and is `inner` for the rest.
+    """A solver with nu: it poses NuBoxQP for two classes and NuTubeQP for targets, and is otherwise `inner`.
 
-    `inner` solves both problems, such as smo, or chooses who does. InputError if nu is not a finite number > 0, or the
-    loss of `inner` is not the hinge; what is feasible beyond that depends on the data.
+    `inner` solves both problems, such as smo, or chooses a solver for them. InputError if nu is not a finite number >
+    0, or the loss of `inner` is not the hinge; further feasibility depends on the data.
     """
 
     inner: Solver
@@ -41,7 +41,7 @@ class WithNu(Solver):
         name = loss.name if isinstance(loss, Loss) else loss
         if LIBLINEAR_NAMES.get(name, name) not in ("auto", "hinge"):
             raise InputError(f"nu goes with the hinge loss, not with loss={name}")
-        for own in (FACTS + " " + METHODS).split():  # in which it is the solver within
+        for own in (FACTS + " " + METHODS).split():  # which are those of the solver within
             object.__setattr__(self, own, getattr(self.inner, own))
 
     @property
@@ -68,7 +68,7 @@ class WithNu(Solver):
         return problem(gram, target, C, self.nu)  # weights that are C times as large give the same model
 
     def loss_for(self, kernel: Kernel, task: str = "classify", epsilon: float | None = None) -> Loss:
-        """Return the loss of nu-SVC, the hinge, or that of nu-SVR, the epsilon-insensitive one.
+        """Return the loss of nu-SVC, the hinge, or of nu-SVR, the epsilon-insensitive loss.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class WithNu(Solver):
         raise InputError("nu is for two classes at a time (ovo or ovr) and for regression")
 
     def init(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Any:
-        """Return a new state of the solver within.
+        """Return a new state of the inner solver.
 
         Parameters
         ----------

@@ -1,4 +1,6 @@
-"""Solvers of a penalty other than 1/2 |w|^2: those that have it as an option, and who stands in for the default."""
+"""Solvers for penalties other than 1/2 |w|^2: those with the option `penalty`, and a substitute for the default
+solver.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from svmkit.solver.selection import defaults
 
 
 def with_penalty(solver: Solver, penalty: Penalty) -> Solver:
-    """Return the solver with this penalty; in place of one that chooses a solver, the default one of sparse weights.
+    """Return the solver with this penalty; instead of one that chooses a solver, the default one for sparse weights.
 
     InputError if the solver does not have the penalty, or its loss has a kink and the penalty none but the default's.
     """

@@ -2,10 +2,10 @@
 
 The problem is that of `steps`, and v_r = y_r G_r with the gradient G: at the optimum no v of UP is below a v of LOW.
 
-Where the objective has the further term sum_r epsilon_r |beta_r|, or another ridge below 0 than above, y is 1, and
-`slope` stands for v: the point counts as two, one that can rise and one that can fall. Functions take `kinks`: a
-number if it is the same for all points, else an `L1Part`, and None if there is neither. numba compiles them for each
-of the three, so that classification has nothing to do with it.
+If the objective has the further term sum_r epsilon_r |beta_r|, or another ridge below 0 than above, y is 1, and `slope`
+replaces v: the point counts as two, one that can rise and one that can fall. Functions take `kinks`: a number if it is
+the same for all points, else an `L1Part`, and None if there is neither. numba compiles them for each of the three, so
+classification is not slowed down.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from svmkit.runtime.compiling import INLINED, njit
 OPTIONS: Any = {"no_cfunc_wrapper": True}  # of overloads
 FAST = {"contract", "nsz", "nnan", "reassoc", "arcp"}
 BLOCK = 64
-# error_model="numpy" where a loop divides: a test for 0 would keep the loop from being vectorised
+# error_model="numpy" if a loop divides: a test for 0 would prevent vectorisation
 MOST, LEAST = np.int64(2**63 - 1), np.int64(-(2**63))
 UP, LOW = 1, 2
 OVER, UNDER = 4, 8
-TINIEST = 1e-300  # stands for a ridge of 0 where one divides by it
+TINIEST = 1e-300  # replaces a ridge of 0 in divisions
 
 
 class Box(NamedTuple):
@@ -34,7 +34,7 @@ class Box(NamedTuple):
     y: np.ndarray  # coefficients of the equality constraint, -1.0 or +1.0
     lower: np.ndarray  # bounds of beta: 0 and C for the hinge, 0 and inf for the squared hinge
     upper: np.ndarray
-    ridge: np.ndarray  # what Q's diagonal has beside the kernel: 1/(2C) for the squared hinge, 0 for the hinge
+    ridge: np.ndarray  # the part of Q's diagonal besides the kernel: 1/(2C) for the squared hinge, 0 for the hinge
     diag: np.ndarray  # the diagonal of Q, ridge included
     beta: np.ndarray  # the iterate
     v: np.ndarray  # y times the gradient of the objective
@@ -42,7 +42,7 @@ class Box(NamedTuple):
 
 
 class L1Part(NamedTuple):
-    """What differs from point to point, or between weights above and below 0, as arrays of float64, shape (n,)."""
+    """Numbers that differ from point to point, or between weights above and below 0: float64 arrays of shape (n,)."""
 
     width: np.ndarray  # kink_r >= 0
     ridge_down: np.ndarray  # the ridge of a weight below 0; `Box.ridge` is that of a weight above 0
@@ -140,7 +140,7 @@ def take_sides(box, kinks=None):
         box.side[r] = side_of(box.y[r], box.beta[r], box.lower[r], box.upper[r], kinks)
 
 
-@njit(inline="always")  # little is left of it where `bit` and `kinks` are known
+@njit(inline="always")  # little of it is left if `bit` and `kinks` are known
 def slope(v, side, bit, kinks, r):
     """Return the derivative of the objective as y beta of point r rises (bit UP), or minus that as it falls (LOW)."""
     if kinks is None:
@@ -153,7 +153,7 @@ def slope(v, side, bit, kinks, r):
 
 @njit(**INLINED)
 def violation_of(v, side, i, k, kinks):
-    """Return by how much the objective falls, at first, as y beta of point i rises and that of point k falls."""
+    """Return how fast the objective falls, at first, as y beta of point i rises and that of point k falls."""
     return slope(v[k], side[k], LOW, kinks, k) - slope(v[i], side[i], UP, kinks, i)
 
 
@@ -165,7 +165,7 @@ def slopes(box: Box, i: int, k: int, kinks: float | L1Part | None) -> tuple[floa
     box, i, k, kinks
         The state, two of its points, and the kinks as in this module.
     """
-    at = getattr(slope, "py_func", slope)  # itself where nothing is compiled
+    at = getattr(slope, "py_func", slope)  # itself if nothing is compiled
     return float(at(box.v[i], box.side[i], UP, kinks, i)), float(at(box.v[k], box.side[k], LOW, kinks, k))
 
 
@@ -181,8 +181,8 @@ def _key(x):
 
 @njit(**INLINED)
 def _pair(v, side, at_low, low, at_high, high, kinks):
-    """Return the first point of UP whose slope has the key `low`, in the block at `at_low`, and that of LOW for `high`,
-    in the block at `at_high`; -1 for a block that begins where the points end.
+    """Return the first point of UP whose slope has the key `low`, in the block at `at_low`, and the first of LOW for
+    `high`, in the block at `at_high`; -1 for a block that begins where the points end.
 
     A slope is rounded as when its key was made: v is stored, so that the compiler cannot add the kink before it.
     """
@@ -209,7 +209,7 @@ def extremes(v, side, kinks=None):
         bottom, top = MOST, LEAST
         for r in range(part.size):
             value = part[r]
-            if kinks is not None:  # before it is copied in, so that classification has nothing of it to compile
+            if kinks is not None:  # before the copying, so that classification compiles none of it
                 value = slope(part[r], sides[r], UP, kinks, lo + r)
             key = _key(value)
             of_up = key if sides[r] & UP else MOST
@@ -227,7 +227,7 @@ def extremes(v, side, kinks=None):
 
 @njit(cache=True, fastmath=FAST)
 def move(v, side, row_i, row_k, t, kinks=None):
-    """Add t (row_i - row_k) to v in place, and return what `extremes` returns for the new v."""
+    """Add t (row_i - row_k) to v in place, and return the result of `extremes` for the new v."""
     low, high, at_low, at_high = MOST, LEAST, v.size, v.size  # no block
     for lo in range(0, v.size, BLOCK):
         part, sides = v[lo : lo + BLOCK], side[lo : lo + BLOCK]
@@ -254,7 +254,7 @@ def move(v, side, row_i, row_k, t, kinks=None):
 
 @njit(forceinline=True, fastmath=FAST, error_model="numpy")
 def _excess(residual, beta, lower, upper, width, ridge_up, ridge_down):
-    """Return the part of P - D that belongs to a sample: what its loss and the conjugate exceed residual * beta by."""
+    """Return a sample's part of P - D: the excess of its loss and the conjugate over residual * beta."""
     own, size, limit, across = ridge_up, beta, upper, -lower
     other = ridge_down
     if beta < 0.0:

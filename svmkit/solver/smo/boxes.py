@@ -1,4 +1,4 @@
-"""What an engine that solves box problems itself, where it keeps the rows of X, is given, and what it answers."""
+"""The input and the results of an engine that solves box problems itself, where the rows of X are stored."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from svmkit.problems.certificate import Certificate
 
 
 class Box(NamedTuple):
-    """A problem on some rows of X: C-SVC with the hinge and a free bias, or what `pose` makes.
+    """A problem on some rows of X: C-SVC with the hinge and a free bias, or the problem of `pose`.
 
     The hinge is min 1/2 beta'Q beta - 1'beta, 0 <= beta <= C, y'beta = 0.
 
     Attributes
     ----------
     rows : ndarray of int64, shape (m,)
-        Which rows of X, ascending.
+        The rows of X, ascending.
     y : ndarray of float64, shape (m,)
-        Labels, -1.0 and 1.0, of which both must occur, or what else `pose` is for.
+        Labels, -1.0 and 1.0, both present, or the targets of `pose`.
     C : ndarray of float64, shape (m,)
         The weight of the loss of each row, finite and > 0.
     pose : callable, optional
-        Returns the problem that is solved in place of C-SVC for the Gram of the rows: any with piecewise losses whose
+        Returns the problem that is solved instead of C-SVC for the Gram of the rows: any with piecewise losses whose
         point has a weight for each row.
     """
 
@@ -48,9 +48,9 @@ class BoxAnswer(NamedTuple):
     n_iter : int
         Iterations.
     decision : ndarray of float64, shape (n,), or None
-        The decision values of all rows of X without the bias, if they were asked for.
+        The decision values of all rows of X without the bias, if requested.
     problem : Problem or None
-        What `pose` has made.
+        The problem that `pose` returned.
     """
 
     beta: np.ndarray
@@ -66,19 +66,19 @@ class SolvesBoxes(Protocol):
     def __call__(
         self, boxes: Sequence[Box], gap: float, memory: int | None, decisions: bool, flag: Callable[[], bool]
     ) -> list[BoxAnswer]:
-        """Solve the problems; an answer whose gap is not proven is one that the engine cannot give.
+        """Solve the problems; an answer whose gap is not proven means that the engine cannot solve the problem.
 
         Parameters
         ----------
         boxes : sequence of Box
             The problems.
         gap : float
-            The relative gap that is asked for.
+            The requested relative gap.
         memory : int or None
-            Bytes that may be taken where the engine computes; None leaves it to the engine.
+            Bytes that may be used on the device of the engine; None leaves it to the engine.
         decisions : bool
-            Whether the decision values of all rows are wanted, of problems with the hinge.
+            Whether the decision values of all rows are returned, for problems with the hinge.
         flag : callable
-            Says whether to end at once: a signal has come, or the time is over.
+            Returns whether to end at once: a signal has come, or the time is over.
         """
         ...

@@ -1,4 +1,4 @@
-"""What compiled code that solves many class pairs in one call is given, and what it answers."""
+"""The input and the results of compiled code that solves many class pairs in one call."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Answers(NamedTuple):
 
     @classmethod
     def empty(cls, sizes: np.ndarray) -> Answers:
-        """Return room for the answers of class pairs with `sizes` (n_pairs,) samples."""
+        """Return room for the results of class pairs with `sizes` (n_pairs,) samples."""
         n, total = len(sizes), int(sizes.sum())
         beta, gradient, coef = np.empty(total), np.empty(total), np.empty(total)
         rows, size = np.empty(total, dtype=np.int64), np.zeros(n, dtype=np.int64)
@@ -57,9 +57,9 @@ class Room(NamedTuple):
     vectors: np.ndarray  # float64 (7, n), for vectors of a class pair
     support: np.ndarray  # int64 (n,), for its support vectors
     side: np.ndarray  # uint8 (n,), as in `svmkit.solver.smo.box.Box`
-    under_way: np.ndarray  # float64 (5,): whether the last call has left a class pair, and what the code needs to go on
+    under_way: np.ndarray  # float64 (5,): whether the last call has left a class pair, and the state to continue it
     trail: np.ndarray  # float64 (LINES, 5): iterations, objective, gap, number of support vectors, kernel values
-    pair_of: np.ndarray  # int64 (LINES,): the pair of each line of the trail; the last line of a pair is its answer
+    pair_of: np.ndarray  # int64 (LINES,): the pair of each line of the trail; the last line of a pair is its result
 
     @classmethod
     def make(cls, n: int, rows: np.ndarray, done: np.ndarray) -> Room:
@@ -68,7 +68,7 @@ class Room(NamedTuple):
         Parameters
         ----------
         n, rows, done
-            The most samples of a class pair, and the attributes.
+            The largest number of samples of a class pair, and the attributes.
         """
         slots, side, trail = np.arange(n), np.empty(n, dtype=np.uint8), np.empty((LINES, 5))
         owners = np.empty(LINES, dtype=np.int64)
@@ -88,12 +88,12 @@ class SolvesPairs(Protocol):
         Parameters
         ----------
         pairs, bounds, answers, room
-            The class pairs, what the rounding errors of certificates depend on, where results go, and the memory, with
-            the state of the class pair that is under way.
+            The class pairs, the inputs of bounds on the rounding errors of certificates, the results, and the memory,
+            with the state of the unfinished class pair.
         at, budget
             The class pair to begin or to continue with; kernel values and entries of vectors that may be computed and
             read, roughly, before the call ends.
         hurry
-            Whether the class pair that is under way ends where it is, and no other one begins.
+            Whether the unfinished class pair ends where it is, and no other one begins.
         """
         ...

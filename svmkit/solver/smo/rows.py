@@ -1,4 +1,4 @@
-"""Kernel rows as the loop of SMO reads them: one function for each question, with a version for each kind of storage.
+"""Kernel rows as the loop of SMO reads them: one function per operation, with a version for each kind of storage.
 
 The functions here answer for a `svmkit.kernels.loops.row_table.RowTable`. Another kind of storage is a NamedTuple with
 an `numba.extending.overload` of `locate` and of `row_at`; one whose rows are not stored whole has a field `scratch`,
@@ -17,22 +17,22 @@ from svmkit.kernels.loops.row_table import RowTable
 from svmkit.solver.smo.box import OPTIONS as OPTIONS
 from svmkit.solver.smo.box import move
 
-# no reference to an array is counted, as an atomic step each would be: the arguments keep the arrays
+# no reference to an array is counted, which would cost an atomic step each: the arguments keep the arrays
 UNCOUNTED: Any = {**OPTIONS, "_nrt": False}
 
 
 def is_kind(rows: Any, kind: type) -> bool:
-    """Return whether numba's type of some rows is that of this NamedTuple."""
+    """Return whether numba's type of some rows is this NamedTuple."""
     return isinstance(rows, types.BaseNamedTuple) and getattr(rows, "instance_class", None) is kind
 
 
 def has_scratch(rows: Any) -> bool:
-    """Return whether numba's type of some rows is one whose rows are not stored whole."""
+    """Return whether numba's type of some rows is one without whole stored rows."""
     return "scratch" in rows.fields
 
 
 def quantum_of(rows):
-    """Return the kernel value that an entry 1 of a row of whole numbers stands for; 0.0 for rows of kernel values."""
+    """Return the kernel value of an entry 1 in a row of integers; 0.0 for rows of kernel values."""
     return rows.quantum
 
 
@@ -42,7 +42,7 @@ def _quantum_of(rows):
 
 
 def locate(rows, i):
-    """Return the slot of row i, or -1 if the row is not at hand."""
+    """Return the slot of row i, or -1 if the row is missing."""
     return find(rows, i)
 
 
@@ -52,7 +52,7 @@ def _locate(rows, i):
 
 
 def row_at(rows, slot):
-    """Return the row in a slot as an array (n,), which may be the same one for all rows until it is released."""
+    """Return the row in a slot as an array (n,), which may be shared by all rows until it is released."""
     return rows.slab[slot]
 
 

@@ -7,8 +7,8 @@ difference of kernel rows i and k, plus the ridge terms. Point i must have room 
 LIBSVM's paper), point k room below (LOW, I_low). At the optimum no v of UP is below a v of LOW. With kinks, as
 `box` says, a step ends where a beta reaches 0.
 
-The weights of nu-SVC and nu-SVR are two boxes over the same v, a and a', each with an equality of its own: for a step
-on two samples of a, v takes the part that it has with y = +1, for one of a' with y = -1 (section 4.2). The loop
+The weights of nu-SVC and nu-SVR are two boxes over the same v, a and a', each with its own equality: for a step on two
+samples of a, v has the role that it has with y = +1, for a step on a' the role with y = -1 (section 4.2). The loop
 therefore takes a tuple of boxes, and the pair with the largest violation steps.
 """
 
@@ -29,7 +29,7 @@ from svmkit.solver.smo.box import BLOCK, FAST, LOW, UP, extremes, ridge_at, side
 from svmkit.solver.smo.rows import OPTIONS, UNCOUNTED, follow, is_kind, locate, quantum_of, release, row_at
 
 TAU = 1e-12  # LIBSVM's floor of a curvature: kernels that are not positive semidefinite give negative curvatures
-LAST: Any = np.int64(BLOCK - 1)  # the bits of a place in a block, of a power of 2 points, and the largest one
+LAST: Any = np.int64(BLOCK - 1)  # the bits of a place in a block, whose size is a power of 2, and the largest place
 ROUNDING = 1e-5  # relative rounding error of float32 kernel rows: a curvature below it is truly negative
 
 
@@ -65,7 +65,7 @@ def second_order(v, side, diag, row, i, unit=1.0, floor=TAU, kinks=None):
                 violation = slope(part[r], sides[r], LOW, kinks, lo + r) - base
             curvature = own + diags[r] - twice * values[r]
             gain = violation * violation / (curvature if curvature > floor else floor)
-            # the last bits say where it is: a second search would take longer than the first one
+            # the last bits give the place: a second search would take longer than the first one
             key = np.float64(gain).view(np.int64) & ~LAST | (LAST - r)
             key = key if sides[r] & LOW and violation > 0.0 else 0
             top = key if key > top else top
@@ -78,9 +78,9 @@ def second_order(v, side, diag, row, i, unit=1.0, floor=TAU, kinks=None):
 def step(box, i, k, k_ik, floor=TAU, kinks=None):
     """Take the exact step on points i and k, whose y beta grows and falls: update beta, side and the ridge terms in v.
 
-    Returns (length t of the step, change of the objective <= 0). t is 0 where rounding leaves both beta unchanged, and
-    inf where the objective is unbounded below along the step; nothing is changed then. Only a kernel that is not
-    positive semidefinite, without upper bounds, can lead to inf. `floor` is the least curvature.
+    Returns (length t of the step, change of the objective <= 0). t is 0 if rounding leaves both beta unchanged, and inf
+    if the objective is unbounded below along the step; nothing is changed then. Only a kernel that is not positive
+    semidefinite, without upper bounds, can lead to inf. `floor` is the least curvature.
     """
     beta_i, rises_i = box.beta[i], box.y[i] > 0.0
     beta_k, rises_k = box.beta[k], not box.y[k] > 0.0
@@ -118,7 +118,7 @@ def step(box, i, k, k_ik, floor=TAU, kinks=None):
 
 @njit(**INLINED)
 def _move_weight(beta, rises, t, end, to_end):
-    """Return beta moved by t, which is exactly `end` where the step ends there."""
+    """Return beta moved by t, exactly `end` if the step ends there."""
     moved = beta + t if rises else beta - t
     beyond = moved > end if rises else moved < end
     return end if to_end or beyond else moved
@@ -126,7 +126,7 @@ def _move_weight(beta, rises, t, end, to_end):
 
 @njit(**INLINED)
 def _violation(box, i, k, kinks):
-    """Return the violation of a pair of points; -inf where one of them does not exist."""
+    """Return the violation of a pair of points; -inf if one of them does not exist."""
     return violation_of(box.v, box.side, i, k, kinks) if i >= 0 and k >= 0 else -np.inf
 
 
@@ -134,7 +134,7 @@ def _violation(box, i, k, kinks):
 def _partner_in(row, box, i, k, second, limits, kinks):
     """Return the partner of point i, whose kernel row is given, and their kernel value; `limits` are unit and floor.
 
-    The partner is that of the second-order rule where `second` says so, and there is one; else it is k.
+    The partner follows from the second-order rule if `second` is true and such a partner exists; else it is k.
     """
     unit, floor = limits
     partner = second_order(box.v, box.side, box.diag, row, i, unit, floor, kinks) if second else k
@@ -143,7 +143,7 @@ def _partner_in(row, box, i, k, second, limits, kinks):
 
 
 def _partner_of(rows, slot, box, i, k, second, limits, kinks):
-    """Return what `_partner_in` does for the row in a slot."""
+    """Return the result of `_partner_in` for the row in a slot."""
     return _partner_in(row_at(rows, slot), box, i, k, second, limits, kinks)
 
 
@@ -155,7 +155,7 @@ def _partner_by_row(rows, slot, box, i, k, second, limits, kinks):
 @overload(_partner_of, jit_options=UNCOUNTED)
 def _partner_in_table(rows, slot, box, i, k, second, limits, kinks):
     def find_partner(rows, slot, box, i, k, second, limits, kinks):
-        """Return what `_partner_in` does for the row in a slot of a table.
+        """Return the result of `_partner_in` for the row in a slot of a table.
 
         Parameters
         ----------
@@ -175,21 +175,21 @@ def take_steps(boxes, rows, pairs, second, most, target, kinks, change):
 
     The state is one box, or two that share v; `rows` are kernel rows as `svmkit.solver.smo.rows` reads them. `pairs`
     (n_boxes, 2) is the maximal violating pair of each box, as `extremes` returns it. All but the rows change in place.
-    k is chosen by the second-order rule where `second` says so, else it is that of the pair.
+    k is chosen by the second-order rule if `second` is true, else it is the k of the pair.
 
     Returns (steps, change, missing): the last step may have made no progress or may have been unbounded; both end the
-    run. The change of the objective is added to `change`, and is -inf where it is unbounded below. `missing` is the
-    point whose kernel row is not at hand, so that the run ended early; -1 if none was missing, and -2 if the last step
-    made no progress or was unbounded.
+    run. The change of the objective is added to `change`, and is -inf if it is unbounded below. `missing` is the point
+    whose missing kernel row ended the run early; -1 if none was missing, and -2 if the last step made no progress or
+    was unbounded.
     """
     return _run(boxes, rows, pairs, second, most, target, kinks, change)
 
 
 def _run(boxes, rows, pairs, second, most, target, kinks, change):
-    """Do what `take_steps` does: where rows are those of a `RowTable`, no references are counted, as in `rows`."""
+    """Run `take_steps`; rows of a `RowTable` are not reference-counted, as in `rows`."""
     quantum = quantum_of(rows)
     unit = quantum if quantum > 0.0 else 1.0
-    floor = max(2.0 * quantum, TAU)  # rounding of a row to whole numbers leaves this much of a curvature open
+    floor = max(2.0 * quantum, TAU)  # rounding of a row to integers leaves a curvature uncertain by this much
     steps, box = 0, boxes[0]
     while steps < most:
         at, worst = 0, _violation(boxes[0], pairs[0, 0], pairs[0, 1], kinks)
@@ -199,7 +199,7 @@ def _run(boxes, rows, pairs, second, most, target, kinks, change):
                 at, worst = other, violation
         if not worst > target:
             break
-        if len(boxes) > 1:  # of one, its arrays would be counted as in use anew for each step
+        if len(boxes) > 1:  # for a single box, references to its arrays would be counted anew for each step
             box = boxes[at]
         i, k = pairs[at, 0], pairs[at, 1]
         a = locate(rows, i)
