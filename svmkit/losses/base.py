@@ -65,7 +65,7 @@ class Loss(ABC):
 
     @abstractmethod
     def value(self, target: np.ndarray, h: np.ndarray) -> np.ndarray:
-        """Return the losses (m,) of decision values h (m,), for C = 1: the definition, from which judges work.
+        """Return the losses (m,) of decision values h (m,), for C = 1: the definition on which judges rely.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class Loss(ABC):
 
     @abstractmethod
     def terms(self, target: np.ndarray, C: np.ndarray) -> Terms:
-        """Return the record from which solvers and certificates work: the dual of C times `value`.
+        """Return the record on which solvers and certificates rely: the dual of C times `value`.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class Loss(ABC):
 
     @classmethod
     def fault(cls) -> str | None:
-        """Return what `task` or `family` lacks, in words that follow the name of the loss; None if both can be used."""
+        """Return what `task` or `family` lacks, as a continuation of the loss's name; None if both can be used."""
         if cls.task not in TASKS_OF_LOSSES:
             return f"has the task {cls.task!r}: take {' or '.join(TASKS_OF_LOSSES)}"
         family = getattr(cls, "family", None)
@@ -102,7 +102,7 @@ class Loss(ABC):
         return None
 
     def _require(self, option: str, words: str, holds: Callable[[float], bool]) -> None:
-        """Make an option a float; raise InputError, with what it must be in words, unless that holds."""
+        """Make an option a float; raise InputError, which says in `words` what it must be, unless that holds."""
         value = getattr(self, option)
         try:
             number = math.nan if isinstance(value, bool) else float(value)
@@ -133,29 +133,29 @@ class Loss(ABC):
 
 
 def format_option(value: float | tuple[float, ...]) -> str:
-    """Return the value of an option, or its several values, as a command line has them."""
+    """Return the value of an option, or its several values, in the syntax of the command line."""
     return ",".join(map(write_number, value if isinstance(value, tuple) else (value,)))
 
 
 def write_number(value: float) -> str:
-    """Return a number in few digits, but all that it needs to be read as the same number."""
+    """Return a number in as few digits as identify it."""
     short = f"{value:g}"
     return short if float(short) == value else repr(float(value))
 
 
 class Family(Enum):
-    """Kinds of losses, by what their duals have; solvers say which they take.
+    """Kinds of losses, by the form of their duals; solvers say which kinds they support.
 
     Attributes
     ----------
     BOUNDED
-        Finite bounds on both sides and no ridge: the slope of the loss is bounded and jumps, as of the hinge.
+        Finite bounds on both sides and no ridge: the slope of the loss is bounded and jumps, like the hinge's.
     RIDGED
         A ridge on both sides and no bound: the loss is smooth and grows like a square.
     SMOOTH
-        A ridge and finite bounds: the loss is smooth and grows like a line, as Huber's.
+        A ridge and finite bounds: the loss is smooth and grows linearly, like Huber's.
     LOGISTIC
-        Not piecewise: an entropy in place of ridges (`LogisticTerms`), so that weights lie inside their bounds.
+        Not piecewise: an entropy instead of ridges (`LogisticTerms`), so that weights lie inside their bounds.
 
     Examples
     --------

@@ -27,14 +27,14 @@ LIBLINEAR_NAMES = {"epsilon_insensitive": "hinge", "squared_epsilon_insensitive"
 
 
 def loss_names(task: str | None = None, families: tuple[Family, ...] = tuple(Family)) -> list[str]:
-    """Return the sorted names of the registered losses that work here.
+    """Return the sorted names of the registered losses that are usable here.
 
     Parameters
     ----------
     task : {"classify", "regress"}, default=None
-        Only those of a task; None is all.
+        Only losses of this task; None is all.
     families : tuple of Family, default=all
-        Only those of these families.
+        Only losses of these families.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def loss_names(task: str | None = None, families: tuple[Family, ...] = tuple(Fam
 def make_loss(
     given: str | Loss, task: str, values: Mapping[str, Any] | None = None, *, epsilon: float | None = None
 ) -> Loss:
-    """Return the loss of a name for a task.
+    """Return the loss with this name for a task.
 
     Parameters
     ----------
@@ -58,17 +58,17 @@ def make_loss(
         A name; "hinge" and "squared_hinge" are the epsilon-insensitive losses in regression. An instance is returned
         unchanged.
     task : {"classify", "regress", "rank"}
-        What is learnt.
+        The task.
     values : mapping of str to object, default=None
-        Options of a loss that is given by its name, such as tau; text is converted.
+        Options of a loss given by its name, such as tau; text is converted.
     epsilon : float, default=None
-        The option epsilon where the loss has one and `values` does not give it.
+        The option epsilon if the loss has one and `values` does not give it.
 
     Raises
     ------
     InputError
-        No loss has that name, it is one of another task, or an option is not its own or out of its range. The message
-        names what fits.
+        No loss has that name, it belongs to another task, or an option is unknown or out of range. The message names
+        the alternatives.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def make_loss(
 
 
 def task_of_name(name: str) -> str | None:
-    """Return the task of the loss of a name, "classify" if it is a name in both; None if there is no such loss.
+    """Return the task of a loss by its name, "classify" if both tasks have the name; None if there is no such loss.
 
     Parameters
     ----------
@@ -128,12 +128,12 @@ def task_of_name(name: str) -> str | None:
 
 
 def is_likelihood(given: str | Loss | None) -> bool:
-    """Return whether decisions are logarithms of odds with a loss, which may be one that no plugin knows.
+    """Return whether decisions are logarithms of odds with a loss, which may be unknown to all plugins.
 
     Parameters
     ----------
     given : str, Loss or None
-        A loss or its name; None is that of a solver, which none is.
+        A loss or its name; None is a solver's default, which is never one.
 
     Examples
     --------
@@ -147,5 +147,5 @@ def is_likelihood(given: str | Loss | None) -> bool:
 
 
 def canonical_name(name: str, task: str) -> str:
-    """Return the registered name of a loss for a name of the task; another text as it is."""
+    """Return the registered name of a loss for its name in the task; other text is returned unchanged."""
     return ALIASES.get(task, {}).get(name, name)

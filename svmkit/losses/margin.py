@@ -100,7 +100,7 @@ class SmoothedHinge(Loss):
 class Logistic(Loss):
     """The logistic loss log(1 + exp(-y h)) of logistic regression, LIBLINEAR's -s 0 and 7 (Yu, Huang, Lin 2011).
 
-    A decision is the logarithm of the odds of the second class, so that models have probabilities.
+    A decision is the logarithm of the odds of the second class, so models have probabilities.
 
     Examples
     --------

@@ -189,7 +189,7 @@ class SquaredEpsilonInsensitive(Loss):
 
 @dataclass(frozen=True)
 class _Tilted(Loss):
-    """A loss whose two sides weigh tau and 1 - tau; of several tau it stands for as many outputs of one model."""
+    """A loss whose two sides weigh tau and 1 - tau; with several tau it stands for as many outputs of one model."""
 
     task: ClassVar[str] = "regress"
 

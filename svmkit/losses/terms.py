@@ -1,13 +1,13 @@
-"""Six numbers a sample: every piecewise linear-quadratic loss, its conjugate and its derivatives in closed form.
+"""Six numbers per sample: every piecewise linear-quadratic loss, its conjugate and its derivatives in closed form.
 
-With one signed weight beta_i a sample and residuals e_i = target_i - h_i, the dual of min 1/2 |w|^2 + sum L_i(e_i) is
+With one signed weight beta_i per sample and residuals e_i = target_i - h_i, the dual of min 1/2 |w|^2 + sum L_i(e_i) is
 
     min  1/2 beta'K beta - target'beta + sum phi_i(beta_i)  over  lower_i <= beta_i <= upper_i
     phi(beta) = kink_up beta_+ + kink_down beta_- + 1/2 ridge_up beta_+^2 + 1/2 ridge_down beta_-^2
 
-with sum beta = 0 where the bias is free. The loss is the conjugate of phi: L(e) = max over beta of beta e - phi(beta).
-The maximiser is the derivative of L and the weight that a primal point suggests. The logistic loss has an entropy for
-phi (`LogisticTerms`).
+with sum beta = 0 if the bias is free. The loss is the conjugate of phi: L(e) = max over beta of beta e - phi(beta). The
+maximiser is the derivative of L and the weight that a primal point suggests. The logistic loss has an entropy as phi
+(`LogisticTerms`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Terms(NamedTuple):
         target : ndarray of float64, shape (m,)
             The targets.
         lower, upper, kink_up, kink_down, ridge_up, ridge_down : float or ndarray of shape (m,)
-            As the attributes; a kink or a ridge that is left out is 0.
+            As the attributes; an omitted kink or ridge is 0.
         """
         m = len(target)
         up, ridge = _column(kink_up, m), _column(ridge_up, m)
@@ -66,13 +66,13 @@ class Terms(NamedTuple):
 
 
 class LogisticTerms(Terms):
-    """The dual of a logistic loss U log(1 + exp(s e)): its phi is an entropy, which takes no ridge and no kink.
+    """The dual of a logistic loss U log(1 + exp(s e)): its phi is an entropy, without ridge and kink.
 
     A weight beta = s a has the sign s of its bound U, which is `upper` or -`lower`, the other one being 0, and
 
         phi(beta) = a log(a / U) + (U - a) log((U - a) / U),  0 <= a <= U
 
-    (Yu, Huang, Lin 2011, equation 4). The ridges are nan, so that code that takes phi for a quadratic gets no number.
+    (Yu, Huang, Lin 2011, equation 4). The ridges are nan, so that code which treats phi as quadratic gets no number.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def _column(number: float | np.ndarray, m: int) -> np.ndarray:
         return number.astype(np.float64, copy=False)
     if isinstance(number, float):
         if number == 0.0:
-            return np.zeros(m)  # whose pages the system makes when they are read
+            return np.zeros(m)  # whose pages the system allocates when they are read
         column = np.empty(m)
         column.fill(number)
         return column
@@ -123,7 +123,7 @@ def dual_weights(terms: Terms, e: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of float64, shape (m,)
-        0 where e lies between the kinks; the bound where a side without a ridge is entered.
+        0 if e lies between the kinks; the bound if a side without a ridge is entered.
 
     Examples
     --------
@@ -156,8 +156,8 @@ def curvatures(terms: Terms, e: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of float64, shape (m,)
-        1 / ridge where the weight that e suggests is not 0 and lies between its bounds, else 0: also at a jump of the
-        derivative, which has no second one.
+        1 / ridge if the weight that e suggests is not 0 and lies between its bounds, else 0: also at a jump of the
+        derivative, where no second derivative exists.
 
     Examples
     --------
