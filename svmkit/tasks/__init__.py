@@ -1,4 +1,4 @@
-"""What is learnt from data: one strategy for each task, which all other rooms ask in place of its name.
+"""The tasks: one strategy for each, which all other rooms use instead of the task's name.
 
 It may import `errors`, `runtime`, `plugins`, `losses`, `data`, `kernels`, `problems`, `solver` and `scoring`.
 """

@@ -22,7 +22,7 @@ from svmkit.tasks.sets import Cover, Sets
 
 
 class Answers(NamedTuple):
-    """What is to be learnt of each sample.
+    """The labels or targets of the samples.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ class Answers(NamedTuple):
     codes : ndarray of shape (n,), int
         The class of each sample; 0 in regression.
     targets : ndarray of shape (n,) or (n, n_outputs), float64, or None, default=None
-        The targets; None for classes.
+        The targets; None for classification.
     names : tuple of str, default=()
-        The names of the columns of the targets, where there are several.
+        The names of the columns of the targets, if there are several.
 
     Examples
     --------
@@ -50,23 +50,23 @@ class Answers(NamedTuple):
 
     @property
     def values(self) -> np.ndarray:
-        """The labels of the samples, or the targets where there are any: (n,), or a column for each output."""
+        """The labels of the samples, or the targets if there are any: (n,), or a column for each output."""
         return self.classes[self.codes] if self.targets is None else self.targets
 
 
 class Output(NamedTuple):
-    """One of several outputs of a model, which are all learnt from the same rows.
+    """One of several outputs of a model, all learnt from the same rows.
 
     Attributes
     ----------
     name : str
         Its name, such as "tau=0.9".
     column : int or None
-        Its column of the targets; None where there is one column for all outputs.
+        Its column of the targets; None if all outputs share one column.
     loss : Loss or None
-        Its loss; None where all outputs have that of the method.
+        Its loss; None if all outputs have the loss of the method.
     constant : float or None, default=None
-        The decision for every row where there is nothing to learn, since all samples have the same answer.
+        The decision for every row if there is nothing to learn, since all samples have the same answer.
 
     Examples
     --------
@@ -83,42 +83,42 @@ class Output(NamedTuple):
 
 
 class Task(ABC):
-    """What is learnt from data.
+    """A kind of learning problem, such as classification.
 
-    A task has no state: its attributes say what is true of all models of its kind.
+    A task has no state: its attributes are facts about all models of its kind.
 
     Attributes
     ----------
     name : str
-        The name, as files and the option `task` have it.
+        The name, as in files and the option `task`.
     loss_task : str
-        The task that losses and problems of it are of.
+        The task of its losses and problems.
     noun : str
-        What is trained, in words, such as "regression".
+        The training, in words, such as "regression".
     machine : str
-        What predicts, in words with an article, such as "a classifier".
+        The predictor, in words with an article, such as "a classifier".
     has_classes : bool
         Whether labels are classes that models tell apart.
     has_targets : bool
         Whether models predict numbers.
     has_groups : bool
-        Whether samples are compared with others of their group only, so that what is learnt is an order.
+        Whether samples are compared only within their group, so that an order is learnt.
     has_labels : bool
         Whether a row may have several labels.
     is_supervised : bool
         Whether training needs labels or targets.
     evaluation : type of Evaluation
-        What is measured of predictions, and how reports tell of it.
+        The measures of predictions, and how reports describe them.
     sets : Sets or None
-        How sets are made that cover (`conformal`); None where there are none.
+        How prediction sets are made (`conformal`); None if there are none.
     metric : str
-        The metric by which models are compared unless another one is given, by scikit-learn's name.
+        The metric by which models are compared unless another one is given: scikit-learn's name.
     kernel : str or None
         The kernel unless one is given; None leaves it to the solver.
     losses : tuple of str
-        Losses of this task that solvers have had since before `svmkit.losses`; the first is the default.
+        Losses of this task that solvers had before `svmkit.losses`; the first is the default.
     refuses : mapping of str to str
-        Options of other tasks, with the reason in words that follow the name of the option.
+        Options of other tasks, with the reason as a continuation of the option's name.
 
     Examples
     --------
@@ -149,18 +149,19 @@ class Task(ABC):
         """Check and encode the labels or targets of n_samples samples; raise InputError if they cannot be used."""
 
     def encode_truth(self, y: Any, n_samples: int) -> Answers:
-        """Return what predictions of a model are compared with, encoded; by default what is learnt."""
+        """Return the encoded truth with which predictions of a model are compared; by default the training answers."""
         return self.encode(y, n_samples)
 
     def encode_held(self, y: Any, n_rows: int, learnt: Answers) -> Answers:
-        """Return the answers of held-out rows as those that were learnt are, with the code -1 for an unknown class.
+        """Return the answers of held-out rows in the encoding of the learnt ones, with the code -1 for an unknown
+        class.
 
         Parameters
         ----------
         y, n_rows : array-like of shape (n_rows,) or (n_rows, n_outputs), int
             The labels or targets; text and numbers compare as text.
         learnt : Answers
-            What was learnt.
+            The answers that were learnt.
         """
         y = np.asarray(y)
         if y.shape not in ((n_rows,), (n_rows, 1)):
@@ -174,7 +175,7 @@ class Task(ABC):
         return Answers(learnt.classes, codes)
 
     def evaluate(self, model: Any, test: Dataset, n_threads: int | None = None) -> Evaluation:
-        """Predict rows and return what the predictions are worth; raise InputError if the rows lack a truth.
+        """Predict rows and return the evaluation of the predictions; raise InputError if the rows lack a truth.
 
         Parameters
         ----------
@@ -186,7 +187,7 @@ class Task(ABC):
         return self.evaluation.predict(model, test, n_threads)
 
     def cover(self, model: Any, test: Dataset, n_threads: int | None = None) -> Cover | None:
-        """Return how often the sets of a model hold the truth of rows; None for a model without sets.
+        """Return how often the sets of a model contain the truth of rows; None for a model without sets.
 
         Parameters
         ----------
@@ -201,55 +202,55 @@ class Task(ABC):
         return cover if promise == 1.0 - alpha else replace(cover, promise=promise)
 
     def outputs(self, answers: Answers, method: Any) -> tuple[Output, ...]:
-        """Return what each output of a model learns; none where the answers are one column, and the loss is one.
+        """Return the outputs of a model; none if the answers are one column, and there is one loss.
 
         Parameters
         ----------
         answers : Answers
-            What is to be learnt.
+            The answers to learn.
         method : Method
-            The method, which says the loss.
+            The method, which determines the loss.
         """
         return ()
 
     def division(self, scheme: str, n_classes: int) -> str:
-        """Return the name of the way in which data fall into subproblems, where several classes do by this scheme."""
+        """Return the name of the way in which data are divided into subproblems, for several classes by this scheme."""
         return "whole"
 
     def identity(self, answers: Answers, settings: Any) -> np.ndarray:
-        """Return what checkpoints of earlier versions are bound to besides features, weights and kernel.
+        """Return the data, besides features, weights and kernel, that checkpoints of earlier versions are bound to.
 
         Parameters
         ----------
         answers : Answers
-            What is to be learnt.
+            The answers to learn.
         settings : Settings
             The settings of the training.
         """
         return answers.codes
 
     def groups(self, answers: Answers) -> np.ndarray | None:
-        """Return the number of the group of each sample, (n,), int64, which no fold may part; None without groups.
+        """Return the number of the group of each sample, (n,), int64, which no fold may split; None without groups.
 
         Parameters
         ----------
         answers : Answers
-            What is to be learnt, or compared with predictions.
+            The answers to learn, or to compare with predictions.
         """
         return None
 
     def can_measure(self, answers: Answers, rows: np.ndarray) -> bool:
-        """Return whether some rows are enough to learn from, and to measure a model on.
+        """Return whether some rows suffice to learn from, and to measure a model on.
 
         Parameters
         ----------
         answers, rows : Answers, ndarray of int
-            As of `groups`, and the numbers of the rows.
+            As for `groups`, and the numbers of the rows.
         """
         return True
 
     def with_loss(self, identity: np.ndarray, settings: Any) -> np.ndarray:
-        """Return the identity of a checkpoint with that of a loss that is none of `losses`."""
+        """Return the identity of a checkpoint, including a loss that is not one of `losses`."""
         loss = settings.loss
         if loss is None or loss.name in self.losses:
             return identity
@@ -257,7 +258,9 @@ class Task(ABC):
 
     @abstractmethod
     def problem_type(self, method: Any, kernel: Kernel) -> type[Problem]:
-        """Return the type of problem of the method's solver; raise InputError if it has none for this task."""
+        """Return the type of problem of the method's solver; raise InputError if the solver does not support this
+        task.
+        """
 
     def require_kernel(self, solver: Any, kernel: Kernel) -> None:
         """Raise InputError if the solver cannot learn the task with the kernel."""
@@ -289,18 +292,18 @@ class Task(ABC):
         Parameters
         ----------
         problem : Problem
-            The problem that `pose` made.
+            The problem from `pose`.
         point : ndarray of shape (m,), float64
             The point.
         certificate : Certificate
             Its certificate.
         C, settings : object
-            Those of `pose`.
+            The arguments of `pose`.
         """
         return problem.decision_function(point, certificate)
 
     def about(self, method: Any, C: float) -> dict[str, Any]:
-        """Return what a model says of the problem that it was trained on, by this method with this C."""
+        """Return the model's description of the problem that it was trained on, by this method with this C."""
         settings = method.settings
         about = {"C": float(C)} | ({} if settings.nu is None else {"nu": float(settings.nu)})
         return about if settings.loss is None else about | {"loss": settings.loss.name, **settings.loss.params}
@@ -312,7 +315,7 @@ class Task(ABC):
         return method.solver.formulation(kernel, self.loss_task)
 
     def limits_support(self, settings: Any) -> bool:
-        """Return whether a solver may hand over to one that improves within a limit on support vectors."""
+        """Return whether a solver may delegate to one that improves within a limit on support vectors."""
         return False
 
     def require(self, settings: Any) -> None:
@@ -323,7 +326,7 @@ class Task(ABC):
 
 
 def held_numbers(y: Any, n_rows: int, learnt: Answers) -> np.ndarray:
-    """Return held-out answers that are numbers, float64, (n_rows,) or with as many columns as were learnt."""
+    """Return held-out answers that are numbers, float64, (n_rows,) or with as many columns as the learnt ones."""
     y, columns = np.asarray(y), len(learnt.names)
     if columns:
         if y.shape != (n_rows, columns) or y.dtype.kind not in "biuf":

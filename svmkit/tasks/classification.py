@@ -37,12 +37,12 @@ class Classification(Task):
         return Answers(*encode_labels(y, n_samples=n_samples))
 
     def division(self, scheme: str, n_classes: int) -> str:
-        # of two classes, one against the rest is the same problem, with scikit-learn's sign of its decisions
+        # for two classes, one against the rest is the same problem, with scikit-learn's sign of its decisions
         return "ovo" if scheme == "ovr" and n_classes == 2 else scheme
 
     def identity(self, answers: Answers, settings: Any) -> np.ndarray:
         scheme = list(SCHEMES).index(self.division(settings.multiclass, len(answers.classes)))
-        codes = answers.codes.astype(np.int64, copy=False)  # whatever memory they are kept in
+        codes = answers.codes.astype(np.int64, copy=False)  # for any stored integer type
         codes = np.append(codes, -scheme) if scheme else codes
         return self.with_loss(codes, settings)
 

@@ -16,7 +16,7 @@ from svmkit.tasks.sets import Sets
 
 
 class MultiLabel(Classification):
-    """Labels that a row may have or not, each predicted by a decision function of its own.
+    """Labels that a row may have or not, each predicted by its own decision function.
 
     Examples
     --------

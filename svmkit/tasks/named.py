@@ -17,7 +17,7 @@ TASKS: dict[str, Task] = {
 
 
 def task_named(task: str | Task | None) -> Task:
-    """Return the task of a name; None is classification, and a task is returned as it is.
+    """Return the task with this name; None is classification, and a task is returned unchanged.
 
     Parameters
     ----------

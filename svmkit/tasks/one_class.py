@@ -19,9 +19,9 @@ from svmkit.tasks.base import Answers, Task
 from svmkit.tasks.sets import OutlierSets, Sets
 
 CLASSES = np.array([-1, 1])  # outliers, and all others
-NU = 0.1  # nu unless it is given
-MOST = 0.5  # the largest share of the samples that are called outliers by a cut
-ROUNDED = 1e-12  # part of the largest score by which two computations of one score may differ
+NU = 0.1  # default of nu
+MOST = 0.5  # the largest share of the samples that a cut calls outliers
+ROUNDED = 1e-12  # relative to the largest score: how much two computations of one score may differ
 
 
 class OneClass(Task):
@@ -90,7 +90,7 @@ class OneClass(Task):
         return SimplexQP(gram, ridge=0.5 * nu * C.sum() / C)
 
     def loss(self, solver: Any, settings: Any) -> str:
-        """Return the loss of the slacks: the one that is set, else the hinge if the solver has its problem."""
+        """Return the loss of the slacks: the given one, else the hinge if the solver has its problem."""
         return settings.loss or ("hinge" if issubclass(OneClassQP, solver.further) else "squared_hinge")
 
     def decision(
@@ -112,9 +112,9 @@ class OneClass(Task):
             scores = scores - point * problem.ridge
         if settings.contamination != "auto":
             offset = _cut(scores, C, settings.contamination)
-        elif not hinge:  # below rho are all support vectors, many more than the share nu
+        elif not hinge:  # all support vectors are below rho, many more than the share nu
             offset = _cut(scores, C, min(NU if settings.nu is None else float(settings.nu), MOST))
-        else:  # rho is the score of a training sample, which is no outlier when rounding puts it just below
+        else:  # rho is the score of a training sample, which is no outlier if rounding puts it just below
             offset = rho - ROUNDED * float(np.abs(scores).max())
         return DecisionFunction(point.copy(), -offset)
 
@@ -153,13 +153,13 @@ class OneClass(Task):
 
 
 def _cut(scores: np.ndarray, weights: np.ndarray, share: float) -> float:
-    """Return the offset below which the lowest scores lie, as many as weigh at most `share` of all."""
+    """Return the offset below which the lowest scores lie, with at most `share` of the total weight."""
     size = float(np.abs(scores).max()) or 1.0
     # midway between scores that differ by more than rounding: no training sample moves across it
     rounded = (scores / size).round(12)
     order = rounded.argsort()
     values, weight = rounded[order], weights[order].cumsum()  # a sample of weight 2 counts as two samples
     kept = values[weight.searchsorted(share * weight[-1] * (1.0 + 1e-9), side="right")]
-    k = int(values.searchsorted(kept))  # all that are equal stay where one of them does
+    k = int(values.searchsorted(kept))  # equal ones all stay if one of them does
     below = values[k - 1] if k else kept - 1e-9
     return float(0.5 * (below + kept)) * size

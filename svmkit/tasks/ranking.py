@@ -17,7 +17,7 @@ from svmkit.tasks.base import Answers, Task
 
 
 class Ranking(Task):
-    """Values whose order within groups is learnt; a larger prediction says a larger value.
+    """Values whose order within groups is learnt; a larger prediction means a larger value.
 
     The targets have three columns: values, numbers of groups, and whether a value was observed.
 
@@ -47,7 +47,7 @@ class Ranking(Task):
 
     def encode(self, y: Any, n_samples: int) -> Answers:
         answers = self._encode(y, n_samples, needs_pairs=True)
-        if is_encoded(y):  # rows of a fold: it was said of all rows
+        if is_encoded(y):  # rows of a fold: all rows have been checked
             return answers
         single = int(np.count_nonzero(np.bincount(answers.values[:, 1].astype(np.int64)) == 1))
         if single:
@@ -59,7 +59,7 @@ class Ranking(Task):
         return self._encode(y, n_samples, needs_pairs=False)
 
     def encode_held(self, y: Any, n_rows: int, learnt: Answers) -> Answers:
-        """Return the values and groups of held-out rows, among which there need not be a pair.
+        """Return the values and groups of held-out rows, among which there need not be a comparable pair.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class Ranking(Task):
         Raises
         ------
         InputError
-            If y is not what `svmkit.data.make_ranks` takes.
+            If `svmkit.data.make_ranks` does not accept y.
         """
         return self.encode_truth(y, n_rows)
 

@@ -1,4 +1,4 @@
-"""Sets of answers that cover: the misfit of an answer, and the answers whose misfit is small enough, task by task."""
+"""Prediction sets: the misfit of an answer, and the answers whose misfit is small enough, task by task."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ VALUES = 1 << 22  # ends of intervals that are sorted at a time
 
 
 def share_text(share: float) -> str:
-    """Return a share in per cent, with the digits that were asked for: 99.5% is not 100%."""
+    """Return a share in per cent, with all given digits: 99.5% is not 100%."""
     return f"{100.0 * share:.6g}%"
 
 
 @dataclass(frozen=True)
 class Cover:
-    """How often sets held the true answer, and how large they are.
+    """How often sets contain the true answer, and how large they are.
 
     Attributes
     ----------
     alpha : float
         The share of the rows that sets may miss.
     n_rows : int
-        The rows that count: those that are normal where sets are promised to hold these, else all.
+        The number of rows that count: normal rows if the guarantee is for these, else all.
     coverage, size : float
-        The share of the rows whose answer is in their set, NaN where no row counts, and the mean size of the sets.
+        The share of the rows whose answer is in their set, NaN if no row counts, and the mean size of the sets.
     by_class : dict of str to float or None
-        The coverage of each class; None where there are none.
+        The coverage of each class; None without classes.
     what : str
-        What the size counts, in words.
+        The unit of the size, in words.
     promise : float or None
-        The share that is guaranteed, if that is less than 1 - alpha.
+        The guaranteed share, if it is less than 1 - alpha.
     """
 
     alpha: float
@@ -51,7 +51,7 @@ class Cover:
 
     @property
     def guaranteed(self) -> float:
-        """The share of new rows whose sets hold the truth, at least."""
+        """The guaranteed share of new rows whose sets contain the truth."""
         return 1.0 - self.alpha if self.promise is None else self.promise
 
     def result(self) -> dict[str, Any]:
@@ -79,20 +79,20 @@ class Cover:
 
 
 class Sets(ABC):
-    """How sets are made of the decisions of models of a task."""
+    """The way sets are made from the decisions of models of a task."""
 
     what: ClassVar[str]
 
     @abstractmethod
     def misfits(self, model: Any, decision: np.ndarray, answers: Any) -> np.ndarray:
-        """Return how badly the true answer of each row fits, (n,), or (n, n_outputs).
+        """Return the misfit of the true answer of each row, (n,), or (n, n_outputs).
 
         Parameters
         ----------
         model, decision : SVMModel, ndarray
             The model and its decisions on the rows.
         answers : Answers
-            What is true of the rows.
+            The true answers of the rows.
         """
 
     @abstractmethod
@@ -104,17 +104,17 @@ class Sets(ABC):
         model, decision : SVMModel, ndarray
             As for `misfits`.
         radii : ndarray of shape (n_groups,)
-            One radius, or one of each class or output.
+            One radius, or one for each class or output.
 
         Returns
         -------
         ndarray of shape (n, n_classes), bool; of quantities (n, 2) or (n, n_outputs, 2), float64
-            Which classes are in the set, or both ends of an interval.
+            The classes in the set, or both ends of an interval.
         """
 
     @abstractmethod
     def compare(self, held: Sequence[Any], alpha: float, *, by_class: bool) -> np.ndarray:
-        """Return the sets of CV+: of the answers that fit no worse than all but a share of the rows of the folds.
+        """Return the sets of CV+: the answers that fit no worse than all but a share of the rows of the folds.
 
         Parameters
         ----------
@@ -128,17 +128,17 @@ class Sets(ABC):
 
     @abstractmethod
     def cover(self, model: Any, sets: np.ndarray, truth: np.ndarray, alpha: float) -> Cover:
-        """Return how often sets held the truth.
+        """Return how often sets contained the truth.
 
         Parameters
         ----------
         model, sets, truth, alpha : SVMModel, ndarray, ndarray, float
-            The model, its sets, the labels or targets of their rows, and the share that they may miss.
+            The model, its sets, the labels or targets of their rows, and the share that the sets may miss.
         """
 
 
 class ClassSets(Sets):
-    """Sets of classes; the misfit of a class is the best score of another class less its own, with probabilities 1
+    """Sets of classes; the misfit of a class is the best score of another class less its own; with probabilities, 1
     less its own.
     """
 
@@ -191,7 +191,7 @@ class ClassSets(Sets):
         return _count_worse(held, [self._misfits(fold.model, fold.decision) for fold in held], alpha, by_class)
 
     def cover(self, model: Any, sets: np.ndarray, truth: np.ndarray, alpha: float) -> Cover:
-        """Return how often sets held the true class, over all rows and by class.
+        """Return how often sets contained the true class, over all rows and by class.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class OutlierSets(Sets):
         return np.stack([~fits, fits], axis=1)
 
     def cover(self, model: Any, sets: np.ndarray, truth: np.ndarray, alpha: float) -> Cover:
-        """Return the share of the normal rows whose set held 1, and that of the outliers whose set held -1.
+        """Return the share of the normal rows whose set contained 1, and of the outliers whose set contained -1.
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ class OutlierSets(Sets):
 
 
 class IntervalSets(Sets):
-    """Intervals; the misfit is the distance of the target from the prediction, or, of several levels, how far it lies
+    """Intervals; the misfit is the distance of the target from the prediction, or, with several levels, how far it lies
     outside the outermost two, less than 0 inside (Romano, Patterson, Candes 2019, equation 6).
     """
 
@@ -281,7 +281,7 @@ class IntervalSets(Sets):
         return np.maximum(low - answers.values, answers.values - high)
 
     def select(self, model: Any, decision: np.ndarray, radii: np.ndarray) -> np.ndarray:
-        """Return intervals that reach beyond the predictions by the radius of their output.
+        """Return intervals that extend the predictions by the radius of their output.
 
         Parameters
         ----------
@@ -296,7 +296,7 @@ class IntervalSets(Sets):
     def compare(self, held: Sequence[Any], alpha: float, *, by_class: bool) -> np.ndarray:
         """Return the intervals of CV+ (Barber, Candes, Ramdas, Tibshirani 2021), one for each row and output.
 
-        Both ends are infinite where the folds have too few rows for a share of alpha.
+        Both ends are infinite if the folds have too few rows for a share of alpha.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class IntervalSets(Sets):
         return found if held[0].misfits.ndim == 2 else found[:, 0]
 
     def cover(self, model: Any, sets: np.ndarray, truth: np.ndarray, alpha: float) -> Cover:
-        """Return how often intervals held the target, and their mean width.
+        """Return how often intervals contained the target, and their mean width.
 
         Parameters
         ----------
@@ -337,8 +337,8 @@ class IntervalSets(Sets):
 
 
 def _count_worse(held: Sequence[Any], fits: list[np.ndarray], alpha: float, by_class: bool) -> np.ndarray:
-    """Return which answers are in the sets, bool (n_rows, n_answers): those that fit no worse than more than a share
-    alpha of n + 1 rows, the new one among them.
+    """Return which answers are in the sets, bool (n_rows, n_answers): answers that fit no worse than more than a share
+    alpha of n + 1 rows, including the new one.
 
     Parameters
     ----------
