@@ -1,4 +1,4 @@
-"""One call: C, gamma and epsilon are chosen by cross-validation, then the model of all rows is trained and certified.
+"""One call that chooses C, gamma and epsilon by cross-validation, then trains and certifies the model of all rows.
 
 The modules, in the order of the work: `ranges` (candidates from the data), `zoom` (the rounds), `stages` (the
 rows that they are tried on), `one_call`.

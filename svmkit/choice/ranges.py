@@ -1,4 +1,4 @@
-"""What the data say about C, gamma and epsilon, from a few hundred rows: where candidates begin, and where they end.
+"""Ranges of C, gamma and epsilon from a few hundred rows of the data: where candidates begin, and where they end.
 
 gamma: the median heuristic. With q the median of |x - z|^2 between rows, exp(-gamma |x - z|^2) tells near from far for
 gamma around 1 / (2 q); sigest takes quantiles of the same distances.
@@ -10,7 +10,7 @@ Below the C at which the first sample leaves its bound the model is a multiple o
 the smaller of two classes at C, w is C m_small times the difference of the means, and it stays so until the decisions
 of two samples differ by 2.
 
-epsilon: 3 s sqrt(log n / n) for the noise s of the targets, which the nearest neighbours tell.
+epsilon: 3 s sqrt(log n / n) for the noise s of the targets, estimated from nearest neighbours.
 
 References
 ----------
@@ -38,10 +38,10 @@ from svmkit.kernels.functions import Kernel, Precomputed
 from svmkit.scoring.ranks import RankScores
 from svmkit.training.data import TrainingData
 
-ROWS = 250  # of the sample
-STEP = 4.0  # between two values of gamma
-NEIGHBOURS = 3  # whose targets tell the noise
-LEAST_NOISE = 1e-3  # of the spread of the targets: an epsilon of 0 asks for all of them
+ROWS = 250  # in the sample
+STEP = 4.0  # ratio of two neighbouring values of gamma
+NEIGHBOURS = 3  # whose targets give the noise
+LEAST_NOISE = 1e-3  # relative to the spread of the targets: with an epsilon of 0 all samples become support vectors
 
 
 class Ranges:
@@ -76,20 +76,22 @@ class Ranges:
         self._scales = lru_cache(maxsize=64)(self._measure)
 
     def gammas(self) -> list[float]:
-        """Return values of gamma, ascending: 1 / (2 q) and those a `STEP` away; the default among them."""
+        """Return values of gamma, ascending: 1 / (2 q) and values a `STEP` away; the default is among them."""
         default, middle = self.default_gamma(), self._middle()
         ladder = [middle / STEP, middle, middle * STEP]
         rest = [
             round_number(gamma) for gamma in ladder if not 1 / 2 < gamma / default < 2
-        ]  # it stands for its neighbour
+        ]  # the default replaces its neighbour
         return sorted([*rest, default])
 
     def default_gamma(self) -> float:
-        """Return the value of gamma="scale", of which no digit is lost."""
+        """Return the value of gamma="scale" in full precision."""
         return float(type(self.data.kernel)("scale").resolve(self.data.X).params["gamma"])  # type: ignore[call-arg]
 
     def _middle(self) -> float:
-        """Return 1 / (2 q) for the median distance between different rows, of inner products the default."""
+        """Return 1 / (2 q) for the median distance between different rows; for kernels of inner products the
+        default.
+        """
         form = self.data.kernel.form
         if form is None or not form.is_radial:
             return self.default_gamma()
@@ -102,9 +104,9 @@ class Ranges:
     def _squares(self) -> np.ndarray:
         """The |x - z|^2 between the rows of the sample."""
         X = self.data.X[self.rows]
-        with np.errstate(over="ignore", invalid="ignore"):  # other code says which numbers are too large
+        with np.errstate(over="ignore", invalid="ignore"):  # other code reports which numbers are too large
             if isinstance(X, np.ndarray):
-                X = X - X.mean(axis=0, dtype=np.float64)  # far from the origin |x|^2 + |z|^2 - 2 x.z has no digits
+                X = X - X.mean(axis=0, dtype=np.float64)  # far from the origin |x|^2 + |z|^2 - 2 x.z loses its digits
                 dots = X @ X.T
             else:
                 X = X.astype(np.float64)
@@ -118,14 +120,16 @@ class Ranges:
 
     @cached_property
     def spread(self) -> float:
-        """The standard deviation of the targets of the sample; 1 where there are none; of a ranking rows by pairs."""
+        """The standard deviation of the targets of the sample; 1 without targets; for a ranking, rows by pairs."""
         targets = self.data.answers.targets
         if targets is not None and self.data.task.has_groups:
             return self.n_samples / max(RankScores.from_predictions(np.zeros(len(targets)), targets).n_pairs, 1)
         return 1.0 if targets is None else float(targets[self.rows].std()) or 1.0
 
     def least_C(self, kernel: Kernel) -> float:
-        """Return the C up to which the model of each two classes is a multiple of the same function; 0 if unknown."""
+        """Return the C up to which the model of each pair of classes is a multiple of the same function; 0 if
+        unknown.
+        """
         return self._scales(kernel)[1]
 
     def _measure(self, kernel: Kernel) -> tuple[float, float]:
@@ -143,14 +147,16 @@ class Ranges:
         is_in = (codes == np.arange(len(counts))[:, None]).astype(np.float64)
         means = is_in @ K / counts[:, None]
         order, ends = np.argsort(codes, kind="stable"), np.cumsum(counts)
-        gains = means[codes, np.arange(n)] - means  # of the own class over each other one, for each row
+        gains = means[codes, np.arange(n)] - means  # of the row's own class over each other one
         most = np.maximum.reduceat(gains[:, order], ends - counts, axis=1)
         a, b = np.triu_indices(len(counts), 1)
         apart = float((np.minimum(counts[a], counts[b]) * (most[a, b] + most[b, a])).max(initial=0.0))
         return unit, 2.0 * n / (self.n_samples * apart) if apart > 0.0 else 0.0
 
     def epsilon(self, kernel: Kernel) -> float:
-        """Return 3 s sqrt(log n / n) for the noise s of the targets, which nearest neighbours in the kernel tell."""
+        """Return 3 s sqrt(log n / n) for the noise s of the targets, estimated from nearest neighbours in the
+        kernel.
+        """
         targets = self.data.answers.targets
         if targets is None:
             raise InputError("epsilon is for quantities, and the labels are classes: leave it out")
@@ -162,7 +168,7 @@ class Ranges:
         np.fill_diagonal(square, np.inf)
         near = np.argpartition(square, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
         errors = t - t[near].mean(axis=1)
-        # errors are those of a mean of k targets: larger than the noise by (k + 1) / k; the median ignores outliers
+        # the errors are those of a mean of k targets: larger than the noise by (k + 1) / k; the median ignores outliers
         noise = 1.4826 * float(np.median(np.abs(errors))) / math.sqrt(1.0 + 1.0 / NEIGHBOURS)
         noise = max(noise, LEAST_NOISE * self.spread)
         return round_number(3.0 * noise * math.sqrt(math.log(max(n, 3)) / n))

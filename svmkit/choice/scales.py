@@ -1,4 +1,4 @@
-"""Whether a search scales the columns: where scales differ much, cross-validation at the default values decides."""
+"""Whether a search scales the columns: if scales differ much, cross-validation at the default values decides."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCALE = "scale"
 
 
 def require_scalable(method: Method) -> None:
-    """Raise InputError, in one line, where scaling the columns is not a choice."""
+    """Raise InputError, in one line, if the method has no choice of scaling."""
     if method.settings.relevance is not None:
         raise InputError("scale='cv' with relevance: columns that are weighed are scaled; leave one of the two out")
     if method.kernel.form is None:

@@ -1,8 +1,8 @@
-"""Which rows candidates are tried on: all of them, or first a few, on which a search takes a fraction of the time.
+"""The rows on which candidates are tried: all of them, or first a few, on which a search takes a fraction of the time.
 
 Successive halving (Jamieson, Talwalkar: Non-stochastic best arm identification and hyperparameter optimization.
-AISTATS, 2016) with the rows as the resource: many candidates on few rows, the best of them on more, and those that are
-left on all. Folds of few rows are parts of the folds of all.
+AISTATS, 2016) with the rows as the resource: many candidates on few rows, the best of them on more, and the remaining
+ones on all. Folds of few rows are parts of the folds of all.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import scipy.sparse as sp
 from svmkit.training.splits import Pair, Splits
 
 SIZES = (500, 2000)  # rows of the first stages
-LARGER = 2.0  # times the rows of a stage that all rows are at least: else there is no such stage
+LARGER = 2.0  # ratio of all rows to those of a stage, at least: otherwise there is no such stage
 FEWEST = 2  # rows of each class in each fold
 
 
 class Stage(NamedTuple):
-    """The rows that candidates are tried on.
+    """The rows on which candidates are tried.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Stage(NamedTuple):
     pairs: tuple[Pair, ...]
 
     def part_of(self, X: Any, *, is_square: bool = False) -> Any:
-        """Return these rows of X (n, d), and of a matrix of kernel values (n, n) these columns, too."""
+        """Return these rows of X (n, d); of a matrix of kernel values (n, n), also only these columns."""
         part = X[self.rows]
         if not is_square:
             return part
@@ -49,7 +49,7 @@ class Stage(NamedTuple):
         weights: np.ndarray | None,
         is_square: bool = False,
     ) -> dict[str, Any]:
-        """Return what a search is given for these rows, of what it is given for all.
+        """Return the arguments of a search on these rows, given its arguments for all rows.
 
         Parameters
         ----------
@@ -65,9 +65,9 @@ class Stage(NamedTuple):
 
 
 def make_stages(pairs: Sequence[Pair], codes: np.ndarray, seed: int) -> list[Stage]:
-    """Return the stages before that of all rows, ascending; none where the rows are few.
+    """Return the stages before the stage of all rows, ascending; none if there are few rows.
 
-    Each class has the same share of a stage as of all rows in each fold, or two rows at least.
+    In each fold, each class has the same share of a stage as of all rows, or at least two rows.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def make_stages(pairs: Sequence[Pair], codes: np.ndarray, seed: int) -> list[Sta
 
 
 def _restrict(pairs: Sequence[Pair], rows: np.ndarray, codes: np.ndarray) -> Stage | None:
-    """Return folds of some rows; None where one would lack rows or a class that it has among all rows."""
+    """Return folds of some rows; None if one would lack rows, or a class that it has among all rows."""
     where, own = np.full(len(codes), -1), []
     where[rows] = np.arange(len(rows))
     for train, held in pairs:

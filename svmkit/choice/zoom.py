@@ -15,45 +15,45 @@ from svmkit.training.settings import Method
 from svmkit.tune.result import Candidate
 from svmkit.tune.space import EPSILON, Path
 
-C_STEPS = (0.1, 1.0, 10.0, 100.0)  # of the first round, in units of the data
-FEW_STEPS = (1.0, 10.0, 100.0)  # of other gammas than the middle one: the second round goes on from there
+C_STEPS = (0.1, 1.0, 10.0, 100.0)  # in the first round, in units of the data
+FEW_STEPS = (1.0, 10.0, 100.0)  # for gammas other than the middle one: the second round continues from there
 MOST_C, LEAST_C = 1e4, 1e-3  # in units of the data: no candidate lies beyond
 ROUNDS = 3
-LATER, LAST = 4, 3  # candidates that go on from few rows to more, and to all
+LATER, LAST = 4, 3  # candidates that advance from few rows to more, and to all
 DOUBT = 2.0  # standard errors by which the best candidate has to be better than the default
 HOPE = 1.0  # standard errors of the first round, from which on candidates around the best one are tried
-LEAST_GAIN = 1e-3  # of the metric that a larger C has to bring
-SAME = 0.05  # between the logarithms of two values of gamma that are one
-FINER = math.sqrt(10.0)  # between values of C of the second round
+LEAST_GAIN = 1e-3  # of the metric that a larger C has to gain
+SAME = 0.05  # difference of the logarithms of two values of gamma that count as equal
+FINER = math.sqrt(10.0)  # ratio of values of C in the second round
 
 
 @dataclass(frozen=True)
 class Point:
-    """A candidate; gamma and epsilon are None where they are not searched."""
+    """A candidate; gamma and epsilon are None if they are not searched."""
 
     C: float
     gamma: float | None = None
     epsilon: float | None = None
 
     def differs_in_C(self, other: Point) -> bool:
-        """Return whether the points are the same but for C."""
+        """Return whether the points differ only in C."""
         return self.gamma == other.gamma and self.epsilon == other.epsilon
 
 
 class Zoom:
-    """What is tried: candidates at the scales of the data, then around the best one.
+    """The candidates of a search: at the scales of the data, then around the best one.
 
     The first round has C at a tenth, 1, 10 and 100 times its unit for the middle one of three gammas, without the first
     of these for the others; the default is among them. The second has C a factor of sqrt(10) and gamma a factor of 2
-    away from the best, or further on where the best has the largest or the smallest value; epsilon at a quarter and
-    four times its value. The third goes on where the best lies at an end once more.
+    away from the best, or further on if the best has the largest or the smallest value; epsilon at a quarter and four
+    times its value. The third continues if the best lies at an end once more.
 
     Parameters
     ----------
     method : Method
         The solver, the kernel and the values that are not searched.
     names : tuple of str
-        What is searched, of C, gamma and epsilon.
+        The searched parameters, of C, gamma and epsilon.
     ranges : Ranges
         The scales of the data.
 
@@ -83,7 +83,7 @@ class Zoom:
         Parameters
         ----------
         is_last : bool, default=True
-            Whether these are all rows: of classes, it is the only round then where the best one is hardly better than
+            Whether these are all rows: for classes, this is then the only round if the best one is hardly better than
             the default, which stays in doubt.
         """
         self.decides = is_last and self.method.task.has_classes
@@ -96,13 +96,13 @@ class Zoom:
     def later_paths(self, candidates: list[Candidate], *, is_last: bool) -> list[Path]:
         """Return the paths of the first round on more rows: the best candidates on fewer, and the default.
 
-        One round around the best follows; on all rows it has a step of C in each direction and one of gamma at most,
-        and there is none where the default is the best.
+        One round around the best follows; on all rows it has at most a step of C in each direction and one of gamma,
+        and there is none if the default is the best.
 
         Parameters
         ----------
         candidates : list of Candidate
-            Those that were tried on fewer rows, best first.
+            The candidates that were tried on fewer rows, best first.
         is_last : bool
             Whether these are all rows.
         """
@@ -114,7 +114,9 @@ class Zoom:
         return self._new([self.default, *reversed(first)])  # the next round needs the kernel of the best one
 
     def next_paths(self, candidates: list[Candidate]) -> list[Path]:
-        """Return the paths of the next round, given all candidates so far, best first; none where nothing is left."""
+        """Return the paths of the next round, given all candidates so far, best first; none if nothing is left to
+        try.
+        """
         best = candidates[0]
         is_perfect = best.mean_score >= 1.0
         if best.failed or is_perfect or self.rounds >= self.most:
@@ -131,7 +133,7 @@ class Zoom:
             beside = [p.C for p in self.tried if p.differs_in_C(at)]
             Cs = self._around(at.C, beside, FINER)
             if max(beside) == at.C and not self._gains(candidates, at):
-                Cs = [at.C / FINER]  # a plateau: a larger C takes longer and is worth no more
+                Cs = [at.C / FINER]  # a plateau: a larger C takes longer and gains nothing
             points += [replace(at, C=self._clip(C, at.gamma)) for C in Cs]
         if at.gamma is not None:
             beside = [p.gamma for p in self.tried if p.gamma is not None]
@@ -142,7 +144,7 @@ class Zoom:
         return self._new(points)
 
     def _neighbours(self, at: Point) -> list[Point]:
-        """Return the points a step away from one: of gamma upwards, as more rows call for no smaller one."""
+        """Return the points a step away from one; gamma only upwards, as more rows call for no smaller one."""
         points = []
         if "C" in self.names:
             points += [replace(at, C=self._clip(at.C * step, at.gamma)) for step in (1 / FINER, FINER)]
@@ -154,14 +156,14 @@ class Zoom:
         return points
 
     def _gains(self, candidates: list[Candidate], at: Point) -> bool:
-        """Return whether the best candidate is worth more than that of the next smaller C, where there is one."""
+        """Return whether the best candidate beats the one of the next smaller C, if there is one."""
         beside = [c for c in candidates if c.C < at.C and point_of(c).differs_in_C(at)]
         return not beside or candidates[0].mean_score - max(beside, key=lambda c: c.C).mean_score > LEAST_GAIN
 
     def choose(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Return the candidates with the one to take first: the default, unless the best is better beyond doubt.
+        """Return the candidates with the chosen one first: the default, unless the best is clearly better.
 
-        The mean of the differences of both over the folds has to be more than `DOUBT` of its standard errors.
+        The mean difference of the two over the folds has to be more than `DOUBT` times its standard error.
         """
         default, gain, error = self._compare(candidates)
         if default is None or default is candidates[0] or gain > DOUBT * error:
@@ -169,8 +171,8 @@ class Zoom:
         return [default, *(c for c in candidates if c is not default)]
 
     def _compare(self, candidates: list[Candidate]) -> tuple[Candidate | None, float, float]:
-        """Return the default, if it was tried, the mean of the differences of the best candidate to it over the folds,
-        and the standard error of that.
+        """Return the default, if it was tried, the mean difference of the best candidate to it over the folds, and its
+        standard error.
         """
         default = next((c for c in candidates if point_of(c) == self.default and not c.failed and c.determined), None)
         if default is None:
@@ -179,7 +181,7 @@ class Zoom:
         return default, float(gains.mean()), float(gains.std(ddof=1)) / math.sqrt(len(gains)) if len(gains) > 1 else 0.0
 
     def _around(self, value: float, tried: Iterable[float], step: float) -> list[float]:
-        """Return the values beside one; those further on if it is at an end; none of others after the second round."""
+        """Return the values beside one: beyond it if it is at an end, else on both sides in the second round only."""
         tried = sorted(tried)
         if value >= tried[-1]:
             return [value * step, value * step**2]
@@ -188,7 +190,7 @@ class Zoom:
         return [value / step, value * step] if self.rounds == 1 else []
 
     def _reuse_gamma(self, gamma: float) -> float:
-        """Return a gamma that was tried and is hardly another one, where there is one: it has a kernel matrix."""
+        """Return a tried gamma that is nearly equal to this one, if there is one: its kernel matrix exists."""
         tried = [one for one in self._kernels if one is not None and abs(math.log(one / gamma)) < SAME]
         return min(tried, key=lambda one: abs(math.log(one / gamma)), default=round_number(gamma))
 
@@ -199,7 +201,7 @@ class Zoom:
         return [self._clip(unit * step, gamma) for step in (C_STEPS if is_middle else FEW_STEPS)]
 
     def _same_C(self, at: Point, gamma: float) -> float:
-        """Return the C for another gamma that is the same in units of the data, or that is given."""
+        """Return the C for another gamma that is the same in units of the data, or the given one."""
         if "C" not in self.names:
             return at.C
         return self._clip(at.C * self._unit(gamma) / self._unit(at.gamma), gamma)
@@ -220,12 +222,12 @@ class Zoom:
         return self._kernels[gamma]
 
     def _default(self) -> Point:
-        """Return what would be trained without a search."""
+        """Return the point that would be trained without a search."""
         gamma = self.ranges.default_gamma() if "gamma" in self.names else None
         return Point(self.method.settings.C, gamma, self.method.settings.epsilon if EPSILON in self.names else None)
 
     def _new(self, points: Iterable[Point]) -> list[Path]:
-        """Return the points that are new, joined to paths, and note them."""
+        """Return the new points, joined to paths, and record them."""
         self.rounds += 1
         new = [point for point in dict.fromkeys(points) if point not in self.tried]
         self.tried |= dict.fromkeys(new)
