@@ -1,4 +1,4 @@
-"""Calibrations: what turns the decisions of a model into probabilities, as plain arrays that its file keeps."""
+"""Calibrations: maps from the decisions of a model to probabilities, as plain arrays that its file keeps."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 
 from svmkit.errors import InputError
 
-FOLDS = 5  # out-of-fold decisions come from so many models
-BY_SAMPLES = "samples"  # what a model says of the weights of its calibration: no class weights are among them
+FOLDS = 5  # number of models that give out-of-fold decisions
+BY_SAMPLES = "samples"  # the calibration's entry about its weights: they include no class weights
 
 
 @dataclass(frozen=True)
 class Calibration(ABC):
-    """The probability of the positive side of each decision, which grows with the decision. A decision of two classes
-    has `classes[1]` on its positive side, that of a class pair among more classes the first class of the pair, and that
-    of a class against the rest this class. `kind` is the name of the method.
+    """The probability of the positive side of each decision, which grows with the decision. For two classes, the
+    positive side is `classes[1]`; for a class pair among more classes, the first class of the pair; and for a class
+    against the rest, this class. `kind` is the name of the method.
     """
 
     kind: ClassVar[str]
@@ -40,7 +40,7 @@ class Calibration(ABC):
 
     @abstractmethod
     def slopes(self, decision: np.ndarray) -> np.ndarray:
-        """Return by how much probabilities grow with a unit of decisions (n_samples, n_columns), at each of them."""
+        """Return the derivatives of the probabilities by the decisions (n_samples, n_columns), at each of them."""
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays that a model file keeps, by name."""
@@ -48,12 +48,12 @@ class Calibration(ABC):
 
     @abstractmethod
     def flaw(self) -> str | None:
-        """Return why these arrays are no calibration; None if they are one."""
+        """Return why these arrays are no calibration; None if they are valid."""
 
 
 @dataclass(frozen=True)
 class Sigmoid(Calibration):
-    """The probability is 1 / (1 + exp(A h + B)) at the decision h (Platt 1999); A <= 0 where it grows with h."""
+    """The probability is 1 / (1 + exp(A h + B)) at the decision h (Platt 1999); A <= 0 if it grows with h."""
 
     kind: ClassVar[str] = "sigmoid"
 
@@ -84,8 +84,8 @@ class Sigmoid(Calibration):
 
 @dataclass(frozen=True)
 class Isotonic(Calibration):
-    """The probability is linear between knots, of which each decision has its own, and constant beyond them. The knots
-    of all columns stand one column after the other.
+    """The probability is linear between knots, separate ones for each decision, and constant beyond them. The knots of
+    all columns are stored one column after the other.
     """
 
     kind: ClassVar[str] = "isotonic"
@@ -150,7 +150,9 @@ def odds_calibration(n_columns: int) -> Sigmoid:
 
 
 def has_own_odds(calibration: Calibration | None) -> bool:
-    """Return whether a calibration is that of `odds_calibration`, so that decisions are logarithms as they are."""
+    """Return whether a calibration is that of `odds_calibration`, so that decisions are themselves logarithms of
+    odds.
+    """
     return isinstance(calibration, Sigmoid) and bool((calibration.A == -1.0).all() and not calibration.B.any())
 
 
@@ -166,9 +168,9 @@ def require_kind(kind: Any) -> str:
 
 
 def weighed_classes(about: dict[str, Any]) -> str | None:
-    """Return one line about a model whose calibration counted class weights, as it did before `BY_SAMPLES`; else None.
+    """Return a note on a model whose calibration included class weights, as it did before `BY_SAMPLES`; else None.
 
-    Models that the command line trained know their class weights; those that were trained in Python do not.
+    Models that the command line trained record their class weights; models that were trained in Python do not.
     """
     calibration, params = about.get("calibration"), about.get("params")
     if not isinstance(calibration, dict) or "weights" in calibration:

@@ -1,4 +1,4 @@
-"""Conformal prediction: misfits of rows that were held out of training, whose quantiles make sets that cover."""
+"""Conformal prediction: misfits of rows that were held out of training, whose quantiles give prediction sets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from svmkit.errors import InputError
 
-SLACK = 1e-9  # of a rank, which rounding may put just above a whole number
+SLACK = 1e-9  # of a rank, which rounding may put just above an integer
 
 
 def require_alpha(alpha: Any) -> float:
@@ -21,26 +21,26 @@ def require_alpha(alpha: Any) -> float:
 
 
 def least_rows(alpha: float) -> int:
-    """Return how many held-out rows give sets that are smaller than all answers."""
+    """Return the least number of held-out rows that gives sets smaller than all answers."""
     return max(math.ceil((1.0 - alpha) / alpha - SLACK), 1)
 
 
 @dataclass(frozen=True)
 class Conformal:
-    """The misfits of held-out rows, such as |y - h|, from which sets are made that miss at most a share of new rows.
+    """The misfits of held-out rows, such as |y - h|, for sets that miss at most a share of new rows.
 
-    Sets hold all answers whose misfit is at most the ceil((n + 1)(1 - alpha))-th smallest of n held-out ones. If
-    held-out and new rows are exchangeable, they hold the true answer with a probability of at least 1 - alpha, whatever
-    the model and the data are (Vovk, Gammerman, Shafer 2005, proposition 2.3; Lei et al. 2018, theorem 2).
+    Sets contain all answers whose misfit is at most the ceil((n + 1)(1 - alpha))-th smallest of n held-out ones. If
+    held-out and new rows are exchangeable, they contain the true answer with a probability of at least 1 - alpha, for
+    any model and data (Vovk, Gammerman, Shafer 2005, proposition 2.3; Lei et al. 2018, theorem 2).
 
     Attributes
     ----------
     alpha : float
-        The share of rows that sets may miss, unless another one is asked for.
+        The share of rows that sets may miss, unless another one is given.
     by_class : bool
-        Whether each class has misfits of its own, so that the share holds of the rows of each class.
+        Whether each class has its own misfits, so that the share holds for the rows of each class.
     misfits : ndarray of shape (n,), float64
-        Ascending within each group: all rows, or those of a class, or of an output.
+        Ascending within each group: all rows, or the rows of a class, or of an output.
     ends : ndarray of shape (n_groups,), int64
         Where the misfits of each group end.
     """
@@ -52,7 +52,7 @@ class Conformal:
 
     @classmethod
     def from_groups(cls, alpha: float, by_class: bool, groups: list[np.ndarray]) -> Conformal:
-        """Return what is to be kept.
+        """Return the misfits to keep.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class Conformal:
 
     @property
     def parts(self) -> dict[str, Any]:
-        """The models of folds by what their names in a file begin with: none here."""
+        """The models of folds by the prefixes of their names in a file: none here."""
         return {}
 
     def select(self, model: Any, sets: Any, X: Any, alpha: float | None, **options: Any) -> np.ndarray:
@@ -77,14 +77,14 @@ class Conformal:
         model, sets, X : SVMModel, Sets, Features
             The model, how sets are made of its decisions, and the rows.
         alpha : float or None
-            The share of the rows that sets may miss; None takes that of the training.
+            The share of the rows that sets may miss; None takes the share of the training.
         **options
-            Of `SVMModel.decision_function`.
+            Options of `SVMModel.decision_function`.
         """
         return sets.select(model, model.decision_function(X, **options), self.radii(alpha))
 
     def promise(self) -> float:
-        """Return the least probability with which a set of a new row holds its truth."""
+        """Return the least probability with which a set of a new row contains its truth."""
         return 1.0 - self.alpha
 
     def widen(self, n_features: int) -> Conformal:
@@ -92,7 +92,7 @@ class Conformal:
         return self
 
     def radii(self, alpha: float | None = None) -> np.ndarray:
-        """Return the largest misfit in a set, (n_groups,); inf where a group has too few rows for this alpha."""
+        """Return the largest misfit in a set, (n_groups,); inf if a group has too few rows for this alpha."""
         alpha = self.alpha if alpha is None else require_alpha(alpha)
         parts = np.split(self.misfits, self.ends[:-1])
         ranks = [math.ceil((len(part) + 1) * (1.0 - alpha) - SLACK) for part in parts]
@@ -100,7 +100,7 @@ class Conformal:
         return np.array(found, dtype=np.float64)
 
     def header(self) -> dict[str, Any]:
-        """Return what a model file says in its header."""
+        """Return the entries of a model file's header."""
         return {"conformal": {"alpha": self.alpha, "by_class": self.by_class}}
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -111,12 +111,12 @@ class Conformal:
     def from_file(
         cls, header: dict[str, Any], arrays: dict[str, np.ndarray], models: tuple[Any, ...] = ()
     ) -> Conformal | CrossConformal | None:
-        """Return what a file keeps, None for none; raise ValueError, KeyError or TypeError if it is damaged.
+        """Return the contents of a file, None if it has none; raise ValueError, KeyError or TypeError if it is damaged.
 
         Parameters
         ----------
         header, arrays : dict
-            What the file holds.
+            The contents of the file.
         models : tuple of SVMModel
             The models of its folds.
         """
@@ -140,18 +140,18 @@ class Conformal:
 
 
 class HeldFold(NamedTuple):
-    """A fold of the training rows: decisions on new rows of the model of all others, and how badly its own rows fit.
+    """A fold of the training rows: decisions on new rows by the model of all others, and the misfits of its own rows.
 
     Attributes
     ----------
     model : SVMModel
         The model that was trained without the rows of the fold.
     decision : ndarray
-        What it decides on new rows.
+        Its decisions on new rows.
     misfits : ndarray of shape (n,) or (n, n_outputs)
-        Those of the true answers of the fold's rows.
+        The misfits of the true answers of the fold's rows.
     codes : ndarray of shape (n,)
-        The class of each of these rows where classes are covered each by themselves; else 0.
+        The class of each of these rows if classes are covered separately; else 0.
     """
 
     model: Any
@@ -162,10 +162,10 @@ class HeldFold(NamedTuple):
 
 @dataclass(frozen=True)
 class CrossConformal:
-    """The models of folds and the misfits of the rows that each had not seen, for sets that are made of all (CV+).
+    """The models of folds, and the misfits of the rows that each had not seen, for sets that combine all models (CV+).
 
     A new row is compared with each training row by the model that had seen neither of the two. The model itself is
-    trained on all rows. The sets hold the truth with a probability of at least 1 - 2 alpha less a term that vanishes
+    trained on all rows. The sets contain the truth with a probability of at least 1 - 2 alpha less a term that vanishes
     with the rows (Barber, Candes, Ramdas, Tibshirani: Predictive inference with the jackknife+. Annals of Statistics
     49, 2021, theorem 4), and usually of about 1 - alpha.
 
@@ -176,7 +176,7 @@ class CrossConformal:
     models : tuple of SVMModel
         The model of each fold, which was trained on the rows of all others.
     misfits : ndarray of shape (n,) or (n, n_outputs), float64
-        Of the training rows, by the model of their fold.
+        The misfits of the training rows, by the model of their fold.
     folds, codes : ndarray of shape (n,), int64
         The fold and the class of each row (0 unless `by_class`).
     """
@@ -190,7 +190,7 @@ class CrossConformal:
 
     @property
     def parts(self) -> dict[str, Any]:
-        """The models of folds by what their names in a file begin with."""
+        """The models of folds by the prefixes of their names in a file."""
         return {f"conformal.{number}.": model for number, model in enumerate(self.models)}
 
     def select(self, model: Any, sets: Any, X: Any, alpha: float | None, **options: Any) -> np.ndarray:
@@ -209,17 +209,19 @@ class CrossConformal:
         return sets.compare(held, alpha, by_class=self.by_class)
 
     def promise(self) -> float:
-        """Return the least probability with which a set of a new row holds its truth (theorem 4, the better bound)."""
+        """Return the least probability with which a set of a new row contains its truth (theorem 4, the better
+        bound).
+        """
         n, k = int(np.bincount(self.codes).min()) if self.by_class else len(self.folds), len(self.models)
         excess = min(2.0 * (1.0 - 1.0 / k) / (n / k + 1.0), (1.0 - k / n) / (k + 1.0))
         return max(1.0 - 2.0 * self.alpha - excess, 0.0)
 
     def widen(self, n_features: int) -> CrossConformal:
-        """Return it for rows with more features."""
+        """Return the object for rows with more features."""
         return replace(self, models=tuple(model.widened(n_features) for model in self.models))
 
     def header(self) -> dict[str, Any]:
-        """Return what a model file says in its header."""
+        """Return the entries of a model file's header."""
         return {"version": 4, "conformal": {"alpha": self.alpha, "by_class": self.by_class}}
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -230,12 +232,12 @@ class CrossConformal:
     def from_file(
         cls, about: dict[str, Any], arrays: dict[str, np.ndarray], models: tuple[Any, ...], header: dict[str, Any]
     ) -> CrossConformal:
-        """Return what a file keeps; raise ValueError, KeyError or TypeError if it is damaged.
+        """Return the contents of a file; raise ValueError, KeyError or TypeError if it is damaged.
 
         Parameters
         ----------
         about, header : dict
-            What the header says of sets, and all of it.
+            The header's entry about sets, and the whole header.
         arrays, models : dict, tuple of SVMModel
             As for `Conformal.from_file`.
         """

@@ -30,12 +30,12 @@ from svmkit.runtime import files
 from svmkit.tasks import TASKS, task_named
 
 FORMAT, VERSION = "svmkit", 4
-EARLIEST = 1  # what a file says that earlier versions of svmkit can read
+EARLIEST = 1  # format of a file that earlier versions of svmkit can read
 CHECKSUM = "sha256"
-SPARSE, LARGEST = 4, 1 << 28  # coefficients are kept with their places if so few are not 0; at most so many in all
-FREE, GROWTH = 64 << 20, 2000  # coefficients take at most so many bytes, or times those of their file
+SPARSE, LARGEST = 4, 1 << 28  # coefficients are stored with their places if so few are not 0; at most so many in all
+FREE, GROWTH = 64 << 20, 2000  # coefficients take at most so many bytes, or this multiple of the bytes in their file
 WIDEST = 256  # characters of a label up to which text has the dtype of the file; wider text becomes Python strings
-NO_LABEL = 1 << 16  # characters beyond which a dtype says more than any label holds
+NO_LABEL = 1 << 16  # characters beyond which a dtype is wider than any label
 
 
 def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[str, Any], kind: str) -> None:
@@ -58,8 +58,8 @@ def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[s
 
 
 def read(path: str | os.PathLike, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return arrays and header of a file of this kind that `write` made; raise InputError for any other file. A file
-    whose checksum does not fit its contents is refused; a file of an earlier version, without one, is not.
+    """Return arrays and header of a file of this kind from `write`; raise InputError for any other file. A file whose
+    checksum does not match its contents is refused; a file of an earlier version, without a checksum, is not.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -80,7 +80,7 @@ def read(path: str | os.PathLike, kind: str) -> tuple[dict[str, np.ndarray], dic
     if not isinstance(meta.get("version"), int) or meta["version"] > VERSION:
         raise InputError(f"{target} was written by a newer svmkit (format {meta.get('version')}): upgrade svmkit")
     sound, stored = json.dumps(meta) == text, meta.pop(CHECKSUM, None)
-    # the header says that it has a checksum, so that damage to the name of the checksum does not go unseen
+    # the header says that it has a checksum, so that damage to the checksum's name is detected
     if (stored is not None or "checksum" in meta) and not (sound and stored == checksum(arrays, meta)):
         raise InputError(f"{target} is damaged, its checksum does not fit: copy it again or write it anew")
     meta.pop("checksum", None)
@@ -157,7 +157,7 @@ def load_model(path: str | os.PathLike, make: Callable[..., Any]) -> dict[str, A
     Parameters
     ----------
     path : str or path
-    make : callable, what makes a model of its attributes: the models of folds are kept within a model
+    make : callable, which makes a model from its attributes: the models of folds are kept within a model
 
     Raises
     ------
@@ -171,7 +171,7 @@ def load_model(path: str | os.PathLike, make: Callable[..., Any]) -> dict[str, A
 def _attributes(
     path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[str, Any], make: Callable[..., Any]
 ) -> dict[str, Any]:
-    """Return the attributes of a model from what its file holds; as `load_model`."""
+    """Return the attributes of a model from the contents of its file; as `load_model`."""
     try:
         kernel = header["kernel"]
         name = str(kernel["name"])
@@ -229,7 +229,7 @@ def _fold_models(
 
 
 def _require_valid(parts: dict[str, Any]) -> None:
-    """Raise ValueError unless the shapes fit: the file of a third party must not fail later, in a compiled loop."""
+    """Raise ValueError unless the shapes fit: an untrusted file must not fail later, in a compiled loop."""
     classes, vectors, n_support = (parts[name] for name in ("classes", "vectors", "n_support"))
     k, n_sv = len(classes), vectors.shape[0]
     if classes.ndim != 1 or not isinstance(parts["n_features"], int):
@@ -290,8 +290,8 @@ def _require_valid(parts: dict[str, Any]) -> None:
 
 
 def _classes(header: dict[str, Any]) -> np.ndarray:
-    """Return the labels in their dtype, or as Python strings; raise ValueError if they are no labels. An array of fixed
-    width takes its width for each label and each prediction, whatever the labels hold.
+    """Return the labels in their dtype, or as Python strings; raise ValueError if they are not labels. An array of
+    fixed width uses its width for each label and each prediction, however short the labels are.
     """
     labels, dtype = header["classes"], np.dtype(header["classes_dtype"])
     if not isinstance(labels, list) or dtype.kind not in "biufUS":
@@ -310,7 +310,7 @@ def _row_count(arrays: dict[str, np.ndarray]) -> int:
 
 
 def _coefficients(coef: np.ndarray, parts: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Return the arrays of the coefficients: places and values where a decision for each class has few of them."""
+    """Return the arrays of the coefficients: places and values if decisions for each class have few of them."""
     at = np.flatnonzero(coef) if parts["multiclass"] != "ovo" and coef.size <= LARGEST else None
     if at is None or SPARSE * len(at) >= coef.size or coef.nbytes > max(FREE, GROWTH * 2 * at.nbytes):
         return {"coef": coef}
@@ -318,7 +318,7 @@ def _coefficients(coef: np.ndarray, parts: dict[str, Any]) -> dict[str, np.ndarr
 
 
 def _read_coefficients(arrays: dict[str, np.ndarray], k: int, n_sv: int) -> np.ndarray:
-    """Return the coefficients that `_coefficients` wrote, of k classes and so many vectors; raise ValueError if the
+    """Return the coefficients that `_coefficients` wrote, for k classes and n_sv vectors; raise ValueError if the
     arrays do not fit.
     """
     if "coef" in arrays:
@@ -336,7 +336,7 @@ def _read_coefficients(arrays: dict[str, np.ndarray], k: int, n_sv: int) -> np.n
 
 
 def _how_to_install(kernel: dict[str, Any]) -> str:
-    """Say how to install the kernel that a file needs; the file may come from a third party, so quote it as such."""
+    """Say how to install the kernel that a file needs; the file may be untrusted, so quote it as such."""
     package, file = str(kernel.get("package")), kernel.get("file")
     if isinstance(file, dict):
         name = str(file.get("name"))[:80]
@@ -349,7 +349,7 @@ def _how_to_install(kernel: dict[str, Any]) -> str:
 
 
 def _vectors(arrays: dict[str, np.ndarray], width: int) -> Any:
-    """Return the vectors, dense or CSR; raise ValueError for a CSR matrix that is not sound."""
+    """Return the vectors, dense or CSR; raise ValueError for an invalid CSR matrix."""
     if "vectors" in arrays:
         return arrays["vectors"]
     data, indices, indptr = (arrays[f"vectors.{k}"] for k in ("data", "indices", "indptr"))

@@ -1,7 +1,7 @@
-"""The layouts of models from other software, and the order of classes: LIBSVM numbers them as they come, we sort them.
+"""The layouts of models from other software, and the order of classes: LIBSVM's by occurrence, ours sorted.
 
-LIBSVM's decision of the classes i < j, in its order, speaks for i where it is positive. Ours of the classes a < b, in
-sorted order, speaks for a, and for b where there are but two classes. So a decision changes its sign with the order.
+LIBSVM's decision for the classes i < j, in its order, means i if it is positive. Ours for the classes a < b, in sorted
+order, means a, or b if there are only two classes. So a decision may change its sign with the order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Sorted(NamedTuple):
     n_support: np.ndarray
     coef: np.ndarray  # their coefficients
     columns: np.ndarray  # its class pairs in our order
-    signs: np.ndarray  # -1.0 where our decision is LIBSVM's times -1, else 1.0
+    signs: np.ndarray  # -1.0 if our decision is minus LIBSVM's, else 1.0
 
 
 def regression_parts(n_sv: int) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def linear_machine(classes: np.ndarray, w: np.ndarray, intercept: np.ndarray, mu
         n_support, coef = weight_coefficients(2)
         return parts | {"n_support": n_support, "coef": coef, "vectors": store_weights(w)}
     parts |= {"multiclass": multiclass, "n_support": np.zeros(k, dtype=np.int64)}
-    if k > max(d, FEW_CLASSES):  # an identity of many classes is large: the unit vectors are fewer
+    if k > max(d, FEW_CLASSES):  # an identity of many classes is large: there are fewer unit vectors
         parts["n_support"][0] = d
         return parts | {"coef": w, "vectors": sp.eye_array(d, format="csr")}
     parts["n_support"][:] = 1
@@ -63,7 +63,7 @@ def linear_machine(classes: np.ndarray, w: np.ndarray, intercept: np.ndarray, mu
 
 
 def store_weights(w: np.ndarray) -> Any:
-    """Return weights as CSR where most of them are 0, else as they are."""
+    """Return weights as CSR if most of them are 0, else unchanged."""
     return densify(sp.csr_array(w))
 
 
@@ -75,9 +75,9 @@ def holds_weights(kernel: Kernel, vectors: Any, n_decisions: int) -> bool:
 
 
 def sort_classes(labels: np.ndarray, n_support: np.ndarray, coef: np.ndarray) -> Sorted:
-    """Return a machine of LIBSVM with its classes in sorted order and the signs of our decisions. `labels` are all
-    different, in LIBSVM's order, in which the vectors stand, too; there are `n_support` of each class, and their
-    coefficients are `coef` (n_classes - 1, n_sv).
+    """Return a machine of LIBSVM with its classes in sorted order and the signs of our decisions. `labels` are
+    distinct, in LIBSVM's order, which is also the order of the vectors; there are `n_support` of each class, with the
+    coefficients `coef` (n_classes - 1, n_sv).
     """
     k, order = len(labels), np.argsort(labels, kind="stable")
     at, all_classes = class_slices(n_support), np.arange(k)

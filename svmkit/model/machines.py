@@ -1,4 +1,4 @@
-"""Machines: how the arrays of a model make decision functions, and what their decisions say of the classes.
+"""Machines: how the arrays of a model make decision functions, and how decisions determine classes.
 
 A machine has one function, one for each class pair (`svmkit.model.one_vs_one`), or one for each class
 (`svmkit.model.one_vs_rest`).
@@ -30,9 +30,9 @@ from svmkit.model.one_vs_one import (
     trained_columns,
 )
 
-VALUES = 1 << 22  # kernel values, or entries of matrices that are solved, at a time
+VALUES = 1 << 22  # kernel values, or entries of matrices to solve, at a time
 DENSE = 0.1  # share of coefficients above 0 from which on the product of dense matrices is as fast
-DIGITS = 2.0**13 + 1.0  # leaves 40 binary digits of probabilities: the last ones are rounding errors
+DIGITS = 2.0**13 + 1.0  # leaves 40 binary digits of probabilities: later digits are rounding errors
 LEAST = np.finfo(np.float64).tiny  # the least probability of a class against another one
 SMALL = 1e-9  # probability below which a linear system has lost digits
 SWEEPS = 10
@@ -41,8 +41,8 @@ FEW = 1 << 18  # coefficients times rows up to which one product with zeros is f
 
 @dataclass(frozen=True, eq=False)
 class Machine(ABC):
-    """The decision functions of a model. The attributes are those of `SVMModel`. Decisions of which only `trained` ones
-    are given, (n_samples, len(trained)), are called known.
+    """The decision functions of a model. The attributes are those of `SVMModel`. Decisions restricted to the `trained`
+    ones, (n_samples, len(trained)), are called known.
     """
 
     vectors: Any
@@ -53,7 +53,7 @@ class Machine(ABC):
     @cached_property
     @abstractmethod
     def trained(self) -> np.ndarray:
-        """The numbers of the decisions that were trained, ascending: int64; the others speak for no class."""
+        """The numbers of the decisions that were trained, ascending: int64; the others favour no class."""
 
     @property
     @abstractmethod
@@ -78,8 +78,8 @@ class Machine(ABC):
 
     @property
     def class_coefficients(self) -> np.ndarray:
-        """The coefficient of each vector in what speaks for each class or output, (n_sv, n_functions): the decisions,
-        but of class pairs the mean of a class's margins against all others.
+        """The coefficient of each vector in the functions for each class or output, (n_sv, n_functions): the decisions,
+        but with class pairs the mean of a class's margins against all others.
         """
         return self.coefficients
 
@@ -97,13 +97,13 @@ class Machine(ABC):
         """Return the known decisions of the engine's rows."""
 
     def decide_few(self, kernel: Kernel, X: Any) -> np.ndarray | None:
-        """Return the known decisions of few rows without an engine, whose making takes longer; all of them are finite.
-        None where an engine is needed, and where there is something to refuse.
+        """Return the known decisions of few rows without an engine, since creating one takes longer; all of them are
+        finite. None if an engine is needed, or if input has to be refused.
 
         Parameters
         ----------
         kernel : Kernel, resolved
-        X : object, the rows as they were given: an array, or a CSR matrix, is taken where it has the vectors' columns
+        X : object, the rows as given: an array, or a CSR matrix, is used if it has the vectors' columns
         """
         shape: tuple[int, ...] = getattr(X, "shape", ())
         if len(shape) != 2 or self.vectors.shape[1:] != shape[1:]:
@@ -129,7 +129,7 @@ class Machine(ABC):
         """Return logarithms of probabilities (n_samples, n_classes) from the logarithms of odds of known decisions."""
 
     def codes(self, known: np.ndarray) -> np.ndarray:
-        """Return the class that known decisions name, as codes (n_samples,)."""
+        """Return the classes of known decisions, as codes (n_samples,)."""
         return self.scores(known).argmax(axis=1)
 
     def _spread(self, known: np.ndarray, other: float) -> np.ndarray:
@@ -142,7 +142,7 @@ class Machine(ABC):
 
 
 class OneFunction(Machine):
-    """One decision function: of a regression, of outliers or of two classes, where decisions > 0 name the second."""
+    """One decision function: for regression, outliers or two classes, where decisions > 0 mean the second class."""
 
     @cached_property
     def trained(self) -> np.ndarray:
@@ -171,12 +171,12 @@ class OneFunction(Machine):
 
 
 class ClassFunctions(Machine):
-    """A decision function for each of more than two classes; the largest decision names the class."""
+    """A decision function for each of more than two classes; the largest decision determines the class."""
 
     @cached_property
     def trained(self) -> np.ndarray:
         trained = np.flatnonzero((self.intercept != 0.0) | self.coef.any(axis=1))
-        return trained if len(trained) else np.arange(len(self.intercept))  # some class has to be named
+        return trained if len(trained) else np.arange(len(self.intercept))  # some class has to be predicted
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -188,7 +188,7 @@ class ClassFunctions(Machine):
 
     @cached_property
     def _sparse(self) -> sp.csc_array | None:
-        """The coefficients of the trained classes as a sparse matrix; None where it would save little. Of many classes
+        """The coefficients of the trained classes as a sparse matrix; None if it would save little. With many classes,
         each has few support vectors of its own among the vectors of all.
         """
         coef = self.coef[self.trained]
@@ -207,7 +207,7 @@ class ClassFunctions(Machine):
         return sums.T + self.known_intercept
 
     def scores(self, known: np.ndarray) -> np.ndarray:
-        """Return the decisions, those of classes that were not trained below all others."""
+        """Return the decisions, with those of untrained classes below all others."""
         if len(self.trained) == len(self.intercept):
             return known
         out = np.repeat(known.min(axis=1, keepdims=True) - 1.0, len(self.intercept), axis=1)
@@ -229,14 +229,14 @@ class LogProbabilities(ClassFunctions):
 
 
 class Outputs(ClassFunctions):
-    """A decision function for each of several outputs, which have nothing to do with each other."""
+    """A decision function for each of several independent outputs."""
 
     @cached_property
     def trained(self) -> np.ndarray:
         return np.arange(len(self.intercept))
 
     def log_probabilities(self, odds: np.ndarray) -> np.ndarray:
-        """Return those of each label, which may all be large or small."""
+        """Return the logarithms of each label's probability; labels are independent."""
         return -np.logaddexp(0.0, -odds)
 
 
@@ -268,7 +268,7 @@ class ClassPairs(Machine):
         out, each = np.zeros((len(owner), n_classes)), np.arange(len(owner))
         for row, coef in enumerate(self.coef):
             other = row + (row >= owner)
-            margins = np.where(owner < other, coef, -coef) / (n_classes - 1)  # a decision speaks for the lower class
+            margins = np.where(owner < other, coef, -coef) / (n_classes - 1)  # a decision favours the lower class
             out[each, owner] += margins
             out[each, other] -= margins
         return out
@@ -286,7 +286,7 @@ class ClassPairs(Machine):
 
     @cached_property
     def _terms(self) -> list[tuple[slice, np.ndarray, np.ndarray]]:
-        """For each class with vectors: where they stand, their rows of `coef`, and the known decisions they add to."""
+        """For each class with vectors: their places, their rows of `coef`, and the known decisions they add to."""
         place = np.full(len(self.intercept), -1)
         place[self.trained] = np.arange(len(self.trained))
         terms = []
@@ -318,7 +318,7 @@ class ClassPairs(Machine):
 
 
 def _dense_rows(X: Any) -> np.ndarray | None:
-    """Return rows as an array of float64; None of another type. Those of a sparse matrix are checked."""
+    """Return rows as an array of float64; None for another type. Sparse matrices are checked."""
     if type(X) is np.ndarray:
         return _as_float64(X) if X.dtype in (np.float64, np.float32) else None
     return _as_float64(as_features(X)) if is_sparse(X) and X.format == "csr" else None
@@ -332,8 +332,8 @@ def couple(pairwise: np.ndarray, n_classes: int, against: np.ndarray | None = No
     """Return probabilities of more than two classes that agree with those of all class pairs as well as possible.
 
     `pairwise` (n_samples, n_pairs) has the probability of the first class of each pair against the second, `against`
-    that of the second, by default 1 - pairwise; the result (n_samples, n_classes) numbers >= 0 whose rows sum to 1, up
-    to 1e-12. With r_ij that of class i against class j, the
+    that of the second, by default 1 - pairwise; the result (n_samples, n_classes) has numbers >= 0 whose rows sum to 1,
+    up to 1e-12. With r_ij the probability of class i against class j, the
     probabilities p minimise sum_{i<j} (r_ji p_i - r_ij p_j)^2 = p'Qp over sum p = 1 (Wu, Lin, Weng 2004, second method,
     equation 14). The optimality conditions Qp = -b e give (Q + ee')p = (1 - b) e, so that p is the normalised solution
     of one linear system. Q + ee' is positive definite, and well conditioned even where r_ij is 0 or 1, for which the
@@ -352,7 +352,7 @@ def couple(pairwise: np.ndarray, n_classes: int, against: np.ndarray | None = No
         Q = 1.0 - r * r.transpose(0, 2, 1)
         Q[:, every, every] = 1.0 + np.square(r).sum(axis=1)
         p = np.linalg.solve(Q, np.ones((len(r), n_classes, 1)))[:, :, 0]
-        np.maximum(p, 0.0, out=p)  # a probability of 0 may round to less
+        np.maximum(p, 0.0, out=p)  # a probability of 0 may round to a negative number
         out[at] = p / p.sum(axis=1, keepdims=True)
         small = np.flatnonzero((out[at] < SMALL).any(axis=1))
         if len(small):
@@ -361,7 +361,9 @@ def couple(pairwise: np.ndarray, n_classes: int, against: np.ndarray | None = No
 
 
 def _with_small_ones(p: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Return the probabilities p (n_samples, n_classes) of `couple` with digits of those below `SMALL`."""
+    """Return the probabilities p (n_samples, n_classes) of `couple`, with the digits of values below `SMALL`
+    restored.
+    """
     lost = r.transpose(0, 2, 1)  # r_jt at [t, j]
     for _ in range(SWEEPS):
         apart = lost * p[:, :, None] - r * p[:, None, :]

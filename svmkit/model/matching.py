@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 
 def match_rows(vectors: Any, owner: np.ndarray, X: Any, codes: np.ndarray) -> np.ndarray:
-    """Return the row of data that each support vector is, int64 (n_sv,); -1 for a vector that is none of the rows. A
+    """Return the row of data that each support vector equals, int64 (n_sv,); -1 for a vector that equals no row. A
     vector matches a row of its own class if the values of the two are equal bit for bit, in the lower of the two
-    precisions. Each row matches one vector, so that repeated vectors take repeated rows.
+    precisions. Each row matches one vector, so repeated vectors match repeated rows.
 
     Parameters
     ----------

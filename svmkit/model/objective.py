@@ -1,4 +1,4 @@
-"""What a model minimises, as recorded in it or as given by the caller: the loss, the bias and the penalty."""
+"""The objective of a model, as recorded in it or as given by the caller: the loss, the bias and the penalty."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIBSVM = ("SVC", "NuSVC", "SVR", "NuSVR")  # estimators of scikit-learn with LIB
 
 
 class Objective(NamedTuple):
-    """What is minimised: a penalty on w, and the losses of all samples."""
+    """The objective: a penalty on w, and the losses of all samples."""
 
     loss: Loss
     bias: float | None  # the value of its column, which is part of w; 0.0 for no bias, None for a free one
@@ -32,7 +32,7 @@ def describe_objective(loss: Loss, words: str) -> dict[str, Any]:
 
 
 def lacking_weights(about: Mapping[str, Any]) -> str | None:
-    """Return one line about a model that was trained with weights, none of which it keeps; None for all others."""
+    """Return a note on a model that was trained with weights but keeps none of them; None for all others."""
     if not about.get("weighted"):
         return None
     return (
@@ -44,19 +44,19 @@ def lacking_weights(about: Mapping[str, Any]) -> str | None:
 def read_objective(
     about: Mapping[str, Any], kernel: Kernel, task: str, loss: str | Loss | None = None, bias: str | float | None = None
 ) -> Objective:
-    """Return what a model minimises; raise InputError if the loss is not known, or is one of another task.
+    """Return the objective of a model; raise InputError if the loss is not known, or belongs to another task.
 
     Parameters
     ----------
     about : mapping, which has "minimised"; or the solver, whose default is taken then; or is that of an import
     kernel : Kernel
-    task : {"classify", "regress"}, what was learnt
-    loss : str or Loss, where another one is meant
-    bias : "free" or float, where another one is meant: free, or the value of its column, 0 for none
+    task : {"classify", "regress"}, the task of the model
+    loss : str or Loss, to override the recorded one
+    bias : "free" or float, to override the recorded one: free, or the value of its column, 0 for none
     """
     known = about.get("minimised")
     if known is None:
-        try:  # what the solver minimises with its default options; at that time auto did not leave a bias free
+        try:  # the solver's objective with default options; at that time auto did not leave a bias free
             before = {"bias": 1.0} if about["solver"] == "auto" and kernel.name == "linear" else {}
             words = plugins.build("solver", about["solver"], before).formulation(kernel, task)
         except (SvmkitError, KeyError):
@@ -84,7 +84,7 @@ def _loss_in(words: str, about: Mapping[str, Any], task: str) -> str | None:
 
 
 def _column(words: str) -> float | None:
-    """Return the value of the column of the bias, None for a free one."""
+    """Return the value of the bias column, None for a free bias."""
     if "regularised bias of " in words:
         return float(words.partition("regularised bias of ")[2].partition(",")[0])
     return 1.0 if "regularised bias" in words else 0.0 if "no bias" in words else None

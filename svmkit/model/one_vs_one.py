@@ -1,8 +1,8 @@
 """One-versus-one: the order of the class pairs, the layout of their coefficients, and the votes of their decisions.
 
 Classes are numbered 0 to n_classes - 1 in sorted order, and the class pairs (a, b), a < b, are numbered as
-`class_pairs` lists them: (0, 1), (0, 2), ..., (1, 2), ... A positive decision speaks for the second class b where there
-are two classes, as in scikit-learn's binary convention, and for the first class a where there are more.
+`class_pairs` lists them: (0, 1), (0, 2), ..., (1, 2), ... A positive decision means the second class b if there are two
+classes, as in scikit-learn's binary convention, and the first class a if there are more.
 
 A model keeps the coefficients of its vectors as (n_classes - 1, n_sv), as LIBSVM and scikit-learn do: each column
 belongs to a vector of some class, and each row to one of the other classes, in order (`coefficient_row`).
@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 LARGEST = 2**15 - 1  # number of 16 bits
-FEW = 16  # classes up to which votes are counted by a dense product: scipy takes longer to begin with a sparse one
+FEW = 16  # classes up to which votes are counted by a dense product: scipy has more overhead for a sparse one
 
 
 def class_pairs(n_classes: int) -> list[tuple[int, int]]:
@@ -51,7 +51,9 @@ def signs(codes: np.ndarray, a: int, b: int, n_classes: int) -> np.ndarray:
 
 
 def pair_column(a: Any, b: Any, n_classes: int) -> Any:
-    """Return the number of the class pair a < b, which is its column of decisions; of arrays, those of all pairs."""
+    """Return the number of the class pair a < b, which is its column of decisions; for arrays, the numbers of all
+    pairs.
+    """
     return a * (2 * n_classes - a - 1) // 2 + b - a - 1
 
 
@@ -63,12 +65,12 @@ def columns_of(c: int, n_classes: int) -> np.ndarray:
 
 
 def coefficient_row(own: Any, other: Any) -> Any:
-    """Return the row in which vectors of the class `own` have their coefficients against the class `other`."""
+    """Return the row of the coefficients of vectors of the class `own` against the class `other`."""
     return other - (own < other)
 
 
 def class_slices(n_support: np.ndarray) -> list[slice]:
-    """Return where the vectors of each class stand in a model that has n_support (n_classes,) of each."""
+    """Return the places of the vectors of each class in a model that has n_support (n_classes,) of each."""
     ends = np.cumsum(n_support)
     return [slice(end - n, end) for end, n in zip(ends.tolist(), n_support.tolist(), strict=True)]
 
@@ -104,13 +106,13 @@ def _columns_of_each(n_classes: int) -> np.ndarray:
 
 def order_by_class(codes: np.ndarray) -> np.ndarray:
     """Return the places of samples with these codes >= 0, sorted by class and then by place."""
-    # numpy sorts integers of 16 bits by radix, in a third of the time
+    # numpy sorts 16-bit integers by radix, in a third of the time
     few = len(codes) and codes.max() <= LARGEST
     return (codes.astype(np.int16) if few else codes).argsort(kind="stable")
 
 
 def union_support(at: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows that occur, sorted by class and then by row, and the place of each row among them, else -1."""
+    """Return the distinct rows, sorted by class and then by row, and the place of each row among them, else -1."""
     place = np.full(len(codes), -1, dtype=np.int64)
     place[at] = 0
     (support,) = (place == 0).nonzero()
@@ -145,8 +147,8 @@ def merge_support(
 
 
 def weight_coefficients(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return n_support (n_classes,) and coef (n_classes - 1, n_pairs) of a linear model, whose vectors are weights.
-    Those of the pair (a, b), a < b, count as a vector of class a, with the coefficient 1 against class b.
+    """Return n_support (n_classes,) and coef (n_classes - 1, n_pairs) of a linear model, whose vectors are weights. The
+    vector of the pair (a, b), a < b, counts as a vector of class a, with the coefficient 1 against class b.
     """
     a, b = pair_classes(n_classes)
     coef = np.zeros((n_classes - 1, len(a)))
@@ -156,7 +158,7 @@ def weight_coefficients(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 def vote_signs(n_classes: int) -> np.ndarray:
     """Return the class that each decision votes for among more than two classes, (n_pairs, n_classes): 1.0 for the
-    class that a positive decision speaks for, -1.0 for the other one of the class pair, else 0.0.
+    class of a positive decision, -1.0 for the other one of the class pair, else 0.0.
     """
     a, b = pair_classes(n_classes)
     sides = np.zeros((len(a), n_classes))
@@ -167,10 +169,10 @@ def vote_signs(n_classes: int) -> np.ndarray:
 def scores(decision: np.ndarray, n_classes: int, columns: np.ndarray | None = None) -> np.ndarray:
     """Return the votes (n_samples, n_classes) for each of more than two classes, with a fraction that breaks ties.
 
-    `columns` are the class pairs that `decision` (n_samples, len(columns)) is about, ascending, where it leaves out
-    those that were not trained; they vote for neither class. The sum of the margins for the class, squashed into
-    (-1/3, 1/3), is added to its votes, so that margins decide between equal votes and nowhere else. A decision of
-    exactly 0 is a vote for the second class, as in LIBSVM.
+    `columns` are the class pairs of `decision` (n_samples, len(columns)), ascending, if untrained ones are left out;
+    these vote for neither class. The sum of the margins for the class, squashed into (-1/3, 1/3), is added to its
+    votes, so that margins decide only between equal votes. A decision of exactly 0 is a vote for the second class, as
+    in LIBSVM.
     """
     sides, most = _sides(n_classes), n_classes - 1.0
     if columns is not None and len(columns) < sides.shape[1]:
@@ -189,7 +191,7 @@ def sum_margins(decision: np.ndarray, n_classes: int) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def _sides(n_classes: int) -> Any:
-    """Return `vote_signs`, transposed (n_classes, n_pairs), as a sparse matrix where there are many of them."""
+    """Return `vote_signs`, transposed (n_classes, n_pairs), as a sparse matrix if there are many of them."""
     if n_classes <= FEW:
         return np.ascontiguousarray(vote_signs(n_classes).T)
     columns = [columns_of(c, n_classes) for c in range(n_classes)]
@@ -200,7 +202,7 @@ def _sides(n_classes: int) -> Any:
 
 
 def trained_columns(coef: np.ndarray, n_support: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-    """Return the class pairs of a model, ascending, whose decisions are not 0 everywhere: those that were trained."""
+    """Return the class pairs of a model, ascending, whose decisions are not 0 everywhere, i.e. the trained ones."""
     trained, n_classes = intercept != 0.0, len(n_support)
     if trained.all():
         return np.arange(len(intercept))

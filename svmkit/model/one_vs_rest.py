@@ -1,8 +1,8 @@
-"""One decision for each class: the layout of the coefficients of one-versus-rest, and the class that decisions name.
+"""One decision for each class: the layout of the coefficients of one-versus-rest, and the class of decisions.
 
-A model of k > 2 classes has k decisions then, and the label is that of the largest one. Its coefficients are (k, n_sv):
-row c belongs to the decision of class c. Machines of one problem of all classes have this layout, too. Of two classes
-one decision is enough, in the layout of `svmkit.model.one_vs_one`.
+A model of k > 2 classes then has k decisions, and the label is that of the largest one. Its coefficients are (k, n_sv):
+row c belongs to the decision of class c. Machines of one problem of all classes have this layout, too. For two classes
+one decision suffices, in the layout of `svmkit.model.one_vs_one`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def merge_rest(
 
     Parameters
     ----------
-    rows, values, codes, n_classes : as for `merge_support`, with classes in place of their pairs
+    rows, values, codes, n_classes : as for `merge_support`, with classes instead of class pairs
     """
     support, place = union_support(np.concatenate(list(rows)), codes)
     coef = np.zeros((n_classes, len(support)))

@@ -1,4 +1,4 @@
-"""Fitted SVMs of scikit-learn as the parts of an `SVMModel`: their arrays, without training anew."""
+"""Fitted SVMs of scikit-learn as the parts of an `SVMModel`: their arrays, without retraining."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def from_sklearn(estimator: Any) -> dict[str, Any]:
 
 
 def _kind(step: Any) -> str:
-    """Return the name of scikit-learn's class that a step is of, subclasses included; "" if it is of none of these."""
+    """Return the name of the supported scikit-learn class of a step, subclasses included; "" if it is not supported."""
     known = (*KERNEL_MACHINES, *LINEAR_MACHINES, *SCALERS)
     for base in type(step).__mro__:
         if base.__module__.partition(".")[0] == "sklearn" and base.__name__ in known:
@@ -51,7 +51,7 @@ def _kind(step: Any) -> str:
 
 
 def _steps(estimator: Any) -> tuple[Any, Any]:
-    """Return the machine of an estimator or of a pipeline, and the scaler in front of it or None."""
+    """Return the machine of an estimator or of a pipeline, and the scaler before it or None."""
     from sklearn.pipeline import Pipeline
 
     steps = [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
@@ -69,7 +69,7 @@ def _steps(estimator: Any) -> tuple[Any, Any]:
 
 
 def read_scaling(estimator: Any) -> Scaling | None:
-    """Return what the steps of a fitted pipeline before its last one do, as a scaling; None where they do more."""
+    """Return the steps of a fitted pipeline before its last one as a scaling; None if they do more."""
     scalers = [step for _, step in estimator.steps[:-1] if step is not None and step != "passthrough"]
     if len(scalers) != 1 or _kind(scalers[0]) not in SCALERS:
         return None
@@ -93,7 +93,7 @@ def kernel_parts(machine: Any, kind: str) -> dict[str, Any]:
         parts["vectors"] = sp.csr_array(parts["vectors"])
     if not hasattr(machine, "classes_"):
         return parts | (outlier_parts if kind == "OneClassSVM" else regression_parts)(coef.shape[1])
-    if len(machine._probA):  # of LIBSVM's decisions, whose sign scikit-learn turns where there are two classes
+    if len(machine._probA):  # for LIBSVM's decisions, whose sign scikit-learn changes if there are two classes
         sign = -1.0 if len(machine.classes_) == 2 else 1.0
         parts["calibration"] = calibration.Sigmoid(np.array(machine._probA), sign * machine._probB)
     return parts | {"classes": _labels(machine.classes_), "n_support": machine.n_support_.astype(np.int64)}

@@ -28,7 +28,7 @@ CLASSIFIERS = ("L2R_L2LOSS_SVC_DUAL", "L2R_L2LOSS_SVC", "L2R_L1LOSS_SVC_DUAL", "
 SVR_TYPES = ("L2R_L2LOSS_SVR_DUAL", "L2R_L2LOSS_SVR", "L2R_L1LOSS_SVR_DUAL")
 CRAMMER_SINGER, ONE_CLASS = "MCSVM_CS", "ONECLASS_SVM"
 SOLVER_TYPES = (*LOGISTIC, *CLASSIFIERS, CRAMMER_SINGER, *SVR_TYPES, ONE_CLASS)
-MINIMISED = {  # loss and penalty of each type, but for outliers, whose nu is not in the file
+MINIMISED = {  # loss and penalty of each type, except for outliers, whose nu is not in the file
     **dict.fromkeys(("L2R_LR", "L2R_LR_DUAL"), ("logistic", "l2")),
     "L1R_LR": ("logistic", "l1"),
     **dict.fromkeys(("L2R_L2LOSS_SVC_DUAL", "L2R_L2LOSS_SVC"), ("squared_hinge", "l2")),
@@ -44,9 +44,9 @@ WORDS = ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho")
 def read(path: Path, stream: IO[bytes], n_features: int | None) -> SVMModel:
     """Read a model that LIBLINEAR's `save_model` wrote, of any solver type; `path` is for messages.
 
-    Its decisions are LIBLINEAR's, with the classes in sorted order; a bias is in the intercept. That of logistic
-    regression has its probabilities, too. There are at least `n_features` columns; None takes those of the file. Raises
-    InputError: the file is no such model, or it is damaged.
+    Its decisions are LIBLINEAR's, with the classes in sorted order; a bias is in the intercept. A model of logistic
+    regression has its probabilities, too. There are at least `n_features` columns; None takes the number in the file.
+    Raises InputError: the file is no such model, or it is damaged.
     """
     header = Header(path, stream, WORDS, "w")
     solver_type = header.word("solver_type", SOLVER_TYPES)
@@ -77,7 +77,7 @@ def read(path: Path, stream: IO[bytes], n_features: int | None) -> SVMModel:
         return SVMModel(**parts, coef=np.ones((1, 1)), vectors=store_weights(w), intercept=intercept)
     order = np.argsort(labels)
     if k == 2:
-        # of one w a positive decision speaks for the first label; of two (Crammer and Singer) the larger one wins
+        # with one w, a positive decision means the first label; with two (Crammer and Singer) the larger one wins
         w, intercept = (w[:1], intercept[:1]) if n_columns == 1 else (w[:1] - w[1:], intercept[:1] - intercept[1:])
         if order[1] == 1:
             w, intercept = -w, -intercept
@@ -97,8 +97,8 @@ def write(model: SVMModel, path: str | os.PathLike) -> Written:
 
     Scaling goes into the weights. The intercept becomes the weight of a last feature of 1 (`bias 1`). The solver type
     is the one that the model was imported with, or the first one of its task: LIBLINEAR decides alike for all of them,
-    and has the probabilities of those of logistic regression.
-    Raises InputError: LIBLINEAR has no such model, or the file cannot be written.
+    and has probabilities for types of logistic regression. Raises InputError: LIBLINEAR has no such model, or the file
+    cannot be written.
     """
     require_numbers(model, "LIBLINEAR")
     if model.kernel.name != "linear":

@@ -1,4 +1,4 @@
-"""LIBSVM's text model, read into an `SVMModel` and written for svm-predict and all that reads its models."""
+"""LIBSVM's text model, read into an `SVMModel` and written for svm-predict and other readers of its models."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read(path: Path, stream: IO[bytes], n_features: int | None) -> SVMModel:
     """Read a model that LIBSVM's `svm_save_model` wrote, of any type and kernel; `path` is for messages.
 
     Its decisions are LIBSVM's, with the classes in sorted order. `probA` and `probB` become its calibration. There are
-    at least `n_features` columns; None takes the largest index of a vector, which is the last column that is not 0 in
+    at least `n_features` columns; None takes the largest index in a vector, that is, the last column that is not 0 in
     all of them. Raises InputError: the file is no such model, or it is damaged.
     """
     header = Header(path, stream, WORDS, "SV")
@@ -79,7 +79,7 @@ def read(path: Path, stream: IO[bytes], n_features: int | None) -> SVMModel:
         found = sort_classes(labels, n_support, numbers.T)
         intercept = 0.0 - found.signs * rho[found.columns]
         parts |= {"classes": found.classes, "vectors": vectors[found.rows], "n_support": found.n_support}
-        if "probA" in header or "probB" in header:  # our decision is -h, whose positive side has -B for B
+        if "probA" in header or "probB" in header:  # our decision is -h, whose positive side has -B instead of B
             A, B = (header.numbers(word, len(rho))[found.columns] for word in ("probA", "probB"))
             parts["calibration"] = calibration.Sigmoid(A, found.signs * B)
         return SVMModel(**parts, coef=found.coef, intercept=intercept)
@@ -126,10 +126,10 @@ _KINDS: dict[type[Kernel], str] = {
 def write(model: SVMModel, path: str | os.PathLike) -> Written:
     """Write a model with one of LIBSVM's kernels as LIBSVM's text, atomically.
 
-    Decisions are those of the model, in the same order. Labels that are no whole numbers of 32 bits become the number
-    of their class. Scaling goes into the vectors where the kernel allows it, else beside the model into PATH.range, for
-    LIBSVM's `svm-scale -r`. Raises InputError: LIBSVM has no such kernel, the model prepares its columns in a way that
-    the text cannot hold, or the file cannot be written.
+    Decisions are those of the model, in the same order. Labels that are not 32-bit integers become the number of their
+    class. Scaling goes into the vectors if the kernel allows it, else into PATH.range next to the model, for LIBSVM's
+    `svm-scale -r`. Raises InputError: LIBSVM has no such kernel, the model prepares its columns in a way that the text
+    cannot hold, or the file cannot be written.
     """
     require_numbers(model, "LIBSVM")
     if type(model.kernel) not in _KINDS:
@@ -166,7 +166,7 @@ def _header(model: SVMModel, svm_type: str) -> tuple[list[str], list[str]]:
     if is_classifier:
         labels, note = whole_labels(model.classes, "LIBSVM")
         notes += [note] if note else []
-        order = slice(None, None, -1 if len(labels) == 2 else 1)  # a positive decision speaks for LIBSVM's first class
+        order = slice(None, None, -1 if len(labels) == 2 else 1)  # a positive decision means LIBSVM's first class
         lines += ["label " + " ".join(map(str, labels[order]))]
         if isinstance(model.calibration, calibration.Sigmoid):
             lines += [f"prob{name} {texts(getattr(model.calibration, name))}" for name in "AB"]
@@ -181,7 +181,7 @@ def _header(model: SVMModel, svm_type: str) -> tuple[list[str], list[str]]:
 
 
 def _number_line(model: SVMModel, key: str, word: str, count: int) -> list[str]:
-    """Return the line of numbers that the model was imported with; its file may come from anybody."""
+    """Return the line of numbers that the model was imported with; its file may be untrusted."""
     imported = model.about.get(key)
     values = imported if isinstance(imported, list) else [imported]
     sound = len(values) == count and all(isinstance(value, float) and math.isfinite(value) for value in values)

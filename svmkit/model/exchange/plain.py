@@ -1,4 +1,4 @@
-"""What a text model cannot hold: columns of a table, imputing, scaling, labels other than whole numbers."""
+"""Parts of models that a text model cannot hold: columns of a table, imputing, scaling, labels other than integers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMED = 5  # most labels in a message
 
 
 def require_numbers(model: SVMModel, software: str) -> None:
-    """Raise InputError if X of the model is more than numbers without holes, which is all that a text model takes."""
+    """Raise InputError unless X of the model is numbers without holes, which is all that a text model supports."""
     if model.outputs:
         raise InputError(f"models of {software} have one output, and this one has {len(model.outputs)}: use --onnx")
     encoding = model.encoding
@@ -35,15 +35,15 @@ def require_numbers(model: SVMModel, software: str) -> None:
 
 
 def folds(model: SVMModel) -> bool:
-    """Whether the scaling of a model can move into its vectors and intercept, or there is none."""
+    """Whether the scaling of a model, if any, can move into its vectors and intercept."""
     dots = isinstance(model.kernel, Poly | Sigmoid)
     return model.scaling is None or isinstance(model.kernel, Linear) or (dots and not model.scaling.moves_zeros)
 
 
 def without_scaling(model: SVMModel) -> SVMModel:
-    """Return a model that `folds` without its scaling, which moves into vectors and intercept. k((x - center) / scale,
-    z) of the linear kernel is x'(z / scale) less a constant, which the intercept takes; of the other kernels of x'z,
-    that is so for a center of 0.
+    """Return a model that `folds` without its scaling, which moves into vectors and intercept. For the linear kernel,
+    k((x - center) / scale, z) is x'(z / scale) less a constant, which the intercept absorbs; for the other kernels of
+    x'z, this holds if center is 0.
     """
     scaling = model.scaling
     if scaling is None:
@@ -64,14 +64,14 @@ def svm_scale_lines(scaling: Scaling) -> list[str]:
 
 
 def untrained_notes(model: SVMModel, instead: str) -> list[str]:
-    """Return a line about decisions that were not trained, which our votes leave out, and what happens instead."""
+    """Return a note on decisions that were not trained, which our votes leave out, and what happens instead."""
     n = len(model.intercept) - len(model.trained_pairs)
     what = "classes" if model.has_class_scores else "class pairs"
     return [f"{n:,} {what} were not trained: {instead}"] if n else []
 
 
 def whole_labels(classes: np.ndarray, software: str) -> tuple[list[int], str | None]:
-    """Return a number of 32 bits for each class, and a line that says which if they are not the labels themselves."""
+    """Return a 32-bit integer for each class, and a line that says which if they are not the labels themselves."""
     values: list[Any] = classes.tolist()
     if classes.dtype.kind in "biuf" and all(value % 1 == 0 and abs(value) < 2**31 for value in values):
         return [int(value) for value in values], None

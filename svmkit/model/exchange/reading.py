@@ -15,12 +15,12 @@ _READERS = {b"svm_type": libsvm.read, b"solver_type": liblinear.read}
 
 
 def read_text_model(path: str | os.PathLike, n_features: int | None = None) -> SVMModel:
-    """Read a text model of LIBSVM or LIBLINEAR, plain or compressed; its first word says which of the two wrote it.
+    """Read a text model of LIBSVM or LIBLINEAR, plain or compressed; its first word determines which of the two.
 
-    `n_features` is the number of columns that X has. None takes the largest that the file mentions: LIBSVM does not
-    write how many there were, and its last columns may be 0 in all vectors. Raises InputError: the file is no text
-    model of either, or it is damaged; the message begins with ``FILE:LINE:`` where a line is wrong. Or `n_features` is
-    less than the file mentions.
+    `n_features` is the number of columns that X has. None takes the largest index in the file: LIBSVM does not write
+    the number of columns, and its last columns may be 0 in all vectors. Raises InputError: the file is no text model of
+    either, or it is damaged; the message begins with ``FILE:LINE:`` if a line is wrong. Or `n_features` is less than an
+    index in the file.
     """
     path = Path(path)
     if n_features is not None and not 1 <= n_features <= LARGEST_INDEX:

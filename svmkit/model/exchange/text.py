@@ -1,7 +1,7 @@
 """Text models: a header of words and numbers, then rows of numbers, as LIBSVM and LIBLINEAR write them.
 
-A file may come from anybody. It is read as a stream, nothing is allocated by a count that its header claims, and
-an error is reported in one line, with the number of the line in the file.
+A file may be untrusted. It is read as a stream, nothing is allocated by a count that its header claims, and an error is
+reported in one line, with its line number in the file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WHOLE = re.compile(rb"[+-]?\d{1,18}")
 
 class Header:
     """The header of a text model: lines of a word and its values, up to the word `end`, which stands alone. The stream
-    is left where the rows begin, and `line` is the number of the line that was read last. Each of the `known` words may
+    is left where the rows begin, and `line` is the number of the last line that was read. Each of the `known` words may
     occur once, in any order; raises InputError otherwise, or if the header does not end.
     """
 
@@ -57,7 +57,7 @@ class Header:
         return key in self._entries
 
     def values(self, key: str, count: int | None = None) -> list[bytes]:
-        """Return the values behind a word, which has to be there; `count` is how many of them there have to be."""
+        """Return the values after a word, which must occur; `count` is their required number."""
         if key not in self._entries:
             raise InputError(f"{self.path}: the header has no line {key!r}: it is cut short or no text model")
         found = self._entries[key][1]
@@ -66,19 +66,19 @@ class Header:
         return found
 
     def word(self, key: str, known: Collection[str]) -> str:
-        """Return the one value behind a word, which has to be a known one."""
+        """Return the single value after a word, which must be a known one."""
         value = self.values(key, 1)[0].decode("utf-8", "backslashreplace")
         if value not in known:
             self.refuse(f"{key} {cite(value)} is not known; there are: {', '.join(known)}", key)
         return value
 
     def whole_numbers(self, key: str, count: int, least: int) -> np.ndarray:
-        """Return the whole numbers behind a word, int64.
+        """Return the integers after a word, int64.
 
         Parameters
         ----------
         key : str, the word
-        count, least : int, how many numbers there have to be, and the least that each of them may be
+        count, least : int, the required number of values, and their least admissible value
         """
         found = self.values(key, count)
         for value in found:
@@ -87,7 +87,7 @@ class Header:
         return np.array([int(value) for value in found], dtype=np.int64)
 
     def whole_number(self, key: str, least: int) -> int:
-        """Return the one whole number behind a word, from `least` on."""
+        """Return the single integer after a word, at least `least`."""
         return int(self.whole_numbers(key, 1, least)[0])
 
     def numbers(self, key: str, count: int) -> np.ndarray:
@@ -99,7 +99,7 @@ class Header:
         return np.array([float(value) for value in found])
 
     def class_count(self, kind: str, is_classifier: bool) -> int:
-        """Return the number of classes of a model of this kind, which is 2 where it is no classifier."""
+        """Return the number of classes of a model of this kind, which is 2 if it is not a classifier."""
         k = self.whole_number("nr_class", 1)
         if k != 2 and not is_classifier:
             self.refuse(f"nr_class of a {kind} model is 2, not {k:,}", "nr_class")
@@ -115,22 +115,22 @@ class Header:
         return labels
 
     def number(self, key: str) -> float:
-        """Return the one finite number behind a word."""
+        """Return the single finite number after a word."""
         return float(self.numbers(key, 1)[0])
 
 
 def read_rows(
     header: Header, stream: IO[bytes], n_rows: int, n_numbers: int, *, features: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Read the rows behind a header, to the end of the file. Returns numbers (n_rows, n_numbers), and of the features
-    of all rows indices (int64) and data, with `indptr` (n_rows + 1,) where those of each row begin. Raises InputError:
-    a row is malformed, or there are more or fewer of them.
+    """Read the rows after a header, to the end of the file. Returns numbers (n_rows, n_numbers), and for the features
+    of all rows indices (int64) and data, with `indptr` (n_rows + 1,) where each row begins. Raises InputError: a row is
+    malformed, or their number is wrong.
 
     Parameters
     ----------
     header : Header, which has the number of the line
     stream : binary file
-    n_rows, n_numbers : int, the rows that there have to be, and the numbers at the beginning of each
+    n_rows, n_numbers : int, the required number of rows, and of numbers at the beginning of each
     features : bool, whether index:value pairs follow, whose indices ascend from 0 or more
     """
     feature = rb"(?:[ \t]++\d{1,10}:" + _NUMBER + rb")*+" if features else b""
@@ -156,7 +156,7 @@ def read_rows(
 
 
 def _blocks(header: Header, stream: IO[bytes]) -> Iterator[list[bytes]]:
-    """Yield the lines of the rest of a file in blocks; blank ones may stand at its end only."""
+    """Yield the lines of the rest of a file in blocks; blank lines may occur only at its end."""
     ended = False  # whether blank lines have come
     while block := stream.read(_BLOCK):
         if not block.endswith(b"\n"):
@@ -176,7 +176,7 @@ def _blocks(header: Header, stream: IO[bytes]) -> Iterator[list[bytes]]:
 
 
 def _parse(header: Header, lines: list[bytes], n_numbers: int) -> tuple[np.ndarray, ...]:
-    """Return numbers, indices, data, and the number of features of each of these lines, all of which match."""
+    """Return numbers, indices, data, and the number of features of each of these lines, all well-formed."""
     n_features = np.array([line.count(b":") for line in lines], dtype=np.int64)
     width = n_numbers + 2 * n_features
     values = np.array([float(token) for token in b"\n".join(lines).replace(b":", b" ").split()])
@@ -202,7 +202,7 @@ def _parse(header: Header, lines: list[bytes], n_numbers: int) -> tuple[np.ndarr
 
 
 def _problem(line: bytes, n_numbers: int, features: bool) -> str:
-    """Say what is wrong with a row that does not match."""
+    """Describe what is wrong with a malformed row."""
     number, pair = re.compile(_NUMBER), re.compile(rb"\d{1,10}:" + _NUMBER)
     tokens = line.split()
     leading = next((k for k, token in enumerate(tokens) if not number.fullmatch(token)), len(tokens))
@@ -214,7 +214,7 @@ def _problem(line: bytes, n_numbers: int, features: bool) -> str:
 
 
 class Written(NamedTuple):
-    """A text model that was written: LIBSVM's svm_type or LIBLINEAR's solver_type, its size, and lines for its user."""
+    """A text model that was written: LIBSVM's svm_type or LIBLINEAR's solver_type, its size, and notes for its user."""
 
     kind: str
     n_bytes: int
@@ -222,7 +222,7 @@ class Written(NamedTuple):
 
 
 def texts(values: Any) -> str:
-    """Return numbers as text that gives the same float64 again."""
+    """Return numbers as text that is read as the same float64."""
     return " ".join(map(repr, np.asarray(values, dtype=np.float64).tolist()))
 
 

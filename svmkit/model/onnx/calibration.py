@@ -1,4 +1,4 @@
-"""The nodes of an ONNX graph that turn decisions into probabilities, in float64 whatever the dtype of the graph."""
+"""The nodes of an ONNX graph from decisions to probabilities, in float64 whatever the dtype of the graph."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def _preprocess(graph: Graph, X: str, model: SVMModel, middle: np.ndarray) -> st
     if model.imputing:
         holes = graph.node("IsNaN", X)
         X = graph.node("Where", holes, graph.constant(model.imputing.statistics, np.float64), X)
-        if model.imputing.n_added:  # the 0/1 columns behind the others, which mark holes
+        if model.imputing.n_added:  # the 0/1 columns after the others, which mark holds
             marks = graph.node("Gather", holes, graph.constant(model.imputing.holed, np.int64), axis=1)
             X = graph.node("Concat", X, graph.node("Cast", marks, to=graph.onnx.TensorProto.DOUBLE), axis=1)
     X = graph.node("Sub", X, graph.constant(center, np.float64)) if moved else X
@@ -76,7 +76,7 @@ def _preprocess(graph: Graph, X: str, model: SVMModel, middle: np.ndarray) -> st
 
 
 def _distances(graph: Graph, X: str, Z: np.ndarray, *, squared: bool) -> str:
-    """Add |x - z|^2 or |x - z|_1 of rows x and z, (n, q), in a scan: all rows at once would take n * q * d numbers."""
+    """Add |x - z|^2 or |x - z|_1 of rows x and z, (n, q), in a scan: all rows at once would need n * q * d numbers."""
     node = graph.onnx.helper.make_node
     vectors, axis = graph.constant(Z), graph.constant([1], np.int64)
     size = ("Mul", ["svmkit.difference"] * 2) if squared else ("Abs", ["svmkit.difference"])

@@ -25,7 +25,7 @@ LIMIT = 2**31 - 2**24  # bytes: the limit of a protobuf file, less room for ever
 
 
 class Written(NamedTuple):
-    """The file that `write` has written, its inputs, and a line about the accuracy that float32 costs, if it does."""
+    """The file that `write` has written, its inputs, and a note on the loss of accuracy by float32, if there is one."""
 
     path: str
     n_bytes: int
@@ -65,8 +65,8 @@ def build(model: SVMModel, dtype: str = "float64") -> Any:
     category is encoded as zeros). The outputs are `label` (n,), int64 or string, and `decision` of the given dtype:
     (n,) for two classes, where > 0 means the second class, else (n, n_classes) as `SVMClassifier.decision_function`
     defines it. A model with a calibration has a third output, `probability` (n, n_classes), and its labels are the
-    classes of the highest ones. A regression has one output, `value` (n,) of the given dtype. Of several targets or
-    labels all outputs have a column for each.
+    classes of the highest ones. A regression has one output, `value` (n,) of the given dtype. With several targets or
+    labels, all outputs have a column for each.
     """
     return _assemble(_import(), model, dtype)[0]
 
@@ -158,7 +158,7 @@ def _outputs(graph: Graph, model: SVMModel, decision: str) -> list[Any]:
         chosen = graph.node("ArgMax", "decision", axis=1, keepdims=0)
     else:
         # as `svmkit.model.one_vs_one.scores`; a negative decision of a pair (a, class) is a vote for the class, too
-        sides = np.zeros((k * (k - 1) // 2, k))  # of pairs that were not trained, no vote at all
+        sides = np.zeros((k * (k - 1) // 2, k))  # for untrained pairs, no vote at all
         sides[model.trained_pairs] = vote_signs(k)[model.trained_pairs]
         each, second = graph.constant(sides), graph.constant((sides < 0.0).sum(axis=0))
         votes = graph.node("Gemm", graph.node("Cast", positive, to=graph.element), each, second)

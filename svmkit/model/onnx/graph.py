@@ -11,8 +11,8 @@ from svmkit.errors import InputError
 
 class Graph:
     """An ONNX graph under construction; each method that adds a node or constant returns the name of its result. `onnx`
-    is the package, which the caller imports; `dtype` the type of X, and of constants without a type of their own, and
-    `element` its ONNX element type.
+    is the package, which the caller imports; `dtype` is the type of X and the default type of constants, and `element`
+    its ONNX element type.
     """
 
     def __init__(self, onnx: Any, dtype: np.dtype) -> None:

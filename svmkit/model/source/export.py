@@ -18,7 +18,7 @@ from svmkit.model.source.numbers import ROUNDOFF, Numbers, collect_numbers, deci
 from svmkit.model.source.text import Language, write_functions
 from svmkit.runtime import files
 
-LIMIT = 1 << 23  # numbers in a file, which compilers take minutes for
+LIMIT = 1 << 23  # numbers in a file; compilers take minutes for more
 LANGUAGES = "c", "js"
 RESERVED = """arguments await break case catch class const continue debugger default delete do else enum eval export
     extends false finally for function if implements import in instanceof interface let module new null package
@@ -27,8 +27,8 @@ RESERVED = """arguments await break case catch class const continue debugger def
 
 
 class Written(NamedTuple):
-    """The file that `write` has written: its bytes, those of its constants, and the bound on errors of decisions, for
-    rows whose columns lie within `low` and `high` (n_features,).
+    """The file that `write` has written: its bytes, the bytes of its constants, and the bound on errors of decisions,
+    for rows whose columns lie within `low` and `high` (n_features,).
     """
 
     path: str
@@ -46,7 +46,7 @@ def write(model: SVMModel, path: str | os.PathLike, language: str = "c", dtype: 
     Parameters
     ----------
     model : SVMModel
-        Of a built-in kernel other than the precomputed one, and of columns of numbers.
+        With a built-in kernel other than the precomputed one, and columns of numbers.
     path : str or path
         The file.
     language : {"c", "js"}, default="c"
@@ -123,12 +123,12 @@ def _names(model: SVMModel) -> list[str]:
 
 
 def _plain(text: object) -> str:
-    """Return text that ends no comment."""
+    """Return text that does not end a comment."""
     return re.sub(r"[^\w .,:=+()%-]", "_", str(text), flags=re.ASCII)
 
 
 def _about(model: SVMModel, dtype: str, error: float, numbers: Numbers) -> list[str]:
-    """Return the lines of the comment at the head of the file."""
+    """Return the lines of the comment at the top of the file."""
     encoding, n = model.encoding, len(model.intercept)
     named = encoding.feature_names if encoding and encoding.header else [f"x{j + 1}" for j in range(model.n_features)]
     lines = [f"Written by svmkit {__version__}: kernel {_plain(model.kernel)}, {model.vectors.shape[0]} vectors.", ""]
@@ -152,7 +152,7 @@ def _about(model: SVMModel, dtype: str, error: float, numbers: Numbers) -> list[
 
 
 def _meaning(model: SVMModel) -> str:
-    """Return what the decisions are of."""
+    """Return the meaning of the decisions."""
     if model.outputs or model.regresses:
         return "one of each output" if model.outputs else "the prediction"
     if model.has_one_function:

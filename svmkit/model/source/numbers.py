@@ -1,4 +1,4 @@
-"""The numbers of a model in source code, and how far their decisions can be from those of exact arithmetic."""
+"""The numbers of a model in source code, and bounds on the rounding errors of its decisions."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from svmkit.model.model import SVMModel
 ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
 LIBRARY = 4  # units of roundoff by which exp and tanh may be off: libraries state 1 or 2
 MARGIN = 1.01  # covers products of roundings, of which there are less than 1 / (200 u)
-SPREAD = {"standard": 4.0}  # what rows reach after scaling, where the vectors do not tell more; else 1
+SPREAD = {"standard": 4.0}  # range of rows after scaling, if the vectors do not reach farther; else 1
 
 
 class Numbers(NamedTuple):
-    """The arrays of the code, float64: decisions are those of rows (x - center) / scale; `reach` (width,) bounds the
+    """The arrays of the code, float64: decisions are for rows (x - center) / scale; `reach` (width,) bounds the
     absolute values of rows after scaling for which the bound holds, `low` and `high` (n_features,) the columns of X.
     """
 
@@ -30,7 +30,7 @@ class Numbers(NamedTuple):
     center: np.ndarray | None
     scale: np.ndarray | None
     reach: np.ndarray
-    fill: np.ndarray  # (width,), the sizes of what fills holes, after scaling
+    fill: np.ndarray  # (width,), the sizes of the values that fill holes, after scaling
     low: np.ndarray
     high: np.ndarray
 
@@ -41,7 +41,7 @@ def collect_numbers(model: SVMModel) -> Numbers:
     floor = SPREAD.get(scaling.kind, 1.0) if scaling else 0.0
     center, scale = (scaling.center, scaling.scale) if scaling else (None, None)
     least, fill = np.zeros(width), np.zeros(width)
-    if imputing:  # what a hole becomes is within the bound, and so are marks of holes
+    if imputing:  # imputed values are within the bound, and so are marks of holes
         fill[: model.n_features] = np.abs(imputing.statistics)
         least[: model.n_features] = imputing.statistics
         marks = np.where(np.arange(width) < model.n_features, 0.0, 1.0)
@@ -73,15 +73,15 @@ def _limits(model: SVMModel, reach: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def decision_error(model: SVMModel, numbers: Numbers, dtype: str) -> np.ndarray:
-    """Return a bound on |computed - exact| of each decision (n_decisions,), for rows of which no column is larger than
+    """Return a bound on |computed - exact| of each decision (n_decisions,), for rows whose columns do not exceed
     `reach` after scaling. Stored numbers are rounded once; sums of n terms are off by at most n u times the sum of
     their absolute values (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1), and kernel values of
-    moved arguments differ by the kernel's Lipschitz constant.
+    perturbed arguments differ by the kernel's Lipschitz constant.
 
     Raises
     ------
     InputError
-        A number of the code, or of its arithmetic, may go beyond the type.
+        A number of the code, or of its arithmetic, may exceed the type.
     """
     u, least = ROUNDOFF[dtype], float(np.finfo(dtype).tiny)
     Z, width = np.abs(numbers.vectors), numbers.reach.size
@@ -119,8 +119,8 @@ def decision_error(model: SVMModel, numbers: Numbers, dtype: str) -> np.ndarray:
 def _value_error(
     model: SVMModel, Z: np.ndarray, row: np.ndarray, moved: np.ndarray, u: float, least: float
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return bounds on the errors and the sizes of the kernel values of all vectors (n_sv,), and the largest number on
-    the way.
+    """Return bounds on the errors and the sizes of the kernel values of all vectors (n_sv,), and the largest
+    intermediate number.
 
     Parameters
     ----------

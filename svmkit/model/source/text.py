@@ -1,6 +1,6 @@
 """The functions of a model, once for both languages: C99 and JavaScript share the syntax of statements.
 
-In these texts `@` stands before a name of the file, REAL and INT before a variable; capitals in braces are sizes.
+In these texts `@` precedes a name of the file, REAL and INT a variable; capitals in braces are sizes.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ LINE = 8  # numbers on a line
 
 @dataclass(frozen=True)
 class Language:
-    """How a language writes what the texts leave open. `real` is the type of numbers, `suffix` of functions and
-    literals; `name` stands before each name of the file.
+    """How a language writes the parts that the texts leave open. `real` is the type of numbers, `suffix` of functions
+    and literals; `name` precedes each name of the file.
     """
 
     is_c: bool
@@ -44,7 +44,7 @@ class Language:
         return "float" if self.dtype == "float32" else "double"
 
     def number(self, value: float) -> str:
-        """Return a literal of the fewest digits that give the number in the language's type."""
+        """Return a literal of the fewest digits that identify the number in the language's type."""
         if self.dtype == "float32":
             return f"{np.float32(value)!s}f"
         return repr(float(value))
@@ -54,7 +54,7 @@ class Language:
 
         Parameters
         ----------
-        kind : {"REAL", "INT", "void"}, what it returns
+        kind : {"REAL", "INT", "void"}, the result
         name : str
         taken : str, its parameters: "x", "x out" or "x j"
         body : str, its statements
@@ -199,7 +199,7 @@ def _predict(model: SVMModel) -> str:
     best = best.replace("CLASSES", str(k))
     if not is_pairwise(model):
         start = f"  REAL s[{n}];\n  @decision(x, s);\n"
-        if model.calibration is not None:  # probabilities near 1 are equal where their odds are not
+        if model.calibration is not None:  # probabilities near 1 are equal even if their odds are not
             start += f"  for (INT k = 0; k < {n}; k++) s[k] = -(s[k] * @slope[k] + @offset[k]);\n"
         return start + best
     return f"""{start}  REAL s[{k}];
