@@ -1,4 +1,4 @@
-"""What predictions are worth: accuracy, metrics by name, scores of classes, of quantities and of probabilities.
+"""The quality of predictions: accuracy, metrics by name, scores of classes, of quantities and of probabilities.
 
 It may import `errors`, `runtime`, `plugins`, `losses`, `data`, `kernels`, `problems` and `solver`.
 """

@@ -10,10 +10,9 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def comparable(labels: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return labels and classes as types that compare: as text where either holds text, else as numbers.
+    """Return labels and classes as comparable types: as text if either holds text, else as numbers.
 
-    A label that is a number equals the text of this number, however it is written: 1.0 is "1". It gets the text that
-    the class has, so that it bears its name.
+    A number equals the text of the same number, however it is written: 1.0 is "1". It gets the text of the class.
     """
     if "O" in (labels.dtype.kind, classes.dtype.kind) or {labels.dtype.kind, classes.dtype.kind} & set("US"):
         return _as_named(labels, classes), classes.astype(str)
@@ -21,7 +20,7 @@ def comparable(labels: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _as_named(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return labels as text, and as that of a class where this is the same number and one of both is no text."""
+    """Return labels as text; a label gets the text of a class that is the same number, if one of both is not text."""
     if labels.dtype.kind in "US" and classes.dtype.kind in "US":
         return labels.astype(str)
     text, at = np.unique(labels.astype(str), return_inverse=True)
@@ -36,7 +35,7 @@ def _as_named(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def accuracy(predicted: np.ndarray, labels: np.ndarray) -> float:
-    """Compute the fraction of predictions that equal their labels, as numbers, so that 1 equals 1.0, and as text where
+    """Compute the fraction of predictions that equal their labels: as numbers, so that 1 equals 1.0, or as text if
     either array holds text, so that 1 and 1.0 equal "1".
     """
     labels, predicted = comparable(labels, predicted)

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 BINS = 10  # of equal shares of the training rows
-LEAST = 0.5  # rows that an empty bin counts as, so that no logarithm is infinite
-CONFIDENCE = 0.999  # of a stability index that is said to be more than chance
-USUAL = 0.1  # stability index up to which nothing is said to have moved
-ONE = 1.0  # rows that an empty bin counts as for its share by chance: one gap between sorted numbers
-MOST, FEWEST, VALUES = 4_999, 1_999, 1 << 18  # draws that say what is chance, and counts that are drawn at a time
+LEAST = 0.5  # count of an empty bin, so that no logarithm is infinite
+CONFIDENCE = 0.999  # of a stability index that is reported as more than chance
+USUAL = 0.1  # stability index up to which nothing is reported as moved
+ONE = 1.0  # count of an empty bin in the shares of the simulation: one gap between sorted numbers
+MOST, FEWEST, VALUES = 4_999, 1_999, 1 << 18  # draws of the simulation, and counts that are drawn at a time
 
 
 class Shift(NamedTuple):
@@ -21,17 +21,17 @@ class Shift(NamedTuple):
     Attributes
     ----------
     ks : float or None
-        Kolmogorov and Smirnov's statistic, the largest difference of the distribution functions; None of categories.
+        Kolmogorov and Smirnov's statistic, the largest difference of the distribution functions; None for categories.
     psi : float
         The population stability index, sum (q - p) log(q / p) over ten bins of equal shares of the training rows, or
-        over the categories; holes are a bin of their own, and so is a number that several tenths of the rows have.
+        over the categories; holes are a separate bin, and so is a number that several tenths of the rows have.
     noise : float
-        What psi exceeds with a probability of 0.001 where nothing has moved, by simulation. For a psi up to 0.1, which
-        is none that has moved, the approximation by chi-squared with one degree of freedom less than bins, times
-        1 / n + 1 / m for n and m rows (Yurdakul, Naranjo: Statistical properties of the population stability index.
-        Journal of Risk Model Validation 14, 2020), which is too small for bins of few rows.
+        The quantile of psi at 0.999 if nothing has moved, by simulation. For a psi up to 0.1, which does not count as
+        moved, the approximation by chi-squared with one degree of freedom less than bins, times 1 / n + 1 / m for n and
+        m rows (Yurdakul, Naranjo: Statistical properties of the population stability index. Journal of Risk Model
+        Validation 14, 2020), which is too small for bins of few rows.
     beyond : float
-        The share of the new rows outside the range of the training rows, or in no category of theirs.
+        The share of the new rows outside the range of the training rows, or in categories unknown to these.
     """
 
     ks: float | None
@@ -83,8 +83,8 @@ def compare_numbers(then: np.ndarray, now: np.ndarray) -> Shift:
 def _edges(known: np.ndarray) -> np.ndarray:
     """Return the upper ends of all bins but the last for sorted numbers.
 
-    A number at which several tenths end has a bin of its own, and so has the smallest one where a tenth ends at it:
-    what lies below was rare, or never there, and would hide among its rows.
+    A number at which several tenths end has a separate bin, and so has the smallest one if a tenth ends at it: smaller
+    numbers were rare or absent, and would hide among its rows.
     """
     edges, n_tenths = np.unique(np.quantile(known, np.arange(1, BINS) / BINS), return_counts=True)
     frequent = edges[(n_tenths > 1) | (edges == known[0])]
@@ -97,7 +97,7 @@ def compare_categories(then: np.ndarray, now: np.ndarray, n_categories: int) -> 
     Parameters
     ----------
     then, now : ndarray of shape (n,) and (m,), int
-        The category of each row; `n_categories` is one that training does not have, or a hole.
+        The category of each row; `n_categories` is one unknown to training, or a hole.
     n_categories : int
     """
     counts = np.array([np.bincount(each, minlength=n_categories + 1) for each in (then, now)])
@@ -108,7 +108,7 @@ def compare_categories(then: np.ndarray, now: np.ndarray, n_categories: int) -> 
 
 
 class Unseen(NamedTuple):
-    """How many training rows what they do not show counts as, and the variance of that number.
+    """The training count of unseen categories, and its variance.
 
     Categories that no row has are as frequent as those that one row has alone (Good: The population frequencies of
     species and the estimation of population parameters. Biometrika 40, 1953; the variance: Esty, Annals of Statistics
@@ -123,17 +123,17 @@ NOTHING = Unseen()
 
 
 def _stability(counts: np.ndarray, unseen: Unseen = NOTHING, *, pooled: bool = False) -> tuple[float, float]:
-    """Return the index of two rows of counts, and what it exceeds with a probability of 0.001 by chance.
+    """Return the index of two rows of counts, and its quantile at 0.999 by chance.
 
     Parameters
     ----------
     counts : ndarray of shape (2, n_bins), int
         The training rows and the new ones in each bin.
     unseen : Unseen, default=NOTHING
-        What counts in the last bin besides its training rows.
+        The additional training count of the last bin.
     pooled : bool, default=False
-        Whether the shares of the other bins are those of all rows, and both counts are by chance; else training rows
-        have said where bins end, and have counts that are given.
+        Whether the shares of the other bins are those of all rows, and both counts are random; otherwise training rows
+        have determined the bins, and their counts are given.
     """
     from scipy.stats import chi2
 
@@ -146,7 +146,9 @@ def _stability(counts: np.ndarray, unseen: Unseen = NOTHING, *, pooled: bool = F
 
 
 def _index(then: np.ndarray, now: np.ndarray, n_now: Any) -> np.ndarray:
-    """Return the index of counts (n_bins,) or (n, n_bins) and each row of others (n, n_bins) that sum to n_now."""
+    """Return the index of counts (n_bins,) or (n, n_bins) and each row of other counts (n, n_bins) that sum to
+    n_now.
+    """
     n_then = np.maximum(then.sum(axis=-1, keepdims=True), 1)
     p, q = np.maximum(then, LEAST) / n_then, np.maximum(now, LEAST) / n_now
     return np.where((then > 0) | (now > 0), (q - p) * np.log(q / p), 0.0).sum(axis=1)
@@ -154,11 +156,11 @@ def _index(then: np.ndarray, now: np.ndarray, n_now: Any) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def _simulate_noise(then: tuple[int, ...], n_now: int, unseen: Unseen, both: tuple[int, ...] | None) -> float:
-    """Return what the index of so many new rows exceeds with a probability of 0.001 where nothing has moved.
+    """Return the quantile at 0.999 of the index of `n_now` new rows if nothing has moved.
 
-    n sorted numbers divide what is to come into n + 1 gaps, whose shares are uniform on the simplex: those of the bins
-    are of the Dirichlet distribution of their counts. Rows are drawn from such shares, Poisson numbers of each bin. Of
-    categories, whose shares are those of `both`, training rows are drawn, too: few of them say little of rare ones.
+    n sorted numbers divide later ones into n + 1 gaps, whose shares are uniform on the simplex: the shares of the bins
+    have the Dirichlet distribution of their counts. Rows are drawn from such shares, Poisson numbers for each bin. For
+    categories, whose shares are those of `both`, training rows are drawn, too: few of them determine rare ones poorly.
     """
     counts, rng = np.array(then), np.random.default_rng(0)
     rows, unit = np.where(counts > 0, counts, ONE), np.ones(len(counts))
@@ -174,5 +176,5 @@ def _simulate_noise(then: tuple[int, ...], n_now: int, unseen: Unseen, both: tup
             before = np.concatenate([rng.poisson(shares[:, :-1]), np.full((len(shares), 1), counts[-1])], axis=1)
         now = rng.poisson(n_now * shares / shares.sum(axis=1, keepdims=True))
         found.append(_index(before, now, np.maximum(now.sum(axis=1, keepdims=True), 1)))
-    above = round((1.0 - CONFIDENCE) * (n_draws + 1))  # so many of all draws and the new rows lie as high by chance
+    above = round((1.0 - CONFIDENCE) * (n_draws + 1))  # so many of all draws and the new rows are as high by chance
     return float(np.sort(np.concatenate(found))[-above])

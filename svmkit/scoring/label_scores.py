@@ -1,4 +1,4 @@
-"""What predictions of several labels a row are worth: 0/1 matrices of predictions and of labels."""
+"""The quality of predictions of several labels per row: 0/1 matrices of predictions and of labels."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class LabelScores:
     """The counts of each label, and the measures that follow from them."""
 
     n_samples: int
-    accuracy: float  # the share of the rows all of whose labels are right, as in scikit-learn
+    accuracy: float  # the share of the rows with all labels right, as in scikit-learn
     names: tuple[str, ...]
-    rows: np.ndarray  # of each label, those that have it, those for which it is predicted, and both
+    rows: np.ndarray  # of each label, the number of rows that have it, that are predicted to, and both
     predicted: np.ndarray
     hits: np.ndarray
 
@@ -44,13 +44,13 @@ class LabelScores:
 
     @property
     def f1(self) -> np.ndarray:
-        """F1 of each label; nan where no row has it and none is predicted to."""
+        """F1 of each label; nan if no row has it and none is predicted to."""
         total = self.rows + self.predicted
         return np.divide(2.0 * self.hits, total, out=np.full(len(total), np.nan), where=total > 0)
 
     @property
     def columns(self) -> dict[str, float]:
-        """The measures that a table of several runs has columns for, besides accuracy: none."""
+        """The measures, besides accuracy, that are columns of a table of several runs: none."""
         return {}
 
     @property
@@ -60,7 +60,7 @@ class LabelScores:
 
     @property
     def kept(self) -> dict[str, float]:
-        """What a model keeps of a test."""
+        """The test scores that a model keeps."""
         return {"accuracy": self.accuracy}
 
     def summary(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class LabelScores:
 
 
 class LabelMetric(Metric):
-    """A metric of several labels a row: accuracy, or an F1 of scikit-learn."""
+    """A metric of several labels per row: accuracy, or an F1 of scikit-learn."""
 
     @classmethod
     def from_scorer(cls, name: str | None) -> LabelMetric:
@@ -93,7 +93,7 @@ class LabelMetric(Metric):
         return False
 
     def codes(self, labels: np.ndarray) -> np.ndarray:
-        """Return labels (n_samples, n_labels) as `value` takes them."""
+        """Return labels (n_samples, n_labels) in the form of `value`."""
         return np.asarray(labels) > 0
 
     def score_counts(self, scores: Any) -> float | None:
@@ -107,7 +107,7 @@ class LabelMetric(Metric):
         Parameters
         ----------
         truth, predicted : ndarray of shape (n_samples, n_labels), bool
-            Which labels each row has, and the prediction.
+            The labels of each row, and the predicted ones.
         decision, rows : None
             Not used.
         """

@@ -21,7 +21,7 @@ R2, RMSE, MAE = OF_QUANTITIES = "r2", "neg_root_mean_squared_error", "neg_mean_a
 OF_PROBABILITIES = "neg_log_loss", "neg_brier_score"
 OF_LEVELS = "neg_mean_pinball_loss", "neg_mean_expectile_loss"  # of quantiles and expectiles, which name them
 RARE = 0.1  # share of the rows below which a class is lost in accuracy
-_UNBOUNDED = (  # begin the names of metrics that are no shares
+_UNBOUNDED = (  # prefixes of the names of metrics that are not shares
     *("neg_", "matthews", "positive_likelihood", "mutual_info"),
     *("r2", "explained_variance", "d2_", "max_error"),
 )
@@ -31,9 +31,9 @@ VALUES = 1 << 22  # decisions of class pairs that are held at a time
 
 
 def require_metric(name: str, *, probabilities: bool = False) -> str:
-    """Return the name of a metric that predictions and decisions of some classes, or predicted quantities, suffice for.
-    Short for scikit-learn's names are rmse, mae and mse. The log loss and the Brier score are known where there are
-    `probabilities`. Raises InputError: scikit-learn has no such scorer, or it needs probabilities.
+    """Return the name of a metric that can be computed from predictions and decisions of classes, or from predicted
+    quantities. rmse, mae and mse are short for scikit-learn's names. The log loss and the Brier score are available
+    with `probabilities`. Raises InputError: scikit-learn has no such scorer, or it needs probabilities.
     """
     name = name.strip().replace("-", "_")
     name = _SHORT.get(name, name)
@@ -59,7 +59,7 @@ def require_metric(name: str, *, probabilities: bool = False) -> str:
 
 
 def measures_quantities(name: str) -> bool:
-    """Return whether a scorer of scikit-learn measures quantities and not classes."""
+    """Return whether a scorer of scikit-learn measures quantities rather than classes."""
     if name in (*COUNTED, *OF_QUANTITIES, *OF_PROBABILITIES, *OF_LEVELS):
         return name in (*OF_QUANTITIES, *OF_LEVELS)
     from sklearn.metrics import get_scorer
@@ -73,8 +73,8 @@ class Metric:
 
     name: str  # of scikit-learn's scorer
     classes: np.ndarray
-    positive: str | None = None  # what a metric of two classes is about; None where it treats all classes alike
-    reason: str = ""  # why this metric was taken, or this class, in words
+    positive: str | None = None  # the positive class of a metric of two classes; None if it treats all classes alike
+    reason: str = ""  # why this metric, or this class, was chosen, in words
 
     @classmethod
     def from_name(
@@ -86,15 +86,15 @@ class Metric:
         *,
         probabilities: bool = False,
     ) -> Metric:
-        """Return the metric for some labels; raise InputError if it is not known, or not one of so many classes. None
-        stands for balanced accuracy where classes have weights or one has less than a tenth of the rows, else for
+        """Return the metric for some labels; raise InputError if it is not known, or does not support so many classes.
+        None stands for balanced accuracy if classes have weights or one has less than a tenth of the rows, else for
         accuracy.
 
         Parameters
         ----------
         name : str or None
         classes, rows : ndarray of shape (n_classes,), the labels, sorted, and the number of rows of each
-        class_weight : object, None where classes have no weights
+        class_weight : object, None if classes have no weights
         probabilities : bool, whether the models have probabilities
         """
         if name is None:
@@ -129,7 +129,7 @@ class Metric:
 
     @property
     def note(self) -> str | None:
-        """One line about what was chosen; None where nothing was."""
+        """A note on the choice of the metric; None if nothing was chosen."""
         if not self.reason:
             return None
         if self.positive is not None:
@@ -143,7 +143,7 @@ class Metric:
 
     @property
     def needs_decisions(self) -> bool:
-        """Whether predicted labels do not suffice."""
+        """Whether predicted labels are not sufficient."""
         return (
             self.name not in (*COUNTED, *OF_PROBABILITIES)
             and _probe(self.name, min(len(self.classes), 3)).needs_decisions
@@ -154,23 +154,23 @@ class Metric:
         return "not known" if value is None or math.isnan(value) else format_value(self.name, value)
 
     def about(self) -> dict[str, Any]:
-        """Return what was measured, for JSON."""
+        """Return the description of the metric, for JSON."""
         return {"name": self.name, "positive": self.positive, "reason": self.reason or None}
 
     def codes(self, labels: np.ndarray) -> np.ndarray:
-        """Return the class of each label (n_samples,), `n_classes` for a label that is no class."""
+        """Return the class of each label (n_samples,), `n_classes` for an unknown label."""
         at, is_class = places(labels, self.classes)
         return np.where(is_class, at, len(self.classes))
 
     def value(
         self, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None
     ) -> float:
-        """Return the metric of some predictions; nan where it is not defined for them.
+        """Return the metric of some predictions; nan if it is not defined for them.
 
         Parameters
         ----------
         truth, predicted : ndarray of shape (n_samples,), int, the class of each row and its prediction
-        decision : ndarray of shape (n_samples,) or (n_samples, n_classes), as of `predict_with_scores`
+        decision : ndarray of shape (n_samples,) or (n_samples, n_classes), as from `predict_with_scores`
         rows : ndarray of shape (n_classes,), the rows of each class, if they have been counted
         """
         if self.name == "accuracy":
@@ -189,7 +189,7 @@ class Metric:
             return math.nan
 
     def score_model(self, model: Any, X: Any, labels: np.ndarray, n_threads: int | None = None) -> float | None:
-        """Return the metric of a model on some rows; None where it is not defined for them.
+        """Return the metric of a model on some rows; None if it is not defined for them.
 
         Parameters
         ----------
@@ -202,30 +202,30 @@ class Metric:
         return self.score_predictions(predicted, labels, self.by_class(model, decision))
 
     def score_counts(self, scores: Any) -> float | None:
-        """Return the metric where it follows from scores that others have counted; None where it does not."""
+        """Return the metric if it follows from scores that have been counted already; None otherwise."""
         return getattr(scores, self.name) if self.name in COUNTED else None
 
     def score_predictions(
         self, predicted: np.ndarray, labels: np.ndarray, decision: np.ndarray | None = None
     ) -> float | None:
-        """Return the metric of some predictions; None where it is not defined for them.
+        """Return the metric of some predictions; None if it is not defined for them.
 
         Parameters
         ----------
-        predicted, labels : ndarray of shape (n_samples,), which may be of different kinds
+        predicted, labels : ndarray of shape (n_samples,), possibly of different types
         decision : ndarray, the decisions behind them, as for `value`
         """
         found = self.value(self.codes(labels), self.codes(predicted), decision)
         return None if math.isnan(found) else found
 
     def score_probabilities(self, scores: ProbabilityScores | None) -> float | None:
-        """Return the metric of predicted probabilities, where it is one; None without rows."""
+        """Return the metric of predicted probabilities, if it is one; None without rows."""
         if scores is None:
             return None
         return -(scores.log_loss if self.name == OF_PROBABILITIES[0] else scores.brier_score)
 
     def by_class(self, model: Any, decision: np.ndarray) -> np.ndarray:
-        """Return decisions of `predict_with_scores` as `value` takes them; the model may know fewer classes."""
+        """Return decisions of `predict_with_scores` in the form of `value`; the model may have fewer classes."""
         if len(self.classes) == 2:
             return decision
         votes = decision if decision.ndim == 2 else np.stack([-decision, decision], axis=1)
@@ -245,7 +245,7 @@ def is_share(name: str) -> bool:
 
 
 def format_value(name: str, value: float, digits: int = 2) -> str:
-    """Return the value of a metric in words, with so many digits of a percentage."""
+    """Return the value of a metric in words, with `digits` digits of a percentage."""
     return f"{value:.{digits}%}" if is_share(name) else f"{value:.{digits + 2}f}"
 
 
@@ -260,16 +260,16 @@ def _wrong_number(name: str, n_classes: int, failure: Exception) -> str:
 
 
 class Probe(NamedTuple):
-    """What a scorer does with a few made-up predictions."""
+    """The behaviour of a scorer on a few made-up predictions."""
 
-    failure: Exception | None = None  # why it cannot be taken
-    needs_decisions: bool = False  # whether predicted labels do not suffice
-    takes_sides: bool = False  # whether it changes when two classes change places
+    failure: Exception | None = None  # why it cannot be used
+    needs_decisions: bool = False  # whether predicted labels are not sufficient
+    takes_sides: bool = False  # whether it changes when two classes are swapped
 
 
 @lru_cache
 def _probe(name: str, n_classes: int) -> Probe:
-    """Return what the scorer of this name does with made-up predictions of so many classes, 2 or 3."""
+    """Return the behaviour of a scorer on made-up predictions of so many classes, 2 or 3."""
     truth = np.repeat(np.arange(n_classes), (4, 3, 2)[:n_classes])
     predicted = np.roll(truth, 1)
     decision = np.eye(n_classes)[predicted] + np.linspace(0.0, 0.3, len(truth))[:, None] * np.arange(n_classes)
@@ -303,7 +303,7 @@ def _scorer_value(
 
 @lru_cache(maxsize=1)
 def _answers() -> Callable[..., Any]:
-    """Return the class of classifiers that know their answers; a scorer of scikit-learn asks a classifier."""
+    """Return the class of classifiers with fixed answers; a scorer of scikit-learn calls a classifier."""
     from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.utils.metaestimators import available_if
 
@@ -323,8 +323,8 @@ def _answers() -> Callable[..., Any]:
 
 
 def predict_with_scores(model: Any, X: Any, n_threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Predict labels with the decisions behind them, (n_samples,) for two classes, else (n_samples, n_classes): the
-    larger, the more they speak for `classes[1]`, or for the class of the column (`SVMModel.scores`).
+    """Predict labels with the decisions behind them, (n_samples,) for two classes, else (n_samples, n_classes): larger
+    values favour `classes[1]`, or the class of the column (`SVMModel.scores`).
     """
     if len(model.classes) == 2:
         decision = model.decision_function(X, n_threads=n_threads)

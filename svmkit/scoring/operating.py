@@ -1,4 +1,4 @@
-"""Thresholds for costs: the operating points of decisions of two classes that are best for some cost of errors."""
+"""Thresholds by cost: the operating points of decisions of two classes that are optimal for some cost of errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svmkit.errors import InputError
 
 
 class Cost(NamedTuple):
-    """What an error costs: a positive row that is missed, and a negative one that is taken for positive."""
+    """The costs of errors: of a false negative, and of a false positive."""
 
     fn: float
     fp: float
@@ -32,14 +32,14 @@ class Cost(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Operating points of decisions for the positive class, of which rows above the threshold are taken.
+    """Operating points of decisions for the positive class: rows above the threshold count as positive.
 
     Attributes
     ----------
     threshold : ndarray of shape (n_points,), float64
-        Descending; the first one takes no row and is inf, the last one takes all and is -inf.
+        Descending; the first one, inf, accepts no row, the last one, -inf, accepts all.
     fn, fp : ndarray of shape (n_points,), float64
-        The weight of the rows that are missed, and that of those wrongly taken.
+        The weight of the false negatives, and of the false positives.
     """
 
     threshold: np.ndarray
@@ -48,12 +48,12 @@ class Points(NamedTuple):
 
     @classmethod
     def from_decisions(cls, decision: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> Points:
-        """Return the points that are best for some cost: the convex hull of the ROC curve (Provost, Fawcett 2001).
+        """Return the points that are optimal for some cost: the convex hull of the ROC curve (Provost, Fawcett 2001).
 
         Parameters
         ----------
         decision, positive, weights : ndarray of shape (n,), float64, bool, float64
-            Decisions for the positive class, which rows are of it, and their weights.
+            Decisions for the positive class, whether each row belongs to it, and the weights of the rows.
         """
         values, place = np.unique(-decision, return_inverse=True)
         taken = np.append(0.0, np.cumsum(np.bincount(place, weights * positive)))
@@ -67,7 +67,7 @@ class Points(NamedTuple):
         return cls(edges[hull], taken[-1] - taken[hull], wrong[hull])
 
     def best(self, cost: Cost) -> float:
-        """Return the threshold of least cost; of several the highest."""
+        """Return the threshold of least cost, the highest if there are several."""
         return float(self.threshold[int(np.argmin(cost.fn * self.fn + cost.fp * self.fp))])
 
     def plain(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class Points(NamedTuple):
 
     @classmethod
     def from_plain(cls, about: dict[str, Any]) -> Points:
-        """Return the points of `plain`; raise InputError if they are none."""
+        """Return the points from `plain`; raise InputError if they are invalid."""
         try:
             inner, fn, fp = (np.array(about[name], dtype=np.float64) for name in ("threshold", "fn", "fp"))
         except (KeyError, TypeError, ValueError):
@@ -87,12 +87,12 @@ class Points(NamedTuple):
 
 
 def gain_curve(positive: np.ndarray, decision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the shares of the rows that are taken, by falling decision, and those of the positive rows among them.
+    """Return the shares of the rows that are accepted, by falling decision, and of the positive rows among them.
 
     Parameters
     ----------
     positive, decision : ndarray of shape (n,), bool, float64
-        Which rows are positive, and the decisions for that; between equal decisions the curve is a straight line.
+        Which rows are positive, and their decisions; between equal decisions the curve is a straight line.
 
     Returns
     -------
@@ -111,9 +111,9 @@ def _is_below(x: np.ndarray, y: np.ndarray, a: int, b: int, c: int) -> bool:
 
 
 def threshold_for(model: Any, cost: Cost) -> tuple[str, float]:
-    """Return the positive class of a model, and the threshold of its decisions for it that cost least out of folds.
+    """Return the positive class of a model, and the threshold of its decisions with the least out-of-fold cost.
 
-    Raises InputError: the model keeps no decisions of rows that it has not seen.
+    Raises InputError: the model keeps no out-of-fold decisions.
     """
     about = model.about.get("operating")
     if not isinstance(about, dict) or len(model.classes) != 2:

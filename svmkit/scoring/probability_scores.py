@@ -1,4 +1,4 @@
-"""What predicted probabilities are worth: log loss, Brier score, and how often what was predicted came true."""
+"""The quality of predicted probabilities: log loss, Brier score and reliability."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 from svmkit.scoring.scores import places
 
 SCORES = "log_loss", "brier_score", "base_log_loss", "base_brier_score"
-LEAST = np.finfo(np.float64).eps  # the probability that counts for one of 0, as in scikit-learn
+LEAST = np.finfo(np.float64).eps  # replaces a probability of 0, as in scikit-learn
 BINS = 10
 
 
 class Reliability(NamedTuple):
-    """How often what was predicted came true, for predictions of about the same probability, bin by bin."""
+    """The observed frequencies of predictions of about the same probability, bin by bin."""
 
     predicted: np.ndarray  # the mean of the predicted probabilities
     observed: np.ndarray  # the share of the predictions that came true, and their number
@@ -39,7 +39,7 @@ class Reliability(NamedTuple):
 
     @classmethod
     def from_plain(cls, bins: Iterable[dict[str, Any]]) -> Reliability:
-        """Return the reliability of bins as `plain` returns them; those of several runs are joined."""
+        """Return the reliability from bins of `plain`; bins of several runs are merged."""
         rows, sums, hits = np.zeros(BINS, dtype=np.int64), np.zeros(BINS), np.zeros(BINS)
         for entry in bins:
             at = min(int(entry["predicted"] * BINS + 1e-9), BINS - 1)  # a mean may be rounded to below its bin
@@ -52,7 +52,7 @@ class Reliability(NamedTuple):
 
 @dataclass(frozen=True)
 class ProbabilityScores:
-    """The scores of `probabilities` (n_rows, n_classes) on some rows whose labels are classes, the `codes`."""
+    """The scores of `probabilities` (n_rows, n_classes) on some rows whose classes are the `codes`."""
 
     probabilities: np.ndarray
     codes: np.ndarray
@@ -61,7 +61,7 @@ class ProbabilityScores:
     def from_predictions(
         cls, probabilities: np.ndarray, classes: np.ndarray, labels: np.ndarray
     ) -> ProbabilityScores | None:
-        """Bring probabilities and labels together, without rows whose labels are no classes; None if no label is.
+        """Combine probabilities and labels, without rows of unknown labels; None if no label is known.
 
         Parameters
         ----------
@@ -80,31 +80,31 @@ class ProbabilityScores:
 
     @property
     def brier_score(self) -> float:
-        """The mean squared error of the probability of `classes[1]`; of more classes, the sum over the classes."""
+        """The mean squared error of the probability of `classes[1]`; with more classes, the sum over the classes."""
         hits = self.codes[:, None] == np.arange(self.probabilities.shape[1])
         squares = np.square(self.probabilities - hits).sum(axis=1).mean()
         return float(squares if self.probabilities.shape[1] > 2 else 0.5 * squares)
 
     def reliability(self, code: int | None = None) -> Reliability:
-        """Return how reliable the probabilities of one class are, or None: those of all classes together."""
+        """Return the reliability of the probabilities of one class, or, for None, of all classes together."""
         hits = self.codes[:, None] == np.arange(self.probabilities.shape[1])
         if code is None:
             return Reliability.from_probabilities(self.probabilities.ravel(), hits.ravel())
         return Reliability.from_probabilities(self.probabilities[:, code], hits[:, code])
 
     def reliability_of_labels(self) -> Reliability:
-        """Return how reliable the probabilities of the predicted labels are: how often these are right."""
+        """Return the reliability of the probabilities of the predicted labels: how often these are right."""
         return Reliability.from_probabilities(
             self.probabilities.max(axis=1), self.probabilities.argmax(axis=1) == self.codes
         )
 
     @cached_property
     def base(self) -> ProbabilityScores:
-        """What the base rate alone is worth: each row gets the shares of the classes among these rows."""
+        """The scores of the base rate alone: each row gets the shares of the classes among these rows."""
         shares = np.bincount(self.codes, minlength=self.probabilities.shape[1]) / len(self.codes)
         return ProbabilityScores(np.broadcast_to(shares, self.probabilities.shape), self.codes)
 
     def summary(self) -> dict[str, float]:
-        """Return the scores by name, and those of the base rate, which no useful model exceeds."""
+        """Return the scores by name, and the scores of the base rate, which no useful model exceeds."""
         own, base = ((of.log_loss, of.brier_score) for of in (self, self.base))
         return dict(zip(SCORES, own + base, strict=True))

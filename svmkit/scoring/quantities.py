@@ -1,4 +1,4 @@
-"""What predictions of quantities are worth: R2, RMSE and MAE, and the other scorers of regression of scikit-learn; of
+"""The quality of predicted quantities: R2, RMSE and MAE, and the other scorers of regression of scikit-learn; for
 several levels, such as quantiles, the loss and the coverage of each, and how often they cross.
 """
 
@@ -26,7 +26,7 @@ from svmkit.scoring.metric import (
 
 ERRORS = "r2", "rmse", "mae"
 """The measures of all predicted quantities."""
-LEAST = 5e-5  # R2 of a model that is better than the mean: less is shown as 0.0000
+LEAST = 5e-5  # R2 of a model that beats the mean: smaller values are shown as 0.0000
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class QuantityScores:
 
     n_samples: int
     # 1 - sum (t - h)^2 / sum (t - mean t)^2 for targets t and predictions h: 1 is exact, 0 as good as the mean of these
-    # targets; nan where all targets are the same
+    # targets; nan if all targets are the same
     r2: float
     rmse: float
     mae: float
@@ -66,7 +66,7 @@ class QuantityScores:
 
     @property
     def columns(self) -> dict[str, float]:
-        """The measures that a table of several runs has columns for."""
+        """The measures that are columns of a table of several runs."""
         return {name: getattr(self, name) for name in ERRORS}
 
     @property
@@ -76,12 +76,12 @@ class QuantityScores:
 
     @property
     def kept(self) -> dict[str, float]:
-        """What a model keeps of a test."""
+        """The test scores that a model keeps."""
         return {name: value for name in ERRORS if not math.isnan(value := getattr(self, name))}
 
     @property
     def baseline(self) -> str:
-        """The prediction that a useful model is better than, in words."""
+        """The prediction that a useful model beats, in words."""
         return "the mean of the targets"
 
     @property
@@ -111,17 +111,17 @@ class QuantityMetric(Metric):
         return False
 
     def codes(self, labels: np.ndarray) -> np.ndarray:
-        """Return targets (n_samples,) as `value` takes them."""
+        """Return targets (n_samples,) in the form of `value`."""
         return np.asarray(labels, dtype=np.float64)
 
     def score_counts(self, scores: QuantityScores) -> float | None:
-        """Return the metric where it follows from scores that others have counted; None where it does not."""
+        """Return the metric if it follows from scores that have been counted already; None otherwise."""
         return {R2: scores.r2, RMSE: -scores.rmse, MAE: -scores.mae}.get(self.name)
 
     def value(
         self, truth: np.ndarray, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None
     ) -> float:
-        """Return the metric of predicted quantities; nan where it is not defined for them.
+        """Return the metric of predicted quantities; nan if it is not defined for them.
 
         Parameters
         ----------
@@ -137,16 +137,16 @@ class QuantityMetric(Metric):
         scorer: Any = get_scorer(self.name)
         try:
             return float(scorer._sign * scorer._score_func(truth, predicted, **scorer._kwargs))
-        except ValueError:  # a logarithm of negative numbers, say
+        except ValueError:  # such as for a logarithm of negative numbers
             return math.nan
 
 
 class LevelScore(NamedTuple):
-    """What the predictions of one level are worth."""
+    """The scores of the predictions of one level."""
 
     tau: float
-    loss: float  # the mean over the rows: of quantiles the pinball loss
-    constant: float  # the same of the best constant for these targets
+    loss: float  # the mean over the rows: for quantiles the pinball loss
+    constant: float  # the mean loss of the best constant for these targets
     coverage: float  # the share of the rows whose target is at most the prediction
 
 
@@ -161,7 +161,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class LevelScores(QuantityScores):
-    """The scores of several levels; R2, RMSE and MAE are those of the level nearest to the median."""
+    """The scores of several levels; R2, RMSE and MAE are for the level nearest to the median."""
 
     levels: tuple[LevelScore, ...] = ()
     intervals: tuple[Interval, ...] = ()  # from the outer ones to the inner ones
@@ -225,7 +225,7 @@ class LevelScores(QuantityScores):
 
 
 class LevelMetric(QuantityMetric):
-    """Minus the mean loss of some levels, of quantiles the pinball loss; made by `from_losses`."""
+    """Minus the mean loss of some levels, for quantiles the pinball loss; made by `from_losses`."""
 
     losses: tuple[Loss, ...] = ()
 
@@ -258,9 +258,9 @@ class LevelMetric(QuantityMetric):
 
 
 def metric_of_levels(name: str | None, levels: Sequence[Loss] = ()) -> LevelMetric | None:
-    """Return the metric of several levels, or of one that is asked for by its name; None for other metrics.
+    """Return the metric of several levels, or of one level if requested by its name; None for other metrics.
 
-    Raises InputError: the name is of other levels than these, or of levels where there are none.
+    Raises InputError: the name belongs to other levels than these, or to levels if there are none.
     """
     if len(levels) > 1 or (name in OF_LEVELS and levels and "tau" in levels[0].params):
         own = metric_name(levels[0])
@@ -273,7 +273,7 @@ def metric_of_levels(name: str | None, levels: Sequence[Loss] = ()) -> LevelMetr
 
 
 def metric_name(loss: Loss) -> str:
-    """Return the name of the metric of a loss of levels, in the manner of scikit-learn's."""
+    """Return the name of the metric of a loss of levels, in scikit-learn's style."""
     return f"neg_mean_{'pinball' if loss.name == 'quantile' else loss.name}_loss"
 
 

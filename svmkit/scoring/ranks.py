@@ -1,4 +1,4 @@
-"""What predicted orders are worth: concordance, AUC, Kendall's tau and NDCG, within groups."""
+"""The quality of predicted orders: concordance, AUC, Kendall's tau and NDCG, within groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svmkit.scoring.metric import Metric, require_metric
 if TYPE_CHECKING:
     from svmkit.problems.risks.comparable import Order
 
-FIRST = 10  # places of a group that NDCG looks at unless another number is given
+FIRST = 10  # places of a group that count for NDCG unless another number is given
 NAMES = "concordance", "auc", "kendall_tau", "ndcg"
 TIED = math.ulp(0.0)  # the reach of pairs in the wrong order or with equal predictions
 
@@ -27,26 +27,26 @@ class RankScores:
 
     n_samples: int
     n_groups: int
-    n_pairs: int  # that are comparable
+    n_pairs: int  # the number of comparable pairs
     concordance: float  # the share of comparable pairs that are in order: Harrell's concordance index
-    auc: float  # the same as a mean over the groups that have pairs: of values 0 and 1 the mean ROC AUC
-    kendall_tau: float  # tau-b as such a mean; nan where values are censored
+    auc: float  # the same as a mean over the groups with pairs: for values 0 and 1 the mean ROC AUC
+    kendall_tau: float  # tau-b as such a mean; nan if values are censored
     ndcg: float  # at `first` places as such a mean, with the values as gains; nan for values below 0 or censored ones
     first: int = FIRST
 
     @classmethod
     def from_predictions(cls, predicted: np.ndarray, targets: Any, first: int = FIRST) -> RankScores:
-        """Compare predictions with what they are to order.
+        """Compare predictions with the values to order.
 
         Parameters
         ----------
         predicted : ndarray of shape (n_samples,)
             Predictions, larger for larger values.
         targets : Ranks or array-like
-            Values, with groups and what was observed, as for `svmkit.data.make_ranks`; or their encoding
-            (n_samples, 3), as of `encode_ranks`.
+            Values, with groups and censoring, as for `svmkit.data.make_ranks`; or their encoding (n_samples, 3) from
+            `encode_ranks`.
         first : int, default=10
-            The places of a group that NDCG looks at.
+            The places of a group that count for NDCG.
         """
         if not is_encoded(targets):
             targets = encode_ranks(targets, n_samples=len(predicted), needs_pairs=False)
@@ -77,7 +77,7 @@ class RankScores:
 
     @property
     def columns(self) -> dict[str, float]:
-        """The measures that a table of several runs has columns for: none."""
+        """The measures that are columns of a table of several runs: none."""
         return {}
 
     @property
@@ -87,11 +87,11 @@ class RankScores:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What a model keeps of a test."""
+        """The test scores that a model keeps."""
         return {name: value for name, value in self.summary().items() if value is not None}
 
     def summary(self) -> dict[str, Any]:
-        """Return the measures, as `svmkit train --json` prints them; None where one is not defined."""
+        """Return the measures, as `svmkit train --json` prints them; None if one is not defined."""
         values = {name: getattr(self, name) for name in NAMES}
         known = {name: None if math.isnan(value) else value for name, value in values.items()}
         return known | {"ndcg_at": self.first, "pairs": self.n_pairs, "groups": self.n_groups}
@@ -102,7 +102,7 @@ class RankMetric(Metric):
 
     @classmethod
     def from_words(cls, name: str | None = None) -> RankMetric:
-        """Return the metric of a name, by default the concordance; "ndcg@5" looks at five places.
+        """Return the metric by its name, by default the concordance; "ndcg@5" counts five places.
 
         Raises
         ------
@@ -120,20 +120,20 @@ class RankMetric(Metric):
         return False
 
     def codes(self, labels: Any) -> Any:
-        """Return what is to be ordered as `value` takes it."""
+        """Return the values to order in the form of `value`."""
         return labels
 
     def score_counts(self, scores: RankScores) -> float | None:
-        """Return the metric where it follows from scores that others have counted; None where it does not."""
+        """Return the metric if it follows from scores that have been counted already; None otherwise."""
         return getattr(scores, self.name) if self.name in NAMES else None
 
     def value(self, truth: Any, predicted: np.ndarray, decision: np.ndarray | None = None, rows: Any = None) -> float:
-        """Return the metric of a predicted order; nan where it is not defined for it.
+        """Return the metric of a predicted order; nan if it is not defined for it.
 
         Parameters
         ----------
         truth : Ranks or array-like
-            What is to be ordered, as for `RankScores.from_predictions`.
+            The values to order, as for `RankScores.from_predictions`.
         predicted : ndarray of shape (n_samples,), float64
             The predictions.
         decision, rows : None

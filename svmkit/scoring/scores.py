@@ -83,7 +83,7 @@ class Scores:
 
     @property
     def columns(self) -> dict[str, float]:
-        """The measures that a table of several runs has columns for, besides accuracy: none."""
+        """The measures, besides accuracy, that are columns of a table of several runs: none."""
         return {}
 
     @property
@@ -99,11 +99,11 @@ class Scores:
 
     @property
     def kept(self) -> dict[str, float]:
-        """What a model keeps of a test."""
+        """The test scores that a model keeps."""
         return {"accuracy": self.accuracy, "balanced_accuracy": self.balanced_accuracy}
 
     def never_predicted(self, least: int = 1) -> list[str]:
-        """Return the classes that have at least `least` rows, none of any class predicted as them."""
+        """Return the classes with at least `least` rows that are never predicted."""
         return [str(label) for label in self.classes[(self.rows >= least) & (self.predicted == 0)]]
 
     def summary(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def balanced_accuracy(hits: np.ndarray, codes: np.ndarray, rows: np.ndarray) -> 
 
 
 def places(labels: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the place of each label among the classes, in whatever order, and whether it is one of them."""
+    """Return the place of each label among the classes, in any order, and whether it is one of them."""
     labels, classes = comparable(labels, classes)
     order = np.argsort(classes)
     at = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]

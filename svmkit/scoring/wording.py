@@ -1,4 +1,4 @@
-"""What measures are called and how they are written, wherever a report has them."""
+"""The names and formats of measures in all reports."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-WORST = 6  # labels of which F1 is shown
+WORST = 6  # labels whose F1 is shown
 
 
 def largest(scores: dict[str, Any]) -> str:
@@ -20,7 +20,7 @@ def base_rate(scores: dict[str, Any], name: str) -> str:
 
 
 def format_measure(shown: str, value: float | None) -> str:
-    """Return a measure in digits, or that it is not defined."""
+    """Return a measure in digits, or a note that it is not defined."""
     return "not defined" if value is None or math.isnan(value) else shown.format(value)
 
 

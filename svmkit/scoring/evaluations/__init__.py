@@ -1,1 +1,1 @@
-"""What a model's predictions are worth on some rows, said in one place for each kind of answer; tasks name theirs."""
+"""Evaluations of a model's predictions on some rows, one for each kind of answer; tasks name theirs."""

@@ -1,4 +1,4 @@
-"""Evaluations of predicted labels of which a row may have several."""
+"""Evaluations of predicted labels if a row may have several."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class LabelEvaluation(Evaluation):
         probabilities: bool = False,
         levels: Sequence[Loss] = (),
     ) -> Metric:
-        """Return the metric of several labels a row with a name, the accuracy for None.
+        """Return the metric of several labels per row by its name; None stands for accuracy.
 
         Parameters
         ----------

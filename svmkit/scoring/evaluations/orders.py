@@ -66,7 +66,7 @@ class OrderEvaluation(Evaluation):
         probabilities: bool = False,
         levels: Sequence[Loss] = (),
     ) -> Metric:
-        """Return the metric of orders with a name, the concordance for None.
+        """Return the metric of orders by its name; None stands for the concordance.
 
         Parameters
         ----------

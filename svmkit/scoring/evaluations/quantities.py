@@ -23,19 +23,19 @@ from svmkit.scoring.quantities import LevelMetric, LevelScores, QuantityMetric, 
 from svmkit.scoring.wording import format_measure, level_rows, mean_of_targets
 from svmkit.solver.history import Measured
 
-OF_ONE = ("r2", "rmse", "mae", "mean_rmse")  # measures that results have under names of their own
+OF_ONE = ("r2", "rmse", "mae", "mean_rmse")  # measures that have their own names in results
 
 
 @dataclass(frozen=True)
 class QuantityEvaluation(Evaluation):
-    """Predicted quantities beside the targets, float64 arrays of shape (n_samples,); of several outputs predictions,
-    and the decisions of which they are made, have a column for each.
+    """Predicted quantities beside the targets, float64 arrays of shape (n_samples,); with several outputs, predictions
+    and the underlying decisions have a column for each.
     """
 
     targets: np.ndarray
     predicted: np.ndarray
     decision: np.ndarray
-    column: np.ndarray | None = None  # the only feature, where there is one
+    column: np.ndarray | None = None  # the only feature, if there is one
 
     what: ClassVar[str] = "quantities"
     tested: ClassVar[str] = "test_r2"
@@ -85,7 +85,7 @@ class QuantityEvaluation(Evaluation):
         probabilities: bool = False,
         levels: Sequence[Loss] = (),
     ) -> Metric:
-        """Return the metric of quantities with a name; for None R2, or the mean loss of several levels.
+        """Return the metric of quantities by its name; None stands for R2, or for the mean loss of several levels.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class QuantityEvaluation(Evaluation):
 
     @cached_property
     def scores(self) -> QuantityScores:
-        """R2, RMSE and MAE, and what is known of several levels."""
+        """R2, RMSE and MAE, and the scores of several levels."""
         return self.count(self.model, self.predicted, self.targets, self.decision)
 
     @cached_property
@@ -187,7 +187,7 @@ class QuantityEvaluation(Evaluation):
         }
 
     def further(self) -> dict[str, Any]:
-        """Return the keys and values of `result` that stand before the warning."""
+        """Return the keys and values of `result` before the warning."""
         return {}
 
     def rows(self, result: dict[str, Any]) -> Rows:
@@ -227,7 +227,7 @@ class LevelEvaluation(QuantityEvaluation):
 
 
 def score_by(metric: Metric) -> Score:
-    """Return what measures decisions that are predictions, by a metric alone."""
+    """Return the score of decisions that are predictions, by a metric alone."""
 
     def score(truth: np.ndarray, decision: np.ndarray) -> Measured:
         value = metric.value(truth, decision)
