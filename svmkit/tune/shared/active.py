@@ -152,8 +152,8 @@ class ActiveSets:
 
         Parameters
         ----------
-        The labels, the factors of C, and the values of C, as for `solve`.
-            The labels, what C is multiplied with, and the values of C, as for `solve`.
+        y, weights, Cs : ndarray of shape (n,), (n,) and (n_C,)
+            The labels, the factors of C, and the values of C, as for `solve`.
         target, held : float, ndarray of int
             The requested gap, and the rows of the matrix whose decisions are returned.
         """

@@ -43,11 +43,11 @@ def can_share(path: Path, settings: Settings, task: Task, metric: Metric, each: 
 
 
 def shares_values(path: Path, settings: Settings, task: Task, each: bool) -> bool:
-    """Return what `can_share` does for a metric of labels.
+    """Return the same as `can_share` for a metric of labels.
 
     Parameters
     ----------
-    As for `can_share`.
+    path, settings, task, each : Path, Settings, Task, bool
         As for `can_share`.
     """
     settings = replace(settings, **path.settings)
