@@ -1,4 +1,4 @@
-"""What predictions are worth: accuracy, the share of the largest class, recall, balanced accuracy."""
+"""The quality of predicted labels: accuracy, the share of the largest class, recall, balanced accuracy."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import numpy as np
 from svmkit.data.formats.layout import integral
 from svmkit.scoring.accuracy import comparable
 
-RECALLS = 10  # the most classes whose recall is logged; of more, the lowest
+RECALLS = 10  # the most classes whose recall is logged; with more classes, the lowest recalls
 
 
 @dataclass(frozen=True)
 class Scores:
     """The counts of labels and predictions by class, int64, and the measures that follow from them."""
 
-    classes: np.ndarray  # of the model and among the labels, in sorted order; text where labels or predictions are
-    rows: np.ndarray  # of each class, those whose label it is
-    predicted: np.ndarray  # those that are predicted as it, and those that are both
+    classes: np.ndarray  # of the model and among the labels, in sorted order; text if labels or predictions are
+    rows: np.ndarray  # of each class, the number of its rows
+    predicted: np.ndarray  # the number of rows predicted as it, and of hits
     hits: np.ndarray
 
     @classmethod
@@ -31,7 +31,7 @@ class Scores:
         Parameters
         ----------
         predicted, labels : ndarray of shape (n_samples,), numbers, booleans or text
-        classes : ndarray, those of the model, of the type of `predicted`; None is the distinct predictions
+        classes : ndarray, the classes of the model, in the type of `predicted`; None is the distinct predictions
         """
         known = given = np.unique(predicted) if classes is None else np.asarray(classes)
         labels, known = comparable(labels, known)
@@ -57,12 +57,12 @@ class Scores:
 
     @property
     def majority(self) -> str:
-        """The class that most labels are of; of several, the first."""
+        """The most frequent class; the first one if there are several."""
         return str(self.classes[self.rows.argmax()])
 
     @property
     def majority_share(self) -> float:
-        """The fraction of labels that are of the largest class: the accuracy of predicting nothing else."""
+        """The fraction of labels of the largest class: the accuracy of always predicting it."""
         return float(self.rows.max() / self.rows.sum())
 
     @cached_property
