@@ -20,8 +20,8 @@ from svmkit_decomposition.decomposition_state import SolveState
 WORK = 3e6  # kernel values and entries of v that a slice may compute and read: some milliseconds
 VALUES = int(WORK)
 MOST = 1e9  # steps in a slice
-LOOKS = 64  # of a slice that go into the history
-OFTEN = 8  # the gap is looked at after so many steps, and after an eighth of the steps so far
+LOOKS = 64  # checks of the gap in a slice that go into the history
+OFTEN = 8  # the gap is checked after so many steps, and after an eighth of the steps so far
 
 
 @njit(**INLINED)
@@ -33,7 +33,7 @@ def n_support(beta):
 
 
 class CompleteRows(NamedTuple):
-    """The arguments of `svmkit.kernels.loops.complete_rows.kernel_row`: SMO's loop has a row computed when it asks."""
+    """The arguments of `svmkit.kernels.loops.complete_rows.kernel_row`: SMO's loop has missing rows computed."""
 
     source: FromMatrix | FromDense
     slab: Slab
@@ -61,18 +61,18 @@ def take_slice(box, rows, pairs, second, is_ridged, objective, target, taken, mo
     """Take steps of SMO until the relative gap is at most `target`, `most` steps are taken or the budget is spent.
 
     `pairs` (1, 2) is the maximal violating pair, negative if it and `box.side` are not known; box and pairs change in
-    place. `objective` is that at the start, `target` the relative gap at which to end, `taken` the steps before this
-    slice. `budget` counts kernel values and entries of v that may be computed and read, roughly, before the slice ends
-    at a look at the gap. Looks are noted in `trail` (n, 5), as in `StepInfo.trail`.
+    place. `objective` is the objective at the start, `target` the relative gap at which to end, `taken` the number of
+    earlier steps. `budget` is roughly the number of kernel values and entries of v to compute and read before the slice
+    ends at a check of the gap. Checks are recorded in `trail` (n, 5), as in `StepInfo.trail`.
 
-    Returns (looks, steps, objective, P - D), the objective being -inf where it is unbounded below.
+    Returns (checks, steps, objective, P - D), where the objective is -inf if it is unbounded below.
     """
     v, beta, side, slab, n = box.v, box.beta, box.side, rows.slab, box.v.size
     if pairs[0, 0] < 0 or pairs[0, 1] < 0:
         for r in range(n):
             side[r] = side_of(box.y[r], beta[r], box.lower[r], box.upper[r], kinks)
         pairs[0, 0], pairs[0, 1] = move(v, side, v, v, 0.0, kinks)  # `extremes` would be one more function to compile
-    # no min, max, int: each is a function of its own to compile
+    # no min, max, int: each is a separate function to compile
     looks, steps, values, longest, state = 0, 0, slab.done[1], VALUES // (2 * n), -1
     longest = longest if longest > 1 else 1
     wait = OFTEN + taken // 8
@@ -89,7 +89,7 @@ def take_slice(box, rows, pairs, second, is_ridged, objective, target, taken, mo
             wait = OFTEN + (taken + steps) // 8
             next_look = steps + (wait if wait < longest else longest)
             size, dual = abs(objective), abs(difference - objective)
-            size = dual if dual > size else size  # to which a gap is relative
+            size = dual if dual > size else size  # the denominator of the relative gap
             work = 2.0 * n * steps + 4.0 * (slab.done[1] - values)
             if steps > 0 and (work > budget or difference <= target * size):
                 ends = True
@@ -106,7 +106,9 @@ def take_slice(box, rows, pairs, second, is_ridged, objective, target, taken, mo
 
 
 class CompleteState(SolveState):
-    """State of a solve of a DualQP on a `CompleteGram`, from a feasible point (m,); None for the problem's own."""
+    """State of a solve of a DualQP on a `CompleteGram`, from a feasible point (m,); None for the problem's first
+    point.
+    """
 
     def __init__(self, problem: Any, start: np.ndarray | None, goal: Goal | None) -> None:
         self.problem, self.goal, self.n_iter = problem, goal, 0

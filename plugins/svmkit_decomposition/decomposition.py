@@ -29,9 +29,9 @@ from svmkit_decomposition.decomposition_state import BoxState, NuState, SolveSta
 
 @dataclass(frozen=True)
 class Decomposition(Solver):
-    """Base of the family: a variant says over which points it optimises at a time while the others are fixed.
+    """Base of the family: a variant chooses the points that it optimises over while the others are fixed.
 
-    Samplers have no effect: all points are looked at. `shrinking` says whether points are left out while their weights
+    Samplers have no effect: all points are considered. `shrinking` says whether points are left out while their weights
     stay at a bound.
     """
 
@@ -65,8 +65,8 @@ class Decomposition(Solver):
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
         """Make up to `most` iterations, until the violation is <= target.
 
-        Return the iterations made, the change of the objective, and whether no iteration is left for another call:
-        where a kernel row is missing it is fetched, and the others are left.
+        Return the iterations made, the change of the objective, and whether no iteration is left for another call: a
+        missing kernel row is fetched, and the remaining iterations are left.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class Decomposition(Solver):
 class Pairwise(Decomposition):
     """Base of SMO, which optimises over two points at a time.
 
-    `second` says whether the second one is chosen by the second-order rule (Fan, Chen, Lin 2005, WSS 2).
+    `second` says whether the second point is chosen by the second-order rule (Fan, Chen, Lin 2005, WSS 2).
     """
 
     second: ClassVar[bool] = True
@@ -103,12 +103,13 @@ class Pairwise(Decomposition):
     by_slices: ClassVar[bool] = True
 
     def for_pairs(self) -> SolvesPairs | None:
-        from svmkit_decomposition.pairs import solve_pairs  # here: few solves need it
+        from svmkit_decomposition.pairs import solve_pairs  # few solves need it
 
         return partial(solve_pairs, second=self.second) if getattr(self, "loss", "") == "hinge" else None
 
     def init(self, problem, start: np.ndarray | None, draws: Draws) -> SolveState:
-        """Return the state at `start`, or at the first feasible point: of its own kind for nu and for a `CompleteGram`.
+        """Return the state at `start`, or at the first feasible point; nu and a `CompleteGram` have states of their
+        own.
 
         Parameters
         ----------
@@ -122,7 +123,7 @@ class Pairwise(Decomposition):
         return super().init(problem, start, draws)
 
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
-        """Make up to `most` steps of SMO (`take_steps`); a kernel row that is missing is fetched and ends the call.
+        """Make up to `most` steps of SMO (`take_steps`); a missing kernel row is fetched and ends the call.
 
         Parameters
         ----------

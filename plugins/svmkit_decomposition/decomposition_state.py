@@ -1,4 +1,4 @@
-"""States of a decomposition solve: what a method asks of any of them, and the one that leaves points out."""
+"""States of a decomposition solve: their interface for methods, and the state with shrinking."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SolveState(ABC):
         """Take over the certificate's exact gradient; switch to float64 kernel rows if float32 rows limit the solve."""
 
     def widen(self) -> None:  # noqa: B027  optional
-        """Let all points take part again, from an exact gradient."""
+        """Let all points take part again, with an exact gradient."""
 
     def details(self) -> dict[str, float]:
         """Return further facts about the result, by name."""
@@ -49,7 +49,7 @@ class SolveState(ABC):
 
 
 class BoxState(SolveState):
-    """State of a solve that computes kernel rows as they are needed, of the points that shrinking has not left out.
+    """State of a solve that computes kernel rows on demand, for the points that shrinking has not left out.
 
     It begins at a feasible `point` (m,) of a DualQP, an array that it owns and changes.
     """
@@ -64,12 +64,12 @@ class BoxState(SolveState):
         self.at: np.ndarray | None = None  # the points that take part (n,), ascending; None for all m points
         self.source: Gram | RestrictedGram = self.problem.gram  # kernel rows among the points that take part
         self._beta = beta
-        self.outside = 0  # number of points that are left out and have a weight that is not 0
+        self.outside = 0  # number of points left out that have non-zero weights
         # the state of SMO over the points that take part
         self.boxes: tuple[Box, ...] = (smo_box.box_of(self.problem, self._beta, gradient),)
         self.kinks = smo_box.l1_part(self.problem)
         smo_box.take_sides(self.box, self.kinks)
-        # the maximal violating pair, as positions in `box`; -1 where a point does not exist
+        # the maximal violating pair, as positions in `box`; -1 if a point does not exist
         self.pairs = np.array([smo_box.extremes(self.box.v, self.box.side, self.kinks)], dtype=np.int64)
         self.objective = self.problem.value(self._beta, gradient)
         self.target = math.inf  # violation at which the next report is due, see `aim`
@@ -111,7 +111,7 @@ class BoxState(SolveState):
         return gap, relative_gap(gap, -self.objective)
 
     def step(self, method: Any) -> StepInfo:
-        if self.fresh:  # the start, or all points again: it may be optimal already
+        if self.fresh:  # the start, or all points again: the iterate may be optimal already
             self.fresh = False
             return self._report(0, True)
         if method.shrinking:
@@ -127,7 +127,7 @@ class BoxState(SolveState):
         return self._report(steps, fell < 0.0)
 
     def _report(self, steps: int, moved: bool) -> StepInfo:
-        """Count the steps and report on the iterate; estimates are those of the points that take part."""
+        """Count the steps and report on the iterate; estimates cover the points that take part."""
         self.n_iter += steps
         gap, relative = self.gaps()
         return StepInfo(
@@ -143,7 +143,7 @@ class BoxState(SolveState):
         )
 
     def aim(self) -> float:
-        """Return the violation at which a report is due as well: the next usual tolerance, 1, 2 or 5 times 10^n."""
+        """Return the violation at which a report is also due: the next usual tolerance, 1, 2 or 5 times 10^n."""
         if self.violation <= self.target:
             self.target = _round_below(self.violation)
         return self.target
@@ -163,10 +163,10 @@ class BoxState(SolveState):
         return guesses.largest(scores, LIKELY)
 
     def shrink(self) -> None:
-        """Leave out the points whose weights will probably stay at a bound, once they are a third of those in `box`.
+        """Leave out points whose weights will probably stay at a bound, once they are a third of the points in `box`.
 
-        Taking the points back costs a pass over the kernel rows of all support vectors. The first points therefore
-        leave only after the solve has done as much work as that.
+        Taking the points back costs a pass over the kernel rows of all support vectors. The first points are therefore
+        left out only after the solve has done as much work as that.
         """
         if self.violation <= 0.0:
             self.widen()
@@ -174,7 +174,7 @@ class BoxState(SolveState):
             return
         self.next_look = self.n_iter + min(self.problem.m, SHRINK)
         box = self.box
-        # the rows of the points between their bounds are used again and again
+        # the rows of the points between their bounds are used repeatedly
         moving = np.count_nonzero((box.beta != 0.0) & (box.lower < box.beta) & (box.beta < box.upper))
         price = PRICE[0 if moving <= len(self.source.row_table.slab) else 1] * self.n_support
         if self.at is None and self.n_iter - self.since < price:
@@ -253,7 +253,7 @@ class NuState(BoxState):
         """No point is left out."""
 
     def widen(self) -> None:
-        """All points take part always."""
+        """All points always take part."""
 
     def details(self) -> dict[str, float]:
         return self.problem.settle(self.boxes[0].v)

@@ -14,7 +14,7 @@ from svmkit_decomposition.complete import LOOKS, CompleteRows, n_support, take_s
 
 @njit(nogil=True, cache=True)
 def solve_pairs(pairs, bounds, answers, room, at, budget, hurry, second):
-    """Solve class pairs with the hinge loss, as `svmkit.solver.smo.pairs.SolvesPairs` says.
+    """Solve class pairs with the hinge loss, as specified by `svmkit.solver.smo.pairs.SolvesPairs`.
 
     `second` says whether the second point of a step is chosen by the second-order rule.
     """
@@ -61,7 +61,7 @@ def solve_pairs(pairs, bounds, answers, room, at, budget, hurry, second):
         under_way[0] = 0.0
         size = _support(pairs, answers, at, y, room.support)
         support, coef = room.support[:size], answers.coef[first:]
-        combine(slab, support, coef, h)  # the last step with a sample has needed its row
+        combine(slab, support, coef, h)  # the last step with a sample needed its row
         for r in range(n):
             v[r], cost[r] = y[r] - h[r], C[r]
         bias, record = select_bias(y, v, cost, 0.0), Record(y, y, ridge, C, ridge, ridge, ridge, ridge)
@@ -91,7 +91,7 @@ def _begin(pairs, at, slab, box):
 
 @njit(cache=True)
 def _support(pairs, answers, at, y, idx):
-    """Write the support vectors of a class pair to `idx` and to the answers, and return their number."""
+    """Write the support vectors of a class pair to `idx` and to the results, and return their number."""
     a, n_a, b, size, first = pairs.where[at, 0], pairs.where[at, 1], pairs.where[at, 2], 0, answers.first[at]
     for r in range(y.size):
         beta = answers.beta[first + r]

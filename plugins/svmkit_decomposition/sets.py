@@ -25,7 +25,7 @@ def _falls(v, side, r, kinks):
 
 @njit(cache=True)
 def steepest(v, side, i, k, half, chosen, kinks=None):
-    """Write the points of the steepest feasible direction to `chosen`, at most 2 `half` of them; return how many.
+    """Write the points of the steepest feasible direction to `chosen`, at most 2 `half` of them; return their number.
 
     The points are those of UP with the lowest v and those of LOW with the highest v, in turns, as long as the two
     violate optimality, so that no point is chosen twice.
@@ -34,7 +34,7 @@ def steepest(v, side, i, k, half, chosen, kinks=None):
     """
     lows, highs = np.empty(half, dtype=np.int64), np.empty(half, dtype=np.int64)
     n_low, n_high = 0, 0
-    roof, floor = _falls(v, side, k, kinks), _rises(v, side, i, kinks)  # what joins has to lie within these
+    roof, floor = _falls(v, side, k, kinks), _rises(v, side, i, kinks)  # further points have to lie within these
     for r in range(v.size):
         rise, fall = _rises(v, side, r, kinks), _falls(v, side, r, kinks)
         if rise < roof and side[r] & UP:
@@ -77,8 +77,8 @@ def follow(v, slab, slots, moves):
 def solve_sets(box, rows, pairs, chosen, most, target, kinks):
     """Solve for up to `most` working sets of the size of `chosen`, until the violation is <= target.
 
-    Returns (sets, change of the objective, n): the rows of the first n in `chosen` have to be brought, if any. `pairs`
-    is that of `take_steps`, and changes.
+    Returns (sets, change of the objective, n): the kernel rows of the first n points in `chosen` are missing, if any.
+    `pairs` is the argument of `take_steps`, and changes.
     """
     y, beta, v, side, ridge = box.y, box.beta, box.v, box.side, box.ridge
     done, change = 0, 0.0

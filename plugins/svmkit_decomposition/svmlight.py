@@ -47,7 +47,7 @@ class SVMLight(Decomposition):
             raise InputError(f"q must be an even number >= 2, the size of a working set, not {self.q!r}")
 
     def advance(self, state: BoxState, most: int, target: float) -> tuple[int, float, bool]:
-        """Solve for up to `most` working sets; kernel rows that are missing are fetched and end the call.
+        """Solve for up to `most` working sets; missing kernel rows are fetched and end the call.
 
         Parameters
         ----------
