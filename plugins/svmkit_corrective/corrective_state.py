@@ -14,24 +14,23 @@ from svmkit.solver.smo.steps import take_steps
 from svmkit_corrective.rounds import WORK, Phase, Rounds
 from svmkit_corrective.working_set.growth import WorkingSet
 
-ENDLESS = 1e300  # weight of the origin, which has no bounds and counts for nothing: this stays what it is
-WHOLE = 0.9  # a change is made as a whole if the objective falls along so much of it, or more
-LAST = 800_000_000  # kernel values at most that the last step may compute, which are those of a certificate
+ENDLESS = 1e300  # weight of the origin, which has no bounds and is not counted: no step changes it noticeably
+WHOLE = 0.9  # a change is made as a whole if the objective falls along this share of it, or more
+LAST = 800_000_000  # kernel values that the last step may compute, at most, which a certificate needs, too
 
 
 class StandardForm(NamedTuple):
     """min 1/2 x'Qx + origin'x + sum kink_i |x_i| over lower <= x <= upper (m,), where sign'x is constant.
 
-    Where `bias_penalty` is not None, sign'x is free instead and the term bias_penalty (sign'x)^2 / 2 joins the
-    objective: that of a regularised bias. SMO then has one more point, the origin of the feature space, which takes up
-    the sum.
+    If `bias_penalty` is not None, sign'x is free instead and the term bias_penalty (sign'x)^2 / 2 of a regularised bias
+    joins the objective. SMO then has one more point, the origin of the feature space, which takes up the sum.
     """
 
     sign: np.ndarray  # coefficients of the equality constraint
     lower: np.ndarray
     upper: np.ndarray
     origin: np.ndarray  # the gradient at x = 0
-    signs: np.ndarray | None  # sign_i sign_j Q_ij = signs_i signs_j (k_ij + bias) but for the ridge; None for 1
+    signs: np.ndarray | None  # sign_i sign_j Q_ij = signs_i signs_j (k_ij + bias) except for the ridge; None for 1
     bias: float
     worth: float  # the problem's own objective changes by this factor times the one above
     bias_penalty: float | None = None
@@ -39,14 +38,14 @@ class StandardForm(NamedTuple):
 
 
 class CorrectiveState(Rounds):
-    """The iterate of a solve under one equality: of a DualQP with a free bias, where a subclass does not differ.
+    """The iterate of a solve under one equality: of a DualQP with a free bias, unless a subclass differs.
 
     It begins at a feasible `point` (m,), an array that it owns and changes; the generator of `draws`, which a solve
-    without a working set never makes, draws the first one. `box` is SMO's state over all m points: `box.beta` is the
+    without a working set never creates, draws the first one. `box` is SMO's state over all m points: `box.beta` is the
     iterate at the last survey, or at the end of the last working set that was solved, and `box.v` belongs to it in
-    phase GROWING only. `inner` is SMO's state over the working set in phase SOLVING, otherwise None; where the form has
-    a bias penalty, the origin of the feature space is its last entry. `pairs` (1, 2) is its maximal violating pair, as
-    slots; -1 where a point does not exist.
+    phase GROWING only. `inner` is SMO's state over the working set in phase SOLVING, otherwise None; if the form has a
+    bias penalty, the origin of the feature space is its last entry. `pairs` (1, 2) is its maximal violating pair, as
+    slots; -1 if a point does not exist.
     """
 
     def __init__(self, problem: Any, form: StandardForm, point: np.ndarray, draws: Draws) -> None:
@@ -58,11 +57,12 @@ class CorrectiveState(Rounds):
         self.inner: Any = None
         self.inner_l1: float | L1Part | None = None
         self.pairs = np.full((1, 2), -1)
-        # points whose weights have changed since v was last up to date, the changes, how many of them are in `ahead`
+        # points whose weights have changed since v was last up to date, the changes, and how many of them are in
+        # `ahead`
         self.changed, self.change, self.done = np.flatnonzero(point), point[point != 0.0], 0
         self.ahead = np.zeros(m)  # their effect on v, not yet added to v
         self.complete = False  # whether at the last growth no point outside the set violated its condition
-        self.whole = WHOLE  # or another such part, while all weights move
+        self.whole = WHOLE  # or another share, while all weights move
         self.imprecise = False  # whether the precision of the working set's matrix limits progress
 
     # the iterate
@@ -92,7 +92,7 @@ class CorrectiveState(Rounds):
         return max(high - low, 0.0) if min(i, k) >= 0 else 0.0
 
     def find_level(self) -> float:
-        # that of the last working set: LIBSVM's rho
+        # the level of the last working set: LIBSVM's rho
         return self.middle(self.box) if self.phase is Phase.START else self.level
 
     def objective(self) -> float:
@@ -107,7 +107,7 @@ class CorrectiveState(Rounds):
 
     @property
     def slope(self) -> float | None:
-        """v of the origin of the feature space, the bias times -1; None where no bias is penalised."""
+        """v of the origin of the feature space, the bias times -1; None if no bias is penalised."""
         penalty = self.form.bias_penalty
         return None if penalty is None else -penalty * float(self.form.sign @ self.box.beta)
 
@@ -132,8 +132,8 @@ class CorrectiveState(Rounds):
     def sync(self) -> None:
         """Compute the effect of the next changes of weights on v of all points; add it to v after the last of them.
 
-        Before a survey that will probably end the solve, v is computed from scratch instead, as its certificate asks
-        for: the Gram remembers that product.
+        Before a survey that will probably end the solve, v is computed from scratch instead, as its certificate
+        requires: the Gram remembers that product.
         """
         if self.ends and not self.done:
             self.ahead[:] = self.v_of(self.gradient()) - self.box.v
@@ -145,13 +145,13 @@ class CorrectiveState(Rounds):
         self.ahead += self.form.sign * self.effect(self.change[now], self.changed[now])
         self.done = min(self.done + n, len(self.changed))
         if self.done == len(self.changed):
-            if isinstance(self.form.kinks, L1Part):  # a ridge changes where a weight has passed 0
+            if isinstance(self.form.kinks, L1Part):  # a ridge changes where a weight crosses 0
                 counted = self.problem.ridge_terms(self.change, self.changed)
                 self.ahead[self.changed] += self._ridge_change(1.0) - counted
             self._settle()
 
     def effect(self, weights: np.ndarray, idx: np.ndarray) -> np.ndarray:
-        """Return the change of the gradient (m,) when the points `idx` get additional weights, from what is stored."""
+        """Return the change of the gradient (m,) when the points `idx` get additional weights, from stored values."""
         sign, problem = self.form.sign, self.problem
         product = self.working.square.product(idx, sign[idx] * weights)
         if product is None:
@@ -172,8 +172,8 @@ class CorrectiveState(Rounds):
     def _settle(self) -> None:
         """Add `ahead` to v and forget the changes.
 
-        The working set's matrix is not exact. If the whole change goes clearly beyond the minimum along it, only the
-        part up to the minimum is kept.
+        The working set's matrix is not exact. If the minimum along the change is clearly before its end, only the part
+        up to the minimum is kept.
         """
         box, part = self.box, 1.0
         sign = self.form.sign[self.changed]
@@ -184,7 +184,7 @@ class CorrectiveState(Rounds):
             slope += self.form.bias_penalty * shift * (float(self.form.sign @ box.beta) - shift)
             curvature += self.form.bias_penalty * shift * shift
         kinks = self.form.kinks
-        if kinks is not None:  # it is convex along the change, so that this is at least what it adds
+        if kinks is not None:  # it is convex along the change, so this is at least the kinks' part
             weights = box.beta[self.changed]
             after, before = np.abs(weights), np.abs(weights - self.change)
             if isinstance(kinks, L1Part):
@@ -202,7 +202,7 @@ class CorrectiveState(Rounds):
         self.changed, self.change, self.done = self.changed[:0], self.change[:0], 0
 
     def _ridge_change(self, part: float) -> np.ndarray:
-        """Return the change of the ridge terms of v at the changed points when only a part of the change is made."""
+        """Return the change of the ridge terms of v at the changed points if only `part` of the change is made."""
         before = self.box.beta[self.changed] - self.change
         after, terms = before + part * self.change, self.problem.ridge_terms
         return terms(after, self.changed) - terms(before, self.changed)
@@ -238,7 +238,7 @@ class CorrectiveState(Rounds):
 
     @property
     def labels(self) -> np.ndarray:
-        """The labels of the points in `box`, of which the first working set gets both."""
+        """The labels of the points in `box`; the first working set gets points with both."""
         return self.problem.y
 
     def grow(self, first: int, growth: float) -> None:
@@ -249,7 +249,7 @@ class CorrectiveState(Rounds):
             if self.imprecise or working.square.full:
                 working.refine()
             violated = working.grow(self.box, self.level, max(first, int(growth * self.n_support)), kinks)
-            # the set stays the same a second time, unsolved: its matrix was not precise enough to solve for it
+            # the set stays the same a second time, unsolved: its matrix was too imprecise to solve for it
             self.imprecise = self.complete and not violated and self.gap > 2.0 * self.inner_goal
             self.complete = not violated
         inner = Box(*(values[working.idx] for values in self.box))

@@ -8,14 +8,15 @@ from svmkit.runtime.compiling import njit
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def propose(alpha, h, ridge, change):
-    """Set change (m,) to the way from alpha to the weights of `landmarks.weights_at`; return change'g and alpha'g.
+    """Set change (m,) to the difference from alpha to the weights of `landmarks.weights_at`; return change'g and
+    alpha'g.
 
     Parameters
     ----------
     alpha, h, ridge
         Weights (m,), half the gradient there without the ridge's part, and the ridge; g = h + ridge alpha.
     change
-        Where the way goes.
+        The array for the difference.
     """
     level, total, slope, product = find_level(h, ridge), 0.0, 0.0, 0.0
     for i in range(h.size):
@@ -32,7 +33,7 @@ def propose(alpha, h, ridge, change):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def move(alpha, h, ridge, change, moved, slope):
-    """Go along `change`, whose image without the ridge is `moved`, to the minimum or as far as it leads.
+    """Move along `change`, whose image without the ridge is `moved`, to the minimum or the end of the change.
 
     Parameters
     ----------

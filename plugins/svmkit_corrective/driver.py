@@ -1,4 +1,4 @@
-"""The driver of fully corrective methods: survey all points, let the worst join, solve for the working set."""
+"""The driver of fully corrective methods: survey all points, add the worst, solve for the working set."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from svmkit_corrective.rounds import Phase, Rounds
 
 CHUNK = 20_000_000  # entries of v that the SMO steps of one step of the driver may read, approximately
 BETWEEN = 64  # SMO steps between two evaluations of the gap of the set
-LOOK = 1e-2  # relative gap from which on values that were left out are made up for
+LOOK = 1e-2  # relative gap from which on omitted values are compensated
 
 
 @dataclass(frozen=True)
 class Corrective(Solver):
-    """Base of fully corrective methods: a subclass gives the state, which knows the geometry of the problem.
+    """Base of fully corrective methods: a subclass provides the state, which knows the geometry of the problem.
 
-    A round has three parts. The survey brings the gradient of all points up to date, from the weights that changed;
-    kernel values are not stored for it. In the growth the points that violate the optimality conditions most join the
-    working set, whose kernel matrix is kept within the memory budget; where the set is full, the points that are
-    safest leave it and keep their weights. Then SMO steps with second-order choice solve for the set, until its gap
-    is at most `inner` times what it was, or times the gap of all points if that is smaller.
+    A round has three parts. The survey updates the gradient of all points from the weights that changed; kernel values
+    are not stored for it. In the growth, the points that violate the optimality conditions most join the working set,
+    whose kernel matrix is kept within the memory budget; if the set is full, the safest points leave it and keep their
+    weights. Then SMO steps with second-order choice solve for the set, until its gap is at most `inner` times its gap
+    at first, or times the gap of all points if that is smaller.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Corrective(Solver):
 
     @abstractmethod
     def begin(self, problem: Any, start: np.ndarray | None, draws: Draws) -> Rounds:
-        """Return the state at the start, or where a solve without one begins.
+        """Return the state at the start, or at the default starting point.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class Corrective(Solver):
         return state
 
     def step(self, state: Rounds) -> StepInfo:
-        if state.phase is Phase.START:  # the start may be optimal already
+        if state.phase is Phase.START:  # the start may already be optimal
             while state.behind:
                 state.sync()
             return self.survey(state)
@@ -104,7 +104,7 @@ class Corrective(Solver):
         return self.solve(state)
 
     def survey(self, state: Rounds) -> StepInfo:
-        """Report on all points, once v belongs to the iterate; the set grows in the next step."""
+        """Report on all points once v belongs to the iterate; the set grows in the next step."""
         state.rescale()
         violation = state.violation()
         state.level = state.find_level()
@@ -132,12 +132,12 @@ class Corrective(Solver):
         info = self.meanwhile(state, steps, fell)
         if solved:
             state.leave()
-            if state.phase is Phase.GROWING:  # not a weight of the set has changed
+            if state.phase is Phase.GROWING:  # no weight of the set has changed
                 return info._replace(moved=False)
         return info
 
     def meanwhile(self, state: Rounds, steps: int, fell: float) -> StepInfo:
-        """Report what is known between two surveys.
+        """Report the known values between two surveys.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Solves of a SimplexQP over the faces of the simplex, and their first rounds where each point has a ridge."""
+"""Solves of a SimplexQP over the faces of the simplex, and their first rounds if each point has a ridge."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from svmkit_corrective.corrective_state import WHOLE, CorrectiveState, StandardF
 from svmkit_corrective.landmarks import Start, find_start, weights_at
 from svmkit_corrective.rounds import Phase
 
-MOST = 30_000  # points at most that first rounds on all points are for,
+MOST = 30_000  # points up to which first rounds on all points are considered,
 FEW = 5_000  # and up to which they are worth their kernel values even if less than half of the points keep weights
-MOSTLY = 0.7  # as `WHOLE`: parts of the way leave weights where none should stay
-NEAR = 0.01  # relative gap at their start up to which they are worth it too
-FALL = 0.8  # of the relative gap by a round on all points, above which working sets are solved instead
+MOSTLY = 0.7  # like `WHOLE`: partial changes leave weights that should be 0
+NEAR = 0.01  # relative gap at their start up to which they are also worth it
+FALL = 0.8  # reduction of the relative gap by a round on all points, above which working sets are solved instead
 
 
 class FaceState(CorrectiveState):
@@ -46,11 +46,11 @@ class FaceState(CorrectiveState):
 
 
 class SpreadState(FaceState):
-    """The iterate of a solve that begins with weights on most points, where each has a ridge, as in one-class models.
+    """The iterate of a solve that begins with weights on most points, if each has a ridge, as in one-class models.
 
-    A ridge keeps weights small and most of them above 0. The first rounds therefore move all weights at once, to where
-    the objective is least when its tangent stands for all but the ridge (a proximal step), or by exact line search a
-    part of the way. When the gap falls no longer fast enough, rounds over working sets follow.
+    A ridge keeps weights small and most of them above 0. The first rounds therefore move all weights at once, to the
+    minimum of the objective with all but the ridge replaced by its tangent (a proximal step), or by exact line search a
+    part of the way. When the gap no longer falls fast enough, rounds over working sets follow.
     """
 
     def __init__(self, problem: SimplexQP, start: Start, draws: Draws) -> None:
@@ -80,12 +80,12 @@ class SpreadState(FaceState):
 
 
 def spread_start(problem: SimplexQP, goal: float) -> Start | None:
-    """Return where rounds on all points begin; None for a problem whose first rounds should not move all weights.
+    """Return the start of rounds on all points; None for a problem whose first rounds should not move all weights.
 
     Parameters
     ----------
     problem, goal
-        The problem, and the relative gap that is asked for.
+        The problem, and the requested relative gap.
     """
     if not problem.is_gap_squared or problem.m > MOST:
         return None

@@ -23,9 +23,9 @@ class FCFW(Corrective):
     """Fully corrective Frank-Wolfe with many vertices a round (Lacoste-Julien, Jaggi 2015, algorithm 4).
 
     A round solves over the face of the simplex that the working set spans. For the L2-SVM it solves over the cone of
-    that face, where the minimum is the same but for a factor: fewer steps are needed if weights need not sum to 1.
-    Regression with the squared loss is solved over the span of the working set likewise.
-    Where each point has a ridge, as in one-class models, the first rounds move the weights of all points (`faces`).
+    that face, where the minimum is the same up to a factor: fewer steps are needed if weights need not sum to 1.
+    Regression with the squared loss is likewise solved over the span of the working set. If each point has a ridge, as
+    in one-class models, the first rounds move the weights of all points (`faces`).
 
     Parameters
     ----------
@@ -114,9 +114,9 @@ class ConeState(BiasedState):
         return total
 
     def rescale(self):
-        """Multiply beta by the factor that lowers the objective most, and set f.
+        """Multiply beta by the factor that lowers the objective most, and update f.
 
-        The objective is the lowest one for this alpha afterwards, so that f falls whenever the objective falls.
+        The objective is then the lowest one for this alpha, so that f falls whenever the objective falls.
         """
         known, total = self.inner is None and not self.behind, self.total()
         curvature = float(self.box.beta @ self.image()) if known else 2.0 * (self.value + total)  # beta'A beta
@@ -151,12 +151,12 @@ class ConeState(BiasedState):
         return primal - dual
 
     def objective(self):
-        """Return that of the cone at the best multiple of alpha, which is -D."""
+        """Return the objective of the cone at the best multiple of alpha, which is -D."""
         return -0.5 * self.total()
 
 
 class SpanState(BiasedState):
-    """The iterate of a solve of `BiasedTubeQP`; the gradient of its smooth part is v less that of the origin."""
+    """The iterate of a solve of `BiasedTubeQP`; the gradient of its smooth part is v less v of the origin."""
 
     def __init__(self, problem: BiasedTubeQP, point: np.ndarray, draws: Draws) -> None:
         self.biased = problem

@@ -1,4 +1,4 @@
-"""Where rounds on all points of a SimplexQP begin: the solution for a kernel matrix that a few points stand for."""
+"""The start of rounds on all points of a SimplexQP: the solution for a low-rank kernel matrix from landmarks."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from svmkit.problems.one_class import pick_evenly
 from svmkit.problems.simplex import SimplexQP, level_of
 from svmkit_corrective.descent import move, propose
 
-ALL, LEAST, SHARE, LARGEST = 600, 200, 10, 400  # points all of which are landmarks; else one in so many of the others
-CHECKED = 32  # further points that tell what the landmarks miss
-JITTER = 1e-4  # of the largest k(x, x), added to the landmarks' own matrix, whose values are those of float32
-ROUNDS, COARSE = 30, 1e-4  # most steps, and the relative gap beyond which values of float32 need none
-PART = 1 / 8  # of the gap that is asked for, which the solution for the landmarks' matrix has
+ALL, LEAST, SHARE, LARGEST = 600, 200, 10, 400  # up to ALL points, all are landmarks; else m / SHARE, within limits
+CHECKED = 32  # further points that show the error of the landmarks
+JITTER = 1e-4  # of the largest k(x, x), added to the landmarks' own matrix, whose values are float32
+ROUNDS, COARSE = 30, 1e-4  # most steps, and the relative gap beyond which float32 values suffice
+PART = 1 / 8  # relative to the requested gap: the gap of the solution for the landmarks' matrix
 
 Image = Callable[[np.ndarray], np.ndarray]
 
 
 class Start(NamedTuple):
-    """A point of the simplex, and the relative gap that is to be expected there."""
+    """A point of the simplex, and the expected relative gap there."""
 
     point: np.ndarray
     gap: float
 
 
 class _Matrix(NamedTuple):
-    """A matrix that is multiplied by weights (m,) at once, and what its diagonal lacks of the kernel matrix's."""
+    """A matrix given by its product with weights (m,), and the part of the kernel matrix's diagonal that it lacks."""
 
     image: Image
     missing: float
 
 
 def find_start(problem: SimplexQP, goal: float) -> Start:
-    """Return the solution of a problem with a ridge on each point, if landmarks stand for its kernel matrix.
+    """Return the solution of a problem with a ridge on each point, with its kernel matrix approximated by landmarks.
 
-    The matrix is K_mn K_nn^-1 K_nm for n landmarks (Williams, Seeger 2001), and the mean of what it misses of the
-    diagonal joins the ridge. What it misses beyond is small beside the ridge, mostly.
+    The matrix is K_mn K_nn^-1 K_nm for n landmarks (Williams, Seeger 2001), and the mean of its error on the diagonal
+    joins the ridge. The remaining error is mostly small compared with the ridge.
 
     Parameters
     ----------
     problem : SimplexQP
         The problem, whose ridge is above 0 everywhere.
     goal : float
-        The relative gap that is asked for; 0.0 if that is not known.
+        The requested relative gap; 0.0 if it is not known.
     """
     m, ridge = problem.m, problem.ridge
     c = np.zeros(m) if problem.linear_term is None else problem.linear_term
@@ -74,7 +74,7 @@ def weights_at(h: np.ndarray, ridge: np.ndarray) -> np.ndarray:
 
 
 def _take_signs(problem: SimplexQP, image: Image) -> Image:
-    """Return the products with A without its ridge from those with the kernel matrix."""
+    """Return the products with A without its ridge, given the products with the kernel matrix."""
     y, bias = problem.y, problem.bias
     if not bias and (y == 1.0).all():
         return image
@@ -87,7 +87,7 @@ def _take_signs(problem: SimplexQP, image: Image) -> Image:
 
 
 def _low_rank(problem: SimplexQP, at: np.ndarray, checked: np.ndarray) -> _Matrix | None:
-    """Return the matrix that the landmarks `at` make, or None if their own is not positive definite."""
+    """Return the matrix of the landmarks `at`, or None if their own is not positive definite."""
     from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
     gram, n = problem.gram, len(at)
@@ -110,14 +110,14 @@ def _low_rank(problem: SimplexQP, at: np.ndarray, checked: np.ndarray) -> _Matri
 
 
 def _descend(image: Image, ridge: np.ndarray, c: np.ndarray, goal: float) -> Start:
-    """Return the weights (m,) that proximal steps lead to, and a bound on their relative gap, which is to be `goal`.
+    """Return the weights (m,) reached by proximal steps, and a bound on their relative gap, which should be `goal`.
 
     Parameters
     ----------
     image, ridge, c
         Products with A without the ridge, the ridge, and the linear term, of min a'A a + 2 c'a.
     goal
-        As said.
+        As above.
     """
     alpha, change = weights_at(c, ridge), np.empty(len(c))
     h = image(alpha) + c
@@ -131,14 +131,14 @@ def _descend(image: Image, ridge: np.ndarray, c: np.ndarray, goal: float) -> Sta
         leaves = (alpha > 0.0) & (alpha + change <= 0.0)
         if not leaves.any():
             break
-        alpha[leaves] = 0.0  # parts of the way leave weights where none should stay
+        alpha[leaves] = 0.0  # partial steps leave weights that should be 0
         alpha /= alpha.sum()
         h = image(alpha) + c
     return Start(alpha, gap)
 
 
 def _missed_gap(problem: SimplexQP, alpha: np.ndarray, known: np.ndarray, checked: np.ndarray) -> float:
-    """Return the relative gap to be expected of the `known` h (m,), from its errors at the points checked."""
+    """Return the expected relative gap of the `known` h (m,), from its errors at the checked points."""
     ridge = problem.ridge
     exact = problem.gradient(alpha, checked) - ridge[checked] * alpha[checked]
     inside = alpha > 0.0

@@ -17,9 +17,9 @@ from svmkit_corrective.working_set.square import FEWEST
 
 
 class NuRounds(Rounds):
-    """The iterate d (m,), from which it begins: the boxes of a and a' of all points, and of the working set, share v.
+    """The iterate d (m,), from its start: the boxes of a and a' of all points, and of the working set, share v.
 
-    `waiting` are the points whose `change` of weight v lacks.
+    `waiting` are the points whose `change` of weight is missing in v.
     """
 
     def __init__(self, problem: NuQP, d: np.ndarray) -> None:
@@ -84,7 +84,7 @@ class NuRounds(Rounds):
     def grow(self, first: int, growth: float) -> None:
         out = np.ones(self.problem.m, dtype=bool)
         out[self.idx] = False
-        # half of the room at most, or the set would lose all that it was solved for
+        # half of the room at most, or the set would lose all points that it was solved for
         wanted = min(max(first, int(growth * self.n_support)), self.most // 2)
         joining: list[np.ndarray] = []
         safety = np.full(self.problem.m, -np.inf)
@@ -97,7 +97,7 @@ class NuRounds(Rounds):
                 worst = there[np.argpartition(-depth[there], n - 1)[:n]] if n else there
                 joining.append(worst)
         new = np.unique(np.concatenate(joining))[: self.most]
-        if len(self.idx) + len(new) > self.most:  # the points that are safest leave
+        if len(self.idx) + len(new) > self.most:  # the safest points leave
             keep = self.idx[np.argsort(-safety[self.idx], kind="stable")[: self.most - len(new)]]
             self.idx, self.K = np.empty(0, dtype=np.int64), np.empty((0, 0))
             new = np.concatenate([keep, new])

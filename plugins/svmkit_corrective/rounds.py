@@ -1,4 +1,4 @@
-"""What the driver of fully corrective methods asks of a state, whatever the geometry of its problem."""
+"""The interface between the driver of fully corrective methods and a state, for any geometry of the problem."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ WORK = 300_000_000  # kernel values that one step may compute: a fraction of a s
 
 
 class Phase(Enum):
-    """What the next step of a solve does."""
+    """The next step of a solve."""
 
     START = auto()  # add the weights of the start to v, then survey all points
     GROWING = auto()  # v belongs to the iterate: exchange points of the working set, then solve for the set
     SOLVING = auto()  # continue SMO on the working set
-    SYNCING = auto()  # add changes of weights to v, and survey all points once no change is missing
+    SYNCING = auto()  # add changes of weights to v, and survey all points once v is complete
 
 
 class Rounds(ABC):
-    """The iterate of a fully corrective solve. v is the gradient of all points, as SMO takes it."""
+    """The iterate of a fully corrective solve. v is the gradient of all points, in SMO's form."""
 
     problem: Any
     phase = Phase.START
@@ -32,7 +32,7 @@ class Rounds(ABC):
     level = 0.0  # estimate of the value that v has at all points between their bounds at the optimum
     value = gap = 0.0  # objective of the problem, and absolute gap of all points at the last survey
     inner_goal = 0.0  # gap within the working set at which it counts as solved
-    goal = 0.0  # the relative gap that is asked for; 0.0 if that is not known
+    goal = 0.0  # the requested relative gap; 0.0 if it is not known
     relative = before = 1.0  # the relative gaps of all points at the last survey and at the one before
 
     @property
@@ -57,7 +57,7 @@ class Rounds(ABC):
         """Compute the effect of the next changes of weights on v, as much as one step may."""
 
     def rescale(self) -> None:  # noqa: B027  optional
-        """Change the iterate before a report, where that costs nothing."""
+        """Improve the iterate before a report if that costs nothing."""
 
     def report(self, info: StepInfo) -> StepInfo:
         """Return a report on the iterate in terms of the problem's own point."""
@@ -84,9 +84,9 @@ class Rounds(ABC):
         return relative_gap(gap, -self.value)
 
     def make_up(self) -> bool:
-        """Compute v from scratch if stored values left something out of it, once in a solve; return whether they did.
+        """Compute v from scratch if stored values omitted parts of it, once in a solve; return whether they did.
 
-        Later changes are small, and so is what they leave out.
+        Later changes are small, and so are their omitted parts.
         """
         return False
 
@@ -99,7 +99,7 @@ class Rounds(ABC):
         return {}
 
     def spread(self) -> bool:
-        """Move the weights of all points at once where that helps, for `sync` to follow; return whether they moved."""
+        """Move the weights of all points at once if that helps, before `sync`; return whether they moved."""
         return False
 
     # the working set
@@ -107,11 +107,11 @@ class Rounds(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """Number of points that an SMO step looks at."""
+        """Number of points in the range of an SMO step."""
 
     @abstractmethod
     def grow(self, first: int, growth: float) -> None:
-        """Let points join and leave the working set, and begin to solve for it; arguments as for `Corrective`."""
+        """Exchange points of the working set, and begin to solve for it; arguments as for `Corrective`."""
 
     @abstractmethod
     def inner_gap(self) -> float:
@@ -119,7 +119,7 @@ class Rounds(ABC):
 
     @abstractmethod
     def advance(self, most: int) -> tuple[int, float, bool]:
-        """Make up to `most` SMO steps; return how many, the change of the objective, and whether none is left."""
+        """Make up to `most` SMO steps; return their number, the change of the objective, and whether none is left."""
 
     @abstractmethod
     def leave(self) -> None:

@@ -18,14 +18,14 @@ AT_CORNERS = UP | UNDER, LOW | OVER, UP | LOW  # with kinks; the last one is the
 class WorkingSet:
     """The working set with its matrix and the policy of its growth.
 
-    A point violates its optimality condition when its v is on the wrong side of the level; how far it is from doing so
-    is its safety. The memory budget of the Gram limits the matrix, whose entries are those of `Square`.
+    A point violates its optimality condition if its v is on the wrong side of the level; its distance from doing so is
+    its safety. The memory budget of the Gram limits the matrix, whose entries are those of `Square`.
     """
 
     def __init__(self, gram: Gram, signs: np.ndarray | None, bias: float, origin: bool = False) -> None:
         plain = signs is None and bias == 0.0 and not origin
         sparse = SparseSquare.fitting(gram) if plain else None
-        # sparse rows where nearly all kernel values are too small to matter
+        # sparse rows if nearly all kernel values are negligible
         self.square: Square | SparseSquare = sparse or Square(gram, signs, bias, origin=origin)
         self.slot_of = np.full(gram.m, -1, dtype=np.int64)  # slot of each point, -1 outside the set
         self.joined = np.empty(0, dtype=np.int64)  # round in which the point of each slot joined
@@ -53,7 +53,7 @@ class WorkingSet:
         room = min(most - len(support), first)
         free = np.ones(len(y), dtype=np.bool_)
         free[support] = False
-        # the smaller class first: the other takes what it leaves
+        # the smaller class first: the other one gets the rest
         sides = sorted((np.flatnonzero((y == sign) & free) for sign in (1.0, -1.0)), key=len)
         for n_classes, side in zip((2, 1), sides, strict=True):
             drawn = rng.permutation(side)[: room // n_classes]
@@ -62,7 +62,7 @@ class WorkingSet:
         self._join(np.sort(np.concatenate(chosen)))
 
     def refine(self) -> None:
-        """Switch to a more precise matrix, if there is one; if it holds fewer points, those that joined last stay."""
+        """Switch to a more precise matrix, if there is one; if it holds fewer points, the most recent ones stay."""
         finer = self.square.make_finer()
         if finer is not None:
             idx, joined = self.idx[-finer.most :], self.joined[-finer.most :]
@@ -72,7 +72,7 @@ class WorkingSet:
             finer.append(idx)
 
     def grow(self, box: Box, level: float, wanted: int, kinks: float | L1Part | None = None) -> bool:
-        """Let points that violate their condition join, and points that are safe leave.
+        """Add points that violate their condition, and remove points that are safe.
 
         Return whether any point outside violates its condition; the set changes only then.
 
@@ -96,7 +96,7 @@ class WorkingSet:
     def _drop(self, side: np.ndarray, safety: np.ndarray, clear: float, wanted: int, with_corner: bool) -> None:
         """Leave out the points at a bound whose safety exceeds `clear`, and more if `wanted` other points need room.
 
-        `side` and `safety` are those of the points of the set. A corner at 0 is a bound, too.
+        `side` and `safety` are for the points of the set. A corner at 0 is a bound, too.
         """
         square = self.square
         if not isinstance(square, Square):  # sparse rows are so short that all of them stay
@@ -127,7 +127,7 @@ class WorkingSet:
 
 
 def violations(box: Box, level: float, kinks: float | L1Part | None = None) -> np.ndarray:
-    """Return by how much each point (m,) violates its optimality condition; a negative value is its safety."""
+    """Return the violation of the optimality condition of each point (m,); a negative value is its safety."""
     off = box.v - level
     rise = fall = off
     if kinks is not None:

@@ -1,4 +1,4 @@
-"""The kernel rows of a working set where nearly all values are too small to matter: only the others are stored."""
+"""The kernel rows of a working set if nearly all values are negligible: only the others are stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from svmkit_corrective.working_set.square import ROOM, Square
 
 LEAST = 2.0**-16  # share of k(x, x) below which a value is left out: in a square of 16 bits it would be rounded to 0
 DENSE = 0.1  # share of larger values from which on a square is faster
-SPARE = 0.5  # share of the room that rows of all points may take, as a sample tells
+SPARE = 0.5  # share of the room that rows of all points may take, estimated from a sample
 SAMPLE, EACH = 1088, 17  # points of the sample: the values of every 17th of them with the others are computed
 ENTRY = 8  # bytes of an index and a value
 BATCH = 256  # rows whose values are computed together
@@ -31,9 +31,9 @@ COUNTED, PACKED = 0.3, 1.0  # nanoseconds to compare a value, and to read an ent
 class SparseSquare:
     """Kernel rows of the points of a working set, which keep only values above a threshold, with all m points.
 
-    It takes the place of a `Square` without labels and bias, within the budget of the Gram. A value of two points is
-    computed once, when the first of them joins. Points never leave. `full` says whether there was no room for the rows
-    of points that were to join, `lossy` whether large changes of weights may have left something out of a gradient.
+    It replaces a `Square` without labels and bias, within the budget of the Gram. A value of two points is computed
+    once, when the first of them joins. Points never leave. `full` says whether there was no room for the rows of
+    joining points, `lossy` whether large changes of weights may have lost parts of a gradient.
     """
 
     def __init__(self, gram: Gram) -> None:
@@ -49,7 +49,7 @@ class SparseSquare:
 
     @classmethod
     def fitting(cls, gram: Gram) -> SparseSquare | None:
-        """Return an empty one if, as a sample of kernel values tells, the rows of all points are sparse and fit."""
+        """Return an empty one if, by a sample of kernel values, the rows of all points are sparse and fit."""
         if not (gram.kernel.normalised and gram.dtype == np.float32):
             return None
         m, size = gram.m, min(gram.m, SAMPLE)
@@ -66,11 +66,11 @@ class SparseSquare:
         return SparseRows(self._starts[: n + 1], self._indices, self._values, self._slot_of, np.zeros(n))
 
     def make_finer(self) -> Square:
-        """Return an empty square, for which no value is left out."""
+        """Return an empty square, which omits no values."""
         return Square(self.gram)
 
     def limits(self, drift: float) -> bool:
-        """Return whether what is left out limits a solve whose gradient was off by `drift`, as at last it was checked.
+        """Return whether omitted values limit a solve whose gradient was off by `drift` at the last check.
 
         It does if the error of the gradient has not become much smaller than at the check before.
         """
@@ -78,7 +78,7 @@ class SparseSquare:
         return drift > 0.25 * before
 
     def product(self, points: np.ndarray, weights: np.ndarray) -> np.ndarray | None:
-        """Return K[:, points] @ weights without the values that are left out; None if a point is not in the set."""
+        """Return K[:, points] @ weights without the omitted values; None if a point is not in the set."""
         slots = self._slot_of[points]
         if (slots < 0).any():
             return None
@@ -87,7 +87,7 @@ class SparseSquare:
         return out
 
     def append(self, points: np.ndarray) -> None:
-        """Add these points, which must be new, in the next slots: the first of them, as far as there is room."""
+        """Add these points, which must be new, in the next slots, as far as there is room."""
         gram, n, rows = self.gram, len(self.idx), self.rows
         rank_of = np.full(gram.m, -1, dtype=np.int32)
         rank_of[points] = np.arange(len(points))
@@ -103,7 +103,7 @@ class SparseSquare:
         self.full = joined < len(points)
 
     def _compute(self, points: np.ndarray, before: np.ndarray) -> int:
-        """Store the values of new points with all points outside, each row after `before` entries that are known.
+        """Store the values of new points with all points outside, each row after `before` known entries.
 
         Return the number of points for whose rows there was room.
         """

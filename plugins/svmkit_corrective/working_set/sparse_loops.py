@@ -1,4 +1,4 @@
-"""The compiled loops of `SparseSquare`: rows that keep only values above a threshold, as sums and as SMO reads them."""
+"""The compiled loops of `SparseSquare`: rows that keep only values above a threshold, for sums and for SMO."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ PARTS = 16  # ranges of stored rows that are read side by side; a fixed number, 
 class SparseRows(NamedTuple):
     """Kernel rows of some of the m points, of which only large values are stored."""
 
-    starts: np.ndarray  # int64 (n + 1,): where the entries of each row begin, and where those of the last row end
+    starts: np.ndarray  # int64 (n + 1,): where the entries of each row begin, and the end of the last row
     indices: np.ndarray  # int32 (room,): the points whose values are stored
     values: np.ndarray  # float32 (room,)
     slot_of: np.ndarray  # int32 (m,): the row of each point, -1 for points without one
-    scratch: np.ndarray  # zeros (n,), into which SMO's loop has a row written, by slots, and taken away again
+    scratch: np.ndarray  # zeros (n,), into which SMO's loop has a row written, by slots, and cleared again
 
 
 @njit(nogil=True, cache=True)
@@ -132,7 +132,7 @@ def _follow(box, rows, a, b, t, kinks):
         return None
 
     def add(box, rows, a, b, t, kinks):
-        """Do what `follow` does for `SparseRows`.
+        """`follow` for `SparseRows`.
 
         Parameters
         ----------

@@ -19,9 +19,9 @@ from svmkit.runtime.threads import spread
 
 BATCH = 256  # points whose values are computed together
 TILE = 256
-ROOM = 0.9  # part of the budget: the rest is for values that are being computed and for the facts of each point
-FEWEST = 64  # room for points whatever the budget
-WHOLE = 32767  # the largest number of 16 bits
+ROOM = 0.9  # share of the budget: the rest is for values that are being computed and for the facts of each point
+FEWEST = 64  # room for points with any budget
+WHOLE = 32767  # the largest 16-bit number
 STRETCH = 2048  # values of a row that are moved together: with fewer of them the pages of memory dominate
 LINE = 32  # values in a line of the processor's cache, nearly
 PLACED, MOVED = 1.0, 0.3  # nanoseconds to place a value in its row and its column, and to move one within its row
@@ -30,10 +30,10 @@ PLACED, MOVED = 1.0, 0.3  # nanoseconds to place a value in its row and its colu
 class Square:
     """Q without its ridge among the points of a working set: y_i y_j (k_ij + bias), or k_ij without `signs`, y (m,).
 
-    Values are kept in 16 bits where `coarse` allows it, the kernel is normalised and the Gram's values are float32,
-    which halves the memory and the time that a step waits for it. A set is then solved approximately; `make_finer`
-    gives the Gram's precision. The Gram's budget holds for the matrix. With `origin`, one more row and column of zeros,
-    those of the origin of the feature space, follow the points'.
+    Values are kept in 16 bits if `coarse` allows it, the kernel is normalised and the Gram's values are float32, which
+    halves the memory and the time that a step waits for it. A set is then solved approximately; `make_finer` gives the
+    Gram's precision. The Gram's budget applies to the matrix. With `origin`, a further row and column of zeros for the
+    origin of the feature space follow those of the points.
     """
 
     full = lossy = False
@@ -51,14 +51,14 @@ class Square:
         self.coarse = coarse and gram.kernel.normalised and gram.dtype == np.float32
         self.quantum = float(np.abs(gram.diag).max() + abs(bias)) / WHOLE if self.coarse else 0.0
         self.dtype = dtype = np.dtype(np.int16) if self.coarse else gram.dtype
-        # points that it has room for, and points that may join in a round
+        # points that there is room for, and points that may join in a round
         self.most = self.at_once = min(gram.m, max(FEWEST, math.isqrt(int(ROOM * gram.budget) // dtype.itemsize)))
         self._slab = np.empty((0, 0), dtype)
         self.idx = np.empty(0, dtype=np.int64)  # its points (n,), by slot
 
     @cached_property
     def _memory(self) -> np.ndarray:
-        """Memory for the matrix, which it takes where it is written to; a set that stays empty has none."""
+        """Memory for the matrix, which is allocated as it is written; a set that stays empty has none."""
         return np.empty(math.prod(self._shape(self.most)), self.dtype)
 
     @property
@@ -94,7 +94,7 @@ class Square:
         return True
 
     def product(self, points: np.ndarray, weights: np.ndarray) -> np.ndarray | None:
-        """Return K[:, points] @ weights from stored values; None, as there are none of points outside the set."""
+        """Return K[:, points] @ weights from stored values; None, as there are none for points outside the set."""
         return None
 
     def append(self, points: np.ndarray) -> None:
@@ -143,7 +143,7 @@ def _copy(row, out):
 def _write(values, signs, factors, bias, most, lo, hi, first, slab):
     """Set slab[first + b, lo:hi] to the entries of values[b, lo:hi], clipped to -most and most.
 
-    Short rows would not be worth the vectors of the compiled loop: a whole tile is written before its columns are.
+    Short rows would not fill the vectors of the compiled loop: a whole tile is written before its columns are.
     """
     widest()
     own_signs = signs[lo:hi]
