@@ -20,10 +20,10 @@ from svmkit_frank_wolfe.steps.oracle import Choice
 from svmkit_frank_wolfe.swap import Swap2o
 
 LOOKS = 3  # samples in a row without a point outside the ball that end the solve
-CORRECTED = 0.1  # gap to which the core set is solved, as a part of the violation by its new point
+CORRECTED = 0.1  # gap to which the core set is solved, relative to the violation of its new point
 SETTLED = 1e-4  # relative gap to which a core set that may not grow is solved
 
-INNER = 300  # steps of one round at most, so that the loop stays in charge
+INNER = 300  # steps of one round at most, so that the loop stays in control
 
 
 def require_ball(problem: SimplexQP) -> None:
@@ -117,10 +117,10 @@ class CVM(Swap2o):
         return Choice(i, float(gs[0]), sample.size, not state.draws.every)
 
     def step(self, state: CoreSet) -> StepInfo:
-        info = self.look(state)  # the estimates are those of the ball before the round
+        info = self.look(state)  # the estimates are for the ball before the round
         done = self.eps > 0.0 and state.misses >= (1 if state.draws.every else LOOKS)
         target = max(CORRECTED * info.gap_abs, SETTLED * abs(info.objective) if info.full else 0.0)
-        moved = not done and state.correct(self.direction, target)  # the point that was looked at is returned
+        moved = not done and state.correct(self.direction, target)  # the evaluated point is returned
         objective = state.objective
         return info._replace(objective=objective, n_support=state.active, moved=info.moved or moved, done=done)
 

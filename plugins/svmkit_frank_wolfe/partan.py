@@ -23,7 +23,7 @@ class Partan(FrankWolfe):
     """
 
     name = "partan"
-    keeps: ClassVar[int] = 3  # the current iterate, alpha_k to come back to, alpha_{k-1}
+    keeps: ClassVar[int] = 3  # the current iterate, alpha_k to return to, alpha_{k-1}
 
     def step(self, state: SimplexState) -> StepInfo:
         state.weights[1], state.scales[1], state.gs[1] = state.w, state.scales[0], state.g  # alpha_{k-1} next time

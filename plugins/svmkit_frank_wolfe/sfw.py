@@ -132,7 +132,7 @@ class SFW(LearnsFromStreams, FrankWolfe):
         state.renew(problem, draws)
 
     def step(self, state: ArrivalState) -> StepInfo:
-        info = self.look(state)  # the estimates are those of the iterate before the step
+        info = self.look(state)  # the estimates are for the iterate before the step
         state.advance(self.direction(state))
         return info._replace(objective=state.objective, n_support=state.active)
 

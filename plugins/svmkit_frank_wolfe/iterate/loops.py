@@ -55,7 +55,7 @@ def active_vertex(g, w):
 
 @njit(cache=True, fastmath=FAST)
 def exchange(g, w, y, diag, row, bias, scale, g_i, a_ii, y_i):
-    """Return the active j that had best hand all its weight to a point i outside, and the change of f; row = k_i."""
+    """Return the active j whose weight is best moved to a point i outside, and the change of f; row = k_i."""
     j = -1
     best = HUGE
     for r in range(g.size):

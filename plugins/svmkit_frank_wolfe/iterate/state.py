@@ -41,16 +41,16 @@ class SimplexState:
 
     alpha = scales[0] w, so that a toward step need not touch all of alpha (Ouyang, Gray 2010, end of section 3.2).
     `keeps` iterates are kept, the current one in row 0 of `weights` and `gs` (keeps, n), earlier ones below it; w and g
-    are its rows. Vertices are positions among the tracked points: i is the toward vertex, as the oracle chose it. A
-    solve begins at `point` (m,) of the simplex, and `draws` gives the samples that an oracle looks at. `everything`
-    says whether all points are tracked from the start, instead of those with weight in `point`.
+    are its rows. Vertices are positions among the tracked points: i is the toward vertex, chosen by the oracle. A solve
+    begins at `point` (m,) of the simplex, and `draws` gives the samples for the oracle. `everything` says whether all
+    points are tracked from the start, instead of those with weight in `point`.
     """
 
     def __init__(self, problem: SimplexQP, point: np.ndarray, draws: Draws, keeps: int, everything: bool) -> None:
         self.problem, self.draws, self.keeps = problem, draws, keeps
         self.budget = sys.maxsize  # largest number of active points allowed
-        self.i, self.n_iter = 0, draws.goal.begun if draws.goal else 0  # steps, those of an earlier solve included
-        self.next_report = self.n_iter + 1  # when the next history point is due, as `Schedule` has it
+        self.i, self.n_iter = 0, draws.goal.begun if draws.goal else 0  # steps, including those of an earlier solve
+        self.next_report = self.n_iter + 1  # when the next history point is due, as in `Schedule`
         self.track(None if everything else np.flatnonzero(point), point)
 
     def track(self, idx: np.ndarray | None, point: np.ndarray, g: np.ndarray | None = None) -> None:
@@ -92,7 +92,7 @@ class SimplexState:
         self._row_i: np.ndarray | None = None
         self._j: int | None = None
 
-    # what is known of the iterate
+    # facts about the iterate
 
     @property
     def alpha(self) -> np.ndarray:
@@ -133,7 +133,7 @@ class SimplexState:
 
     @property
     def j(self) -> int:
-        """The away vertex, argmax of g over the active points; looked for when a variant asks."""
+        """The away vertex, argmax of g over the active points; searched on demand."""
         if self._j is None:
             self._j = loops.away_vertex(self.g, self.w)
         return self._j
@@ -245,7 +245,7 @@ class SimplexState:
         self._sum()
 
     def restart(self) -> None:
-        """Forget earlier iterates: all that are kept become the current one."""
+        """Forget earlier iterates: all kept ones become the current one."""
         self.weights[1:], self.scales[1:], self.gs[1:] = self.w, self.scales[0], self.g
         self._sum()
         self._forget()
@@ -302,7 +302,8 @@ class SimplexState:
         self._forget()
 
     def resync(self, certificate: Certificate, everything: bool) -> None:
-        """Take over the certificate's exact g; `everything` tracks all points from now on, as their gradient is known.
+        """Take over the certificate's exact g; with `everything`, track all points from now on, as their gradient is
+        known.
 
         Float64 kernel rows replace float32 rows that limit the solve.
         """

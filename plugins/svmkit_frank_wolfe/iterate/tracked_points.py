@@ -15,11 +15,10 @@ NONE = np.empty(0)  # the linear term c = 0
 class TrackedPoints:
     """The tracked points of a problem, with their labels, diagonal entries and kernel rows.
 
-    A point is named in two ways: by its row of the problem's X, or by its `position` (m,) among the `n` tracked points,
-    which is -1 for a point that is not tracked. `idx` (n,) are the rows of X in the order in which they are tracked;
-    None tracks all of them in their own order, and then `position` is empty and the Gram serves the kernel rows. `y`,
-    `diag` and `ridge` (n,) are views of the label, A_ii and the ridge of each tracked point, `linear` is (n,), or empty
-    for c = 0.
+    A point has two names: its row of the problem's X, and its `position` (m,) among the `n` tracked points, which is -1
+    for a point that is not tracked. `idx` (n,) are the rows of X in the order in which they are tracked; None tracks
+    all of them in their own order, and then `position` is empty and the Gram serves the kernel rows. `y`, `diag` and
+    `ridge` (n,) are views of the label, A_ii and the ridge of each tracked point, `linear` is (n,), or empty for c = 0.
     """
 
     def __init__(self, problem: SimplexQP, idx: np.ndarray | None) -> None:
@@ -57,7 +56,7 @@ class TrackedPoints:
         self._bind()
 
     def _bind(self) -> None:
-        """Let the public views end at the last tracked point."""
+        """End the public views at the last tracked point."""
         self.y, self.diag, self.ridge, self.linear = (values[: self.n] for values in self._about)
 
     def _set(self, p: int, point: int) -> None:
@@ -76,7 +75,7 @@ class TrackedPoints:
         return self.working.row(p)
 
     def append(self, point: int, row: np.ndarray | None = None) -> int:
-        """Track one more row of X, possible unless all are; `row` (n,) are its values with the tracked points."""
+        """Track one more row of X, unless all are tracked; `row` (n,) are its values with the tracked points."""
         assert self.working is not None
         p = self.n
         if p == self.room:

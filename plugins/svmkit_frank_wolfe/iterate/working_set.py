@@ -1,4 +1,4 @@
-"""Kernel rows among a growing set of points, for solvers that look at a part of the data."""
+"""Kernel rows among a growing set of points, for solvers that use a part of the data."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from svmkit.kernels.gram import Gram
 from svmkit.runtime.compiling import njit
 
-KEPT = 3  # rows kept whatever the budget: an iteration uses two, and the next iteration one of these again
+KEPT = 3  # rows kept with any budget: an iteration uses two, and the next iteration one of these again
 LATE = 64  # columns written together at most: this touches one page of memory a row instead of 64
 
 
 class WorkingRows:
-    """Kernel rows among points `idx` (n,) of a Gram, a square matrix while it fits the budget, then those used last."""
+    """Kernel rows among points `idx` (n,) of a Gram: a square matrix while it fits the budget, then the recent rows."""
 
     def __init__(self, gram: Gram, idx: np.ndarray) -> None:
         self.gram, self.n = gram, len(idx)
@@ -54,18 +54,18 @@ class WorkingRows:
         return self._kept.row(self.gram, self.idx, p)
 
     def replace(self, p: int, point: int, row: np.ndarray) -> None:
-        """Put a point in the place of another one.
+        """Replace a point by another one.
 
         Parameters
         ----------
         p, point, row
-            The position, the new point, and its values (n,) with the points of before.
+            The position, the new point, and its values (n,) with the earlier points.
         """
         self._idx[p] = point
         self._kept.replace(self.n, p, row, self.gram.diag[point])
 
     def rebind(self, gram: Gram) -> None:
-        """Go over to a Gram whose first n points are the same points; the values that are kept stay."""
+        """Switch to a Gram whose first n points are the same points; the stored values stay."""
         self.gram = gram
         self._idx[: self.n] = np.arange(self.n)
 
@@ -77,24 +77,24 @@ class _Rows(ABC):
 
     @abstractmethod
     def append(self, gram: Gram, n: int, row: np.ndarray, diag: float) -> bool:
-        """Take in the values of the point that was appended last; return False where there is no room.
+        """Add the values of the last appended point; return False if there is no room.
 
         Parameters
         ----------
         gram, n : Gram, int
-            What computes values, and the size of the set, with the appended point.
+            The source of the values, and the size of the set, including the appended point.
         row, diag : ndarray of shape (n - 1,), float
             Its values with the points before it, and with itself.
         """
 
     @abstractmethod
     def row(self, gram: Gram, idx: np.ndarray, p: int) -> np.ndarray:
-        """Return the values (n,) of the point at a position with all points; those that are missing are computed.
+        """Return the values (n,) of the point at a position with all points; missing values are computed.
 
         Parameters
         ----------
         gram, idx, p : Gram, ndarray of shape (n,), int
-            What computes values, the points of the set, and the position.
+            The source of the values, the points of the set, and the position.
         """
 
     @abstractmethod
@@ -106,14 +106,14 @@ class _Rows(ABC):
         n, p : int
             The size of the set, and the position.
         row, diag : ndarray of shape (n,), float
-            The values of the new point with those of before, and with itself.
+            The values of the new point with the earlier points, and with itself.
         """
 
 
 class _Square(_Rows):
     """All rows. A point's values with the points before it are written at once, its column a batch later.
 
-    The whole budget is laid out from the start, since the machine gives memory only when it is written to.
+    The whole budget is laid out from the start, since the system allocates memory only when it is written.
     """
 
     def __init__(self, side: int, n: int, dtype: np.dtype) -> None:
@@ -123,7 +123,7 @@ class _Square(_Rows):
         self._even = n  # number of columns that every row has
 
     def append(self, gram: Gram, n: int, row: np.ndarray, diag: float) -> bool:
-        """Write the row of the point that was appended last; False where the table is full.
+        """Write the row of the last appended point; False if the table is full.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class _Square(_Rows):
         return True
 
     def row(self, gram: Gram, idx: np.ndarray, p: int) -> np.ndarray:
-        """Return a row of the table, computed whole where it is missing, and filled up from the rows of later points.
+        """Return a row of the table, computed whole if it is missing, and completed from the rows of later points.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class _Square(_Rows):
 
 
 class _Recent(_Rows):
-    """The rows used last, each as long as the set was at that time; a row is extended when it is used again."""
+    """The recently used rows, each as long as the set was at that time; a row is extended when it is used again."""
 
     def __init__(self, dtype: np.dtype) -> None:
         self.dtype = dtype
@@ -177,7 +177,7 @@ class _Recent(_Rows):
         self._bytes = 0
 
     def append(self, gram: Gram, n: int, row: np.ndarray, diag: float) -> bool:
-        """Keep the row of the point that was appended last, and drop the oldest ones beyond the budget; always True.
+        """Keep the row of the last appended point, and drop the oldest rows beyond the budget; always True.
 
         Parameters
         ----------
@@ -214,7 +214,7 @@ class _Recent(_Rows):
         return values[:n]
 
     def replace(self, n: int, p: int, row: np.ndarray, diag: float) -> None:
-        """Write the new point's values to the rows that are kept; its own row is kept only where there is room for it.
+        """Write the new point's values to the stored rows; its own row is stored only if there is room.
 
         Parameters
         ----------

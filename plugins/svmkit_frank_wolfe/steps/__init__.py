@@ -1,1 +1,1 @@
-"""Steps: vertices that the oracle or an arriving sample offers, one step at a time or slices of compiled ones."""
+"""Steps: vertices from the oracle or an arriving sample, one step at a time or slices of compiled ones."""

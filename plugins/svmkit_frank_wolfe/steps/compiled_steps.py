@@ -1,6 +1,6 @@
-"""Many steps in one compiled call, while all points are tracked and the kernel rows of the steps are at hand.
+"""Many steps in one compiled call, while all points are tracked and the kernel rows of the steps are available.
 
-The steps are those of the variants' `direction`, on the same vertices, without the way through Python for each.
+The steps are those of the variants' `direction`, on the same vertices, without the overhead of Python for each.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from svmkit_frank_wolfe.iterate.loops import FAINT, FRESH
 
 
 class Rule(IntEnum):
-    """The rule by which compiled steps choose their direction: that of the solver of the same name."""
+    """The rule by which compiled steps choose their direction, named after its solver."""
 
     FW = 0
     MFW = 1
@@ -28,7 +28,7 @@ class Rule(IntEnum):
 
 
 class Points(NamedTuple):
-    """What a step reads and changes of all n points."""
+    """The arrays of all n points that a step reads and changes."""
 
     w: np.ndarray  # unscaled weights and gradient, changed in place
     g: np.ndarray
@@ -39,7 +39,7 @@ class Points(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """The numbers that belong to an iterate."""
+    """The numbers of an iterate."""
 
     scale: float  # alpha = scale w
     f: float  # alpha'g
@@ -72,7 +72,7 @@ def _pairwise(p, s, bias, row, i, j):
 
 @njit(inline="always")
 def _gain(d):
-    """Return slope^2 / curvature of a direction; 0 where f does not fall along it."""
+    """Return slope^2 / curvature of a direction; 0 if f does not fall along it."""
     curvature = d[1] if d[1] > TINY else TINY
     return d[0] * d[0] / curvature if d[0] < 0.0 else 0.0
 
@@ -137,7 +137,7 @@ def take_steps(rule, p, sums, i, rows, bias, most, target):
     p, sums : Points, Sums
         The iterate, changed in place, and its numbers.
     rows, bias : svmkit.kernels.loops.row_table.RowTable, float
-        Kernel rows that are at hand, and the number that is added to every kernel value.
+        The available kernel rows, and the number that is added to every kernel value.
     most, target : int, float
         Largest number of steps, and the relative gap at which to end.
 
@@ -146,8 +146,8 @@ def take_steps(rule, p, sums, i, rows, bias, most, target):
     steps, sums, i : int, Sums, int
         Steps taken, of which the last one may have had a length of 0, which ends the run; numbers and toward vertex.
     moved, missing : bool, int
-        Whether the last step had a length > 0, and the point whose kernel row is not at hand, so that the run ended
-        early; -1 if none was missing.
+        Whether the last step had a length > 0, and the point whose missing kernel row ended the run early; -1 if none
+        was missing.
     """
     s, steps = sums, 0
     j = loops.away_vertex(p.g, p.w)

@@ -18,8 +18,8 @@ class Choice(NamedTuple):
     """The answer of an oracle."""
 
     i: int  # position of the next toward vertex among the tracked points, -1 for none
-    lowest: float  # lowest gradient that the oracle knows of
-    looked: int  # points that the oracle looked at
+    lowest: float  # lowest known gradient
+    looked: int  # points that the oracle evaluated
     sampled: bool  # whether these are only a sample, so that `lowest` need not be the lowest of all
 
 
@@ -94,13 +94,13 @@ def join(state: SimplexState, point: int, gs: np.ndarray, row: np.ndarray | None
 
 
 def exchange(state: SimplexState, row: np.ndarray, g_i: float, a_ii: float, y_i: float) -> int:
-    """Return which active point had best hand all its weight to one outside the support; -1 if no exchange lowers f.
+    """Return the active point whose weight is best moved to one outside the support; -1 if no exchange lowers f.
 
     Parameters
     ----------
     state, row, g_i, a_ii, y_i
-        The current iterate, and of the point outside the kernel values (n,) with the tracked points, the gradient, A_ii
-        and the label.
+        The current iterate, and for the point outside the kernel values (n,) with the tracked points, the gradient,
+        A_ii and the label.
     """
     bias, scale, tracked = state.problem.bias, state.scales[0], state.tracked
     j, change = loops.exchange(state.g, state.w, tracked.y, tracked.diag, row, bias, scale, g_i, a_ii, y_i)

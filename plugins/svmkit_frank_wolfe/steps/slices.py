@@ -1,4 +1,4 @@
-"""Slices of a solve: the steps of a variant up to the next report, compiled, with kernel rows fetched as they miss."""
+"""Slices of a solve: the steps of a variant up to the next report, compiled, with missing kernel rows fetched."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from svmkit_frank_wolfe.steps import oracle
 from svmkit_frank_wolfe.steps.compiled_steps import Points, Rule, Sums, take_steps
 from svmkit_frank_wolfe.steps.oracle import Choice
 
-SMALL = 2000  # points of which a solve in Python takes no longer than the compilation of these steps
+SMALL = 2000  # points up to which a solve in Python takes no longer than compiling these steps
 LIKELY = 31  # kernel rows that are guessed on a miss
-WORK = 8_000_000  # points that the steps of a slice may pass: some milliseconds, kernel rows excluded
-MARGIN = 1.0 + 1e-9  # by which a slice's target is larger, so that rounding cannot make it miss the one of the loop
+WORK = 8_000_000  # points that the steps of a slice may visit: some milliseconds, kernel rows excluded
+MARGIN = 1.0 + 1e-9  # factor of a slice's target, so that rounding cannot make it miss the target of the loop
 
 
 def apply(state: SimplexState) -> bool:
-    """Return whether compiled steps are taken: many points, all of them tracked and looked at, and one iterate kept.
+    """Return whether compiled steps are taken: for many points, all of them tracked and evaluated, and one kept
+    iterate.
 
-    A matrix that is given as such has no table of rows that compiled steps could read.
+    A matrix given directly has no table of rows that compiled steps could read.
     """
     tracked = state.tracked.everything and state.draws.every and state.keeps == 1
     return tracked and state.problem.m >= SMALL and not isinstance(state.problem.gram, MatrixGram)
@@ -34,14 +35,14 @@ def apply(state: SimplexState) -> bool:
 def take(state: SimplexState, rule: Rule) -> StepInfo:
     """Take the steps of a rule up to the next report on the iterate, for which `apply` holds.
 
-    They are the same steps, however many of them make a slice: a slice ends where a single step would have been
-    recorded or could have ended the solve.
+    They are the same steps in slices of any length: a slice ends where a single step would have been recorded or could
+    have ended the solve.
     """
     problem, gram, goal, tracked = state.problem, state.problem.gram, state.draws.goal, state.tracked
-    if state.fixed is None:  # what no step changes is copied once, as compiled loops need one type
+    if state.fixed is None:  # arrays that no step changes are copied once, as compiled loops need one type
         state.fixed = tuple(np.array(v) for v in (tracked.y, tracked.diag, tracked.ridge, tracked.linear))
     points, most, steps, missing = Points(state.w, state.g, *state.fixed), _most(state), 0, 0
-    target = 0.0 if goal is None or problem.is_gap_squared else MARGIN * goal.gap  # the loop looks at each report
+    target = 0.0 if goal is None or problem.is_gap_squared else MARGIN * goal.gap  # the loop checks each report
     sums, i, moved = Sums(float(state.scales[0]), state.f, state.c_alpha, int(state.active), state.age), state.i, True
     while missing >= 0 and not (steps and state.draws.over()):
         rows = gram.row_table
@@ -59,7 +60,7 @@ def take(state: SimplexState, rule: Rule) -> StepInfo:
 
 
 def _most(state: SimplexState) -> int:
-    """Return the number of steps of the next slice: one where a rule or a caller wants to see each of them."""
+    """Return the number of steps of the next slice: one if a rule or a caller needs to see each step."""
     goal = state.draws.goal
     if goal is None:
         return 1

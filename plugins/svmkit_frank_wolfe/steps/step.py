@@ -34,7 +34,7 @@ class FrankWolfe(LimitsSupport):
     # whether all points are tracked as soon as the gradient of all is known; otherwise only those chosen so far
     tracks_all: ClassVar[bool] = True
     state_class: ClassVar[type[SimplexState]] = SimplexState  # of the states that `init` makes
-    # the compiled form of `direction`, by which a call of `step` takes many steps where it can; None for none
+    # the compiled form of `direction`, by which a call of `step` takes many steps if it can; None for none
     rule: ClassVar[Rule | None] = None
 
     def init(self, problem: SimplexQP, start: np.ndarray | None, draws: Draws) -> SimplexState:
