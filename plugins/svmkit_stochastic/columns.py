@@ -1,4 +1,4 @@
-"""The values of one row of X, dense or CSR (`problems.design`), for compiled loops that treat each column alone.
+"""The values of one row of X, dense or CSR (`problems.design`), for compiled loops that treat each column separately.
 
 lo, hi = span(X, i)
 for k in range(lo, hi):

@@ -53,9 +53,9 @@ class FOLOS(Streaming, LinearStochastic):
     """Forward-backward splitting (Duchi, Singer 2009, equations 2 and 3; the lazy l1 step is their section 6).
 
     A step on the loss alone is followed by the exact step on the penalty, so that weights become exactly 0 with l1.
-    Steps are 1 / (lambda (t + t0)) with l2 and eta0 / sqrt(1 + t / n) with l1, calibrated as by `SGD`. An iteration is
+    Steps are 1 / (lambda (t + t0)) with l2 and eta0 / sqrt(1 + t / n) with l1, calibrated as in `SGD`. An iteration is
     an epoch. The other parameters are those of `Stochastic`; with l1 the solution is always the last iterate, since the
-    entries of a mean are hardly ever 0.
+    entries of a mean are rarely 0.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class FOLOS(Streaming, LinearStochastic):
     def init(self, problem: LinearRisk, start: np.ndarray | None, draws: Draws) -> LinearState:
         """Return the state at `start` or at w = 0, with a calibrated step size.
 
-        With the l1 penalty iterates are not averaged, so that zeros stay exact.
+        With the l1 penalty, iterates are not averaged, so that zeros stay exact.
 
         Parameters
         ----------

@@ -39,7 +39,9 @@ class KernelState(State):
         self.limit(tau)
 
     def limit(self, most: int) -> None:
-        """Keep at most `most` coefficients from now on, the latest ones, and the largest of a start; 0 for no limit."""
+        """Keep at most `most` coefficients from now on, the latest ones, and the largest of a start; 0 means no
+        limit.
+        """
         self.tau = min(most or self.tau, self.tau or most)
         if not self.tau:
             return
@@ -50,7 +52,7 @@ class KernelState(State):
 
     @property
     def members(self) -> np.ndarray:
-        """Samples with a coefficient and samples that wait."""
+        """Samples with a coefficient, and waiting samples."""
         used = (self.w.v != 0.0) | (self.w.a != 0.0)
         used[self.waiting] = True
         return np.flatnonzero(used)
@@ -116,7 +118,7 @@ def _walk(chunk, base, K, points, below, C, batch, project, w, last, tau, live, 
                 base[p] += e * K[q, p]
             last[i] = now.t
             if 0 < tau < live:
-                while last[oldest[gone]] > began:  # it was made anew in this chunk
+                while last[oldest[gone]] > began:  # it was set again in this chunk
                     gone += 1
                 for p in range(lo, base.size):
                     base[p] -= v[oldest[gone]] * leaving[gone, p]

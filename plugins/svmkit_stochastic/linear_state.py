@@ -21,7 +21,7 @@ from svmkit.solver.sampler import Draws
 from svmkit_stochastic.steps import Samples, Weights
 from svmkit_stochastic.stochastic import State, Stochastic
 
-SOON = int(AHEAD)  # signed, like the places that it is added to
+SOON = int(AHEAD)  # signed, like the positions that it is added to
 SAMPLE = 10_000  # rows of X on which the first step is calibrated
 TRIALS = 50  # step sizes that the calibration tries in each direction
 STEEPEST = 0.25  # the largest curvature of the logistic loss
@@ -73,7 +73,7 @@ class LinearState(State):
         return self.waiting
 
     def renew(self, problem: LinearRisk, draws: Draws) -> None:
-        """Go on with another problem; the weights of columns that are new begin at 0."""
+        """Continue on another problem; the weights of new columns begin at 0."""
         more = problem.design.d - self.problem.design.d
         self.bind(problem, draws)
         self.waiting = np.arange(self.waiting.size)
@@ -86,7 +86,7 @@ def calibrate(solver: Stochastic, state: LinearState) -> None:
     """Set the state's eta0 and t0 = 1 / (lambda eta0); on a stream the arrivals set t0.
 
     eta0 is the constant step with which one pass over a sample, from 0, ends at the lowest objective on that sample
-    (Bottou's determineEta0). Bottou takes the last iterate on 1000 rows, which varies; here it is the mean where the
+    (Bottou's determineEta0). Bottou takes the last iterate on 1000 rows, which varies; here the mean is used if the
     solver takes one, on more rows.
     """
     p, now, x = state.problem, state.w.now[0], state.samples
@@ -99,7 +99,7 @@ def calibrate(solver: Stochastic, state: LinearState) -> None:
     def ending(eta0: float) -> float:
         """Return lambda P on the sample after a pass with steps eta0; inf for an overflow."""
         tried = state.trial(eta0)
-        tried.samples = x._replace(sq=np.zeros(p.m))  # no step is cut short, so that steps that are too long show
+        tried.samples = x._replace(sq=np.zeros(p.m))  # no step is shortened, so that steps that are too long show
         solver.walk(tried, sample)
         with np.errstate(all="ignore"):
             w = tried.w.point

@@ -28,8 +28,8 @@ class NORMA(Streaming, LimitsSupport, Stochastic):
     eta : float, default=0.2
         Factor of the steps, > 0.
     tau : int, default=0
-        Largest number of coefficients, of which the latest are kept; 0 keeps all. The coefficient of a sample that is
-        drawn again counts as new, and a sample without a loss has none, where the paper counts a coefficient of 0.
+        Largest number of coefficients; the latest ones are kept, and 0 keeps all. A sample that is drawn again gets a
+        new coefficient, and a sample without a loss has none, whereas the paper counts a coefficient of 0.
 
     Raises
     ------

@@ -48,8 +48,8 @@ def _walk(x, order, batch, project, w):
 class Pegasos(Streaming, Stochastic):
     """Pegasos (Shalev-Shwartz, Singer, Srebro, Cotter 2011, Figures 1 to 3): mini-batches in steps of 1 / (lambda t).
 
-    With the linear kernel the iterate is w, with other kernels it consists of coefficients of the samples. An iteration
-    is an epoch in a fresh order. The other parameters are those of `Stochastic`.
+    With the linear kernel the iterate is w, with other kernels the coefficients of the samples. An iteration is an
+    epoch in a fresh order. The other parameters are those of `Stochastic`.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ def rescale(x, i, B, skip, low, high, bend, along):
     """Add skip r_j to 1 / B_jj, where r_j = low if x_ij = 0 and otherwise low + the curvature of column j, up to high.
 
     `bend` is the curvature of the loss along the step B x_i: the change of its derivative over the step length. Column
-    j is given all of it, bend / B_jj, or, where along = x_i'B x_i > 0, its share bend x_ij^2 / along.
+    j gets all of it, bend / B_jj, or, if along = x_i'B x_i > 0, its share bend x_ij^2 / along.
     """
     X, last = x.rows, B.size - 1
     lo, hi = span(X, i)
@@ -131,10 +131,10 @@ def _walk(x, order, skip, clip, parts, w, B, left):
 class SGDQN(LinearStochastic):
     """SGD-QN (Bordes, Bottou, Gallinari 2009), as corrected by Bordes, Bottou, Gallinari, Chang, Smith in 2010.
 
-    Each column has a step B_jj of its own, learned from changes of the gradient; a step on the penalty and an update of
-    B follow every `skip` samples. 1 / B_jj begins at 1 / eta0, calibrated as by `SGD`, and grows by r_j a sample, where
+    Each column has its own step B_jj, learned from changes of the gradient; a step on the penalty and an update of B
+    follow every `skip` samples. 1 / B_jj begins at 1 / eta0, calibrated as in `SGD`, and grows by r_j per sample, where
     r_j lies between lambda and clip lambda. SGD-QN does not learn from streams, since skip and the first B are computed
-    from all samples. The other parameters are those of `Stochastic`; the papers take no mean of the iterates.
+    from all samples. The other parameters are those of `Stochastic`; the papers do not average iterates.
 
     Parameters
     ----------

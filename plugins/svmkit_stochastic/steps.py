@@ -4,10 +4,9 @@ In the form lambda/2 |w|^2 + mean of (C_i / mean C) loss_i, with lambda = 1 / su
 methods here is eta (n / (t + t0))^power mean C: a step multiplies w by 1 - `rate` / n and adds `rate` C_i times
 minus the slope of the loss. Pegasos and SGD have power 1 and eta 1, which is the step 1 / (lambda (t + t0)).
 
-The number of samples n in a stream is not known. There n, and with it lambda = 1 / sum C, are those of the arrivals so
-far, so that the result of a sequence does not depend on how it is cut into blocks; and t0 = 1 / (lambda eta0) comes
-from eta0 = 1 / (bend |x|^2), with the mean of |x|^2 over the arrivals so far: a step moves the margin of its sample by
-about 1.
+The number of samples n in a stream is not known. Then n, and with it lambda = 1 / sum C, refer to the arrivals so far,
+so that the result of a sequence does not depend on its division into blocks; and t0 = 1 / (lambda eta0) comes from eta0
+= 1 / (bend |x|^2), with the mean of |x|^2 over the arrivals so far: a step moves the margin of its sample by about 1.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ CLOCK = np.dtype(
         *((name, np.float64) for name in ("t", "t0", "n", "total", "eta", "power", "unit")),
         # streams: arrivals, the sums of C and of C |x|^2 over them, and the curvature of the loss (0: no t0)
         *((name, np.float64) for name in ("seen", "cost", "load", "bend")),
-        # w = scale v, its squared norm where a solver needs it; the mean of k iterates is (a + share v) / parts
+        # w = scale v, its squared norm if a solver needs it; the mean of k iterates is (a + share v) / parts
         *((name, np.float64) for name in ("scale", "norm", "k", "late", "share", "parts")),
         ("stream", np.bool_),
     ]
@@ -39,7 +38,7 @@ late: Shamir and Zhang's eta, 0 for the plain mean, -1 for none; the other field
 
 
 class Samples(NamedTuple):
-    """The samples, as the compiled loops take them."""
+    """The samples in the form of the compiled loops."""
 
     rows: object  # `Design.rows` of X
     bias: float  # value of the last column, 0 for no bias
@@ -58,7 +57,7 @@ class Weights(NamedTuple):
 
     @property
     def point(self) -> np.ndarray:
-        """The mean of the iterates where one is taken, otherwise the last iterate."""
+        """The mean of the iterates if there is one, otherwise the last iterate."""
         now = self.now[0]
         return (self.a + now["share"] * self.v) / now["parts"] if now["k"] > 0.0 else now["scale"] * self.v
 
@@ -87,8 +86,8 @@ def rate(now):
 def toward(points, below, i, h, rate, square):
     """Return -rate times the derivative of loss_i by h, for a sample of squared norm `square`.
 
-    The derivative of a loss that grows like a square has no bound: a step that would carry its sample to where there is
-    no loss ends there, since early steps, and steps of samples far larger than others, would overflow otherwise.
+    The derivative of a loss that grows quadratically has no bound: a step that would carry its sample beyond the point
+    where its loss vanishes ends there; otherwise early steps, and steps of exceptionally large samples, would overflow.
     """
     e = points[i, 0] - h
     side = find_side(points, below, i, 0.0, e)
@@ -132,7 +131,7 @@ def shrink(w, factor):
 
 @njit(cache=True)
 def average(w):
-    """Take the new iterate into the mean, with weight (1 + late) / (k + late)."""
+    """Include the new iterate in the mean, with weight (1 + late) / (k + late)."""
     now = w.now[0]
     if now.late < 0.0:
         return
@@ -149,7 +148,7 @@ def average(w):
 
 @njit(cache=True)
 def _gather(w):
-    """Write the mean into a alone: as a difference of ever larger numbers it would lose its digits."""
+    """Write the mean into a alone: as a difference of growing numbers it would lose its digits."""
     now = w.now[0]
     if now.k > 0.0:
         w.a[:] = (w.a + now.share * w.v) / now.parts

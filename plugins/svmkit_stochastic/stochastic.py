@@ -29,13 +29,13 @@ class Stochastic(Solver):
     Parameters
     ----------
     loss : str or Loss, default="hinge"
-        Any piecewise linear-quadratic loss; solvers of linear problems only take the logistic one, too.
+        Any piecewise linear-quadratic loss; linear solvers also support the logistic one.
     bias : float or "free", default=1.0
         Value of the column added for the bias, which is regularised; 0 for no bias. "free" for a bias that is not
-        regularised, with the linear kernel, for which the solver works around a centre that moves.
+        regularised, with the linear kernel, for which the solver works around a moving centre.
     average : str, default="late"
-        The solution: "late" for a mean in which the last iterates weigh most (Shamir, Zhang 2013), "mean" for the mean
-        of all iterates, "none" for the last iterate.
+        The solution: "late" for a mean that weights the last iterates most (Shamir, Zhang 2013), "mean" for the mean of
+        all iterates, "none" for the last iterate.
 
     Raises
     ------
@@ -75,7 +75,7 @@ class Stochastic(Solver):
 
 
 class Streaming(LearnsFromStreams):
-    """A stochastic solver whose state goes from block to block; its beginning does not depend on all samples."""
+    """A stochastic solver whose state passes from block to block; its beginning does not depend on all samples."""
 
     def members(self, state: Any) -> np.ndarray:
         return state.members
@@ -92,7 +92,7 @@ class Streaming(LearnsFromStreams):
 
 
 class State:
-    """State of a solve: the problem, the order of its samples, and those that wait for the rest of their mini-batch."""
+    """State of a solve: the problem, the order of its samples, and samples that wait for a complete mini-batch."""
 
     w: Weights  # the iterate, or the mean of the iterates
 
@@ -107,7 +107,7 @@ class State:
     def clock(self, start: np.ndarray | None, average: str) -> np.ndarray:
         """Return the time at which a solve begins, CLOCK (1,): the better the start by its certified gap, the later.
 
-        A start without a gap counts as the iterate after an epoch: nothing says that it is better.
+        A start without a gap counts as the iterate after an epoch: nothing indicates that it is better.
         """
         array, problem, before = np.zeros(1, CLOCK), self.problem, self.draws.before
         now = array[0]
@@ -132,6 +132,6 @@ class State:
 
 
 def require(holds: bool, rule: str, value: Any) -> None:
-    """Raise InputError, with the rule that a value breaks, unless it holds."""
+    """Raise InputError with a rule and the value that violates it, unless it holds."""
     if not holds:
         raise InputError(f"{rule}, not {value!r}")
