@@ -1,7 +1,7 @@
 """The cuts of a risk, and the model that is their maximum.
 
 R(w) = sum_i L_i(target_i - h(x_i)) is at least b - v'w for any dual weights c of its samples within their bounds, with
-v = sum_i c_i x_i and b = target'c - sum_i phi_i(c_i); with the weights that the decision values of a point suggest the
+v = sum_i c_i x_i and b = target'c - sum_i phi_i(c_i); with the weights that the decision values of a point suggest, the
 two are equal there.
 The maximum of the cuts is a model of R, and 1/2 |w|^2 + max_k (b_k - v_k'w) a model of P. Its dual is
 max D = b'alpha - 1/2 alpha'K alpha over the unit simplex, K_kl = v_k'v_l, w = sum_k alpha_k v_k: a small problem, in
@@ -24,17 +24,17 @@ class Bundle:
     """The cuts of a problem's risk and their weights; cut 0 is R(w) >= 0.
 
     The `n` cuts have slopes V (n, width), offsets b (n,), products K = V V', weights alpha (n,) on the simplex, and
-    `idle` (n,), the number of solves in a row in which alpha_k was 0. w (width,) is the minimum of the model as far as
-    alpha solves its dual, D the dual objective at alpha, and `height` the model's value of R at w. A cut takes 8 (width
-    + n) bytes, plus for each sample a bit or two where weights jump to a bound, else 4 bytes; of a ranking 8, since its
-    problem makes the planes of a bound again from the points at which they touch.
+    `idle` (n,), the number of consecutive solves in which alpha_k was 0. w (width,) is the minimum of the model as far
+    as alpha solves its dual, D the dual objective at alpha, and `height` the model's value of R at w. A cut takes 8
+    (width + n) bytes, plus for each sample a bit or two if weights jump to a bound, else 4 bytes; for a ranking 8,
+    since its problem recomputes the planes of a bound from the points at which they touch.
     """
 
     def __init__(self, problem: LinearRisk | RankRisk) -> None:
         self.problem, self.n = problem, 1
         self._V, self._K = np.zeros((ROOM, problem.design.width)), np.zeros((ROOM, ROOM))
         self.b, self.alpha, self.idle = np.zeros(1), np.ones(1), np.zeros(1, dtype=np.int64)
-        self._packed = [np.zeros(0)]  # dual weights of each cut, or where it touches
+        self._packed = [np.zeros(0)]  # dual weights of each cut, or the point where it touches
         if isinstance(problem, LinearRisk):
             terms = problem.terms
             self._jumps = not (terms.ridge_up.any() or terms.ridge_down.any())
@@ -108,9 +108,9 @@ class Bundle:
         self.n = keep.size
 
     def offer(self) -> float:
-        """Offer the problem what proves D: of a ranking the cuts behind alpha, else the dual weights of their mean.
+        """Offer the problem the proof of D: for a ranking the cuts behind alpha, else the dual weights of their mean.
 
-        Returns the best lower bound that has been offered.
+        Returns the best lower bound offered so far.
         """
         p = self.problem
         if isinstance(p, RankRisk):
@@ -119,7 +119,7 @@ class Bundle:
         return p.offer(self.beta())
 
     def beta(self) -> np.ndarray:
-        """Return the dual weights (m,) behind alpha, whose dual objective is D, or above it where phi curves."""
+        """Return the dual weights (m,) behind alpha, whose dual objective is at least D: above it if phi is curved."""
         p = self.problem
         assert isinstance(p, LinearRisk)
         beta = np.zeros(p.m)

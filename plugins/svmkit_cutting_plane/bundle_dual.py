@@ -1,9 +1,9 @@
 """The dual of the model: max b'alpha - 1/2 alpha'K alpha over the unit simplex, from a warm start.
 
-As min alpha'K alpha - 2 b'alpha it is svmkit's SimplexQP, and any solver of that problem can be named for it. Their
+As min alpha'K alpha - 2 b'alpha it is svmkit's SimplexQP, and any solver of that problem can be chosen by name. Their
 steps take some 30 microseconds each in the general loop, and K is ill-conditioned for large C; so the default is a
-method of its own, "face": SWAP-2o's pairwise steps, compiled for a matrix in memory, and Newton steps on the face of
-the simplex that they have reached when many of them were not enough.
+special method, "face": SWAP-2o's pairwise steps, compiled for a matrix in memory, and Newton steps on the face of the
+simplex that they have reached if many of them were not enough.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from svmkit.solver.stopping import Criterion
 OWN = "face"
 STEPS = 2000  # pairwise steps between two descents on a face
 ROUNDS = 100
-ROUNDING = 1e-15  # relative gain of D that counts as none
+ROUNDING = 1e-15  # relative gain of D that counts as zero
 RIDGE = 1e-13  # added to a face's scaled Hessian, times its size
 
 
@@ -135,7 +135,7 @@ def pairwise(K, b, alpha, primal, share, most):
 
 
 def descend(K: np.ndarray, b: np.ndarray, alpha: np.ndarray) -> None:
-    """Move alpha (n,), in place, to the minimum on its face, dropping one after the other the weights that reach 0."""
+    """Move alpha (n,), in place, to the minimum on its face, dropping weights that reach 0 one after the other."""
     while True:
         face = np.flatnonzero(alpha)
         if face.size < 2:
@@ -156,7 +156,7 @@ def descend(K: np.ndarray, b: np.ndarray, alpha: np.ndarray) -> None:
 
 
 def _newton(K: np.ndarray, b: np.ndarray, a: np.ndarray) -> np.ndarray | None:
-    """Return the step of sum 0 to the minimum of 1/2 a'K a - b'a on the plane of the face, None without one."""
+    """Return the step with sum 0 to the minimum of 1/2 a'K a - b'a on the plane of the face, None if there is none."""
     g = K @ a - b
     far = int(a.argmax())
     rest = np.delete(np.arange(a.size), far)

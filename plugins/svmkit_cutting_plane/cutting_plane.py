@@ -1,4 +1,6 @@
-"""The round of all cutting-plane methods, and `bmrm`, which is just that; others place cuts elsewhere, or drop some."""
+"""The round of all cutting-plane methods, and its plain form `bmrm`; other methods place cuts elsewhere, or drop
+some.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ from svmkit.solver.step_info import StepInfo
 from svmkit_cutting_plane import bundle_dual as dual
 from svmkit_cutting_plane.bundle import Bundle
 
-FIRST, MOST = 128, 512  # columns of a kernel's factor at first, and that it grows by at most; until then they double
-BELOW = 1e-2  # share of the gap in what a factor leaves out: a round that lowers it further gets no more on
+FIRST, MOST = 128, 512  # initial columns of a kernel's factor, and its largest growth; until then they double
+BELOW = 1e-2  # share of the gap due to a factor's remainder: a round that lowers the gap further makes no more progress
 
 
 class Point(NamedTuple):
@@ -35,8 +37,8 @@ class Point(NamedTuple):
 
 
 class State:
-    """State of a solve: the cuts, the best point so far, the decision values `query` (m,) at which the next cut is
-    made, the number of cuts made, and whether the problem was offered the dual weights behind the bundle's alpha.
+    """State of a solve: the cuts, the best point so far, the decision values `query` (m,) of the next cut, the number
+    of cuts made, and whether the problem was offered the dual weights behind the bundle's alpha.
     """
 
     def __init__(self, problem: LinearRisk | RankRisk, w: np.ndarray) -> None:
@@ -50,19 +52,19 @@ class State:
         return Point(w, h, self.problem.primal(w, h))
 
     def keep(self, point: Point) -> None:
-        """Take `point` for the best one if its P is lower."""
+        """Make `point` the best one if its P is lower."""
         if point.primal < self.best.primal:
             self.best = point
 
     def widen(self, gap: float, moved: bool) -> tuple[float, bool]:
-        """Return what the gap P - D of the round is with what the model leaves out, and whether the round got on."""
+        """Return the gap P - D of the round including the model's remainder, and whether the round made progress."""
         return gap, moved
 
 
 class GrowingState(State):
-    """State of ranking with a kernel, where the factor that takes the place of X grows while it leaves out too much.
+    """State of ranking with a kernel, whose factor, which replaces X, grows while its remainder is too large.
 
-    What it leaves out costs a pass for each cut, so that it is looked at when the gap in the factor has halved.
+    The remainder costs a pass for each cut, so it is checked when the gap in the factor has halved.
     """
 
     def __init__(self, problem: KernelRankRisk, start: np.ndarray | None, over: Callable[[], bool]) -> None:
@@ -88,16 +90,16 @@ class GrowingState(State):
 class CuttingPlane(Solver):
     """Base of the family: a round makes a cut, solves the model's dual for alpha and w, and evaluates P at w.
 
-    The iterate is the best w so far, so that P never rises; neither does the gap to D, the minimum of the model. D is
-    the objective of dual weights of the samples, which the problem is offered before it certifies.
+    The iterate is the best w so far, so P never rises; neither does the gap to D, the minimum of the model. D is the
+    objective of dual weights of the samples, which are offered to the problem before it certifies.
 
     Parameters
     ----------
     loss : str or Loss, default="hinge"
-        Any piecewise linear-quadratic loss; svmperf and bmrm take the logistic one, too.
+        Any piecewise linear-quadratic loss; svmperf and bmrm also support the logistic one.
     bias : float or "free", default=1.0
         Value of the column added for the bias, which is regularised; 0 for no bias. "free" for a bias that is not
-        regularised, for which the solver works around a centre that moves.
+        regularised, for which the solver works around a moving centre.
     inner : str, default="face"
         Method for the model's dual: "face" (`dual.py`) or the name of a SimplexQP solver such as swap2o.
     inner_gap : float, default=0.2
@@ -129,7 +131,7 @@ class CuttingPlane(Solver):
             raise InputError(f"inner_gap must be between 0 and 1, not {self.inner_gap}: 0.1 is a tenth of the gap")
 
     def check(self, problem: Problem) -> None:
-        if isinstance(problem, KernelRankRisk):  # whose factor is to it what X is to the linear kernel
+        if isinstance(problem, KernelRankRisk):  # whose factor replaces X of the linear kernel
             return
         super().check(problem)
         if isinstance(problem, LinearRisk) and problem.penalty.l1:
@@ -139,7 +141,7 @@ class CuttingPlane(Solver):
         return 5000
 
     def init(self, problem: LinearRisk | RankRisk, start: np.ndarray | None, draws: Draws) -> State:
-        """Return the state at `start` or at w = 0; that of ranking with a kernel works in a factor that grows.
+        """Return the state at `start` or at w = 0; ranking with a kernel uses a factor that grows.
 
         Parameters
         ----------

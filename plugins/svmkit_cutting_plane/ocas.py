@@ -51,6 +51,6 @@ class OCAS(CuttingPlane):
             else:
                 t = line_search(make_ramps(p.points, best.h, change), along, square)
             w, h = best.w + t * d, best.h + t * change
-            # far beyond w_t the rounding of `change` would matter; such a point is rare and gets a pass of its own
+            # far beyond w_t the rounding of `change` would matter; such a point is rare and gets a separate pass
             state.keep(Point(w, h, p.primal(w, h)) if t <= 1.0 else state.look(w))
         state.query = (1.0 - self.mu) * state.best.h + self.mu * reached.h

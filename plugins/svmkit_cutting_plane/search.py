@@ -10,7 +10,7 @@ import numpy as np
 from svmkit.problems.risks.points import Points, find_side, opposite_side
 from svmkit.runtime.compiling import njit
 
-DOUBLINGS, HALVINGS, NARROW = 2, 4, 0.3  # of an interval by slopes, and its length at the end: more did not pay
+DOUBLINGS, HALVINGS, NARROW = 2, 4, 0.3  # of an interval by slopes, and its final length: more did not pay off
 NEAR = (0.125, 1.0)  # the minimum is mostly before one of these: later turns need not be sorted
 
 
@@ -19,13 +19,13 @@ class Ramps(NamedTuple):
 
     slack: np.ndarray  # slacks at t = 0
     fall: np.ndarray  # their decrease per unit of t
-    jump: np.ndarray  # the slope by the slack where it begins
-    stiffness: np.ndarray  # its growth; a negative one takes back that of another ramp
+    jump: np.ndarray  # the slope in the slack at which it begins
+    stiffness: np.ndarray  # its growth; a negative one cancels that of another ramp
 
 
 def make_ramps(points: Points, h: np.ndarray, change: np.ndarray) -> Ramps:
-    """Return the slopes of the losses of `points` at decision values h + t change, both (m,): on each side of a loss
-    one ramp, and a second one where it stops growing; sides without weights are left out.
+    """Return the slopes of the losses of `points` at decision values h + t change, both (m,): one ramp on each side of
+    a loss, and a second one where it stops growing; sides without weights are left out.
     """
     out = np.empty((4, (2 if points.below is None else 4) * h.size))
     n = _fill_ramps(*points, h, change, out)
@@ -58,7 +58,7 @@ def _add_ramps(side, e, change, out, n):
 
 
 def search_by_slopes(slope: Callable[[float], float]) -> float:
-    """Return about the t >= 0 at which a slope that grows turns positive: where the sum itself cannot be sorted."""
+    """Return approximately the t >= 0 at which a growing slope turns positive, if the sum itself cannot be sorted."""
     low, high = 0.0, 1.0
     below, above = slope(low), slope(high)
     for _ in range(DOUBLINGS):
@@ -110,6 +110,6 @@ def line_search(ramps: Ramps, along: float, square: float) -> float:
 
     consts = sums(along, const)
     rates = np.full(turn.size + 1, square) if straight else sums(square, rate)
-    k = int(np.searchsorted(consts[1:] + rates[1:] * turn, 0.0))  # turns after which it still goes down
+    k = int(np.searchsorted(consts[1:] + rates[1:] * turn, 0.0))  # turns after which the objective still falls
     begin, end = np.append(0.0, turn)[k], np.append(turn, np.inf)[k]
     return float(np.clip(-consts[k] / max(rates[k], square), begin, end))
