@@ -28,13 +28,13 @@ def main(argv: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         code = _say("interrupted", 1)
     if argv is None:
-        gc.freeze()  # or Python looks at all objects once more before it ends
+        gc.freeze()  # otherwise Python visits all objects once more before it exits
     sys.exit(code)
 
 
 def _open_streams() -> None:
-    """Open stdout and stderr on nothing where the caller has closed them (`>&-`): for Python they are None, to which
-    nothing can be written, and messages would go to stdout for want of stderr.
+    """Open stdout and stderr on the null device if the caller has closed them (`>&-`): Python sets them to None, to
+    which nothing can be written, and messages for stderr would go to stdout.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
@@ -46,15 +46,15 @@ def _run(args: list[str], debug: bool) -> int:
         from svmkit.cli.app import command
 
         app = command()
-        with app.make_context("svmkit", args) as context:  # not app(): it answers Ctrl-C and closed pipes itself
+        with app.make_context("svmkit", args) as context:  # not app(), which handles Ctrl-C and closed pipes itself
             app.invoke(context)
         sys.stdout.flush()
         return 0
-    except BrokenPipeError:  # the reader of our stdout has seen enough
+    except BrokenPipeError:  # the reader of our stdout has stopped reading
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        if interrupt.broke_off():  # in the midst of an import, say, whose error this is then
+        if interrupt.broke_off():  # for example during an import, whose error this is then
             return _say("interrupted", 1)
         if hasattr(error, "exit_code") and not hasattr(error, "format_message"):  # typer.Exit
             return error.exit_code
@@ -64,10 +64,10 @@ def _run(args: list[str], debug: bool) -> int:
 
 
 def _explain(error: Exception) -> int:
-    """Say in one line why the command has failed, and return its exit code."""
+    """Explain in one line why the command has failed, and return its exit code."""
     from svmkit.errors import InputError, SvmkitError
 
-    if hasattr(error, "format_message"):  # click's usage errors; typer may bring a click of its own
+    if hasattr(error, "format_message"):  # click's usage errors; typer may use its own copy of click
         return _say(f"{' '.join(error.format_message().split())}; see svmkit --help", 2)
     if isinstance(error, SvmkitError):
         return _say(str(error), 2 if isinstance(error, InputError) else 1)
@@ -82,7 +82,7 @@ def _explain(error: Exception) -> int:
 
 
 def _explain_plain(failed: str) -> int:
-    """Say what failed, and where numba compiles nothing, that this may be the reason."""
+    """Report the failure, and if numba compiles nothing, that this may be the reason."""
     from svmkit.runtime.compiling import compiles_nothing
 
     if not compiles_nothing():
@@ -98,7 +98,7 @@ def _say(message: str, code: int) -> int:
 
 
 def _take_log(args: list[str]) -> list[str]:
-    """Choose the form of messages by --log, wherever it stands; return the other arguments."""
+    """Choose the form of messages by --log, wherever it appears; return the other arguments."""
     from svmkit.runtime.terminal import log_as_json
 
     left, form, given = [], "text", iter(args)

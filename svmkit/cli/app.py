@@ -38,7 +38,7 @@ class Commands(TyperGroup):
         if command and not command.help and cmd_name in self.plugged:
             command.help = _line(self.plugged[cmd_name])
         if command and command.help and not command.short_help:
-            command.short_help = " ".join(command.help.partition("\n\n")[0].split())  # else its end would be cut off
+            command.short_help = " ".join(command.help.partition("\n\n")[0].split())  # else its end would be truncated
         return command
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -46,7 +46,7 @@ class Commands(TyperGroup):
         super(TyperGroup, self).format_help(ctx, formatter)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that is called, and the rest of `args`."""
+        """Return the command to call, and the rest of `args`."""
         if args[0] in self.plugged:
             self.add_command(typer.main.get_command(plugin_registry.load("command", args[0])), args[0])
         return super().resolve_command(ctx, args)

@@ -81,7 +81,7 @@ def _load(options: Options) -> Any:
 
 
 def _rows_for(model: Any, options: Options) -> Dataset:
-    """Return the data in the form that a model of svmkit was trained on, or as an estimator takes them."""
+    """Return the data in the form of the training data of a model of svmkit, or as an estimator takes them."""
     from svmkit.data import load
     from svmkit.model.model import SVMModel
 
@@ -164,7 +164,7 @@ def _polish(verdict: Verdict) -> str | None:
 
 
 def _decisions(verdict: Verdict) -> list[tuple[str, str]]:
-    """Return a line for each of several decisions, the worst ones where there are many."""
+    """Return a line for each decision if there are several; for many, only the worst ones."""
     if len(verdict.rulings) < 2:
         return []
     ordered = sorted(verdict.rulings, key=lambda one: -math.inf if one.gap is None else -one.gap)[:MOST]

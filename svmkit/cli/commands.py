@@ -1,4 +1,4 @@
-"""The commands whose work lies in folders: what they take, and the calls of what they do."""
+"""The commands whose work is done in folders: their options, and the calls of their implementations."""
 
 from __future__ import annotations
 
@@ -299,7 +299,7 @@ def check(options: Options) -> None:
 
 
 def _tune(options: Options) -> None:
-    """Search, refit and show the result, also where a file could not be written."""
+    """Search, refit and show the result, even if a file could not be written."""
     from svmkit.cli.tuning.search import TuneJob
 
     job = TuneJob(options)
@@ -310,7 +310,7 @@ def _tune(options: Options) -> None:
 
 
 def _run(job: Any) -> None:
-    """Run cells and show their results, also where a file could not be written; exit 1 when a cell failed."""
+    """Run cells and show their results, even if a file could not be written; exit 1 if a cell failed."""
     job.run()
     job.require_results()
     job.show()

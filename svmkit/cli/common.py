@@ -30,7 +30,7 @@ TRACKING_URI = typer.Option(None, "--tracking-uri", help="MLflow store; default 
 
 
 def _load_plugins(files: list[str]) -> list[str]:
-    """Load the files of --plugin before the command looks up a name; return them."""
+    """Load the files of --plugin before the command looks up names; return them."""
     from svmkit.plugins import load_files
 
     load_files(files)
@@ -53,7 +53,7 @@ def note(message: str) -> None:
 
 
 def emit(value: Any) -> None:
-    """Print one JSON line on stdout; NaN and infinity, which JSON does not have, become null."""
+    """Print one JSON line on stdout; NaN and infinity, which JSON lacks, become null."""
     from svmkit.runtime.jsonable import plain
 
     print(json.dumps(plain(value), allow_nan=False))
@@ -75,7 +75,7 @@ def warnings_as_notes() -> Iterator[None]:
 
 
 def require_model_name(name: str) -> str:
-    """Return the name of a model; raise InputError unless both the registry and a file can have it."""
+    """Return the name of a model; raise InputError unless it is valid for both the registry and a file."""
     if not re.fullmatch(r"\w([\w. -]*\w)?", name) or len(name.encode()) > 200:
         raise InputError(
             f"{name[:80]!r} cannot be the name of a model: use letters, digits, '_', '-', '.' and blanks inside, "
@@ -100,9 +100,9 @@ def load_model(source: str, tracking_uri: str | None) -> SVMModel:
 
 
 def load_for(model: SVMModel, options: Any, *, labelled: bool = True, reading: Reading | None = None) -> Dataset:
-    """Load the data of a command in the form that a model was trained on: its columns, with holes if it fills them.
+    """Load the data of a command in the form of a model's training data: its columns, with holes if it fills them.
 
-    Under --strict, an svmlight file with features that the model does not know is refused; else the data have these
+    Under --strict, an svmlight file with features unknown to the model is refused; otherwise the data have these
     features, with a warning, and `SVMModel.widened` gives the model for them.
 
     Parameters
@@ -127,16 +127,16 @@ def load_for(model: SVMModel, options: Any, *, labelled: bool = True, reading: R
 
 
 def labels_of(data: Dataset) -> Any:
-    """Return what a data set that was loaded with labels is to teach."""
+    """Return the answers of a data set that was loaded with labels."""
     assert data.y is not None
     return data.truth
 
 
 def open_tracker(options: Any) -> Tracker:
-    """Return the tracker that the options name, which logs nothing under --no-track.
+    """Return the tracker named by the options, which logs nothing under --no-track.
 
-    Where there is no tracker to be had, as with svmkit-core alone, that costs a line, and a command that asks for a
-    store or a registered model is refused.
+    If no tracker is installed, as with svmkit-core alone, a note says so, and a command that needs a store or a
+    registered model is refused.
     """
     from svmkit.tracking import Tracker, tracker
 
@@ -153,10 +153,10 @@ def open_tracker(options: Any) -> Tracker:
 
 @contextmanager
 def closing(run: Tracker) -> Iterator[Tracker]:
-    """Close the run at the end of the block as FINISHED, KILLED (Ctrl-C) or FAILED; a closed run stays as it is.
+    """Close the run at the end of the block as FINISHED, KILLED (Ctrl-C) or FAILED; a closed run is unchanged.
 
-    The run is opened in the block. From there to the end of the command a first Ctrl-C or SIGTERM ends a fit, and what
-    has been learnt is saved, logged and shown all the same; a second one breaks off.
+    The run is opened in the block. From then on a first Ctrl-C or SIGTERM ends a fit, and the result so far is still
+    saved, logged and shown; a second one aborts.
     """
     status = "FAILED"
     with interrupt.catching(to_end=True):
@@ -171,7 +171,7 @@ def closing(run: Tracker) -> Iterator[Tracker]:
 
 
 def require_wanted() -> None:
-    """Raise KeyboardInterrupt if a signal has come before there is anything to keep."""
+    """Raise KeyboardInterrupt if a signal has come before there is a result to keep."""
     if interrupt.asked():
         raise KeyboardInterrupt
 
@@ -183,7 +183,7 @@ def where(uri: Any) -> str:
 
 
 def rows(pairs: list[tuple[str, Any]]) -> None:
-    """Print aligned `name  value` lines on stdout; values that are None are left out."""
+    """Print aligned `name  value` lines on stdout; values that are None are omitted."""
     shown = [(name, value) for name, value in pairs if value is not None]
     width = max(len(name) for name, _ in shown)
     for name, value in shown:
@@ -192,7 +192,7 @@ def rows(pairs: list[tuple[str, Any]]) -> None:
 
 @contextmanager
 def training_line(n_samples: int, about: str = "") -> Iterator[Display | None]:
-    """Yield callbacks of a training that draw a live line with `about` at its end; None when stderr is no terminal."""
+    """Yield callbacks of a training that draw a live line ending with `about`; None if stderr is not a terminal."""
     from svmkit.runtime.progress import live
     from svmkit.training.callbacks import Display
 
@@ -203,7 +203,7 @@ def training_line(n_samples: int, about: str = "") -> Iterator[Display | None]:
 
 @contextmanager
 def cells_shown(todo: int) -> Iterator[Callable[[Any, dict[str, Any] | None], None]]:
-    """Yield a callback of `svmkit.compare.run`: a line for each cell and, on a terminal, a bar with the time left."""
+    """Yield a callback of `svmkit.compare.run`: a line for each cell and, on a terminal, a bar with the time to go."""
     if not (shows_progress() and todo):
         yield lambda cell, record: None if record is None else note(cell_line(cell, record))
         return

@@ -1,4 +1,4 @@
-"""svmkit datasets: the data sets that can be named, and those that can be fetched."""
+"""svmkit datasets: the data sets with names, and the ones that can be fetched."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from svmkit.runtime.terminal import align, console, say, shows_progress
 if TYPE_CHECKING:
     from svmkit.data.places.download import Progress
 
-CLASSES = 20  # so many classes are listed
-WIDE = 40  # characters of a cell
+CLASSES = 20  # classes that are listed, at most
+WIDE = 40  # characters of a cell, at most
 
 app = typer.Typer(help="Data sets that can be named.", no_args_is_help=True)
 
@@ -79,7 +79,7 @@ def fetch(options: Options) -> None:
 
 @contextmanager
 def _bar(name: str) -> Iterator[Progress | None]:
-    """Show a bar on stderr for one transfer; yield None when stderr is not a terminal."""
+    """Show a bar on stderr for one transfer; yield None if stderr is not a terminal."""
     if not shows_progress():
         yield None
         return
@@ -98,7 +98,7 @@ def _bar(name: str) -> Iterator[Progress | None]:
 
 
 def _report(about: dict[str, Any]) -> None:
-    """Print what `svmkit.data.survey.survey` returned."""
+    """Print the result of `svmkit.data.survey.survey`."""
     size = {key: about[key] for key in ("name", "n_samples", "n_features", "density", "sparse", "dtype")}
     label, target, classes, words = about["label"], about["target"], about["classes"], None
     named = label and f"{label['position'] + 1 if label['column'] is None else label['column']} ({label['chosen']})"
@@ -120,7 +120,7 @@ def _report(about: dict[str, Any]) -> None:
 
 def _table(columns: list[dict[str, Any]]) -> list[str]:
     """Return the columns as lines: the range of numbers or dates, or the most frequent texts with their rows, and how
-    well each alone says the label: the area under its ROC curve, or its rank correlation with a quantity.
+    well each alone predicts the label: the area under its ROC curve, or its rank correlation with a quantity.
     """
     measure, heading = "roc_auc", "AUC"
     if any(column["rank_correlation"] is not None for column in columns):

@@ -1,7 +1,7 @@
-"""The options of the commands: one row for each, from which the signatures that typer reads are made.
+"""The options of the commands: one row for each, from which the signatures for typer are made.
 
-A row says which commands have the option. Where commands differ in the default or in the text, each has a row. Within a
-panel, `--help` lists the options in the order of the rows, and the panels in the order in which they come first.
+A row names the commands that have the option. If the default or the text differs between commands, each has a row.
+Within a panel, `--help` lists the options in the order of the rows, and the panels in the order of their first rows.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from svmkit.cli.common import JSON, PLUGIN, STRICT, THREADS, TRACKING_URI, warni
 from svmkit.cli.options import READERS, SHOWN_AS, Folds, Options, Seconds, Share, Size, merge_file
 from svmkit.problems.schemes import SCHEMES
 
-TOL = 1e-3  # --tol unless it is given
-EPSILON = 0.1  # --epsilon unless it is given; as in LIBSVM and scikit-learn
+TOL = 1e-3  # default of --tol
+EPSILON = 0.1  # default of --epsilon; as in LIBSVM and scikit-learn
 OF_MODEL = ("gamma", "degree", "coef0", "epsilon", "kernel", "scale", "impute", "class_weight", "multiclass", "nu")
-"""What a grid may name besides C and options of the solver."""
+"""The keys of a grid besides C and options of the solver."""
 LOGGED = (
     *("tol", "seed", "impute", "scale", "memory", "class_weight", "stop", "max_iter", "max_epochs", "time_limit"),
     *("max_support", "label", "decimal", "encoding", "multiclass", "calibrate", "relevance", "device"),
 )
-"""The options that are parameters of a run under their names."""
+"""The options that are parameters of a run, by the same names."""
 GAMMA, SCALE = "scale, auto, msd or a number", "none, standard, minmax or maxabs"
 IMPUTE = (
     "What fills the holes of number columns: median, most_frequent, or indicator (median, and a 0/1 feature for each "
@@ -52,14 +52,14 @@ class Row(NamedTuple):
 
 
 def option(name: str, kind: Any, default: Any, text: str, *flags: str, **more: Any) -> Row:
-    """Return the row of an option that one command alone has.
+    """Return the row of an option of a single command.
 
     Parameters
     ----------
     name, kind, default, text : str, type, object, str
-        The name of the value, its type, the value of an option that is not given, and the text of `--help`.
+        The name of the value, its type, its default, and the text of `--help`.
     *flags, **more
-        The options, such as -C, where they are not `--` and the name; what else typer takes, such as min.
+        The options, such as -C, if they are not `--` and the name; further arguments of typer, such as min.
     """
     if default is False and not flags:
         flags = (f"--{name.replace('_', '-')}",)  # without --no-...
@@ -72,13 +72,13 @@ def argument(name: str, kind: Any, text: str, default: Any = ...) -> Row:
     Parameters
     ----------
     name, kind, text, default
-        As for `option`; an argument that has no default must be given.
+        As for `option`; an argument without a default is required.
     """
     return Row("", name, kind, typer.Argument(default, help=text))
 
 
 def _row(commands: str, *about: Any, **more: Any) -> Row:
-    """Return the row of an option of several commands; the rest is as for `option`."""
+    """Return the row of an option of several commands; the other parameters are as for `option`."""
     return option(*about, **more)._replace(commands=commands)
 
 
@@ -318,7 +318,7 @@ TABLE = (*_PANELLESS, *_WHAT, *_SOLVING, *_SEARCH, *_RUN, *_MODEL, *_STREAMS, *_
 
 
 def _on_device(options: Options) -> AbstractContextManager[None]:
-    """Return what computes on the device of a command that has one: its predictions, too."""
+    """Return the context for the device of a command that has one; it includes predictions."""
     if getattr(options, "device", None) is None:
         return nullcontext()
     from svmkit.kernels.engines import on_device  # most commands need no engine
@@ -332,7 +332,7 @@ def defaults(command: str) -> dict[str, Any]:
 
 
 def _read_in_our_words(row: Row) -> Any:
-    """Return what typer knows of an option, whose texts are read by `READERS` if its type is one of theirs."""
+    """Return the typer option, whose texts are read by `READERS` if its type is one of theirs."""
     info = row.info
     if row.type in READERS and info.parser is None:
         what = next(iter(info.param_decls or ()), f"--{row.name.replace('_', '-')}")
@@ -344,8 +344,8 @@ def _read_in_our_words(row: Row) -> Any:
 def takes(command: str, *own: Row) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
     """Give a function the signature of a command, and call it with one object that has the values of all options.
 
-    The command has the rows of the table that name it, and before them its `own`. One with `config` takes options from
-    that file, too. Warnings of svmkit become lines on stderr.
+    The command has its `own` rows, followed by the rows of the table that name it. A command with `config` takes
+    options from that file, too. Warnings of svmkit become lines on stderr.
     """
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter("context", keyword, annotation=typer.Context)]

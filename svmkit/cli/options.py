@@ -1,4 +1,4 @@
-"""What options are read as, and what a task, a stream or a cluster refuses."""
+"""How options are read, and which of them a task, a stream or a cluster refuses."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ OF_A_STREAM = {
     name: f"--{name.replace('_', '-')} belongs to a stream: svmkit train -" for name in ("classes", "on_error", "block")
 }
 _OF_A_TABLE = ("decimal", "encoding", "na", "drop", "only", "categorical", "tidy", "groups", "event")
-UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # of a time, in seconds
-LOO = "loo"  # as `svmkit.tune.shared.leave_one_out` has it, which would take long to import
+UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # units of time, in seconds
+LOO = "loo"  # as in `svmkit.tune.shared.leave_one_out`, whose import would take long
 LEAST_BYTES = 1 << 16  # of memory, for a number without a unit
 NOT_OF_A_STREAM = {
     "test_size": "rows cannot be held out of a stream: give --test FILE",
@@ -92,16 +92,16 @@ OF_RANKS = {"event": "--event says which times are censored: give --task rank"}
 
 
 class Options(SimpleNamespace):
-    """The options of a command by name; one that was not given has its default, which is None for most."""
+    """The options of a command by name; missing ones have their defaults, mostly None."""
 
     def has(self, name: str) -> bool:
-        """Return whether an option of the command was given whose default is None, False or an empty list."""
+        """Return whether an option with the default None, False or an empty list was given."""
         value = getattr(self, name, None)
         return value is not False and value not in (None, [], ())
 
     @property
     def reading(self) -> Reading:
-        """How a table is to be read."""
+        """How to read a table."""
         from svmkit.data.prepare.reading import Reading
 
         columns = (self.drop, self.only, self.categorical)
@@ -110,7 +110,7 @@ class Options(SimpleNamespace):
 
     @property
     def reading_of_model(self) -> Reading:
-        """How a table is to be read whose columns a model knows."""
+        """How to read a table whose columns a model knows."""
         from svmkit.data.prepare.reading import Reading
 
         how = {"na": self.na, "on_error": self.on_error, "allow_missing": self.allow_missing}
@@ -118,7 +118,7 @@ class Options(SimpleNamespace):
 
 
 def merge_file(context: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of the command line, which take precedence, completed by the YAML file of --config.
+    """Return the options of the command line, completed by the YAML file of --config.
 
     Raises InputError: the file cannot be read, or an option or value in it is unknown.
     """
@@ -143,7 +143,7 @@ def merge_file(context: Any, given: dict[str, Any]) -> dict[str, Any]:
             value = [f"{k}={v}" for k, v in value.items()]
         if value is None:
             continue
-        try:  # as text, which is what the command line passes
+        try:  # as text, like the values of the command line
             text = value if isinstance(value, bool | list) else str(value)
             if by_name[name].multiple and not isinstance(text, list):
                 text = [text]
@@ -166,7 +166,7 @@ def key_values(items: Iterable[str], what: str) -> dict[str, str]:
 
 
 class Unreadable(typer.BadParameter):
-    """The text of an option cannot be read; the message is whole, and says what to write."""
+    """The text of an option cannot be read; the message is complete, and says what to write."""
 
     def format_message(self) -> str:
         return self.message
@@ -177,7 +177,7 @@ class Seconds(float):
 
 
 class Share(float):
-    """The type of an option that is a part of something, such as 0.25 or 25%."""
+    """The type of an option that is a share, such as 0.25 or 25%."""
 
 
 class Size(str):
@@ -195,7 +195,7 @@ def number(text: str | float, what: str) -> float:
 
 
 def integer(text: str | float, what: str, least: float | None = None) -> int:
-    """Return the whole number in a text, such as "100000" or "1e5", which is not below `least`."""
+    """Return the whole number in a text, such as "100000" or "1e5", at least `least`."""
     try:
         value = int(text) if str(text).strip().lstrip("+-").isdecimal() else float(text)
     except ValueError:
@@ -208,7 +208,7 @@ def integer(text: str | float, what: str, least: float | None = None) -> int:
 
 
 def share(text: str | float, what: str) -> float:
-    """Return the part of a whole in a text such as "0.25" or "25%"."""
+    """Return the share in a text such as "0.25" or "25%"."""
     percent = str(text).strip().endswith("%")
     return number(str(text).strip().removesuffix("%"), what) / 100.0 if percent else number(text, what)
 
@@ -226,7 +226,7 @@ def seconds(text: str | float, what: str) -> float:
 
 
 def size(text: str, what: str) -> str:
-    """Return a text such as "200MB"; raise Unreadable for a number of bytes that is likely to lack its unit."""
+    """Return a text such as "200MB"; raise Unreadable for a number of bytes that probably lacks its unit."""
     if text.strip().isdecimal() and int(text) < LEAST_BYTES:
         raise Unreadable(f"{what} {text} is a number of bytes: write {what} 1GB or 200MB")
     return text
@@ -295,7 +295,7 @@ OF_A_SEARCH = {name: f"--{name} belongs to a search: give --tune, too" for name 
 
 
 def require_known(options: Options, **known: Iterable[str]) -> None:
-    """Raise InputError for an option whose value is none of those that there are."""
+    """Raise InputError for an option whose value is not among the known ones."""
     for name, values in known.items():
         value = getattr(options, name)
         if value is not None and value not in values:
@@ -303,7 +303,7 @@ def require_known(options: Options, **known: Iterable[str]) -> None:
 
 
 def require_of_task(options: Any, task: str | None) -> None:
-    """Raise InputError for an option of another task; of an unknown task, None, only values are checked."""
+    """Raise InputError for an option of another task; if the task is unknown, None, only values are checked."""
     from svmkit.tasks import task_named
 
     epsilon, of = options.epsilon, None if task is None else task_named(task)

@@ -1,4 +1,4 @@
-"""svmkit show: what a model file says of itself."""
+"""svmkit show: the contents of a model file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from svmkit.problems.schemes import SCHEMES
 if TYPE_CHECKING:
     from svmkit.model.model import SVMModel
 
-NAMES = 12  # most names of columns, or labels of classes, in a line
+NAMES = 12  # names of columns, or labels of classes, in a line, at most
 _WORDS = {"n_samples": "rows", "n_test": "test rows", "test_data": "test set", "svmkit_version": "svmkit"}
 
 _TASKS = {"regress": "regression", "outliers": "outliers", "rank": "ranking"}
@@ -54,9 +54,9 @@ def show(options: Options) -> None:
 
 
 def describe(model: SVMModel) -> dict[str, Any]:
-    """Return what the header of a model file says, as plain values: the keys of `svmkit show --json`.
+    """Return the facts in the header of a model file, as plain values: the keys of `svmkit show --json`.
 
-    Columns and label are None unless the model was trained on a table; `about` is whatever the file holds.
+    Columns and label are None unless the model was trained on a table; `about` is taken from the file.
     """
     vectors, encoding = model.vectors, model.encoding
     dense = {1: "row numbers of a precomputed kernel", 2: "dense"}
@@ -93,7 +93,7 @@ def _pairs(values: dict[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a value in words."""
+    """Return a value as text."""
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, dict):

@@ -49,7 +49,7 @@ _SPELT = {"data": "DATA", "C": "-C", "option": "-o"}
 class CompareOptions(Options):
     """The options of `svmkit compare`, named as on the command line; an option that was not given is None or empty.
 
-    Raises InputError: a value cannot be used, or two options contradict each other.
+    Raises InputError: a value is invalid, or two options contradict each other.
     """
 
     def __init__(self, **given: Any) -> None:
@@ -146,7 +146,7 @@ def _split(text: str | None) -> list[str]:
 
 
 class CellsJob:
-    """The cells of a command and the file of those that are finished."""
+    """The cells of a command and the file of the finished ones."""
 
     noun = "cells"
 
@@ -155,11 +155,11 @@ class CellsJob:
         if fresh:
             for cell in cells:
                 self.store.records.pop(cell.key, None)
-        self.is_whole = False  # whether all cells have been run, without an interruption
+        self.is_whole = False  # whether all cells have run, without an interruption
         self.failure: SvmkitError | None = None  # a file that could not be written; raised after the results are shown
 
     def list_missing(self) -> list[Cell]:
-        """Return the cells that are to be run, and say how many were finished before."""
+        """Return the cells to run, and report how many are already finished."""
         missing = [cell for cell in self.cells if not self.store.has(cell, self.limit)]
         n = len(self.cells)
         if len(missing) < n:
@@ -167,7 +167,7 @@ class CellsJob:
         return missing
 
     def require_results(self) -> None:
-        """Raise SvmkitError if an interruption has left no cell to show."""
+        """Raise SvmkitError if an interruption has left no cells to show."""
         if not (self.is_whole or self.failure or self.store.records_of(self.cells)):
             raise SvmkitError(f"interrupted before one of {len(self.cells)} {self.noun} was finished")
 
@@ -178,9 +178,9 @@ class CellsJob:
 
 
 class Comparison(CellsJob):
-    """A comparison, whose options are all checked before a cell runs.
+    """A comparison, whose options are all checked before any cell runs.
 
-    Raises InputError: the spec or the results file cannot be used.
+    Raises InputError: the spec or the results file is invalid.
     """
 
     def __init__(self, given: Options) -> None:
@@ -193,9 +193,9 @@ class Comparison(CellsJob):
         self.tracker = Tracker()
 
     def run(self) -> None:
-        """Run the missing cells; if the tracker fails, there is a warning and no cell is lost.
+        """Run the missing cells; if the tracker fails, a warning is issued and no cell is lost.
 
-        Raises InputError before a cell runs: the results cannot be kept, or a set cannot be used.
+        Raises InputError before any cell runs: the results cannot be written, or a set is invalid.
         """
         options, todo = self.options, self.list_missing()
         for name, n in self.store.changed_plugins(todo).items():
@@ -222,15 +222,15 @@ class Comparison(CellsJob):
                     callbacks=[show],
                     cluster=cluster,
                 )
-            except ClusterLost as error:  # the finished cells are shown all the same
+            except ClusterLost as error:  # the finished cells are still shown
                 self._fail(f"{error}; the same command goes on with the cells that are missing")
             if self.store.failure:
                 self._fail(self.store.failure)
             self.results = Results(self.spec, self.cells, self.store.records_of(self.cells))
             try:
-                if self.results.records:  # no report of nothing takes the place of an earlier one
+                if self.results.records:  # an empty report must not replace an earlier one
                     self._keep()
-            except (OSError, SvmkitError) as error:  # the results are shown all the same
+            except (OSError, SvmkitError) as error:  # the results are still shown
                 self._fail(f"{one_line(error)}; the results are complete without it")
             if not self.is_whole:
                 self.tracker.end("KILLED")
@@ -283,11 +283,11 @@ class Comparison(CellsJob):
         self.tracker.metrics({"cells/finished": float(len(done)), "cells/failed": float(done.count(FAILED))})
 
     def show(self) -> None:
-        """Print JSON lines, one for each cell, or tables for a reader."""
+        """Print JSON lines, one for each cell, or tables."""
         for line in self.results.disagreements():
             note(f"certificates disagree: {line}; please report it")
         sets_of: dict[str, list[str]] = {}
-        for record in self.results.records:  # which metric was taken, and why, where the command did not name one
+        for record in self.results.records:  # the chosen metric, and the reason, if the command did not name one
             metric = record.get("metric") or {}
             if metric.get("reason") and record["n_test"]:
                 sets_of.setdefault(f"{title(metric['name'])}, since {metric['reason']}", []).append(record["set"])
@@ -312,9 +312,9 @@ class Comparison(CellsJob):
 
 
 def _look_at_data(todo: list[Cell]) -> None:
-    """Say which column of a table is the label, and where a solver is the wrong tool for the size.
+    """Report which column of a table is the label, and whether a solver is unsuitable for the size.
 
-    Raises InputError: a set cannot be used, or a solver cannot learn from it, and no cell is to begin.
+    Raises InputError: a set is invalid, or a solver cannot learn from it; then no cell runs.
     """
     by_set: dict[str, list[Cell]] = {}
     for cell in todo:
@@ -329,7 +329,7 @@ def _look_at_data(todo: list[Cell]) -> None:
             note(line)
 
     for cells in by_set.values():
-        with warnings.catch_warnings():  # the cells tell what the data have to say
+        with warnings.catch_warnings():  # the cells report the warnings about the data
             warnings.simplefilter("ignore", SvmkitWarning)
             sets = prepare(cells[0].settings["data"], whole)
         source, encoding = cells[0].settings["data"]["source"], sets.train.encoding
@@ -342,5 +342,5 @@ def _look_at_data(todo: list[Cell]) -> None:
 
 
 def _command() -> str:
-    """Return the command line as it was given, without the folder of the program."""
+    """Return the command line as given, without the folder of the program."""
     return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])

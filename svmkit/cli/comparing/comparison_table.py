@@ -75,7 +75,7 @@ def _one_set(console: Console, results: Results, name: str) -> None:
 
 
 def _fitting(width: int, rows: list[Row], metrics: Sequence[str], titles: dict[str, str]) -> list[str]:
-    """Return the metrics for which there is room, in their order; the most important ones are kept."""
+    """Return the metrics for which there is room, in their order; the most important ones take precedence."""
     wide = {m: max(len(titles[m]), *(len(_format(row, m)) for row in rows)) + GAP for m in metrics}
     left = width - max(6, *(len(row.treatment) for row in rows)) - max(6, *(len(row.status) for row in rows)) - GAP
     kept: list[str] = []
@@ -95,12 +95,12 @@ def _format(row: Row, metric: str) -> str:
 
 
 def format_mean(metric: str, mean: float) -> str:
-    """Return the mean of a metric in digits."""
+    """Return the mean of a metric as text."""
     return f"{mean:.3g}" if metric == "kernel_values" else f"{mean:{BY_NAME[metric].mean}}" + " s" * (metric == "fit_s")
 
 
 def _tests(console: Console, results: Results) -> None:
-    """Print average ranks and tests over the sets by metric; where no test is possible, the reason once."""
+    """Print average ranks and tests over the sets by metric; if no test is possible, the reason once."""
     from svmkit.compare.report.stats import over_sets
 
     if len(results.treatments) < 2:
@@ -144,7 +144,7 @@ def _ranks(tested: list[Tests], treatments: list[str]) -> Table:
 
 
 def _verdict(test: Tests) -> str:
-    """Return which solvers differ by a test."""
+    """Return in words which solvers differ by a test."""
     from svmkit.compare.report.stats import ALPHA
     from svmkit.compare.report.words import UNPROVEN
 

@@ -1,4 +1,4 @@
-"""The work of `svmkit curve`: train on more and more rows, and show, draw and keep the results."""
+"""The work of `svmkit curve`: train on increasing numbers of rows; show, draw and save the results."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PICTURES = (".png", ".svg", ".pdf")
-_OWN = ("data", "solver", "rows", "repeat", "out", "fresh", "plot")  # what it has besides options of `svmkit compare`
+_OWN = ("data", "solver", "rows", "repeat", "out", "fresh", "plot")  # its options besides those of `svmkit compare`
 _TITLES = {"fit_s": "time", "gap": "gap", "test_accuracy": "accuracy", "test_r2": "R2", "test_metric": "metric"}
 _TITLES["n_support"] = "support"
 
 
 class Learning(CellsJob):
-    """A learning curve, whose options are all checked before a fit."""
+    """A learning curve, whose options are all checked before any fit."""
 
     noun = "fits"
     is_drawn = False  # whether the picture was written
@@ -55,7 +55,7 @@ class Learning(CellsJob):
         super().__init__(cells, options.time_limit or spec.time_limit, out, fresh=options.fresh)
 
     def run(self) -> None:
-        """Run what is missing; Ctrl-C ends with what is finished."""
+        """Run the missing fits; Ctrl-C ends with the finished ones."""
         with interrupt.catching(to_end=True), cells_shown(len(self.list_missing())) as show:
             self.is_whole = runner.run(
                 self.cells, self.store, limit=self.limit, threads=self.options.threads, curve=False, callbacks=[show]
@@ -67,7 +67,7 @@ class Learning(CellsJob):
         self.draw()
 
     def draw(self) -> None:
-        """Write the picture, if one is asked for and a fit has succeeded."""
+        """Write the picture, if requested and if a fit has succeeded."""
         if self.plot and self.frame["fit_s"].notna().any():
             try:
                 plot_learning_curve(self.frame).savefig(self.plot, dpi=150)
@@ -76,7 +76,7 @@ class Learning(CellsJob):
                 self.failure = SvmkitError(f"cannot write {self.plot}: {error.strerror}")
 
     def show(self) -> None:
-        """Print one JSON object, or a table and how fast times grow."""
+        """Print one JSON object, or a table and the growth of times."""
         trends = growth(self.frame)
         if self.options.json:
             emit({

@@ -1,1 +1,1 @@
-"""`svmkit evaluate`, `predict` and `explain`: the quality of a model on rows with labels, its answers, and why."""
+"""`svmkit evaluate`, `predict` and `explain`: the quality of a model on labelled rows, its predictions, and reasons."""

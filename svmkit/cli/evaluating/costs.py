@@ -1,4 +1,4 @@
-"""`svmkit evaluate --cost fn=50,fp=1 --threshold best`: labels by a threshold, and what their errors cost."""
+"""`svmkit evaluate --cost fn=50,fp=1 --threshold best`: labels by a threshold, and the cost of their errors."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ BEST = "best"
 
 
 def apply_costs(evaluated: Evaluation, options: Any) -> tuple[Evaluation, dict[str, Any] | None]:
-    """Return the evaluation of the labels that the options ask for, and what their errors cost; None without costs.
+    """Return the evaluation of the labels that the options request, and the cost of their errors; None without costs.
 
-    Raises InputError: there are not two classes, or the options do not go together.
+    Raises InputError: there are not two classes, or the options are incompatible.
     """
     if options.cost is None and options.threshold is None:
         return evaluated, None
@@ -41,7 +41,7 @@ def apply_costs(evaluated: Evaluation, options: Any) -> tuple[Evaluation, dict[s
 
 
 def cost_rows(found: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """Return the rows of a report about what `apply_costs` returned."""
+    """Return the report rows for the result of `apply_costs`."""
     if found is None:
         return []
     shown = []

@@ -1,4 +1,4 @@
-"""`--drift TRAIN` of evaluate and predict: how far rows are from those that a model was trained on."""
+"""`--drift TRAIN` of evaluate and predict: how far rows are from the training rows of the model."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from svmkit.data import Dataset
     from svmkit.model.model import SVMModel
 
-SHOWN = 10  # columns of a table
+SHOWN = 10  # columns shown in a table
 WIDE = 10_000  # columns up to which each is compared
 
 
 def measure_drift(model: SVMModel, data: Dataset, options: Any) -> dict[str, Any] | None:
-    """Return how far the rows of DATA are from those of --drift as plain values; None without that option.
+    """Return the drift of the rows of DATA from those of --drift as plain values; None without that option.
 
     Parameters
     ----------
     model, data, options : SVMModel, Dataset, Options
-        The model, for as many columns as the data have, the rows, and the options of the command.
+        The model, widened to the columns of the data, the rows, and the options of the command.
     """
     if options.drift is None:
         return None
@@ -62,7 +62,7 @@ def _widen(X: Any, n_features: int) -> np.ndarray:
 
 
 def _compare(then: np.ndarray, now: np.ndarray, players: Players, player: int) -> tuple[Shift, np.ndarray]:
-    """Return how far a column has moved, and which new rows lie beyond what training had."""
+    """Return how far a column has moved, and which new rows are outside the range of training."""
     at = players.features(player)
     if not players.is_category(player):
         old, new = then[:, at[0]], now[:, at[0]]
@@ -74,7 +74,7 @@ def _compare(then: np.ndarray, now: np.ndarray, players: Players, player: int) -
 
 
 def drift_rows(found: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """Return the rows of a report about what `measure_drift` returned."""
+    """Return the report rows for the result of `measure_drift`."""
     if found is None:
         return []
     moved, of = found["moved"], len(found["columns"])
@@ -89,7 +89,7 @@ def drift_rows(found: dict[str, Any] | None) -> list[tuple[str, str]]:
 
 
 def drift_table(found: dict[str, Any]) -> list[str]:
-    """Return lines of the columns that have moved most."""
+    """Return lines about the columns that have moved most."""
     columns = sorted(found["columns"].items(), key=lambda item: -item[1]["psi"])
     lines = [["column", "KS", "PSI", "by chance", "beyond", ""]]
     for name, shift in columns[:SHOWN]:

@@ -1,4 +1,4 @@
-"""The work of svmkit explain: contributions of columns, vectors that decided, nearest changes, and how all is shown."""
+"""The work of svmkit explain: contributions of columns, decisive vectors, nearest changes, and their presentation."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from svmkit.data import Dataset
     from svmkit.explain import Change, Explanation
 
-FEW = 5  # rows up to which each is shown by itself
+FEW = 5  # rows up to which each is shown individually
 
 
 def perform(options: Any) -> None:
-    """Explain, and print or draw what was found."""
+    """Explain, and print or draw the result."""
     from svmkit.explain import permutation_importance
 
     if options.plot:
@@ -64,7 +64,7 @@ def perform(options: Any) -> None:
 
 
 def parse_rows(text: str | None, n: int) -> np.ndarray:
-    """Return the rows, counted from 0, that a text such as "2,7-9" names, counted from 1, among n; None is a few."""
+    """Return the rows, counted from 0, of a text such as "2,7-9", counted from 1, among n; None gives the first few."""
     if text in (None, "all"):
         return np.arange(n if text else min(n, FEW))
     numbers: list[int] = []
@@ -80,10 +80,10 @@ def parse_rows(text: str | None, n: int) -> np.ndarray:
 
 
 def _places_of(numbers: np.ndarray, data: Dataset, text: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return where rows of the file, counted from 0, stand among the rows that could be read, and which these are."""
+    """Return the positions of file rows, counted from 0, among the rows that could be read, and these row numbers."""
     if data.kept is None:
         return numbers, numbers
-    if text is None:  # the first few that there are
+    if text is None:  # the first few available ones
         numbers = np.flatnonzero(data.kept)[:FEW]
     known = numbers[data.kept[numbers]]
     if not len(known):
@@ -105,7 +105,7 @@ def describe(
     numbers : ndarray of int, the rows of the data, counted from 0
     data, background : Dataset
     options : Options
-    at : int or None, the decision that was asked for
+    at : int or None, the requested decision
     """
     n_sizes = explanation.importance().reshape(len(explanation.names), -1)
     importance = {
@@ -130,7 +130,7 @@ def describe(
 
 
 def _describe_row(explanation: Explanation, r: int, number: int, options: Any, at: int | None) -> dict[str, Any]:
-    """Return what is known of a row as plain values."""
+    """Return the facts about a row as plain values."""
     from svmkit.explain.subject import has_vectors
 
     cells = explanation.players.cells(explanation.row(r))[0]
@@ -186,14 +186,14 @@ def _plain(value: Any) -> Any:
 
 
 def show(explanation: Explanation, result: dict[str, Any], options: Any, at: int | None) -> None:
-    """Print the result: what was explained, the columns that matter, and rows if they are few.
+    """Print the result: what was explained, the columns that matter, and individual rows if there are few.
 
     Parameters
     ----------
     explanation : Explanation
-    result : dict, what `describe` returns
+    result : dict, the result of `describe`
     options : Options
-    at : int or None, the decision that was asked for
+    at : int or None, the requested decision
     """
     exact = f"exact, {explanation.nodes} nodes" if explanation.nodes else "exact"
     if explanation.standard_error is not None:
@@ -248,7 +248,7 @@ def _row_lines(explanation: Explanation, r: int, row: dict[str, Any], options: A
 
 
 def _vector_lines(explanation: Explanation, order: np.ndarray, vectors: list[dict[str, Any]]) -> list[str]:
-    """Return lines of the support vectors that decided, with the columns that matter most to the row."""
+    """Return lines about the decisive support vectors, with the columns that matter most for the row."""
     names = [explanation.names[j] for j in order[:3]]
     lines = [["vectors that decided", "similarity", "term", *names]]
     for vector in vectors:
@@ -275,7 +275,7 @@ def _change_lines(change: dict[str, Any] | None, options: Any) -> list[str]:
 
 
 def _importance_lines(explanation: Explanation, result: dict[str, Any], top: int, at: int | None) -> list[str]:
-    """Return lines of the columns that matter over all rows."""
+    """Return lines about the columns that matter over all rows."""
     sizes = np.abs(explanation.by_function).mean(axis=0)
     means = sizes.mean(axis=1) if at is None else sizes[:, at]
     shuffled = result.get("permutation")
@@ -294,7 +294,7 @@ def _importance_lines(explanation: Explanation, result: dict[str, Any], top: int
 
 
 def cell_text(value: Any, digits: int = 6) -> str:
-    """Return a cell of a table in words."""
+    """Return a cell of a table as text."""
     if value is None:
         return "none"
     if isinstance(value, list | tuple):
@@ -303,8 +303,8 @@ def cell_text(value: Any, digits: int = 6) -> str:
 
 
 def draw(explanation: Explanation, at: int | None, path: str) -> SvmkitError | None:
-    """Write the picture: the first row, and of several rows the columns that matter and how the first of them does;
-    return the error if that fails, since the numbers are to be shown all the same.
+    """Write the picture: the first row, or for several rows the columns that matter and the effect of the first of
+    them; return the error if that fails, since the numbers are shown in any case.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

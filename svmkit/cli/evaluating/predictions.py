@@ -59,7 +59,7 @@ def run(options: Options) -> None:
 
 
 def require_output(options: Options) -> None:
-    """Raise InputError if --out names a workbook, or if the JSON and the predictions are to go to standard output."""
+    """Raise InputError if --out names a workbook, or if both JSON and predictions would go to standard output."""
     if Path(options.out or STDOUT).suffix.lower() in WORKBOOKS:
         raise InputError(f"--out {options.out}: workbooks are not written; write a .csv, which spreadsheets open")
     if options.json and options.out == STDOUT:
@@ -79,7 +79,7 @@ def _require_possible(options: Options) -> None:
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a model predicts of rows, and how that is written."""
+    """The predictions of a model for rows, and how to write them."""
 
     options: Options
     model: SVMModel
@@ -87,7 +87,7 @@ class Predictions:
 
     @cached_property
     def values(self) -> np.ndarray:
-        """What is predicted of the rows that could be read: (n_samples,) or (n_samples, n_columns)."""
+        """The predictions of the rows that could be read: (n_samples,) or (n_samples, n_columns)."""
         options, model = self.options, self.model
         predict = (
             model.predict_proba if options.proba else model.decision_function if options.decision else model.predict
@@ -113,7 +113,7 @@ class Predictions:
 
     @property
     def lines(self) -> list[list[Any]]:
-        """The predictions of all rows of the file; those of a row that was skipped are None."""
+        """The predictions of all rows of the file; None for skipped rows."""
         known = self.values.reshape(len(self.values), -1).tolist()
         if self.rows.kept is None:
             return known
@@ -121,15 +121,15 @@ class Predictions:
         return [next(given) if is_kept else [None] * len(known[0]) for is_kept in self.rows.kept.tolist()]
 
     def require_columns(self) -> None:
-        """Read the columns that are written beside the predictions; raise InputError if there are none such, or nothing
-        that writes the file.
+        """Read the columns that are written beside the predictions; raise InputError if they do not exist, or if no
+        software to write the file is installed.
         """
         if self.ending == ".parquet":
             require_installed("Parquet files", "pyarrow")
-        _ = self.kept  # before anything is predicted
+        _ = self.kept  # before predicting
 
     def as_json(self) -> dict[str, Any]:
-        """Return the predictions under the name of what they are, with the names of classes or outputs."""
+        """Return the predictions under their JSON key, with the names of classes or outputs."""
         options, model = self.options, self.model
         named = "values" if model.regresses else "labels"
         named = "probabilities" if options.proba else "decision" if options.decision else named
@@ -141,7 +141,7 @@ class Predictions:
         return {named: values} | more
 
     def tell(self) -> None:
-        """Print what has to be known of the lines on stderr."""
+        """Print notes about the lines on stderr."""
         if self.ending or self.options.json:
             return
         if self.options.proba:
@@ -151,14 +151,14 @@ class Predictions:
 
     @property
     def ending(self) -> str | None:
-        """The ending of the file that is to be a table with a header, .csv for one on stdout; None for plain lines."""
+        """The ending of a file that is a table with a header, .csv for one on stdout; None for plain lines."""
         ending = Path(self.options.out or STDOUT).suffix.lower()
         if ending in (*DELIMITERS, ".parquet"):
             return ending
         return ".csv" if self.options.keep or self.options.append else None
 
     def content(self) -> bytes:
-        """Return the file, or what is printed."""
+        """Return the contents of the file, or the printed output."""
         if self.ending is None:
             return "".join(f"{line}\n" for line in self._plain()).encode()
         columns = self._join()
@@ -183,7 +183,7 @@ class Predictions:
         return [_field(visible(text) if steers else text) for text in texts]
 
     def _note_formulas(self, columns: Mapping[str, list[Any]]) -> None:
-        """Print a line for a label, and one for a cell or name in a table, that looks like a formula."""
+        """Print a note on a label, and one on a cell or name in a table, that looks like a formula."""
         labels = list(map(str, self.model.classes.tolist()))
         cells = (text for name, column in columns.items() for text in (name, *column) if isinstance(text, str))
         found = {
@@ -217,7 +217,7 @@ class Predictions:
         return read_cells(place, kind, options.keep or None, options.reading_of_model, self.model.encoding)
 
     def _join(self) -> dict[str, list[Any]]:
-        """Return all columns by name; a prediction whose name the data have takes another one, and a line says so."""
+        """Return all columns by name; a prediction whose name occurs in the data gets another one, with a note."""
         columns, lines = dict(self.kept), self.lines
         for k, name in enumerate(self.names):
             free = name
@@ -240,19 +240,19 @@ def _as_parquet(columns: Mapping[str, list[Any]]) -> bytes:
 
 
 def _cell(value: Any) -> str:
-    """Return a value as a field of a CSV record, empty for none."""
+    """Return a value as a field of a CSV record, empty for None and NaN."""
     text = "" if value is None or value != value else str(value)
     return text and _field(text)
 
 
 def _field(text: str) -> str:
-    """Return a label as one field of a CSV record, in quotes where a reader would take it for more, or for less."""
+    """Return a label as one field of a CSV record, quoted if a reader would misread it."""
     if text and text == text.strip() and not any(mark in text for mark in ',;\t"\r\n'):
         return text
     return '"' + text.replace('"', '""') + '"'
 
 
 def _formula_in(texts: Iterable[str]) -> str | None:
-    """Return the first text that a spreadsheet would take for a formula."""
+    """Return the first text that a spreadsheet would interpret as a formula."""
     likely = (text for text in texts if text.startswith(("=", "+", "-", "@")))
     return next((text for text in likely if not is_number(text)), None)

@@ -1,4 +1,4 @@
-"""The report of an evaluation, for a reader, and its picture: one function for each kind of evaluation that has one."""
+"""The report of an evaluation, and its picture: one function for each kind of evaluation that has one."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NUMBERED = 20  # classes up to which the entries of the matrix are written
-NAMED = 40  # classes up to which each has its name at the axes; of more, about `NUMBERED` have
-DOTS = 20_000  # predicted quantities of which a picture shows each; of more, a random part
+NAMED = 40  # classes up to which each is named at the axes; for more, about `NUMBERED` are named
+DOTS = 20_000  # predicted quantities up to which a picture shows each; for more, a random part
 
 
 def show(evaluated: Evaluation, result: dict[str, Any], further: list[tuple[str, str]]) -> None:
-    """Print the result of `svmkit evaluate`, with further rows of what was asked for besides.
+    """Print the result of `svmkit evaluate`, with additional rows.
 
     Parameters
     ----------
     evaluated, result : Evaluation, dict
-        The evaluation, and what the command found.
+        The evaluation, and the result of the command.
     further : list of tuple of str
         Names and texts.
     """
@@ -50,7 +50,7 @@ def show(evaluated: Evaluation, result: dict[str, Any], further: list[tuple[str,
 
 
 def require_drawable(path: str) -> None:
-    """Raise InputError unless matplotlib knows the ending of the name and the file can be written."""
+    """Raise InputError unless matplotlib supports the ending of the name and the file is writable."""
     require_installed("pictures", "matplotlib")
     from matplotlib.backend_bases import FigureCanvasBase
 
@@ -61,11 +61,11 @@ def require_drawable(path: str) -> None:
 
 
 def draw(evaluated: Evaluation, path: str) -> SvmkitError | None:
-    """Write the picture; return the error if that fails, since the numbers are to be shown all the same."""
+    """Write the picture; return the error if that fails, since the numbers are shown in any case."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(layout="constrained")  # which pyplot does not manage
+    figure = Figure(layout="constrained")  # not managed by pyplot
     FigureCanvasAgg(figure)
     draw_on(evaluated, figure)
     try:
@@ -77,7 +77,7 @@ def draw(evaluated: Evaluation, path: str) -> SvmkitError | None:
 
 @singledispatch
 def draw_on(evaluated: Evaluation, figure: Figure) -> None:
-    """Draw the picture of an evaluation; raise InputError if there is none of its kind."""
+    """Draw the picture of an evaluation; raise InputError if its kind has none."""
     raise InputError(f"there is no picture of {evaluated.what}: leave --plot out")
 
 
@@ -117,7 +117,7 @@ def _matrix(axes: Any, evaluated: ClassEvaluation) -> None:
     numbered = len(labels) <= NUMBERED
     shown = ConfusionMatrixDisplay(shares, display_labels=labels)
     shown.plot(ax=axes, cmap="Blues", include_values=numbered, values_format=".2f", colorbar=not numbered)
-    # many classes: the square root, or the few rows of a confusion would hardly be seen
+    # many classes: the square root, or the few rows of a confusion would be hardly visible
     shown.im_.set_norm(PowerNorm(1.0 if numbered else 0.5, 0.0, 1.0))
     if numbered:
         for (i, j), text in np.ndenumerate(shown.text_):
@@ -180,7 +180,7 @@ def draw_gain(axes: Any, evaluated: ClassEvaluation) -> None:
 
 @draw_on.register(QuantityEvaluation)
 def _draw_quantities(evaluated: QuantityEvaluation, figure: Figure) -> None:
-    """Draw predictions over targets, and residuals, with the tube if the model tells of it."""
+    """Draw predictions over targets, and residuals, with the tube if the model has one."""
     figure.set_size_inches(11.0, 4.8)
     left, right = figure.subplots(1, 2)
     some = np.arange(len(evaluated.targets))
@@ -216,8 +216,8 @@ def _draw_quantities(evaluated: QuantityEvaluation, figure: Figure) -> None:
 
 @draw_on.register(LevelEvaluation)
 def _draw_levels(evaluated: LevelEvaluation, figure: Figure) -> None:
-    """Draw the band between levels, and how much it covers: over the only feature, or over the rows, sorted by the
-    level nearest to the median.
+    """Draw the band between levels and its coverage: over the only feature, or over the rows, sorted by the level
+    nearest to the median.
     """
     figure.set_size_inches(11.0, 4.8)
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1.0))
@@ -249,7 +249,7 @@ def _draw_levels(evaluated: LevelEvaluation, figure: Figure) -> None:
 
 @draw_on.register(LabelEvaluation)
 def _draw_labels(evaluated: LabelEvaluation, figure: Figure) -> None:
-    """Draw how many rows have each label, and F1 of it, the most frequent labels first."""
+    """Draw the number of rows and F1 of each label, the most frequent labels first."""
     scores = evaluated.scores
     order = np.argsort(-scores.rows, kind="stable")[:NAMED]
     figure.set_size_inches(11.0, max(3.0, 0.3 * len(order) + 1.2))

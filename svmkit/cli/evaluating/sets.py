@@ -16,7 +16,7 @@ from svmkit.runtime import files
 
 
 def _require_possible(options: Any) -> None:
-    """Raise InputError for options by which sets are not written."""
+    """Raise InputError for options that exclude sets."""
     if options.keep or options.append:
         raise InputError("--sets writes a line a row without columns of DATA: leave --keep and --append out")
     if options.on_error == "skip":

@@ -1,4 +1,4 @@
-"""The data that a model is compared with, whose truth may be more than a label."""
+"""The data with which a model is compared, whose truth may be more than a label."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from svmkit.tasks import task_named
 
 
 def load_truth(model: SVMModel, options: Any) -> Dataset:
-    """Load labelled data for a model, of a ranker with their groups and events, whose columns the model knows unless
-    they are given.
+    """Load labelled data for a model, for a ranker with groups and events, whose columns the model knows unless they
+    are given.
 
-    Raises InputError: the data have no such column, or the options are not of such a model.
+    Raises InputError: the data lack such a column, or the options do not apply to the model.
     """
     given = {"groups": options.groups, "event": options.event}
     if not task_named(model.task).has_groups:

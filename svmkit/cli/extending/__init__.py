@@ -1,1 +1,1 @@
-"""Solvers, kernels and more of one's own: `svmkit plugins`, `new`, `check` and `warmup`."""
+"""Custom solvers, kernels and other plugins: `svmkit plugins`, `new`, `check` and `warmup`."""

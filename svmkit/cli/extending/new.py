@@ -63,7 +63,7 @@ def new(options: Options) -> None:
 class Template:
     """The files of a new plugin: a package to install, or one file and one of tests.
 
-    Raises InputError: the name cannot be that of a plugin or of a module, or a plugin has it.
+    Raises InputError: the name is invalid for a plugin or a module, or a plugin has it already.
     """
 
     def __init__(self, kind: str, name: str, *, as_package: bool) -> None:
@@ -85,7 +85,7 @@ class Template:
         return f"{camel}{self.kind.title()}" if camel in USED else camel
 
     def require_free(self, root: Path) -> None:
-        """Raise InputError if the code would hide a module that is installed, as random.py would hide Python's."""
+        """Raise InputError if the code would shadow an installed module, as random.py would shadow Python's."""
         module = self.module if self.as_package else self.name
         spec = find_spec(module)
         elsewhere = spec is not None and spec.origin and Path(spec.origin).resolve().parent != root.resolve()
@@ -125,7 +125,7 @@ class Template:
         )
 
     def write(self, root: Path, *, force: bool) -> list[Path]:
-        """Write the files, which replace others only with `force`, and return their paths."""
+        """Write the files, overwriting others only with `force`, and return their paths."""
         from svmkit.runtime import files
 
         wanted = {root / path: text for path, text in self.files().items()}
@@ -143,7 +143,7 @@ class Template:
         return list(wanted)
 
     def steps(self, root: Path) -> list[str]:
-        """Return three commands that work as they are."""
+        """Return three commands that work unchanged."""
         if self.as_package:
             folder = str(root / self.package) if root.is_absolute() else f"./{root / self.package}"
             return [

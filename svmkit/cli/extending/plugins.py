@@ -72,10 +72,10 @@ def as_dict(row: Listed) -> dict[str, Any]:
 
 
 def facts(row: Listed) -> dict[str, Any]:
-    """Return the `FACTS` of a solver that are known without running it, or `OF_LOSSES`; none of other plugins.
+    """Return the `FACTS` of a solver that are known without running it, or `OF_LOSSES`; empty for other plugins.
 
     Names of problems begin with that of the linear kernel, names of losses with the default; the paper is the source,
-    else the citation in the first line of the docstring, which the method is without.
+    or else the citation in the first line of the docstring, which is then cut from the method.
     """
     from svmkit.kernels.functions import RBF, Linear
     from svmkit.losses.base import Loss
@@ -102,7 +102,7 @@ def facts(row: Listed) -> dict[str, Any]:
         "regression": list(dict.fromkeys(regressions)),
         "loss": list(dict.fromkeys(LIBLINEAR_NAMES.get(name, name) for name in names)),
         "kernels": next((kernels[need] for need in solver.requires), "any"),
-        "sparse": True,  # rows come through Gram and Design, which hide the storage from every solver
+        "sparse": True,  # rows are accessed through Gram and Design, which hide the storage from solvers
         "streaming": issubclass(solver, LearnsFromStreams),
         "certificate": "own dual" if solver.certified else "from core",
         "paper": solver.paper or "; ".join(cited),
@@ -110,7 +110,7 @@ def facts(row: Listed) -> dict[str, Any]:
 
 
 def _facts_of_loss(loss: type[Loss]) -> dict[str, Any]:
-    """Return the task of a loss and the names of solvers that take it, by kernel and by source of the certificate."""
+    """Return the task of a loss and the names of its solvers, by kernel and by source of the certificate."""
     from svmkit.kernels.functions import RBF, Linear
     from svmkit.plugins import working
     from svmkit.solver.capabilities import LearnsFromStreams
@@ -139,7 +139,7 @@ def _facts_of_loss(loss: type[Loss]) -> dict[str, Any]:
 
 
 def _has_penalty(name: str, solver: Any, loss: type[Loss]) -> bool:
-    """Return whether a solver has a penalty of absolute values with a loss."""
+    """Return whether a solver has a penalty of absolute values together with a loss."""
     from contextlib import suppress
 
     from svmkit.errors import InputError
@@ -213,7 +213,7 @@ def _cell(value: Any, between: str = ", ") -> str:
 
 
 def markdown(rows: list[Listed]) -> str:
-    """Return a Markdown table of all facts about plugins of one kind, whether they work here or not."""
+    """Return a Markdown table of all facts about plugins of one kind, including those that do not work here."""
     names = {"solver": FACTS, "loss": ("what", *OF_LOSSES)}.get(rows[0].kind, ("what",))
     out = [("id", *names, "options"), ("---",) * (len(names) + 2)]
     for row in rows:

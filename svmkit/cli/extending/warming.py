@@ -26,7 +26,7 @@ from svmkit.training.settings import Settings, resolve
 from svmkit.training.train import fit
 
 POINTS, STEPS, GAP = 96, 200, 0.1
-MANY = 2048  # points from which on solvers take steps in compiled code that is not worth its compilation for fewer
+MANY = 2048  # points from which solvers take compiled steps whose compilation does not pay for fewer
 
 
 def data(dtype=np.float64, points: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
@@ -39,8 +39,8 @@ def data(dtype=np.float64, points: int = POINTS) -> tuple[np.ndarray, np.ndarray
 def steps(solvers: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield the steps of a warm-up by name: each solver once, then every storage and precision.
 
-    No names stand for all solvers that are not other software. Raises InputError before any work: a name is not a
-    solver that works here.
+    Without names, all solvers that are not other software. Raises InputError before any work: a name is not a solver
+    that works here.
     """
     chosen = [
         plugins.build("solver", name) for name in solvers or plugins.solvers_where(lambda kind: not kind.external)
@@ -76,7 +76,7 @@ def perform(solvers: Sequence[str] = ()) -> Iterator[tuple[str, float]]:
 def divide(solvers: Sequence[str] = ()) -> list[list[str]]:
     """Return the names of the `steps` in parts, the longest first.
 
-    Steps that share many loops are for one process: the solvers of a family, and the precisions of a storage.
+    Steps that share many loops belong in one process: the solvers of a family, and the precisions of a storage.
     """
     parts: dict[str, list[str]] = {}
     for name, _ in steps(solvers):
@@ -122,7 +122,7 @@ def _explain() -> None:
 
 
 def _solve(solver: Solver) -> None:
-    """Solve with few and many kernel rows in both precisions, and with tiny values; linear ones on both storages."""
+    """Solve with few and many kernel rows in both precisions, and with tiny values; linear solvers on both storages."""
     X, y = data()
     problems: list[tuple[Gram, np.ndarray]] = []
     if solver.problem_for(Linear()).is_linear:
@@ -131,7 +131,7 @@ def _solve(solver: Solver) -> None:
         for points in (POINTS, MANY):
             X, y_of = data(points=points)
             problems += [(Gram(RBF(0.5), X, dtype=rows), y_of) for rows in (np.float64, np.float32)]
-        problems.append((Gram(RBF(8.0), np.eye(POINTS), dtype=np.float32), y))  # nearly 0, all but the diagonal
+        problems.append((Gram(RBF(8.0), np.eye(POINTS), dtype=np.float32), y))  # nearly 0 except on the diagonal
     for gram, labels in problems:
         solve(solver.pose(gram, labels, 1.0), solver, stop=Iterations(STEPS))
     _fit(solver)
@@ -142,9 +142,9 @@ def _fit(solver: Solver) -> None:
     stop = Gap(GAP) | Iterations(STEPS)
     kernels: list[Kernel] = [Linear()] if solver.problem_for(Linear()).is_linear else []
     kernels += [] if Requires.LINEAR_KERNEL in solver.requires else [RBF(0.5)]
-    for points in (POINTS, few.ROWS + 1):  # numpy computes the kernel values of fewer
+    for points in (POINTS, few.ROWS + 1):  # numpy computes the kernel values of fewer rows
         X, y = data(points=points)
-        wide = np.hstack([X, np.zeros((points, WIDE))])  # whose kernel matrix is computed as a whole
+        wide = np.hstack([X, np.zeros((points, WIDE))])  # its kernel matrix is computed as a whole
         for kernel, stored in product(kernels, (X, wide, sp.csr_array(wide))):
             for labels in (y, np.arange(points) % 3):
                 fit(stored, labels, solver=solver, kernel=kernel, stop=stop)

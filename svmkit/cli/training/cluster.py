@@ -28,14 +28,14 @@ from svmkit.tasks import task_named
 from svmkit.training.settings import Method
 from svmkit.training.train import fit_prepared
 
-SOLVERS = (defaults.CLUSTER, defaults.CLUSTER_LINEAR)  # those of a cluster
+SOLVERS = (defaults.CLUSTER, defaults.CLUSTER_LINEAR)  # solvers for a cluster
 
 
 def run(options: TrainOptions) -> Outcome:
     """Train on parts that the workers of a cluster read, and finish as for any other data.
 
-    Raises InputError: an option or a part cannot be used, or the scheduler cannot be reached; SvmkitError: the cluster
-    is gone before there is a model.
+    Raises InputError: an option or a part is invalid, or the scheduler cannot be reached; SvmkitError: the cluster is
+    lost before there is a model.
     """
     method, saver = _method(options), options.saver()
     assert options.scheduler is not None
@@ -64,7 +64,7 @@ def run(options: TrainOptions) -> Outcome:
 
 
 def _method(options: TrainOptions) -> Method:
-    """Return the method; raise InputError for an option or a solver that a cluster does not have."""
+    """Return the method; raise InputError for an option or a solver that clusters do not support."""
     assert options.scheduler is not None
     scheme_of(options.scheduler)
     if options.is_stream or not task_named(options.task).is_supervised:
@@ -82,7 +82,7 @@ def _method(options: TrainOptions) -> Method:
 
 
 def _prepare(options: TrainOptions, method: Method, data: Any) -> Job:
-    """Return the job on the data that workers hold: its first few rows stand for all; the test set is read here."""
+    """Return the job on the data held by the workers: its first few rows represent all; the test set is read here."""
     for line in data.notes:
         note(line)
     if data.quantity is not None and options.task is None:
@@ -103,7 +103,7 @@ def _prepare(options: TrainOptions, method: Method, data: Any) -> Job:
 
 
 def _measure(data: Any, model: SVMModel, metric: Metric) -> Measurement:
-    """Return what the model is worth on the training rows, as the workers count, unless they are gone."""
+    """Return the scores of the model on the training rows, computed by the workers, unless they are gone."""
     try:
         scores = data.scores(model)
     except Gone:

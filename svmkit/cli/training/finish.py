@@ -1,4 +1,4 @@
-"""From a fitted model to its report: save it, measure it and log it, after a fit, a stream or a search."""
+"""From a fitted model to its report: save, measure and log it, after a fit, a stream or a search."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from svmkit.training.settings import Method
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a training command has done."""
+    """The outcome of a training command."""
 
     result: dict[str, Any]  # the keys and values of `svmkit train --json`
     is_linear: bool
     where: str  # how to view the run of the tracker
-    failure: SvmkitError | None = None  # what left the model whole, such as an unwritable file; raised after the report
+    failure: SvmkitError | None = None  # an error that spares the model, as of an unwritable file; raised last
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a command trains, on what, and from which model."""
+    """What a command trains, on which data, and from which model."""
 
     options: TrainOptions
     method: Method
     sets: Sets
     metric: Metric
-    search: str = "svmkit tune"  # what finds better parameters, for a warning
+    search: str = "svmkit tune"  # the command that finds better parameters, for a warning
     start: SVMModel | None = None
-    seconds: float = 0.0  # of the fit, which went into preparing the data
-    facts: Mapping[str, Any] = field(default_factory=dict)  # what the model tells besides
+    seconds: float = 0.0  # seconds of the fit spent on preparing the data
+    facts: Mapping[str, Any] = field(default_factory=dict)  # further facts for the model
     saver: Checkpoint | None = None
-    fold: Any = None  # of each row, for a calibration on the folds of a search
+    fold: Any = None  # the fold of each row, for a calibration on the folds of a search
 
 
 def finish(
@@ -62,18 +62,18 @@ def finish(
 ) -> Outcome:
     """Save the model, measure it and log it; the model is saved first, so that no later failure loses it.
 
-    A model file that cannot be written becomes the `failure` of the outcome, and the model is written elsewhere.
+    If the model file cannot be written, this becomes the `failure` of the outcome, and the model is written elsewhere.
 
     Parameters
     ----------
     job, tracker, fitted : Job, Tracker, Fit
         The options, the method, the data and the metric; the tracker, with an open run; the model and how it was found.
     points : sequence of HistoryPoint, default=None
-        The points of the history that have not been logged yet; None stands for all points.
+        The points of the history that have not been logged yet; None means all points.
     more : mapping of str to float, default=None
         Scalars to log besides those of every run.
     train : Measurement, default=None
-        What predictions are worth on the training rows of a cluster, which are not here.
+        The scores on the training rows of a cluster, which are not available here.
     """
     options, method, sets = job.options, job.method, job.sets
     data, keeper = sets.train, Keeper(options)
@@ -108,7 +108,7 @@ def finish(
         "warning": warning,
         "relevance": _relevance(model),
         **({"conformal": model.about["conformal"]} if "conformal" in model.about else {}),
-        "compile_s": 0.0,  # those who know more replace it, as the next
+        "compile_s": 0.0,  # replaced by callers that know more, like the next
         "curve": None,
         "model": keeper.out or (logged if options.register else None),
         "run_id": tracker.run_id,
@@ -119,11 +119,11 @@ def finish(
 
 
 def _scalars(job: Job, fitted: Fit, parts: Mapping[str, Measurement]) -> dict[str, float | None]:
-    """Return what is logged of this training besides the scalars of every run."""
+    """Return the scalars to log for this training besides those of every run."""
     scalars: dict[str, float | None] = {}
     if job.saver and job.saver.seconds:
-        scalars["fit_s"] = job.saver.seconds + fitted.seconds  # a run is one training, of whatever processes
-    for name, part in parts.items():  # accuracy, its balanced one and R2 are logged anyway
+        scalars["fit_s"] = job.saver.seconds + fitted.seconds  # a run is one training, by one or several processes
+    for name, part in parts.items():  # accuracy, balanced accuracy and R2 are logged in any case
         scalars |= {} if job.metric.name in (*COUNTED, R2) else {f"{name}/{job.metric.name}": part.value}
         measured = {} if part.probabilities is None else part.probabilities.summary()
         scalars |= {f"{name}/{key}": value for key, value in measured.items()}
@@ -134,7 +134,7 @@ def _scalars(job: Job, fitted: Fit, parts: Mapping[str, Measurement]) -> dict[st
 
 
 def _measure(job: Job, model: SVMModel, train: Measurement | None) -> dict[str, Measurement]:
-    """Return what the predictions of a model are worth on the rows for training, if they are here, and for the test."""
+    """Return the scores of a model on the training rows, if they are available here, and on the test rows."""
     options, sets, evaluation = job.options, job.sets, job.method.task.evaluation
     parts = {} if train is None else {"train": train}
     if train is None and not (options.is_stream or options.scheduler):
@@ -145,7 +145,7 @@ def _measure(job: Job, model: SVMModel, train: Measurement | None) -> dict[str, 
 
 
 def _test_facts(job: Job, part: Measurement) -> dict[str, Any]:
-    """Return what a model tells of its test: the data, the measures, and the class that the metric is about."""
+    """Return the facts about the test for the model: the data, the measures, and the class that the metric is about."""
     data, metric, scores = job.sets.test, job.metric, part.scores
     assert data is not None
     about = {"test_data": data.name, "test_sha256": data.fingerprint(), "n_test": data.n_samples}
@@ -157,7 +157,7 @@ def _test_facts(job: Job, part: Measurement) -> dict[str, Any]:
 
 
 def _relevance(model: SVMModel) -> dict[str, Any] | None:
-    """Return what is known of learnt relevance, with the weights of the columns by name, the largest first."""
+    """Return the facts about learnt relevance, with the weights of the columns by name, the largest first."""
     about = model.about.get("relevance")
     if about is None:
         return None
@@ -179,7 +179,7 @@ def _draw_relevance(model: SVMModel, path: str) -> SvmkitError | None:
 
 
 def _outlier_scores(method: Method, fitted: Fit) -> dict[str, Any]:
-    """Return what only a model of one class has: its loss, the certified rho, and the offset of its scores."""
+    """Return the facts specific to a one-class model: its loss, the certified rho, and the offset of its scores."""
     if not isinstance(method.task, OneClass):
         return {}
     loss = fitted.model.about["loss"]
@@ -190,7 +190,7 @@ def _outlier_scores(method: Method, fitted: Fit) -> dict[str, Any]:
 def _doubt(job: Job, fitted: Fit, record: RunRecord, is_linear: bool) -> str | None:
     """Return one line that says why the model is useless; None if nothing indicates it."""
     options, model, n_samples, share = job.options, fitted.model, job.sets.n_samples, None
-    if not (is_linear or options.is_stream):  # of the rows of a problem, on average over the problems
+    if not (is_linear or options.is_stream):  # the rows of a problem, averaged over the problems
         of_each_row = (
             len(fitted.solutions) if model.has_class_scores or model.outputs else max(len(model.classes) - 1, 1)
         )

@@ -27,7 +27,7 @@ from svmkit.training.settings import Method
 from svmkit.training.train import fit_prepared
 
 OF_POINT = ("n_iter", "seconds", "n_support", "objective", "accuracy")
-FAR = 1.0  # times the spread of the targets that their mean may lie from 0 without a word
+FAR = 1.0  # ratio of the mean of the targets to their spread up to which no advice is given
 
 
 def run(options: TrainOptions) -> Outcome:
@@ -50,7 +50,7 @@ def run(options: TrainOptions) -> Outcome:
             "--conformal holds out rows and not whole groups: what sets promise is for new rows of these groups, "
             "and not of others"
         )
-    name = options.metric or (None if method.task.is_supervised else "accuracy")  # without labels nothing else is
+    name = options.metric or (None if method.task.is_supervised else "accuracy")  # the only metric without labels
     metric = method.metric(name, data.classes, data.codes, probabilities=bool(options.calibrate))
     if metric.note and (options.metric or options.curve):
         note(metric.note)
@@ -59,7 +59,7 @@ def run(options: TrainOptions) -> Outcome:
     choice = describe_choices(choices(method.solver, solver_tasks(method, data), data.division.many))
     params = run_params(options, replace(method, kernel=data.kernel), sets.train)
     if saver is not None and saver.continues and method.settings.trains_once:
-        saver.bind(data.identity(method))  # a file of another training is refused before a run is opened for it
+        saver.bind(data.identity(method))  # a file of another training is refused before a run is opened
     with closing(open_tracker(options)) as tracker:
         title, tags = f"{method.solver.name} {sets.train.name}", tracking.tags(method.solver)
         open_run(tracker, saver, title, params | ({"choice": choice} if choice else {}), tags, sets.train)
@@ -68,7 +68,7 @@ def run(options: TrainOptions) -> Outcome:
 
 
 def _advise_bias(method: Method, data: TrainingData) -> None:
-    """Say so on stderr if a bias that is regularised has a long way to the targets of a regression."""
+    """Advise on stderr if a regularised bias has a long way to the targets of a regression."""
     if not method.task.has_targets or "regularised" not in method.formulation:
         return
     targets = data.answers.targets
@@ -84,19 +84,19 @@ def _advise_bias(method: Method, data: TrainingData) -> None:
 
 
 def prepare(method: Method, sets: Sets) -> tuple[TrainingData, float]:
-    """Return the training data, checked, preprocessed and with a number for gamma, and the seconds that this took."""
+    """Return the training data, checked, preprocessed and with a number for gamma, and the seconds spent on it."""
     began = time.perf_counter()
     data = TrainingData.prepare(
         sets.train.X, _name_columns(sets.train), method, flags=sets.train.flags, groups=sets.train.groups
     )
     data.warn_of_constants()
-    if not method.task.is_supervised:  # the problem of one row tells before a run is opened
+    if not method.task.is_supervised:  # the one-row problem raises its errors before a run is opened
         method.solver.check(method.pose(method.solver, Gram(data.kernel, data.X[:1]), np.zeros(1), np.ones(1)))
     return data, time.perf_counter() - began
 
 
 def _name_columns(train: Dataset) -> Any:
-    """Return what is to be learnt, labels of several columns as a table with their names, which outputs have, too."""
+    """Return the answers; labels of several columns as a table with their names, which outputs have, too."""
     names = train.encoding.label_names if train.encoding else ()
     if not names:
         return train.truth
@@ -106,9 +106,9 @@ def _name_columns(train: Dataset) -> Any:
 
 
 def fit_and_finish(job: Job, data: TrainingData, tracker: Tracker) -> Outcome:
-    """Train on the data that `prepare` returned, and finish; on a terminal a live line shows the progress."""
+    """Train on the data from `prepare`, and finish; on a terminal a live line shows the progress."""
     options, solver = job.options, job.method.solver
-    measured = options.curve or (options.max_support and job.method.task.is_supervised)  # a limited model, as it grows
+    measured = options.curve or (options.max_support and job.method.task.is_supervised)  # limited models: as they grow
     with training_line(job.sets.n_samples) as display, compiling.count_compilations() as compiled:
         fitted = fit_prepared(
             data,

@@ -1,4 +1,4 @@
-"""The report of a trained model, for a reader."""
+"""The report of a trained model."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from svmkit.tasks import task_named
 from svmkit.tasks.sets import share_text
 
 _SETTINGS = ("C", "epsilon", "tau", "delta", "nu")
-LINES = 8  # of a curve
-MOST_COLUMNS = 6  # whose learnt weights are shown
+LINES = 8  # lines of a curve
+MOST_COLUMNS = 6  # columns whose learnt weights are shown, at most
 
 
 def report(outcome: Outcome, as_json: bool) -> None:
@@ -85,7 +85,7 @@ def _status(result: dict[str, Any]) -> str:
 
 
 def _gap(result: dict[str, Any]) -> str:
-    """Return the gap, with a remark if rounding errors make up most of it, or why it is not known."""
+    """Return the gap, with a remark if rounding errors make up most of it, or why it is unknown."""
     gap, dual = result["gap"], result["dual_objective"]
     if gap is not None:
         remark = "; rounding errors allow no smaller one" if is_rounding(gap, result["rounding"]) else ""
@@ -131,7 +131,7 @@ def _probabilities(calibration: dict[str, Any] | None) -> list[tuple[str, str]]:
 
 
 def describe_sets(conformal: dict[str, Any] | None) -> str | None:
-    """Return what sets promise, in words; None without sets."""
+    """Return the guarantee of sets, in words; None without sets."""
     if conformal is None:
         return None
     of = " of each class" if conformal["by"] == "class" else ""
@@ -142,7 +142,7 @@ def describe_sets(conformal: dict[str, Any] | None) -> str | None:
 
 
 def _relevance(relevance: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """Return a row on the learnt weights of the columns, and what they are."""
+    """Return a row on the learnt weights of the columns, and their values."""
     if relevance is None:
         return []
     chosen, scores, name = relevance["round"], relevance["scores"], relevance["metric"]
@@ -162,7 +162,7 @@ def _relevance(relevance: dict[str, Any] | None) -> list[tuple[str, str]]:
 def curve_lines(curve: list[dict[str, Any]], metric: str = "accuracy") -> list[str]:
     """Format the measurements at about 1, 2, 5, 10, 20, ... support vectors and at the end, in at most `LINES` lines.
 
-    A metric other than accuracy stands before it; of quantities it stands alone.
+    A metric other than accuracy precedes it; for quantities it stands alone.
     """
     if not curve:
         return []
@@ -170,7 +170,7 @@ def curve_lines(curve: list[dict[str, Any]], metric: str = "accuracy") -> list[s
     sizes = [digit * 10**power for power in range(10) for digit in (1, 2, 5)]
     near = [min(curve, key=lambda p: abs(p["n_support"] - size)) for size in sizes if size < last["n_support"]]
     shown = list({p["n_support"]: p for p in near if p["n_support"] < last["n_support"]}.values())
-    if len(shown) > LINES - 1:  # spread evenly, the smallest and the largest among them
+    if len(shown) > LINES - 1:  # spread evenly, including the smallest and the largest
         shown = [shown[round(k * (len(shown) - 1) / (LINES - 2))] for k in range(LINES - 1)]
     width = len(f"{last['n_support']:,}")
 

@@ -1,4 +1,4 @@
-"""The file of a model, and the origin that it holds, since the model may be registered much later and elsewhere."""
+"""The file of a model, and the origin that it records, since the model may be registered much later and elsewhere."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from svmkit.tracking import Tracker
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.settings import Method
 
-_ELSEWHERE = ("data", "n", "d", "log10_C", "log10_gamma")  # other entries of the model say the same
+_ELSEWHERE = ("data", "n", "d", "log10_C", "log10_gamma")  # other entries of the model contain the same
 
 
 def run_params(options: TrainOptions, method: Method, data: Dataset) -> dict[str, Any]:
@@ -52,14 +52,14 @@ def open_run(
     tags: dict[str, str],
     data: Dataset | None = None,
 ) -> None:
-    """Continue the run that a checkpoint names, else open a run as `Tracker.start` does, and say why if one was named.
+    """Continue the run that a checkpoint names, or open a run as `Tracker.start` does, saying why if one was named.
 
     Parameters
     ----------
     tracker : Tracker
         The tracker, without an open run.
     saver : Checkpoint or None
-        The checkpoint of the training, which names the open run from now on.
+        The checkpoint of the training, which names the open run afterwards.
     title, params, tags, data : str, dict, dict, Dataset
         As for `Tracker.start`.
     """
@@ -82,7 +82,7 @@ def tube(method: Method) -> dict[str, float]:
 
 
 def origin(options: TrainOptions, method: Method, sets: Sets) -> dict[str, Any]:
-    """Return params, data_sha256, row_keys and git_commit (where they are known) and svmkit_version of a model."""
+    """Return the known ones of params, data_sha256, row_keys and git_commit, and svmkit_version, for a model."""
     params = {key: value for key, value in run_params(options, method, sets.train).items() if key not in _ELSEWHERE}
     known = {"params": params, "data_sha256": sets.sha256, "row_keys": sets.row_keys, "git_commit": git_commit()}
     return {key: value for key, value in known.items() if value is not None} | {"svmkit_version": __version__}
@@ -99,10 +99,10 @@ def git_commit() -> str | None:
 
 
 class Keeper:
-    """Writes the model to the requested file. The first write of a run keeps the old file, unless by --force."""
+    """Writes the model to the requested file. The first write of a run keeps the old file, except under --force."""
 
     def __init__(self, options: TrainOptions) -> None:
-        self.out = options.out  # the file, None as long as there is none
+        self.out = options.out  # the file, None if there is none yet
         self.failure: SvmkitError | None = None  # why the requested file could not be written
         self._keeps_old = not options.force
 
@@ -111,7 +111,7 @@ class Keeper:
         if not self.out:
             return
         try:
-            keeps, self._keeps_old = self._keeps_old, False  # what a later write of this run replaces is its own
+            keeps, self._keeps_old = self._keeps_old, False  # later writes of this run replace its own file
             if keeps and (kept := files.keep_old(self.out)):
                 note(f"{self.out} was there: the old file is kept as {kept} (--force keeps none)")
             model.save(self.out)
@@ -128,7 +128,7 @@ class Keeper:
             self.failure = SvmkitError(f"{reason}; {where}")
 
     def keep_for_later(self, model: SVMModel, name: str) -> None:
-        """Write the model to a file and say how to register it later, since the store did not take it."""
+        """Write the model to a file and print how to register it later, since the store has not accepted it."""
         if not self.out:
             self.out = claimed_file(name)
             self.save(model)

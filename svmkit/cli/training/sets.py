@@ -25,26 +25,26 @@ from svmkit.runtime.mapping import NUMBERS, examination_of, is_mapped, sample_ro
 from svmkit.runtime.terminal import shows_progress
 from svmkit.tasks import task_named
 
-PAUSE = 5.0  # seconds between two lines on the progress of reading
+PAUSE = 5.0  # seconds between two progress lines while reading
 
 
 @dataclass(frozen=True)
 class Sets:
-    """The data that a model is trained on and tested on."""
+    """The data for training and testing a model."""
 
-    train: Dataset  # of a stream or parts, the first few rows
-    test: Dataset | None  # the rows of an svmlight file may have features that training data do not have
+    train: Dataset  # for a stream or parts, the first few rows
+    test: Dataset | None  # an svmlight file may have features that the training data lack
     n_samples: int
     n_features: int
     sha256: str | None = None  # checksum of the contents of `train`; None if it is unknown or no model is kept
-    row_keys: str | None = None  # by which rows of it are known again, likewise
+    row_keys: str | None = None  # keys by which its rows are recognised; None likewise
 
 
 def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
     """Load the data, and load or hold out the test rows; raise InputError if that cannot be done.
 
-    The rows of a problem that `is_linear` are on local disk if they exceed --memory. The first pass over
-    them may be the one that looks for NaN.
+    The rows of a problem that `is_linear` are on local disk if they exceed --memory. Checking for NaN may then be left
+    to the first pass over them.
     """
     storage = _storage(options, is_linear)
     holes, supervised = options.impute is not None, task_named(options.task).is_supervised
@@ -78,7 +78,7 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
             train, test = split(train, options.test_size, options.seed, stratify=is_stratified)
     if holes:
         require_values(train.X, train.encoding.feature_names if train.encoding else None)
-    encoding = train.encoding  # a label column that was not named is reported, once
+    encoding = train.encoding  # a label column that was not named is reported once
     label = encoding.label_in_words if encoding is not None and encoding.label_chosen == LAST else None
     is_in_notes = any(label is not None and line.startswith(label) for line in train.notes)
     for line in filter(None, (None if is_in_notes else label, *train.notes)):
@@ -89,7 +89,7 @@ def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
 
 
 def _storage(options: TrainOptions, is_linear: bool) -> Storage:
-    """Return where rows are kept, and who hears of them."""
+    """Return where rows are stored, and the function that reports the progress."""
     last = time.monotonic()
 
     def report(at: Gathered) -> None:
@@ -132,7 +132,7 @@ def load_test(options: TrainOptions, train: Dataset, *, holes: bool = False, sto
 
 
 def advise_scaling(X: Any, options: TrainOptions, kernel: Kernel) -> None:
-    """Print advice on stderr if the scales of the features differ much and it was not asked for, or does not centre."""
+    """Print advice on stderr if the feature scales differ widely and scaling was not requested, or does not centre."""
     kind = options.settings().scaling(sparse=is_sparse(X)) or "none"
     hint = scaling.standard_note(kind, X)
     if kind == "none" and kernel.form is not None:

@@ -1,4 +1,4 @@
-"""`svmkit train -`: svmlight samples from standard input, each learned from once, as they arrive."""
+"""`svmkit train -`: svmlight samples from standard input, each used once for learning, as they arrive."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from svmkit.training.stream.online import Online
 
 NAME = "standard input"
 BLOCK = 1024
-CURVE_EVERY = 5.0  # seconds between two writes of the curve to the tracker
+CURVE_EVERY = 5.0  # seconds between two updates of the curve in the tracker
 
 
 class StreamJob:
-    """One pass over standard input; as much as possible is checked before anything is read.
+    """One pass over standard input; as much as possible is checked before reading.
 
-    The classes are by default those of the first block, which settles gamma and the scaling too. Raises InputError: the
-    method cannot learn from a stream, or an option cannot be used.
+    The classes are by default those of the first block, which also fixes gamma and the scaling. Raises InputError: the
+    method cannot learn from a stream, or an option is invalid.
     """
 
     def __init__(self, options: TrainOptions) -> None:
@@ -77,8 +77,8 @@ class StreamJob:
             labels=None if self.classes is None else self.classes.tolist(),
             on_error=options.on_error or "stop",
         )
-        self.ending: Status | None = None  # why reading ended before the stream did
-        self.failure: InputError | None = None  # an error of the input, raised once the model has been reported
+        self.ending: Status | None = None  # why reading ended before the end of the stream
+        self.failure: InputError | None = None  # an error of the input, raised after the model has been reported
         self.logged = 0  # points of the curve that have been logged
 
     def run(self) -> Outcome:
@@ -111,7 +111,7 @@ class StreamJob:
         return outcome
 
     def _finish(self, tracker: Tracker) -> Outcome:
-        """Return the outcome, with the facts that only a stream has."""
+        """Return the outcome, with the facts specific to a stream."""
         online, stream = self.online, self.stream
         seen, classes = online.seen > 0, online.classes
         if seen.sum() < 2:
@@ -141,7 +141,7 @@ class StreamJob:
         )
 
     def _is_over(self) -> bool:
-        """Return whether reading has to end before the stream does."""
+        """Return whether reading has to end before the end of the stream."""
         if self.flag:
             self.ending = Status.INTERRUPTED
         elif time.monotonic() - self.began >= (self.options.time_limit or math.inf):
@@ -179,13 +179,13 @@ class StreamJob:
         given = {name: getattr(method.settings, name) for name in shared}
         given |= {"solver": method.solver, "kernel": method.kernel, "max_support": options.max_support}
         self.online = Online(self.classes, **given, start=self.start)
-        Metric.from_name(options.metric, self.online.classes, self.online.seen + 1)  # it may not suit
+        Metric.from_name(options.metric, self.online.classes, self.online.seen + 1)  # the metric may be unsuitable
         self.online.update(X, y, until=lambda: False)
         self.method = replace(method, kernel=self.online.input.kernel)
         self.few = Dataset(X[:5], y[:5], NAME)
 
     def _new_points(self) -> list[HistoryPoint]:
-        """Return the points that are not logged, unknown objectives as None, which trackers leave out."""
+        """Return the points not yet logged, unknown objectives as None, which trackers omit."""
         unknown: dict[str, Any] = {"objective": None}
         points = self.online.history[self.logged :]
         return [point._replace(**unknown) if math.isnan(point.objective) else point for point in points]

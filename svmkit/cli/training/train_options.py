@@ -1,4 +1,4 @@
-"""The options of `svmkit train`, checked before any data is read, and the method that they name."""
+"""The options of `svmkit train`, checked before any data is read, and the method that they define."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _SETTINGS = {field.name for field in fields(Settings)}
 class TrainOptions(Options):
     """The options of `svmkit train`, named as on the command line; an option that was not given is None.
 
-    `svmkit tune` has most of these options, too; the others keep their defaults. Raises InputError: a value cannot be
-    used, or two options contradict each other.
+    `svmkit tune` has most of these options, too; the others keep their defaults. Raises InputError: a value is invalid,
+    or two options contradict each other.
     """
 
     tol: float
@@ -46,7 +46,7 @@ class TrainOptions(Options):
     def __init__(self, **given: Any) -> None:
         super().__init__(**(defaults("train") | given))
         options.require_known(self, task=TASKS, dtype=DTYPES)
-        _ = self.reading  # refuses what cannot be used
+        _ = self.reading  # raises an error for invalid values
         if self.is_stream:
             options.refuse(self, options.NOT_OF_A_STREAM)
             if self.max_epochs not in (None, 1):
@@ -54,7 +54,7 @@ class TrainOptions(Options):
         else:
             options.refuse(self, options.OF_A_STREAM)
         options.refuse(self, options.NOT_OF_A_SEARCH if self.tune else options.OF_A_SEARCH)
-        if self.tol is None:  # not given: a stream refuses a tolerance, also the default one
+        if self.tol is None:  # not given: a stream refuses a tolerance, even the default one
             self.tol = TOL
         if self.test and self.test_size is not None:
             raise InputError("give --test or --test-size, not both")
@@ -127,14 +127,14 @@ class TrainOptions(Options):
         return self.resume and not self.checkpoint
 
     def saver(self) -> Checkpoint | None:
-        """Return what keeps the progress; None without --checkpoint."""
+        """Return the checkpoint; None without --checkpoint."""
         if not self.checkpoint:
             return None
         every = EVERY if self.every is None else self.every
         return Checkpoint(self.checkpoint, resume=self.resume, every=every)
 
     def settings(self, task: str | None = None) -> Settings:
-        """Return what training needs to know besides the data of this task."""
+        """Return the settings of the training for data of this task."""
         values = {k: v for k, v in key_values(self.option, "-o").items() if not k.startswith("kernel.")}
         supervised = task_named(task).is_supervised
         if self.loss is not None and supervised:
@@ -157,10 +157,10 @@ class TrainOptions(Options):
         })  # fmt: skip
 
     def _solver_options(self, values: dict[str, str], task: str | None) -> dict[str, Any]:
-        """Return the options of the solver with the loss among them; raise InputError if they do not go together.
+        """Return the options of the solver, including the loss; raise InputError if they are incompatible.
 
-        While the task is not known, None, it is that of the loss. The values are those of both; names of options of the
-        loss may begin with "loss.".
+        If the task is unknown, None, it is that of the loss. The values are for both; names of options of the loss may
+        begin with "loss.".
         """
         kind, names, loss = plugins.load("solver", self.solver), plugins.names("loss"), self.loss
         if "loss" in values:
@@ -193,9 +193,9 @@ class TrainOptions(Options):
         return own | {key.removeprefix("kernel."): value for key, value in named.items()}
 
     def method(self, task: str | None = None) -> Method:
-        """Return the solver, the kernel and all else that the options name, for data of this task.
+        """Return the solver, the kernel and all other objects that the options name, for data of this task.
 
-        Raises InputError: a name or value is unknown, or the solver cannot take the kernel.
+        Raises InputError: a name or value is unknown, or the solver does not support the kernel.
         """
         task = task or self.task
         method = resolve(self.settings(task), task)

@@ -1,4 +1,4 @@
-"""`svmkit tune --nested`: what the search itself is worth, on rows that neither it nor its refit has seen."""
+"""`svmkit tune --nested`: the score of the search itself, on rows that neither it nor its refit has seen."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Nested:
     Attributes
     ----------
     folds : tuple of OuterFold
-        The outer folds; fewer than were asked for where a search was interrupted.
+        The outer folds; fewer than requested if a search was interrupted.
     metric : Metric
         The metric of the search.
     """
@@ -70,5 +70,5 @@ class Nested:
 
 
 def format_param(value: Any) -> str:
-    """Return the value of a searched parameter as tables have it."""
+    """Return the value of a searched parameter as shown in tables."""
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -52,7 +52,7 @@ from svmkit.tune.space import NONE, WORDS, settings_of
 SCORES = ("mean_accuracy", "std_accuracy", "mean_score", "std_score")
 SHOWN = 10  # candidates in the table
 ZOOM = "zoom"  # the search without a grid, whose values are derived from the data
-FAR = 0.02  # by how much the score of a refit on its own rows may be below that of the folds
+FAR = 0.02  # how far the score of a refit on its own rows may be below that of the folds
 REMEDIES = {  # the remedy for a refit that is worse, by its status
     str(Status.CONVERGED): "give a smaller --tol",
     str(Status.TIME_LIMIT): "the time limit ended its fit: give more time",
@@ -61,11 +61,11 @@ REMEDIES = {  # the remedy for a refit that is worse, by its status
 
 
 class TuneJob:
-    """A search, whose options and grid are all checked before any data is read; also that of svmkit train --tune."""
+    """A search, whose options and grid are all checked before any data is read; also used by svmkit train --tune."""
 
     chosen: Chosen  # by a search that zooms
-    nested: Nested | None = None  # what --nested has found
-    result: Any  # tune.Result; None where time ended the search before a candidate was tried in all folds
+    nested: Nested | None = None  # the result of --nested
+    result: Any  # tune.Result; None if time ended the search before a candidate was tried in all folds
 
     def __init__(self, options: Options) -> None:
         self.trains = not hasattr(options, "search")  # whether it is svmkit train --tune
@@ -112,7 +112,7 @@ class TuneJob:
             files.require_writable(self.plot)
 
     def _require_of_zoom(self) -> None:
-        """Check what a search without a grid needs; what it chooses depends on the data, too."""
+        """Check the requirements of a search without a grid; its choices depend on the data, too."""
         given = self.given
         if given.grid:
             raise InputError("--search zoom takes its values from the data: leave --grid out, or give --search grid")
@@ -165,13 +165,13 @@ class TuneJob:
             if self.result is not None:
                 self._note_flaws(self.result)
                 chosen = self.result.best.params
-                vars(self.options).update({name: chosen[name] for name in WORDS if name in chosen})  # as it is logged
+                vars(self.options).update({name: chosen[name] for name in WORDS if name in chosen})  # as logged
             data, seconds = prepare(self.method, self.sets)
             job = Job(self.options, self.method, self.sets, self.metric, search="another --grid", seconds=seconds)
             if self.zooms:
                 job = replace(job, search="another kernel", facts={"search": self.chosen.facts}, fold=self.chosen.fold)
             outcome = fit_and_finish(job, data, tracker)
-            if self.result is None:  # the time limit came first
+            if self.result is None:  # the time limit ended the search
                 self.plot = None
                 return outcome
             said = describe_doubt(self.result.best, self.metric, outcome.result)
@@ -181,7 +181,7 @@ class TuneJob:
             if self.plot:
                 try:
                     picture.draw(self.result.candidates, self.plot, self._caption(), self.metric)
-                except InputError as error:  # the search and the model are not lost with the picture
+                except InputError as error:  # a failed picture must not lose the search and the model
                     self.plot, outcome = None, replace(outcome, failure=outcome.failure or SvmkitError(str(error)))
             if tracker.run_id:
                 try:
@@ -202,7 +202,7 @@ class TuneJob:
     def _search_in_folds(self, pairs: Sequence[Pair]) -> Nested | None:
         """Repeat the search, and the training of its best candidate, without each outer fold, and measure on the fold.
 
-        Returns None where there is no fold, or a search was cut short before there was one.
+        Returns None if there is no fold, or a search was cut short before the first one.
         """
         found = list[OuterFold]()
         for k, (train, held) in enumerate(pairs):
@@ -217,7 +217,7 @@ class TuneJob:
         return Nested(tuple(found), self.metric) if found else None
 
     def _outer_fold(self, train: np.ndarray, held: np.ndarray) -> OuterFold | None:
-        """Search on the rows `train`, and measure on those held out; None if it was cut short."""
+        """Search on the rows `train`, and score on the held-out rows; None if it was cut short."""
         inner, whole = copy.copy(self), self.sets.train
         inner.sets = replace(self.sets, train=part(whole, train))
         inner._search()
@@ -231,7 +231,7 @@ class TuneJob:
         return OuterFold(inner.result.best, math.nan if measured.value is None else float(measured.value))
 
     def _zoom(self) -> None:
-        """Choose among values that the data suggest, and take the method of the best ones."""
+        """Choose among values suggested by the data, and use the method of the best ones."""
         data, given, began = self.sets.train, self.given, time.perf_counter()
         with live("searching (the first run compiles)") as show:
             how = Choice(
@@ -259,7 +259,7 @@ class TuneJob:
         method, data, given = self.method, self.sets.train, self.given
         shared = {field.name: getattr(method.settings, field.name) for field in fields(method.settings)}
         for name in ("solver", "solver_options", "kernel", "kernel_params", "C", "calibration"):
-            del shared[name]  # what a candidate has of its own
+            del shared[name]  # each candidate has its own value
         with ExitStack() as end:
             cluster = None
             if given.scheduler:
@@ -286,7 +286,7 @@ class TuneJob:
             )
         best = self.result.best
         if self.cv != LOO:
-            self.cv = len(best.scores)  # fewer than asked for, where a class or the groups are few
+            self.cv = len(best.scores)  # fewer than requested if a class or the groups are small
         own: dict[str, Any] = {"solver": best.solver, "solver_options": None, "kernel": best.kernel, "C": best.C}
         own |= settings_of(best.params)
         if best.tol is not None:
@@ -294,7 +294,7 @@ class TuneJob:
         self.method = replace(method, settings=replace(method.settings, **own), solver=best.solver, kernel=best.kernel)
 
     def _note_flaws(self, result: tune.Result) -> None:
-        """Print a line if the search was cut short, for each flaw of the candidates, and for a tolerance of the refit.
+        """Print a note if the search was cut short, for each flaw of the candidates, and for a tolerance of the refit.
 
         Searches without an outer fold are not mentioned, since their models are not used.
         """
@@ -344,7 +344,7 @@ class TuneJob:
         if best.gamma is not None:
             place |= {"gamma": best.gamma, "log10_gamma": math.log10(best.gamma)}
         of_folds = _numbers(best, self.metric)
-        of_folds["cv/n_support"] = of_folds.pop("n_support")  # the model that is logged here has its own version
+        of_folds["cv/n_support"] = of_folds.pop("n_support")  # the model logged here has its own value
         of_best = {f"best/{name}": value for name, value in place.items()} | of_folds
         if self.nested is not None:
             about = self.nested.about()
@@ -419,7 +419,7 @@ class TuneJob:
         return about | self._about_search() | {"model": refit["model"], "run_id": refit["run_id"], "refit": refit}
 
     def _about_search(self) -> dict[str, Any]:
-        """Return the facts of the search; there are no candidates where the time limit came first."""
+        """Return the facts of the search; there are no candidates if the time limit ended it first."""
         result, search = self.result, self.given.search
         candidates: list[dict[str, Any]] = [] if result is None else [_row(c, search) for c in result.candidates]
         best = None if result is None else {key: candidates[0][key] for key in ("params", *SCORES)}
@@ -479,7 +479,7 @@ def _numbers(c: tune.Candidate, metric: Metric) -> dict[str, float]:
 def describe_doubt(best: Any, metric: Metric, result: dict[str, Any]) -> str | None:
     """Return a line if a refit scores worse on its own rows than the folds did on held-out rows, else None.
 
-    `best` is the candidate that was refitted, and `result` what `svmkit train --json` says of the refit.
+    `best` is the candidate that was refitted, and `result` the output of `svmkit train --json` for the refit.
     """
     on_train, least = result["metric"]["train"], FAR if metric.is_share else 0.0
     if on_train is None or on_train >= best.mean_score - max(least, 3.0 * best.std_score):

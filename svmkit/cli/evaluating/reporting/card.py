@@ -10,7 +10,7 @@ from svmkit.cli.evaluating.reporting.facts import Facts
 
 
 def render(facts: Facts) -> str:
-    """Return the card as text: facts for programs in YAML, then words; names in it may hold any characters."""
+    """Return the card as text: facts for programs in YAML, then words; names in it may contain any characters."""
     return "\n".join([*_head(facts), *_body(facts)]) + "\n"
 
 
@@ -34,7 +34,7 @@ def _head(facts: Facts) -> list[str]:
 
 
 def _body(facts: Facts) -> list[str]:
-    """Return the lines below the block."""
+    """Return the lines after the block."""
     lines = [f"# {escape(facts.title)}", "", escape(words.describe_task(facts)), ""]
     lines += [escape(words.describe_quality(facts)), ""]
     if facts.cautions:
@@ -79,7 +79,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def escape(text: str) -> str:
-    """Return a text that Markdown shows as it is, on one line."""
+    """Return a text that Markdown shows unchanged, on one line."""
     line = " ".join(str(text).split())
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_\[\]|#~$])", r"\\\1", line)

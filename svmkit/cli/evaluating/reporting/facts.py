@@ -1,4 +1,4 @@
-"""The facts of a report, computed once: what was trained on what, how good it is, why it decides, what is proven."""
+"""The facts of a report, computed once: training, quality, reasons for decisions, and certificate."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ PROVEN = 1e-2  # gap above which a model is reported as far from the optimum
 
 @dataclass(frozen=True)
 class Facts:
-    """All that a report tells, as plain values but for the evaluation, which pictures are drawn of.
+    """All contents of a report, as plain values except for the evaluation, from which pictures are drawn.
 
     Attributes
     ----------
     title, made : str
-        The name of the model, and when the report was made.
+        The name of the model, and the date of the report.
     training, lineage, certificate : dict
-        What was trained on what; by which software and from which data; what is proven.
+        The task and the training data; the software and the data's origin; the proven bounds.
     evaluation : dict
         The keys of `svmkit evaluate --json`.
     measures : list of Measure
-        The quality with its spread, beside the trivial model.
+        The quality with its spread, compared with the trivial model.
     reasons : dict
-        What `give_reasons` returns.
+        The result of `give_reasons`.
     cautions : list of str
-        What to be careful about, a sentence each.
+        Cautions, a sentence each.
     evaluated : Evaluation
         The predictions beside the truth.
     """
@@ -66,11 +66,11 @@ def collect(
     Parameters
     ----------
     evaluated, model, data : Evaluation, SVMModel, Dataset
-        What `Task.evaluate` returned, the model as it was trained, before it was widened, and the rows.
+        The result of `Task.evaluate`, the model as trained, before it was widened, and the rows.
     title : str
         The name of the model.
     seed, n_threads : int, int or None
-        The seed of all that is drawn, and the threads.
+        The random seed, and the number of threads.
     """
     about, result = model.about, evaluated.result()
     measures = measure(evaluated, result, seed)
@@ -94,7 +94,7 @@ def collect(
 
 
 def _training(model: Any) -> dict[str, Any]:
-    """Return what was trained on what."""
+    """Return the facts about the training."""
     about, encoding = model.about, model.encoding
     return {
         "data": about.get("data"),
@@ -118,7 +118,7 @@ def _training(model: Any) -> dict[str, Any]:
 
 
 def _lineage(about: dict[str, Any], data: Dataset) -> dict[str, Any]:
-    """Return where model and numbers come from."""
+    """Return the origin of the model and of the numbers."""
     import platform
     from importlib.metadata import version
 
@@ -146,7 +146,7 @@ def _lineage(about: dict[str, Any], data: Dataset) -> dict[str, Any]:
 
 
 def _certificate(about: dict[str, Any]) -> dict[str, Any]:
-    """Return what is proven of the training, with a sentence that says it."""
+    """Return what is proven about the training, with a sentence that states it."""
     gap, status = about.get("gap"), str(about.get("status") or "")
     if isinstance(gap, int | float) and gap == gap:
         words = (
@@ -173,7 +173,7 @@ def _percent(share: float) -> str:
 def _doubts(
     result: dict[str, Any], measures: list[Measure], lineage: dict[str, Any], certificate: dict[str, Any]
 ) -> list[str]:
-    """Return what to be careful about besides what `svmkit evaluate` says."""
+    """Return cautions beyond those of `svmkit evaluate`."""
     said = []
     if lineage["same_rows"]:
         said.append(

@@ -16,7 +16,7 @@ from svmkit.tasks import task_named
 
 
 def perform(options: Any) -> None:
-    """Compute the facts, write what was asked for, and print them."""
+    """Compute the facts, write the requested files, and print them."""
     targets = {path: render for path, render in ((options.out, page.render), (options.card, card.render)) if path}
     if options.out and options.out == options.card:
         raise InputError(f"--out and --card both name {options.out}: give two files")

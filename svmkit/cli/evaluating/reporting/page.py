@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def render(facts: Facts) -> str:
-    """Return the page as text; names in it may hold any characters."""
+    """Return the page as text; names in it may contain any characters."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     here, there = Path(__file__).parent, Path(comparison_report.__file__).parent
@@ -50,7 +50,7 @@ def _new_figure(width: float, height: float) -> Figure:
 
 
 def _draw_errors(facts: Facts) -> str:
-    """Return the picture of predicted quantities, or of labels; "" where a table tells as much."""
+    """Return the picture of predicted quantities, or of labels; "" if a table is as informative."""
     if not isinstance(facts.evaluated, QuantityEvaluation | LabelEvaluation):
         return ""
     figure = _new_figure(11.0, 4.8)
@@ -84,7 +84,7 @@ def _draw_gain(facts: Facts) -> str:
 
 
 def _inline(figure: Figure, draw: Any) -> str:
-    """Return a picture as a PNG for the page; names are drawn as they are, dollars included."""
+    """Return a picture as a PNG for the page; names are drawn literally, including dollar signs."""
     from matplotlib import rc_context
 
     file = BytesIO()

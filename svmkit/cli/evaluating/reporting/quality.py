@@ -1,4 +1,4 @@
-"""The measures of an evaluation, each with its spread and what the trivial model reaches: one function a kind."""
+"""The measures of an evaluation, each with its spread and the value of the trivial model: one function per kind."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Measure(NamedTuple):
     interval: Interval = None
     trivial: float | None = None
     percent: bool = False
-    better: str = "greater"  # which values are better
+    better: str = "greater"  # whether greater or smaller values are better
 
     @property
     def reaches_trivial(self) -> bool:
-        """Whether the interval does not show that the model is better than the trivial one."""
+        """Whether the interval fails to show that the model is better than the trivial one."""
         if self.interval is None or self.trivial is None:
             return False
         low, high = self.interval
@@ -49,7 +49,7 @@ def measure(evaluated: Evaluation, result: dict[str, Any], seed: int) -> list[Me
     Parameters
     ----------
     evaluated, result, seed : Evaluation, dict, int
-        The evaluation, what its `result` returned, and the seed of the bootstrap.
+        The evaluation, the return value of its `result`, and the seed of the bootstrap.
     """
     return []
 
@@ -99,7 +99,7 @@ def _measure_classes(evaluated: ClassEvaluation, result: dict[str, Any], seed: i
 
 
 def _areas(evaluated: ClassEvaluation) -> list[Callable[[np.ndarray], float]]:
-    """Return what measures the area of each class against the rest by weights; nothing of very many classes."""
+    """Return functions of weights for the area of each class against the rest; none for very many classes."""
     positive, decision = evaluated.one_against_rest()
     columns = zip(decision.reshape(len(decision), -1).T, positive.reshape(len(positive), -1).T, strict=True)
     return [make_auc(*column) for column in columns] if decision.size <= MANY * len(decision) else []
@@ -118,7 +118,7 @@ def _measure_quantities(evaluated: QuantityEvaluation, result: dict[str, Any], s
     values = {key: result[key] for key in ("test_r2", "test_rmse", "test_mae")}
     ends: dict[str, Any] = {}
     targets, errors = evaluated.targets, evaluated.errors
-    if targets.ndim == 1:  # of several outputs the measures are means, of which no interval is given
+    if targets.ndim == 1:  # for several outputs the measures are means, without intervals
         moments = np.array([errors**2, np.abs(errors), targets, targets**2])
 
         def sample(weights: np.ndarray) -> dict[str, float]:
@@ -133,7 +133,7 @@ def _measure_quantities(evaluated: QuantityEvaluation, result: dict[str, Any], s
         centred = targets - targets.mean()
         moments[2:] = centred, centred**2
         ends = bootstrap(sample, len(targets), seed)
-    around = float(np.abs(targets - np.median(targets, axis=0)).mean())  # of all constants the smallest
+    around = float(np.abs(targets - np.median(targets, axis=0)).mean())  # the smallest of all constants
     return [
         Measure("test_r2", "R2", values["test_r2"], ends.get("test_r2"), 0.0),
         Measure("test_rmse", "RMSE", values["test_rmse"], ends.get("test_rmse"), result["mean_rmse"], better="smaller"),
@@ -182,6 +182,6 @@ def _measure_labels(evaluated: LabelEvaluation, result: dict[str, Any], seed: in
 
 
 def measure_sets(cover: Cover) -> Measure:
-    """Return how often the sets of a model held the truth of the rows that count, of which there are some."""
+    """Return how often the sets of a model contained the truth of the rows that count, of which there are some."""
     ends, least = wilson(cover.coverage * cover.n_rows, cover.n_rows), f"at least {cover.guaranteed:.4g}"
     return Measure("sets", "sets with the truth", cover.coverage, ends, None, True, least)

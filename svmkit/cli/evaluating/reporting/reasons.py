@@ -1,4 +1,4 @@
-"""Why a model decides: columns that matter, and three rows explained."""
+"""The reasons for the decisions of a model: columns that matter, and three rows explained."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from svmkit.scoring.evaluations.base import Evaluation
 from svmkit.scoring.evaluations.classes import ClassEvaluation
 from svmkit.scoring.evaluations.quantities import LevelEvaluation, QuantityEvaluation
 
-ROWS, BACKGROUND = 200, 100  # rows that are explained, and with which they are compared
+ROWS, BACKGROUND = 200, 100  # explained rows, and background rows with which they are compared
 SHUFFLED, REPEATS = 1000, 5
-WORK = 1 << 31  # terms of an explanation, or of shufflings, at most
+WORK = 1 << 31  # terms of an explanation, or of permutations, at most
 LEAST = 20  # the fewest rows for which columns are described
-TOP = 5  # columns of a row that are shown
+TOP = 5  # columns shown for a row
 
 
 def give_reasons(evaluated: Evaluation, model: Any, data: Dataset, seed: int, n_threads: int | None) -> dict[str, Any]:
-    """Return what columns contribute: `importance`, `examples`, and `missing`, why there are none; of values that were
-    sampled the largest `standard_error`.
+    """Return the contributions of columns: `importance`, `examples`, and `missing`, the reason if there are none; for
+    sampled values the largest `standard_error`.
 
     Parameters
     ----------
     evaluated, model, data : Evaluation, SVMModel, Dataset
-        The evaluation, and what was evaluated.
+        The evaluation, and the evaluated model and data.
     seed, n_threads : int, int or None
-        The seed of all that is drawn, and the threads.
+        The random seed, and the number of threads.
     """
     picked = pick_rows(evaluated)
     found: dict[str, Any] = {"importance": [], "examples": [], "missing": None, "n_explained": 0, "n_shuffled": 0}
     found["standard_error"] = None
     size = max(model.n_features, 1) * max(model.vectors.shape[0], 1)
-    sampled = 1 if has_factors(model.kernel) else 4 * max(model.n_features, 1)  # walks of two orders, there and back
+    sampled = 1 if has_factors(model.kernel) else 4 * max(model.n_features, 1)  # walks in two orders, both ways
     n_rows = min(ROWS, data.n_samples, WORK // (size * sampled * BACKGROUND))
     if n_rows < min(LEAST, data.n_samples):
         return found | {"missing": "the columns and vectors are too many for a report: svmkit explain takes its time"}
@@ -74,7 +74,7 @@ def _shuffle(model: Any, data: Dataset, size: int, seed: int, n_threads: int | N
         found = permutation_importance(
             model, data.X[some], labels_of(data)[some], n_repeats=REPEATS, seed=seed, n_threads=n_threads
         )
-    except (InputError, TypeError):  # a ranker, whose truth has no rows of its own
+    except (InputError, TypeError):  # a ranker, whose truth is not given by row
         return {"by_column": {}, "rows": 0}
     pairs = zip(found.mean.tolist(), found.error.tolist(), strict=True)
     return {"by_column": dict(zip(found.names, pairs, strict=True)), "rows": int(n_rows)}
@@ -82,15 +82,15 @@ def _shuffle(model: Any, data: Dataset, size: int, seed: int, n_threads: int | N
 
 @singledispatch
 def pick_rows(evaluated: Evaluation) -> dict[str, int]:
-    """Return three rows by what they are examples of; none of a kind of evaluation that has no such rows."""
+    """Return three rows by their kinds of example; empty for a kind of evaluation without such rows."""
     return {}
 
 
 @pick_rows.register
 def _pick_classes(evaluated: ClassEvaluation) -> dict[str, int]:
-    """Return the right row of the median margin, the wrong one of the largest, and another of the smallest."""
+    """Return the right row of median margin, the wrong one of largest margin, and another one of smallest margin."""
     scores, likely = evaluated.decision.reshape(len(evaluated.truth), -1), evaluated.probabilities
-    if likely is not None and len(likely.codes) == len(scores):  # then labels are those of the highest probability
+    if likely is not None and len(likely.codes) == len(scores):  # then the labels have the highest probability
         scores = likely.probabilities
     if scores.shape[1] == 1:
         margin = np.abs(scores[:, 0])
@@ -124,7 +124,7 @@ def _describe(evaluated: Any, explanation: Any, k: int, kind: str, row: int) -> 
     at = explanation.function_of(k)
     if isinstance(evaluated, LevelEvaluation):
         at = evaluated.middle
-    elif isinstance(evaluated, QuantityEvaluation) and evaluated.targets.ndim == 2:  # the output of the largest error
+    elif isinstance(evaluated, QuantityEvaluation) and evaluated.targets.ndim == 2:  # the output with the largest error
         at = int(np.abs(evaluated.errors[row]).argmax())
     values, cells = explanation.by_function[k, :, at], explanation.players.cells(explanation.row(k))[0]
     order = np.argsort(-np.abs(values), kind="stable")

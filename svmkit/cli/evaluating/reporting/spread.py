@@ -1,4 +1,4 @@
-"""The spread of measures: intervals of 95%, by Wilson of shares, else by a seeded bootstrap of the rows."""
+"""The spread of measures: intervals of 95%, by Wilson for shares, else by a seeded bootstrap of the rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 LEVEL = 0.95
-SAMPLES, FEWEST, DRAWS = 1000, 200, 30_000_000  # samples of the rows, the fewest, and about how many rows in all
+SAMPLES, FEWEST, DRAWS = 1000, 200, 30_000_000  # samples of the rows, the fewest, and about how many drawn rows in all
 
 Interval = tuple[float, float] | None
 
@@ -18,7 +18,7 @@ def wilson(hits: float, n: int) -> Interval:
     Parameters
     ----------
     hits, n : float, int
-        How many rows count, of how many; None is returned for no rows.
+        The number of rows that count, and of all rows; the result is None for no rows.
     """
     from scipy.stats import norm
 
@@ -36,7 +36,7 @@ def bootstrap(measures: Callable[[np.ndarray], dict[str, float]], n: int, seed: 
     Parameters
     ----------
     measures : callable
-        Takes how often each row was drawn, float64 (n,), and returns measures by name; NaN where one is not defined.
+        Takes how often each row was drawn, float64 (n,), and returns measures by name; NaN for undefined ones.
     n, seed : int
         The number of rows, and the seed of the samples.
     """
@@ -53,7 +53,7 @@ def bootstrap(measures: Callable[[np.ndarray], dict[str, float]], n: int, seed: 
 
 
 def make_auc(decision: np.ndarray, positive: np.ndarray) -> Callable[[np.ndarray], float]:
-    """Return what takes the weights of rows (n,) and returns the area under their ROC curve, equal decisions as half.
+    """Return a function of row weights (n,) that returns the area under the ROC curve, with ties as half.
 
     Parameters
     ----------

@@ -8,9 +8,9 @@ from svmkit.cli.evaluating.explaining import cell_text
 from svmkit.cli.evaluating.reporting.facts import Facts
 from svmkit.cli.evaluating.reporting.quality import Measure
 
-NAMES = 12  # columns or classes that are named
-IMPORTANT = 12  # columns whose importance is shown
-NONE = "-"  # where there is no value
+NAMES = 12  # columns or classes that are named, at most
+IMPORTANT = 12  # columns whose importance is shown, at most
+NONE = "-"  # for missing values
 CONFUSED = 12  # classes up to which the matrix is shown
 TASKS = {
     "classify": "classes",
@@ -22,7 +22,7 @@ TASKS = {
 
 
 def describe_task(facts: Facts) -> str:
-    """Return what the model predicts from what."""
+    """Return what the model predicts, and from what."""
     about = facts.training
     what = TASKS.get(about["task"], about["task"])
     if about["outputs"]:
@@ -50,7 +50,7 @@ def describe_quality(facts: Facts) -> str:
 
 
 def trivial_name(facts: Facts) -> str:
-    """Return what the trivial model is."""
+    """Return the name of the trivial model."""
     if facts.evaluation.get("majority") is not None:
         return f"always answering “{facts.evaluation['majority']}”"
     if facts.training["task"] == "rank":
@@ -59,7 +59,7 @@ def trivial_name(facts: Facts) -> str:
 
 
 def describe_trivial(facts: Facts) -> str | None:
-    """Return what the trivial model of the table of measures is; None where there is none."""
+    """Return a description of the trivial model in the table of measures; None if there is none."""
     if all(one.trivial is None for one in facts.measures):
         return None
     more = "; of log loss and Brier score the base rates of the classes" if describe_calibration(facts) else ""
@@ -69,26 +69,26 @@ def describe_trivial(facts: Facts) -> str | None:
 
 
 def value_text(measure: Measure, value: float | None) -> str:
-    """Return a value of a measure in digits."""
+    """Return a value of a measure as text."""
     if value is None:
         return "not defined"
     return f"{value:.1%}" if measure.percent else f"{value:.4g}"
 
 
 def trivial_text(measure: Measure) -> str:
-    """Return what the trivial model reaches, `NONE` where there is none."""
+    """Return the value of the trivial model, `NONE` if there is none."""
     return NONE if measure.trivial is None else value_text(measure, measure.trivial)
 
 
 def interval_text(measure: Measure) -> str:
-    """Return an interval in digits, `NONE` without one."""
+    """Return an interval as text, `NONE` without one."""
     if measure.interval is None:
         return NONE
     return " to ".join(value_text(measure, end) for end in measure.interval)
 
 
 def list_training(facts: Facts) -> list[tuple[str, str]]:
-    """Return names and texts of what was trained on what."""
+    """Return names and texts about the training."""
     about = facts.training
     kernel = about["kernel"]
     params = ", ".join(f"{key}={cell_text(value)}" for key, value in kernel["params"].items())
@@ -111,7 +111,7 @@ def list_training(facts: Facts) -> list[tuple[str, str]]:
 
 
 def list_lineage(facts: Facts) -> list[tuple[str, str]]:
-    """Return names and texts of where the model and the numbers come from."""
+    """Return names and texts about the origin of the model and the numbers."""
     about = facts.lineage
     versions = ", ".join(f"{name} {value}" for name, value in about["versions"].items())
     rows = [
@@ -153,12 +153,12 @@ def describe_missing(facts: Facts) -> str:
 
 
 def loss_text(entry: dict[str, Any]) -> str:
-    """Return what shuffling a column loses, `NONE` where that was not measured."""
+    """Return the loss from shuffling a column, `NONE` if it was not measured."""
     return NONE if entry["loss"] is None else f"{entry['loss']:.3f} ± {entry['error']:.3f}"
 
 
 def title_of_example(example: dict[str, Any]) -> str:
-    """Return which row is explained, and as what it was predicted."""
+    """Return which row is explained, and its prediction."""
     truth, predicted = cell_text(example["truth"], 4), cell_text(example["predicted"], 4)
     text = f"Row {example['row']:,} ({example['kind']}): predicted {predicted}, truth {truth}"
     if example["probability"] is not None:
@@ -167,7 +167,7 @@ def title_of_example(example: dict[str, Any]) -> str:
 
 
 def sentence_of_example(example: dict[str, Any]) -> str:
-    """Return from where to where the contributions lead."""
+    """Return between which values the contributions lead."""
     of = example["decision_for"]
     what = "prediction" if of == "prediction" else f"decision for “{of}”"
     return f"The {what} is {example['base']:.4g} in the mean, and {example['decision']:.4g} for this row:"
@@ -182,12 +182,12 @@ def example_rows(example: dict[str, Any]) -> list[tuple[str, str, float]]:
 
 
 def count_others(n: int) -> str:
-    """Return how many columns are left."""
+    """Return the number of remaining columns."""
     return f"{n:,} other column{'s' * (n != 1)}"
 
 
 def confusion_rows(facts: Facts) -> tuple[list[str], list[list[str]]] | None:
-    """Return heads and rows of the confusion matrix, or of many classes of what is confused most; None without one."""
+    """Return heads and rows of the confusion matrix, or for many classes of the main confusions; None without one."""
     confusion = facts.evaluation["confusion"]
     if confusion is None:
         return None
@@ -207,7 +207,7 @@ def confusion_rows(facts: Facts) -> tuple[list[str], list[list[str]]] | None:
 
 
 def describe_gain(facts: Facts) -> str | None:
-    """Return what taking rows in the order of their decisions finds, as a sentence; None without two classes."""
+    """Return the gain from taking rows in the order of their decisions, as a sentence; None without two classes."""
     if facts.evaluation.get("gain") is None:
         return None
     gain, of = facts.evaluation["gain"], facts.evaluation["positive"]
@@ -216,7 +216,7 @@ def describe_gain(facts: Facts) -> str | None:
 
 
 def describe_calibration(facts: Facts) -> str | None:
-    """Return what probabilities are worth beside the base rate; None for a model without them."""
+    """Return the quality of probabilities compared with the base rate; None for a model without them."""
     found = facts.evaluation
     if found.get("log_loss") is None:
         return None
