@@ -1,6 +1,6 @@
-"""Learning curves: accuracy, time and gap of solvers against the number of training rows, and how fast time grows.
+"""Learning curves: accuracy, time and gap of solvers against the number of training rows, and the growth of time.
 
-A curve of `train --curve` is another thing: accuracy against the size of one model as it grows.
+The curve of `train --curve` is something else: accuracy against the size of one model as it grows.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 POINTS = 6  # sizes, if none are given
-LEAST = 50  # training rows of the smallest of them
-SLOW = 0.01  # seconds below which what every fit costs, whatever its rows, is a large part of a time
+LEAST = 50  # training rows of the smallest default size
+SLOW = 0.01  # seconds below which costs that do not depend on the rows are a large part of a time
 CONFIDENCE = 0.95
 
 
@@ -45,8 +45,8 @@ class Growth:
     low: float  # its interval of 95% by Student's t
     high: float
     sizes: tuple[int, ...]  # the numbers of rows that count
-    # whether only sizes with a mean time of `SLOW` seconds and more count, which they do if they are three at least;
-    # otherwise constant costs make the exponent too small
+    # whether only sizes with a mean time of at least `SLOW` seconds count, as they do if there are at least three;
+    # otherwise constant costs bias the exponent downward
     is_slow: bool
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ def learning_curve(
     threads: int | None = None,
     **settings: Any,
 ) -> pd.DataFrame:
-    """Train solvers on more and more rows, and measure each model on the same test rows.
+    """Train solvers on increasing numbers of rows, and measure each model on the same test rows.
 
     Parameters
     ----------
@@ -77,16 +77,16 @@ def learning_curve(
     solvers : sequence of str, default=("auto",)
         The names of the solvers.
     sizes : sequence of int, default=None
-        The numbers of training rows; None is six of them, up to all, in equal ratios.
+        The numbers of training rows; None gives six of them, up to all, in equal ratios.
     repeats : int, default=3
-        The samples of each size. Those of one number are part of each other. Of a ranking they are whole groups, but
-        for the last of each.
+        The number of samples of each size. Samples with the same number are nested. For a ranking they consist of whole
+        groups, except for the last of each.
     results : str or Path, default=None
-        The file that keeps finished runs, from which a later call goes on; None keeps none.
+        The file that stores finished runs, from which a later call continues; None stores none.
     time_limit : float, default=300.0
         Seconds for one run.
     threads : int, default=None
-        The number of threads; None is all cores.
+        The number of threads; None uses all cores.
     **settings : object
         Keys of a comparison's spec, such as test, kernel, C, gamma, scale, stop.
 
@@ -98,7 +98,7 @@ def learning_curve(
     Raises
     ------
     InputError
-        A name, size or setting cannot be used.
+        A name, size or setting is invalid.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def learning_curve(
 
 
 def with_test(spec: Spec) -> Spec:
-    """Return the spec with a quarter of the rows held out where the data have no test set."""
+    """Return the spec with a quarter of the rows held out if the data have no test set."""
     data = {
         name: about | ({"test": {"hold_out": HOLD_OUT, "seed": 0}} if about["test"] is None else {})
         for name, about in spec.data.items()
@@ -135,10 +135,10 @@ def learning_cells(spec: Spec, sizes: Sequence[int] | None, repeats: int) -> lis
     first, *_ = spec.cells()
     train = prepare(first.settings["data"]).train
     for cell in spec.cells(seeds=1):
-        resolve(cell.training, train.task).problem_type()  # a solver that cannot learn it is refused before a fit
+        resolve(cell.training, train.task).problem_type()  # a solver that cannot learn it is refused before any fit
     of_all: dict[str, str] = {}
     if first.settings["data"].get("metric") is None and task_named(train.task).has_classes:
-        metric = resolve(first.training, train.task).metric(None, *answers(train)).name  # few rows have other shares
+        metric = resolve(first.training, train.task).metric(None, *answers(train)).name  # few rows may differ
         of_all = {} if metric == "accuracy" else {"metric": metric}
     n = train.n_samples
     sizes = sorted(set(sizes)) if sizes else default_sizes(n)
@@ -162,7 +162,7 @@ def default_sizes(n: int) -> list[int]:
 
 
 def growth(frame: pd.DataFrame) -> list[Growth]:
-    """Return how fast the training time of each solver of a frame with three sizes and more grows."""
+    """Return the growth of training time of each solver in a frame with at least three sizes."""
     from scipy.stats import linregress, t
 
     slopes = []
@@ -192,13 +192,13 @@ def title_of_metric(frame: pd.DataFrame) -> str:
 def plot_learning_curve(records: str | Path | Results | pd.DataFrame | Iterable[dict[str, Any]]) -> Figure:
     """Plot accuracy (or R2), training time and certified gap against the number of training rows.
 
-    Lines are means over the repeats, shades reach from the least to the largest value; the legend has the exponents of
-    `growth`. Of a ranking the metric stands in place of accuracy.
+    Lines are means over the repeats, shaded areas range from the smallest to the largest value; the legend has the
+    exponents of `growth`. For a ranking the metric replaces accuracy.
 
     Parameters
     ----------
     records : str, Path, Results, DataFrame or iterable of dict
-        What `learning_curve` returns, or the file that `svmkit curve --out` keeps.
+        The result of `learning_curve`, or the file of `svmkit curve --out`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a comparison measures: a row for each metric, in the order of the tables."""
+"""The metrics of a comparison: one row each, in the order of the tables."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ class Metric(NamedTuple):
 
     title: str
     mean: str = ",.0f"  # format of a mean
-    spread: str = ""  # format of a standard deviation; "" where none is shown
-    digits: int = 0  # values are equal as shown if so many significant digits are,
-    decimals: int = 0  # or where `digits` is 0 so many decimals
+    spread: str = ""  # format of a standard deviation; "" if none is shown
+    digits: int = 0  # values are equal as shown if this number of significant digits is,
+    decimals: int = 0  # or if `digits` is 0 this number of decimals
     higher: bool = False  # whether larger values are better
 
 
@@ -44,11 +44,11 @@ SCORES = ("test_log_loss", "test_brier_score")
 BASE = tuple(name.replace("test_", "test_base_") for name in SCORES)
 """Those of the base rate: the shares of the classes among the test rows as the probabilities of each row."""
 TESTED = ("test_accuracy", "test_r2", "test_rmse", "test_mae", *SCORES, "test_metric")
-"""The metrics of predictions against labels of test rows, whose spread is that over the splits."""
+"""The metrics of predictions against labels of test rows, whose spread is over the splits."""
 
 
 def as_shown(metric: str, value: float) -> float:
-    """Return a value as the tables show it: values that look equal there are ties."""
+    """Return a value as the tables show it: values that look equal are ties."""
     how = BY_NAME[metric]
     if how.digits:
         return float(f"{value:.{how.digits}g}")

@@ -73,13 +73,13 @@ class Row:
     runs : int
         Runs with a model.
     cells : int
-        Runs that were asked for.
+        Requested runs.
     formulation : str
-        What the solver minimises.
+        The objective of the solver.
     values : dict of str to ndarray of shape (runs,)
         The known values of each metric.
     splits : dict of str to dict of int or None to ndarray of shape (runs of the split,)
-        The known values of each of `TESTED` by the number of the split; None is that of a fixed test.
+        The known values of each of `TESTED` by the number of the split; None for a fixed test.
     reasons : tuple of str
         Reasons of failures, and notes.
 
@@ -105,7 +105,7 @@ class Row:
 
     @property
     def treatment(self) -> str:
-        """The solver, with its stop rule where there are several."""
+        """The solver, with its stop rule if there are several."""
         return f"{self.label} {self.stop}" if self.stop else self.label
 
     def mean(self, metric: str) -> float | None:
@@ -114,9 +114,9 @@ class Row:
         return float(values.mean()) if values is not None and values.size else None
 
     def spread(self, metric: str) -> float | None:
-        """Return the standard deviation (n - 1): of a metric on test rows over the splits, else over runs.
+        """Return the standard deviation (n - 1): of a metric on test rows over the splits, otherwise over runs.
 
-        None for fewer than two. Repeats on one split say nothing about other rows, so accuracy has no spread then.
+        None for fewer than two. Repeats on one split say nothing about other rows, so accuracy then has no spread.
         """
         values = self.values.get(metric)
         if metric in TESTED:
@@ -132,7 +132,7 @@ class Results:
     spec : Spec
         The comparison.
     cells : iterable of Cell
-        The cells that were asked for.
+        The requested cells.
     records : iterable of dict
         The records of the finished cells.
 
@@ -149,8 +149,8 @@ class Results:
 
     Notes
     -----
-    Suboptimality is (P - L) / max(|P|, |L|), where L is the largest certified lower bound that any run has found on
-    the same set, split, kernel, C and objective. It bounds the loss against the optimum, whichever run found L.
+    Suboptimality is (P - L) / max(|P|, |L|), where L is the largest certified lower bound of any run on the same set,
+    split, kernel, C and objective. It bounds the loss against the optimum, whichever run found L.
 
     Examples
     --------
@@ -175,7 +175,7 @@ class Results:
 
     @property
     def titles(self) -> dict[str, str]:
-        """The titles of the metrics, with the name of the metric on the test set where all cells have the same."""
+        """The titles of the metrics, with the name of the metric on the test set if all cells have the same."""
         names = {record["metric"]["name"] for record in self.records if record.get("test_metric") is not None}
         return TITLES | ({"test_metric": title(names.pop())} if len(names) == 1 else {})
 
@@ -188,7 +188,7 @@ class Results:
         return [row for row in self.rows if row.set == name]
 
     def objectives(self, name: str) -> dict[str, list[str]]:
-        """Return what is minimised on a set, in words, with the solvers that do so and have a model."""
+        """Return the objectives on a set, in words, with the solvers that minimise them and have a model."""
         objectives: dict[str, list[str]] = {}
         for row in self.rows_of(name):
             if row.runs:
@@ -196,9 +196,9 @@ class Results:
         return objectives
 
     def best(self, name: str, metric: str) -> list[Row]:
-        """Return the rows of a set whose mean is best as it is shown, ties included; none for metrics without a winner.
+        """Return the rows of a set whose mean is best as shown, ties included; none for metrics without a winner.
 
-        Times count only where all runs reached their stop rule, suboptimality only among rows of one objective.
+        Times count only if all runs reached their stop rule, suboptimality only among rows with one objective.
         """
         if metric not in _BEST:
             return []
@@ -212,8 +212,8 @@ class Results:
         return [row for row, mean in zip(rows, means, strict=True) if mean <= min(means)] if len(rows) > 1 else []
 
     def tested_on(self, name: str) -> str:
-        """Return what the accuracies of a set are of, in words: "one split", "10 splits", "5 folds of whole groups"; ""
-        without any.
+        """Return in words how the accuracies of a set were measured: "one split", "10 splits", "5 folds of whole
+        groups"; "" if there are none.
         """
         cells = {cell.split: cell for cell in self.cells if cell.data == name}
         about = next(iter(cells.values())).settings.get("data") or {}
@@ -224,7 +224,7 @@ class Results:
         return f"one {what}" if len(cells) == 1 else f"{len(cells)} {what}s{way_of(about)}"
 
     def remarks(self, name: str) -> list[tuple[str, str]]:
-        """Return the reasons and notes of a set's rows, each with its solver; "" for what all rows have in common."""
+        """Return the reasons and notes of a set's rows, each with its solver; "" for those common to all rows."""
         rows = [row for row in self.rows if row.set == name]
         shared = [text for text in rows[0].reasons if len(rows) > 1 and all(text in row.reasons for row in rows)]
         own = [(row.treatment, text) for row in rows for text in row.reasons if text not in shared]
@@ -269,7 +269,7 @@ def with_suboptimality(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def goal_of(record: dict[str, Any]) -> float:
-    """Return the relative gap that the stop rule of a record asks for; 1e-3 if it names none."""
+    """Return the relative gap that the stop rule of a record requests; 1e-3 if it names none."""
     rules = Stop(()) | parse_stop(record.get("settings", {}).get("stop") or f"gap:{_GOAL}")
     return max((rule.limit for rule in rules.criteria if isinstance(rule, Gap)), default=_GOAL)
 
@@ -299,7 +299,7 @@ def _row(where: tuple[str, str, str], cells: list[Cell], by_key: dict[str, dict]
 
 
 def _data_sets(cells: list[Cell]) -> dict[str, list[str]]:
-    """Return the problems of each data set, which has the words that its problems' names begin with for a name."""
+    """Return the problems of each data set, named by the common first words of its problems."""
     groups: dict[str, list[str]] = {}
     for cell in cells:
         data = cell.settings.get("data") or {"source": cell.data}
@@ -313,7 +313,7 @@ def _data_sets(cells: list[Cell]) -> dict[str, list[str]]:
 
 
 def _beginning(names: list[str]) -> str:
-    """Return the words that several names begin with; the first name if there are none."""
+    """Return the common first words of several names; the first name if there are none."""
     places = zip(*(name.split(" ") for name in names), strict=False)
     return " ".join(of[0] for of in takewhile(lambda of: len(set(of)) == 1, places)) or names[0]
 
@@ -329,7 +329,7 @@ def results_frame(records: str | Path | Results | Iterable[dict[str, Any]]) -> p
     Parameters
     ----------
     records : str, Path, Results or iterable of dict
-        The file that `svmkit compare` or `svmkit curve` keeps its results in (`--results`, `--out`), or its records.
+        The results file of `svmkit compare` or `svmkit curve` (`--results`, `--out`), or its records.
 
     Returns
     -------
@@ -343,7 +343,7 @@ def results_frame(records: str | Path | Results | Iterable[dict[str, Any]]) -> p
         status, reason : string
             How the run ended ("converged", "time_limit", "failed", ...), and why it failed.
         formulation, kernel, C : string, string, float64
-            What was minimised, the name of the kernel, and the weight of the losses.
+            The objective, the name of the kernel, and the weight of the losses.
         n_samples, n_features, n_test : Int64
             The training rows, their columns, and the test rows.
         fit_s, solve_s, predict_s : float64
@@ -353,15 +353,15 @@ def results_frame(records: str | Path | Results | Iterable[dict[str, Any]]) -> p
         objective, dual_objective, gap : float64
             P, D, and the certified relative gap (P - D) / max(|P|, |D|).
         goal : float64
-            The gap that the stop rule asks for; 1e-3 where it names none.
+            The gap that the stop rule requests; 1e-3 if it names none.
         lower_bound, suboptimality : float64
             The largest D of any run of the same problem, and (P - that) / max of both.
         test_accuracy, test_r2, test_rmse, test_mae, test_log_loss, test_brier_score, test_metric : float64
-            What was measured on the test rows, as far as it applies; accuracies are shares of 1.
+            The measures on the test rows that apply; accuracies are shares of 1.
         metric : string
             The name of `test_metric`.
         train_outliers, test_outliers : float64
-            The shares of the training rows and of the test rows that a model of outliers calls outliers.
+            The shares of the training rows and of the test rows that a one-class model calls outliers.
         test_coverage : float64
             The share of the test rows between the outermost two of several levels.
         key : string
@@ -370,7 +370,7 @@ def results_frame(records: str | Path | Results | Iterable[dict[str, Any]]) -> p
     Raises
     ------
     InputError
-        The file does not exist or is no file of records.
+        The file does not exist or is not a file of records.
 
     Examples
     --------

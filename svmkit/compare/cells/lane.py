@@ -26,8 +26,8 @@ T = TypeVar("T")
 
 GRACE = 30.0  # seconds beyond the limit for the last step and the certificate
 AROUND = 3600.0  # seconds for loading, compiling, predicting, logging
-_LOOK = 0.1  # seconds between looks at the interrupt flag
-_SOON = 0.001  # between looks at what another thread does at once
+_LOOK = 0.1  # seconds between checks of the interrupt flag
+_SOON = 0.001  # seconds between checks of work that another thread does at once
 
 
 class Stopped(Exception):
@@ -39,8 +39,8 @@ class WorkerLost(Exception):
 
 
 def _begin(parent: int) -> None:
-    """Begin a worker process: bind it to its parent, and let it keep what a cell's steps leave for the next, however
-    large that is. loky would retire a worker that has grown by 300 MB, and a data set and a solver may well do that.
+    """Begin a worker process: bind it to its parent, and let it keep data between the steps of a cell, whatever their
+    size. loky would retire a worker that has grown by 300 MB, as a data set and a solver may require.
     """
     from joblib.externals.loky import process_executor
 
@@ -63,7 +63,7 @@ def run_cell(lane: Lane, job: Job) -> dict[str, Any]:
         return worker.failure(bare, str(error))
     except Stopped:
         raise
-    except Exception as error:  # raised in the preparation: the data cannot be used
+    except Exception as error:  # raised in the preparation: the data are invalid
         return worker.failure(bare, error)
     if record["status"] == Status.INTERRUPTED:
         raise Stopped
@@ -77,7 +77,7 @@ def run_cell(lane: Lane, job: Job) -> dict[str, Any]:
         return worker.failure(bare, f"prediction took more than {AROUND:.0f} s")
     except Stopped:
         raise
-    except Exception as error:  # without its accuracy a cell is unfinished: the same command tries it again
+    except Exception as error:  # without its accuracy a cell is unfinished: the same command runs it again
         return worker.failure(bare, f"prediction or logging failed: {str(error) or type(error).__name__}")
 
 
@@ -86,7 +86,7 @@ class Lane:
 
     def __init__(self, threads: int, flag: Any, idle: float | None = None) -> None:
         self.threads, self.flag = threads, flag
-        self.idle = idle  # seconds without a call after which a worker ends; None is never
+        self.idle = idle  # seconds without a call after which a worker ends; None means never
         self.executor: Any = None
         self._last: Future[Any] | None = None  # the last call of the worker
 
@@ -99,18 +99,18 @@ class Lane:
     def renew(self) -> None:
         """Stop the worker, whatever it is doing; the next call gets a new one."""
         if self.executor is not None:
-            # a pool that is shut down before it has taken a call over fails in its thread, and leaves the worker
+            # a pool that is shut down before it has accepted a call fails in its thread, and leaves the worker
             while self._last is not None and not (self._last.running() or self._last.done()):
                 time.sleep(_SOON)
             self.executor.shutdown(wait=True, kill_workers=True)
             self.executor = None
 
     def start(self) -> None:
-        """Start the worker, whose imports go on while the caller does something else."""
+        """Start the worker, whose imports proceed in the background."""
         self._submit(worker.wake)
 
     def _submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
-        """Hand a call to the worker, which is started if there is none."""
+        """Submit a call to the worker, which is started if there is none."""
         if self.executor is None:
             self.executor = self._worker()
         future: Future[T] = self.executor.submit(function, *args)
@@ -118,18 +118,18 @@ class Lane:
         return future
 
     def call(self, seconds: float, function: Callable[..., T], *args: Any, patience: float = 0.0) -> T:
-        """Call a function of a module, which the worker imports by name, in the worker, and return its value.
+        """Call a module's function, which the worker imports by name, in the worker, and return its value.
 
-        Raises whatever the function raises, TimeoutError, WorkerLost, and Stopped after the flag was raised.
+        Raises the exceptions of the function, TimeoutError, WorkerLost, and Stopped after the flag was set.
 
         Parameters
         ----------
         seconds : float
             The time limit of the call.
         function, *args : callable, object
-            The function, and what it is called with.
+            The function, and its arguments.
         patience : float, default=0.0
-            Seconds from the flag to Stopped: a model that has been trained is also measured.
+            Seconds from the flag to Stopped, so that a trained model is also measured.
         """
         future = self._submit(function, *args)
         give_up, stop = time.monotonic() + seconds, math.inf

@@ -1,7 +1,8 @@
-"""Cells on the workers of a cluster: each worker keeps a process for them, as a lane does on this machine.
+"""Cells on the workers of a cluster: each worker keeps a process for them, like a lane on this machine.
 
 The fit runs in that process and not in the worker itself: it can be stopped at its limits whatever it computes, its
-crash costs one cell and no worker, nothing else runs in it while it is timed, and the worker's own heartbeat goes on.
+crash costs one cell and no worker, nothing else runs in it during the measurement, and the worker's heartbeat
+continues.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ class Order(NamedTuple):
     """A cell for a worker."""
 
     job: Job
-    comparison: str  # that of the cell; a process that a worker keeps for another one is not used
+    comparison: str  # the key of the cell's comparison; a process kept for another comparison is not used
     folder: str  # of the comparison
     host: str  # the machine of the comparison
 
 
 class Unwanted:
-    """True once nobody waits for a call on this worker any more."""
+    """True once a call on this worker is no longer needed."""
 
     def __init__(self, at: Here) -> None:
         self.at = at
@@ -47,13 +48,13 @@ class Unwanted:
 def run_on(cluster: Cluster, jobs: list[Job], tell: CellCallback, stop: Any) -> None:
     """Run cells on the workers of a cluster.
 
-    Raises ClusterLost: the cluster has gone away; the cells that had ended have been reported.
+    Raises ClusterLost: the cluster is gone; finished cells have been reported.
 
     Parameters
     ----------
     cluster, jobs : Cluster, list of Job
         The workers, and the cells, one at a time on each worker.
-    tell, stop : callable, object
+    Called with a cell and None when it begins, and with its record when it ends; true once the user has interrupted.
         Called with a cell and None when it begins, and with its record at its end; true once the user has interrupted.
     """
     about = (f"{platform.node()}-{os.getpid()}-{id(jobs)}", os.getcwd(), platform.node())
@@ -73,7 +74,7 @@ def run_on(cluster: Cluster, jobs: list[Job], tell: CellCallback, stop: Any) -> 
 
 # --- on the worker
 
-_busy = threading.Lock()  # one cell at a time, whatever number of threads the worker has
+_busy = threading.Lock()  # one cell at a time, whatever the number of the worker's threads
 _kept: tuple[str, lanes.Lane] | None = None  # the comparison of the last cell, and its process
 
 
@@ -99,7 +100,7 @@ def run_order(order: Order) -> dict[str, Any]:
 
 @contextmanager
 def _lane(comparison: str, threads: int, flag: Unwanted) -> Iterator[lanes.Lane]:
-    """Yield the process of this worker for the cells of a comparison; raise Stopped once nobody waits."""
+    """Yield the process of this worker for the cells of a comparison; raise Stopped once it is not needed."""
     global _kept
     while not _busy.acquire(timeout=LOOK):
         if flag:
@@ -117,7 +118,7 @@ def _lane(comparison: str, threads: int, flag: Unwanted) -> Iterator[lanes.Lane]
 
 
 def take_place(order: Order, address: str) -> None:
-    """Go to the folder of the comparison, if there is one here, and check that the files of a cell are the same."""
+    """Change to the folder of the comparison, if it exists here, and check that the files of a cell are the same."""
     if os.path.isdir(order.folder):
         os.chdir(order.folder)
     for name, digest in order.job.cell.settings["data"]["files"].items():

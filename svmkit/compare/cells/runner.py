@@ -1,4 +1,4 @@
-"""The cells of a comparison: lanes of worker processes beside one another, or the workers of a cluster."""
+"""The cells of a comparison: parallel lanes of worker processes, or the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from svmkit.runtime.threads import cores
 
 
 class _Queue:
-    """The cells that are left, which lanes take side by side, and the one place where their records are kept.
+    """The remaining cells, which lanes take in parallel, and the only place where their records are stored.
 
     Attributes
     ----------
     failure : SvmkitError or None
-        Why a lane failed; the others stop at it.
+        Why a lane failed; the other lanes then stop.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class _Queue:
             return self._places[0]
 
     def take(self, data: Any) -> Cell | None:
-        """Take the next cell on the data that a lane has loaded, else the first cell; None if no cell is left."""
+        """Take the next cell on the data that a lane has loaded, else the first cell; None if none remains."""
         with self._lock:
             if not self._todo:
                 return None
@@ -57,7 +57,7 @@ class _Queue:
             return cell
 
     def report(self, cell: Cell, record: dict[str, Any] | None) -> None:
-        """Keep the record of a cell, None where it begins, and call the callbacks."""
+        """Store the record of a cell, None at its start, and call the callbacks."""
         with self._lock:
             if record is not None:
                 self._store.add(record)
@@ -66,7 +66,7 @@ class _Queue:
 
 
 def _run_lane(queue: _Queue, threads: int, limit: float, curve: bool, flag: interrupt.Flag) -> None:
-    """Run cells of the queue in a process of their own, one after the other, until none is left."""
+    """Run cells of the queue in a separate process, one after the other, until none remains."""
     with Lane(threads, flag) as lane:
         if len(queue):
             lane.start()
@@ -106,17 +106,17 @@ def run(
     limit : float
         Seconds of fitting for one cell.
     jobs : int, default=1
-        Lanes side by side.
+        The number of parallel lanes.
     threads : int, default=None
         Threads of all lanes together; None is all cores.
     curve : bool, default=True
-        Measure test accuracy as models grow, off the clock.
+        Whether to measure test accuracy as models grow, outside measured time.
     tracking : Tracking or callable, default=None
         Where cells are logged; None logs nothing. A callable that returns it is called once, while workers start.
     callbacks : sequence of callable, default=()
         Called when a cell begins and when it has ended (see `CellCallback`).
     cluster : Cluster, default=None
-        Run the cells on its workers, one at a time on each, with the worker's threads, in place of `jobs` lanes here.
+        Run the cells on its workers, one at a time on each, with the worker's threads, instead of `jobs` local lanes.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def run(
     SvmkitError
         A lane failed.
     ClusterLost
-        The cluster has gone away; finished cells are in the store.
+        The cluster is gone; finished cells are in the store.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def run(
     queue = _Queue(todo, store, callbacks, tracking)
     with interrupt.catching() as flag:
         if cluster is not None:
-            from svmkit.compare.cells.remote import run_on  # here: it is not needed without a cluster
+            from svmkit.compare.cells.remote import run_on  # here: it is needed only with a cluster
 
             where = queue.place()
             run_on(cluster, [Job(cell, limit, curve, where) for cell in todo], queue.report, flag)

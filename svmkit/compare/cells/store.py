@@ -17,7 +17,7 @@ from svmkit.runtime import files
 from svmkit.solver.solution import Status
 
 FAILED, TIMEOUT = "failed", "timeout"
-"""How a cell ends that leaves no model: an error, or more seconds than it was given. Others end as a `Status`."""
+"""How a cell ends without a model: by an error, or by its time limit. Others end as a `Status`."""
 
 
 def ran_out(record: dict[str, Any]) -> bool:
@@ -26,12 +26,12 @@ def ran_out(record: dict[str, Any]) -> bool:
 
 
 class Store:
-    """Records by key; the last record of a key counts, and a line that was cut short by a kill is dropped.
+    """Records by key; the last record of a key counts, and a line truncated by a kill is dropped.
 
     Parameters
     ----------
     path : str, Path or None
-        The file, created with the first record; None keeps nothing on disk.
+        The file, created with the first record; None stores nothing on disk.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Store:
     def __init__(self, path: str | Path | None) -> None:
         self.path = None if path is None else Path(path)
         self.records: dict[str, dict[str, Any]] = {}
-        self._waiting: list[dict[str, Any]] = []  # records that the file could not take yet
+        self._waiting: list[dict[str, Any]] = []  # records that could not be written yet
         self._warned = False
         self.failure: str | None = None
         if self.path is None or not self.path.exists():
@@ -69,7 +69,7 @@ class Store:
             files.write(self.path, whole.encode())
 
     def require_writable(self) -> None:
-        """Raise InputError if records cannot be added to the file: it is read-only, or its folder where it is new."""
+        """Raise InputError if records cannot be added to the file: it is read-only, or for a new file its folder."""
         if self.path is None:
             return
         place = self.path if self.path.exists() else _nearest_folder(self.path)
@@ -77,10 +77,10 @@ class Store:
             raise InputError(f"cannot write {self.path}: give --results FILE in a folder that can be written to")
 
     def add(self, record: dict[str, Any]) -> None:
-        """Keep a record, on disk at once.
+        """Store a record, on disk at once.
 
-        If the file cannot be written, there is one SvmkitWarning; the records are kept in memory, and are tried again
-        with the next one.
+        If the file cannot be written, one SvmkitWarning is issued; the records are kept in memory, and are written with
+        the next one if possible.
         """
         self.records[record["key"]] = record
         if self.path is None:
@@ -98,7 +98,7 @@ class Store:
             self.failure = f"cannot write {self.path}: {error.strerror}; {lost}"
 
     def _append(self, text: str) -> None:
-        """Append lines to the file, or leave it as it was."""
+        """Append lines to the file, or leave it unchanged."""
         assert self.path is not None
         self.path.parent.mkdir(parents=True, exist_ok=True)
         before = self.path.stat().st_size if self.path.is_file() else 0
@@ -106,24 +106,24 @@ class Store:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(text)
         except OSError:
-            with suppress(OSError):  # a line that was cut short would spoil those after it
+            with suppress(OSError):  # a truncated line would spoil the lines after it
                 if self.path.is_file():
                     os.truncate(self.path, before)
             raise
 
     def has(self, cell: Cell, limit: float) -> bool:
-        """Return whether the cell is finished: it did not fail, nor end at a time limit below `limit` seconds, and what
-        its model predicts for the test rows is known.
+        """Return whether the cell is finished: it neither failed nor ended at a time limit below `limit` seconds, and
+        the predictions of its model for the test rows are known.
         """
         record = self.records.get(cell.key)
         if record is None or record["status"] == FAILED:
             return False
-        if record.get("n_test") and record.get("predict_s") is None:  # such a cell was once kept, with a note
+        if record.get("n_test") and record.get("predict_s") is None:  # such a cell was once stored, with a note
             return False
         return not (ran_out(record) and record["time_limit"] < limit)
 
     def changed_plugins(self, cells: Iterable[Cell]) -> dict[str, int]:
-        """Return the plugins whose file was another one when cells were run, and the numbers of these cells."""
+        """Return the plugins whose file differed when cells were run, and the numbers of these cells."""
         cells = [cell for cell in cells if "plugins" in cell.settings]
         settings = [record.get("settings", {}) for record in self.records.values()] if cells else []
         before = {_without_plugins(its): its.get("plugins", {}) for its in settings}
@@ -139,7 +139,7 @@ class Store:
 
 
 def _nearest_folder(path: Path) -> Path:
-    """Return the closest folder above a file that is there: those below it are made with the first record."""
+    """Return the closest existing folder above a file: folders below it are made with the first record."""
     return next(folder for folder in path.absolute().parents if folder.exists())
 
 
@@ -148,7 +148,7 @@ def _without_plugins(settings: dict[str, Any]) -> str:
 
 
 def read_records(path: str | Path) -> list[dict[str, Any]]:
-    """Return the records in a file, which is left as it is: a comparison may be writing to it.
+    """Return the records in a file, which is not changed: a comparison may be writing to it.
 
     Raises InputError: the file does not exist, or is of another kind.
     """
@@ -163,7 +163,7 @@ def _text(path: Path) -> str:
 
 
 def _records(path: Path, text: str) -> dict[str, dict[str, Any]]:
-    """Return the records by key; the last one of a key counts, and a last line without an end is left out."""
+    """Return the records by key; the last one of a key counts, and an incomplete last line is left out."""
     records = {}
     for number, line in enumerate(text[: text.rfind("\n") + 1].splitlines(), 1):
         try:
@@ -177,6 +177,6 @@ def _records(path: Path, text: str) -> dict[str, dict[str, Any]]:
 
 
 def names(cell: Cell) -> dict[str, Any]:
-    """Return the keys by which a record names its cell."""
+    """Return the keys by which a record identifies its cell."""
     place = {"key": cell.key, "set": cell.data, "label": cell.solver, "stop": cell.stop}
     return place | {"split": cell.split, "seed": cell.seed}

@@ -1,6 +1,6 @@
-"""The steps of a cell in its worker process: preparation, the timed fit, then measurements and what is to be logged.
+"""The steps of a cell in its worker process: preparation, the timed fit, then measurements and logging.
 
-Steps are module-level functions that a worker calls by name; `Bench` holds what one step leaves for the next.
+Steps are module-level functions that a worker calls by name; `Bench` holds the results of one step for the next.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ CellCallback = Callable[[Cell, dict[str, Any] | None], None]
 """Called with a cell and None when it begins, and with its record when it has ended; from any thread, one at a time."""
 
 WARM_ROWS, WARM_STEPS, WARM_SECONDS = 120, 200, 5.0
-CURVE = 150  # points of a history that are kept, besides those with a measured accuracy
+CURVE = 150  # points of a history that are stored, besides those with a measured accuracy
 
 
 @dataclass
 class Bench:
-    """What a worker keeps between two steps, of the last cell."""
+    """The state of a worker between two steps of the last cell."""
 
     of: Any = None  # the settings of the data
     sets: Sets | None = None
@@ -60,7 +60,7 @@ class Bench:
     warm: set[str] = field(default_factory=set)  # the solvers whose loops have been compiled on these data
     trained: RunRecord | None = None
     notes: list[str] = field(default_factory=list)  # on the data
-    metric: Metric | None = None  # measured besides accuracy
+    metric: Metric | None = None  # metric besides accuracy
 
 
 _bench = Bench()
@@ -68,7 +68,7 @@ _bench = Bench()
 
 @dataclass(frozen=True)
 class Tracking:
-    """The store and the experiment where cells are logged, and the run in which theirs are nested."""
+    """The store and the experiment in which cells are logged, and the parent run."""
 
     uri: str | None
     experiment: str | None
@@ -115,7 +115,7 @@ def get_ready(cell: Cell, files: tuple[PluginFile, ...] = ()) -> None:
 
 
 def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
-    """Fit the cell that `get_ready` was called for, for `limit` seconds, and return its record so far.
+    """Fit the cell for which `get_ready` was called, for `limit` seconds, and return its record so far.
 
     With `curve`, test accuracy is measured as the model grows. A fit that is refused or fails has status "failed".
     """
@@ -130,7 +130,7 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
         with _collect_notes() as notes:
             flags, groups = rows.flags, rows.groups
             fitted = train(rows.X, rows.truth, method, flags=flags, groups=groups, validation=validation)
-    except Exception as error:  # a third party's solver may raise anything
+    except Exception as error:  # a third party's solver may raise any exception
         return failure(record, error)
     _bench.trained = RunRecord(method.solver, method.kernel, fitted, rows.name, rows.n_samples, rows.n_features)
     advised = [advice.advise(cell, sets), standard_note(data["scale"], rows.X)]
@@ -140,7 +140,7 @@ def run(cell: Cell, limit: float, curve: bool) -> dict[str, Any]:
 
 
 def _without_split(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of the data without what differs from split to split: the loops are compiled for all."""
+    """Return the settings of the data without those that differ between splits: the loops are compiled for all."""
     test = data["test"]
     same = (
         {key: value for key, value in test.items() if key not in ("fold", "seed")} if isinstance(test, dict) else test
@@ -149,7 +149,7 @@ def _without_split(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _metric(method: Method, sets: Sets, name: str | None) -> Metric | None:
-    """Return what is measured on the test rows besides accuracy; None where there are no labels to compare with."""
+    """Return the metric on the test rows besides accuracy; None without labels for comparison."""
     if method.task.is_supervised:
         return method.metric(name, *answers(sets.train))
     if sets.test is None:
@@ -163,9 +163,9 @@ def _metric(method: Method, sets: Sets, name: str | None) -> Metric | None:
 
 
 def finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> tuple[dict[str, Any], Recorder | None]:
-    """Return the record with the accuracy on the test rows, and what is to be logged; None where nothing is.
+    """Return the record with the accuracy on the test rows, and the data to log; None if nothing is logged.
 
-    It is logged by the process that waits for the cell (`log`), so that a worker need not import the tracker.
+    The process that waits for the cell logs them (`log`), so that a worker need not import the tracker.
     """
     with on_device(cell.training.device):
         return _finish(record, cell, tracking)
@@ -203,9 +203,9 @@ def _finish(record: dict[str, Any], cell: Cell, tracking: Tracking | None) -> tu
 
 
 def log(record: dict[str, Any], recorder: Recorder, where: Tracking) -> dict[str, Any]:
-    """Log a cell that has ended as a run of its own, in the process that waited for it.
+    """Log a finished cell as a run of its own, in the process that waited for it.
 
-    Returns the record with the run's id, which is None if the store failed, and with what the tracker had to say.
+    Returns the record with the run's id, which is None if the store failed, and with the messages of the tracker.
     """
     notes: list[str] = []
     tracker = tracking.tracker(where.uri, where.experiment)
@@ -272,7 +272,7 @@ def _warm(sets: Sets, cell: Cell) -> None:
         few = [np.flatnonzero(codes == c)[: max(FOLDS, WARM_ROWS // len(classes))] for c in range(min(len(classes), 3))]
         rows = np.sort(np.concatenate(few))
     y = None if train_rows.y is None else part(train_rows, rows).truth
-    # limits on support vectors, which a solver applies in compiled code of its own
+    # limits on support vectors, which a solver applies in separate compiled code
     limits = Stop(tuple(rule for rule in cell.training.rules.criteria if isinstance(rule, Support)))
     stop = limits | Iterations(WARM_STEPS) | Seconds(WARM_SECONDS)
     for memory in ("1GB", 1):
@@ -291,7 +291,7 @@ def _warm(sets: Sets, cell: Cell) -> None:
 
 
 def _record_run(record: dict[str, Any], cell: Cell, trained: RunRecord, sets: Sets, where: Tracking) -> Recorder:
-    """Return what is to be logged of the cell."""
+    """Return the data to log for the cell."""
     solver, fitted, method = trained.solver, trained.fitted, _method(cell)
     kernel, settings, data = fitted.model.kernel, cell.settings, sets.train
     about = method.task.about(method, method.settings.C)
@@ -338,14 +338,14 @@ def _thin(history: History) -> dict[str, list]:
     chosen = History(history[k] for k in sorted(picked | measured))
     columns = chosen.columns()
     if not any(point.accuracy is None and point.score is not None for point in chosen):
-        del columns["score"]  # quantities have no accuracy, and the score is what was measured
+        del columns["score"]  # regressions have no accuracy, and the score was measured instead
     return {key: [float(f"{v:.6g}") if isinstance(v, float) else v for v in of] for key, of in columns.items()}
 
 
 def _probabilities(model: SVMModel, sets: Sets) -> dict[str, Any]:
-    """Return the scores of probabilities on the test rows, and how reliable they are; {} for a model without them.
+    """Return the scores of probabilities on the test rows, and their reliability; {} for a model without them.
 
-    In test_reliability "of" names the class whose probabilities are looked at, the positive one of the training rows as
+    In test_reliability "of" names the class whose probabilities are examined, the positive one of the training rows as
     in `svmkit evaluate`, or it is "predicted label" for more than two classes; "bins" are as in `svmkit evaluate`.
     """
     assert sets.test is not None and sets.test.y is not None

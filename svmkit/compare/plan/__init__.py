@@ -1,1 +1,1 @@
-"""What a comparison is to run: sets, solvers, problems, tests and calibration, checked before anything runs."""
+"""The plan of a comparison: sets, solvers, problems, tests and calibration, checked before anything runs."""

@@ -1,6 +1,6 @@
-"""What speaks against a solver on a problem of some size, reported before the solver runs.
+"""Advice against a solver for a problem of some size, given before the solver runs.
 
-The rules know no solver by name: they use what a solver declares of itself.
+The rules know no solver by name: they use the solvers' own declarations.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from svmkit.solver.task import Task as SolverTask
 from svmkit.tasks import Task, task_named
 from svmkit.training.settings import Method, Settings
 
-FEW = 20  # the memory holds fewer than one kernel row in so many: most rows are computed again and again
-BY_COLUMNS = 5_000  # samples from which on a linear problem is solved by columns in less time than by kernel values
-VALUE = 4  # bytes of a kernel value where memory is short
+FEW = 20  # if the memory holds fewer than 1 in this many kernel rows, most rows are recomputed again and again
+BY_COLUMNS = 5_000  # samples from which a linear problem is solved faster by columns than by kernel values
+VALUE = 4  # bytes of a kernel value if memory is short
 
 
 def advice(
     solver: Solver, kernel: Kernel, m: int, memory: int, sampler: Sampler | None = None, task: str | Task = CLASSIFY
 ) -> str | None:
-    """Return in one sentence why a solver is the wrong tool, and which ones are better; None if nothing is known.
+    """Return in one sentence why a solver is unsuitable, and which ones are better; None if no rule applies.
 
     Parameters
     ----------
     solver, kernel, task : Solver, Kernel, str or Task
-        The solver, with its options; the kernel; what is learnt.
+        The solver, with its options; the kernel; the task.
     m, memory : int
         Number of samples of the largest class pair; budget of kernel rows in bytes.
     sampler : Sampler, default=None
-        Which points each step looks at; None is the solver's own sampler.
+        The points that each step examines; None is the default of the solver.
     """
     problem = _problem(solver, kernel, task)
     if problem is None or problem.is_linear:  # a solver without such a problem is refused when it runs
@@ -88,6 +88,6 @@ def _problem(solver: Solver, kernel: Kernel, task: str | Task) -> type[Problem] 
 
 
 def _able(kernel: Kernel, fits: Callable[[Solver], bool]) -> str:
-    """Return the names of svmkit's own solvers that fit and can take the kernel."""
+    """Return the names of svmkit's own solvers that satisfy `fits` and support the kernel."""
     names = plugins.solvers_where(lambda kind: not kind.external and all(n.holds(kernel) for n in kind.requires))
     return ", ".join(name for name in names if fits(by_name.solver(name)))

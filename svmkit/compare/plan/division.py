@@ -1,4 +1,4 @@
-"""Which rows of a set train and which test: held out at random, in folds, by whole groups, in their order, or given."""
+"""The rows of a set for training and testing: random hold-out, folds, whole groups, in order, or given."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from svmkit.tasks import task_named
 
 
 def divide(data: Dataset, test: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows for training and those for the test, in order.
+    """Return the rows for training and for testing, in order.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def divide(data: Dataset, test: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]
     Raises
     ------
     InputError
-        The rows are too few, or cannot be divided so.
+        There are too few rows, or they cannot be divided in this way.
     """
     task, numbered = task_named(data.task), number_rows(data)
     stratify = data.y is not None and data.y.ndim == 1 and not task.has_targets
@@ -48,7 +48,7 @@ def divide(data: Dataset, test: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]
 
 
 def _pairs(data: Dataset, test: dict[str, Any]) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-    """Return the rows of all folds, which a search would have too."""
+    """Return the rows of all folds, as in a search."""
     from sklearn.model_selection import PredefinedSplit, TimeSeriesSplit
 
     from svmkit.training.splits import make_splits
@@ -75,12 +75,12 @@ def _pairs(data: Dataset, test: dict[str, Any]) -> tuple[tuple[np.ndarray, np.nd
 
 
 def number_rows(data: Dataset) -> Dataset:
-    """Return the set with the numbers of its rows in place of features: to divide it without copying these."""
+    """Return the set with row numbers in place of features, so that dividing it copies no features."""
     return replace(data, X=np.arange(data.n_samples)[:, None])
 
 
 def numbers(data: Dataset) -> np.ndarray:
-    """Return the numbers of the rows of a part of what `number_rows` returned."""
+    """Return the row numbers in a part of a result of `number_rows`."""
     return data.X[:, 0]
 
 
@@ -98,6 +98,6 @@ def require_matrix(data: Dataset) -> None:
 
 
 def part_of(data: Dataset, rows: np.ndarray | slice, columns: np.ndarray | slice | None = None) -> Dataset:
-    """Return some rows of a set; of a kernel matrix also its `columns`, those of the rows for training."""
+    """Return some rows of a set; for a kernel matrix also its `columns`, those of the training rows."""
     chosen = part(data, rows)
     return chosen if columns is None else replace(chosen, X=chosen.X[:, columns])

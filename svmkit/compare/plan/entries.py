@@ -1,4 +1,4 @@
-"""The entries of a comparison: the problems of a data set, the settings of a training, and whether they go together."""
+"""The entries of a comparison: the problems of a data set, the settings of a training, and their compatibility."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ OF_A_TABLE = ("label", "decimal", "encoding", "na", "drop", "only", "categorical
 SHARED = ("test", "splits", "cv", "strict", "metric", "kernel", "gamma", *OPTIONS, "calibrate", "loss", *OF_A_TABLE)
 """The keys that a set has, or else the spec for all sets."""
 _DATA = {"source", "rows", "n_features", "positive", "solvers", "sampler", *SHARED}
-_AXES = ("kernel", "gamma", "C", "nu", "multiclass")  # each combination of their values is a problem of its own
-MOST = 10_000  # the most problems of one set: three lists of a hundred values would give a million
+_AXES = ("kernel", "gamma", "C", "nu", "multiclass")  # each combination of their values is a separate problem
+MOST = 10_000  # problems of one set, at most: three lists of a hundred values would give a million
 
 
 def join(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def join(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
 
 
 def join_solver(about: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
-    """Return the entry of a solver with what the problem gives to solvers that have no such option of their own."""
+    """Return the entry of a solver with the problem's values for options that it does not set itself."""
     shared = {
         key: about[key] for key in OF_SOLVERS if key in about and not (key == "loss" and "loss" in how["options"])
     }
@@ -104,7 +104,7 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
         title = " ".join([name, *(text for text, listed in zip(shown, axes.values(), strict=True) if len(listed) > 1)])
         if title in by_title:
             raise InputError(f"{where}: the same kernel, gamma, C and multiclass come twice ({title}): leave one out")
-        # cells of class pairs keep the keys that they had before there were other problems of many classes
+        # cells of class pairs keep the keys from before there were other multiclass problems
         chosen = {"nu": nu, "multiclass": None if mode == "ovo" else mode}
         if gamma is not None:
             if "gamma" not in plugins.options(plugins.load("kernel", kernel["name"])):
@@ -121,7 +121,7 @@ def problems(name: str, entry: dict[str, Any], default_kernel: str) -> dict[str,
 
 
 def build_kernel(where: str, entry: dict[str, Any], msd: float = 1.0) -> Kernel:
-    """Build the kernel of an entry {name, gamma | sigma, ...}; `msd` is the number of which "2 * msd" is a multiple."""
+    """Build the kernel of an entry {name, gamma | sigma, ...}; `msd` is the number that "2 * msd" refers to."""
     params = {key: value for key, value in entry.items() if key != "name"}
     if "sigma" in params:
         params["gamma"] = 1.0 / (2.0 * fields.positive(f"{where}.kernel.sigma", params.pop("sigma")) ** 2)
@@ -133,7 +133,7 @@ def build_kernel(where: str, entry: dict[str, Any], msd: float = 1.0) -> Kernel:
 
 
 def check_pairs(name: str, about: dict[str, Any], solvers: dict[str, dict]) -> None:
-    """Raise InputError unless each solver can take the problem, and one of them the loss that all share."""
+    """Raise InputError unless each solver supports the problem, and one of them the loss that all share."""
     chosen = about.get("solvers", solvers)
     if not chosen or any([_takes_loss(name, about, solver, solvers[solver]) for solver in chosen]):
         return
@@ -143,7 +143,7 @@ def check_pairs(name: str, about: dict[str, Any], solvers: dict[str, dict]) -> N
 
 
 def _takes_loss(name: str, about: dict[str, Any], solver: str, how: dict[str, Any]) -> bool:
-    """Return whether the solver takes the loss that its set gives; raise InputError for all else that does not fit."""
+    """Return whether the solver supports the loss of its set; raise InputError for any other incompatibility."""
     where, kernel = f"data.{name}, solvers.{solver}", build_kernel(f"data.{name}", about["kernel"])
     used = join_solver(about, how)
     task, loss = about.get("task"), used.pop("loss", None)
@@ -167,12 +167,12 @@ def _takes_loss(name: str, about: dict[str, Any], solver: str, how: dict[str, An
         made = make_loss(name, task or loss_type(name).task, settings.loss_options, epsilon=settings.epsilon)
         kind = plugins.load("solver", used["solver"])
         if how.get("loss") is not None:
-            kind.loss_option(made)  # raises for one that the solver does not take
+            kind.loss_option(made)  # raises an error for a loss that the solver does not support
         return kind.takes_loss(made)
 
 
 def loss_type(name: str) -> type[Loss]:
-    """Return the loss of a name, whatever its task; of a name for two tasks, that of classification."""
+    """Return the loss of a name, whatever its task; for a name with two tasks, the loss of classification."""
     known = plugins.names("loss")
     canonical = name if name in known else canonical_name(name, "regress")
     if canonical not in known:
@@ -184,7 +184,7 @@ def _check_common(where: str, entry: dict[str, Any]) -> None:
     testing.require_source(where, entry["source"])
     fields.require_known(f"{where}.scale", [entry["scale"]], ("none", *scaling.KINDS))
     if entry.get("impute") in (None, "none"):
-        entry.pop("impute", None)  # cells without it keep the keys that they had before there was imputing
+        entry.pop("impute", None)  # cells without it keep the keys from before there was imputing
     else:
         fields.require_known(f"{where}.impute", [entry["impute"]], ("none", *imputing.KINDS))
     if not isinstance(entry.get("strict", False), bool):

@@ -1,4 +1,4 @@
-"""Checked reading of YAML: maps, known keys, numbers; every error message says where the fault is."""
+"""Checked reading of YAML: maps, known keys, numbers; every error message names the place of the error."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float
 def read_yaml(path: str | Path) -> Any:
     """The contents of a YAML file, of plain types only.
 
-    A file from a third party costs no more than a second: it is refused above `BYTES`, `VALUES` with aliases written
-    out, `DEPTH` of nesting or `DIGITS` of a number. Raises InputError: the file cannot be read, is not YAML, or is too
+    A file from a third party costs no more than a second: it is refused above `BYTES`, `VALUES` with aliases expanded,
+    `DEPTH` of nesting or `DIGITS` of a number. Raises InputError: the file cannot be read, is not YAML, or is too
     large; the message says FILE:LINE.
     """
     import yaml
@@ -48,7 +48,7 @@ def read_yaml(path: str | Path) -> Any:
 
 
 def _require_flat(yaml: Any, text: str) -> None:
-    """Raise ValueError where lists and maps are nested deeper than `DEPTH`, before any recursion."""
+    """Raise ValueError if lists and maps are nested deeper than `DEPTH`, before any recursion."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -109,7 +109,7 @@ def require_keys(where: str, value: Any, must: Iterable[str], may: Iterable[str]
     Parameters
     ----------
     where, value, must, may : str, object, iterable of str, iterable of str or None
-        The place, for messages, of what should be the map; keys that it has to have, and that it may have.
+        The place, for messages, of the value; required keys, and allowed keys.
     """
     require_known(where, as_map(where, value), sorted(must if may is None else may), what="key")
     missing = sorted(set(must) - set(value))
@@ -123,7 +123,7 @@ def require_known(where: str, names: Iterable[Any], right: Iterable[Any], what: 
     Parameters
     ----------
     where, names, right, what : str, iterable, iterable, str
-        The place of the names, for messages; the names, and those that there are; what they are called in messages.
+        The place of the names, for messages; the names, and the known ones; the noun in messages.
     """
     right = list(right)
     unknown = [str(name) for name in names if name not in right]
@@ -134,7 +134,7 @@ def require_known(where: str, names: Iterable[Any], right: Iterable[Any], what: 
 
 @contextmanager
 def locate(where: str) -> Iterator[None]:
-    """Put a place before the message of an InputError that is raised within the block."""
+    """Prefix the message of an InputError that is raised within the block with a place."""
     try:
         yield
     except InputError as error:
@@ -173,7 +173,7 @@ def count(where: str, value: Any, least: int = 1, most: float = math.inf) -> int
     Parameters
     ----------
     where, value, least, most : str, object, int, float
-        The place, for messages, of what should be the number, and its bounds.
+        The place, for messages, of the value, and its bounds.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InputError(f"{where} should be a whole number >= {least}, not {_short(value)}")

@@ -1,4 +1,4 @@
-"""Folds that a file gives: the number of the fold of each row."""
+"""Folds given in a file: the fold of each row."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 
 from svmkit.errors import InputError, one_line
 
-MOST = 10_000  # the most folds
+MOST = 10_000  # folds at most
 
 
 def read_folds(path: str) -> np.ndarray:
-    r"""Return the number of the fold in which each row is held out (n_samples,), int64; -1 for rows that never are.
+    r"""Return the fold in which each row is held out (n_samples,), int64; -1 for rows that never are.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def read_folds(path: str) -> np.ndarray:
     Raises
     ------
     InputError
-        The file cannot be read, or its numbers are not those of two folds or more, counted from 0.
+        The file cannot be read, or its numbers are not those of at least two folds, counted from 0.
 
     Examples
     --------

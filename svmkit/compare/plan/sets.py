@@ -1,4 +1,4 @@
-"""The data of a cell: training and test rows, and the kernel with its numbers."""
+"""The data of a cell: training and test rows, and the kernel with its parameters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sets(NamedTuple):
     """The data of a cell."""
 
     train: Dataset
-    test: Dataset | None  # an svmlight file may have features that the training data do not have
+    test: Dataset | None  # an svmlight file may have features that the training data lack
     kernel: Kernel  # with sigma and "2 * msd" as numbers
 
 
@@ -43,7 +43,7 @@ def prepare(settings: dict[str, Any], whole: WholeSets | None = None) -> Sets:
     settings : dict
         The data settings of a cell.
     whole : WholeSets, default=None
-        What cells before it have read, and what is kept for those that come; None keeps nothing.
+        The sets read by earlier cells, and kept for later ones; None keeps nothing.
     """
     whole = whole or WholeSets()
     where = f"data.{settings['source']}"
@@ -68,7 +68,7 @@ def prepare(settings: dict[str, Any], whole: WholeSets | None = None) -> Sets:
         train, held = part_of(train, rows, columns), part_of(train, held_rows, columns)
     elif test is not None:
         held = _load_test(settings, train, reading, whole, ranked=ranked, how=of_whole)
-    if "sample" in settings:  # of a learning curve: the test rows stay the same
+    if "sample" in settings:  # for a learning curve: the test rows stay the same
         rows = draw(train, *settings["sample"])
         train = part_of(train, rows, rows if is_matrix else None)
         if held is not None and is_matrix:
@@ -86,7 +86,7 @@ def prepare(settings: dict[str, Any], whole: WholeSets | None = None) -> Sets:
 def _load_test(
     settings: dict[str, Any], train: Dataset, reading: Reading, whole: WholeSets, *, ranked: bool, how: Any
 ) -> Dataset:
-    """Return the set that tests, with the columns and labels of the training data, read with the options `how`."""
+    """Return the test set, with the columns and labels of the training data, read with the options `how`."""
     name = settings["test"]
     wider = not (settings.get("strict", False) or how["holes"] or train.encoding)
     related = Reading(groups=reading.groups, event=reading.event) if ranked else Reading()
@@ -96,7 +96,7 @@ def _load_test(
 
 
 def digests(settings: dict[str, Any]) -> dict[str, str]:
-    """Return the SHA-256 of each file in the settings, so that a changed file makes another cell; no built-in sets."""
+    """Return the SHA-256 of each file in the settings, so that a changed file changes the cell; no built-in sets."""
     test = settings["test"]
     given = test.get("by") if isinstance(test, dict) else test
     named = [settings["source"], *([] if given in (TIME, GROUPS) else [given])]
@@ -123,7 +123,7 @@ def _one_against_rest(data: Dataset, positive: Any, must: bool = True) -> Datase
 
 
 def _with_known_labels(data: Dataset) -> Dataset:
-    """Return data of outliers without labels that are not those of outliers, -1, and of all others, 1."""
+    """Return one-class data without labels other than -1, for outliers, and 1, for all others."""
     try:
         task_named(data.task).encode_truth(data.y, data.n_samples)
     except InputError:

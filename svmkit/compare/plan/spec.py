@@ -1,6 +1,6 @@
 """A comparison: data sets, solvers, stop rules and seeds, checked as a whole before anything runs, and its cells.
 
-docs/compare.md has the keys of the file. Every stop rule is a run of its own, as in the papers: it is exact, and each
+docs/compare.md has the keys of the file. Every stop rule is a separate run, as in the papers: it is exact, and each
 cell can be repeated alone.
 """
 
@@ -25,7 +25,7 @@ from svmkit.solver.stopping import Stop, parse_stop
 from svmkit.training.settings import Settings
 
 TIME_LIMIT = 300.0
-MOST = 100_000  # seeds, problems and cells: a file of a few lines could ask for billions
+MOST = 100_000  # seeds, problems and cells, at most: a file of a few lines could define billions
 
 _TOP = {"name", "about", "plugins", "data", "solvers", "stop", "seeds", "time_limit", "metrics", *entries.SHARED}
 _SOLVER = {"solver", "options", "stops", "repeats", *entries.OF_SOLVERS}
@@ -66,14 +66,14 @@ class Cell:
 
     @property
     def training(self) -> Settings:
-        """The settings of the training; where gamma is a multiple of a rule, the kernel takes its number from data."""
+        """The settings of the training; if gamma is a multiple of a rule, the kernel computes it from data."""
         about, how = self.settings["data"], self.settings["solver"]
         kernel, stop = entries.build_kernel(self.data, about["kernel"]), Stop(()) | parse_stop(self.settings["stop"])
         return entries.training_settings(about, how, kernel=kernel, stop=stop, seed=self.seed)
 
     @property
     def name(self) -> str:
-        """The name in messages: set, solver, stop rule if it has a label, split if there are several, and seed."""
+        """The name in messages: set, solver, stop rule if it has a label, split if there are several, seed."""
         split = None if self.split is None else f"split {self.split}"
         return " ".join(filter(None, [self.data, self.solver, self.stop, split, f"seed {self.seed}"]))
 
@@ -98,7 +98,7 @@ class Spec:
     metrics : tuple of str
         Metrics to compare.
     extra : dict of str to object
-        Sections that the caller of `read` asked for, as they were written.
+        Sections that the caller of `read` requested, unchanged.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class Spec:
         Raises
         ------
         InputError
-            The spec lacks a name.
+            A name is not in the spec.
         """
         fields.require_known("data", data or [], self.data)
         fields.require_known("solvers", solvers or [], self.solvers)
@@ -179,8 +179,8 @@ def load_spec(path: str | Path, extra: Sequence[str] = ()) -> Spec:
     Raises
     ------
     InputError
-        The file cannot be read or is not YAML, a key is unknown or missing, a name is not defined, a solver cannot take
-        the kernel, accuracy is asked for a set without a test, or there is nothing to compare.
+        The file cannot be read or is not YAML, a key is unknown or missing, a name is not defined, a solver does not
+        support the kernel, accuracy is requested for a set without a test, or there is nothing to compare.
 
     Examples
     --------
@@ -198,12 +198,12 @@ def load_spec(path: str | Path, extra: Sequence[str] = ()) -> Spec:
 
 
 def most_seeds(seeds: list[int], solvers: dict[str, dict]) -> int:
-    """Return the number of seeds of the solver that has the most."""
+    """Return the largest number of seeds of any solver."""
     return max(len(seeds), *(how.get("repeats", 1) for how in solvers.values()))
 
 
 def read(raw: Any, extra: Sequence[str] = (), folder: str | Path = ".") -> Spec:
-    """Return the comparison in a map with the keys of such a file; plugin files are looked for from `folder`.
+    """Return the comparison in a map with the keys of such a file; plugin files are relative to `folder`.
 
     Other parameters and errors are as for `load_spec`.
     """

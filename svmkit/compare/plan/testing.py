@@ -11,16 +11,16 @@ from svmkit.data.places.sources import find
 from svmkit.errors import InputError
 
 TIME, GROUPS = "time", "groups"
-"""How folds may divide the rows, besides at random: in their order, or by whole groups."""
+"""How folds may divide the rows, besides at random: in order, or by whole groups."""
 HOLD_OUT = 0.25  # share of the rows that is held out if only the number of splits is given
-MOST = 10_000  # the most splits or folds of a set
+MOST = 10_000  # splits or folds of a set, at most
 
 
 def test_of(where: str, entry: dict[str, Any], several: dict[str, Any]) -> Any:
-    """Return how a set is tested, by default on the file NAME.t if it exists; `several`: what is given of splits, cv.
+    """Return how a set is tested, by default on the file NAME.t if it exists; `several` has the given splits and cv.
 
     The result is the name of a set, {hold_out, seed, stratify} with splits if there are several, {cv, seed} with `by`
-    where folds are of whole groups, in the order of the rows or given in a file, or None.
+    if folds are whole groups, in the order of the rows or given in a file, or None.
     """
     if len(several) > 1:
         raise InputError(f"{where} has both splits and cv: leave one out")
@@ -50,7 +50,7 @@ def test_of(where: str, entry: dict[str, Any], several: dict[str, Any]) -> Any:
 
 
 def _folds(where: str, cv: Any, entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the folds of a set: {cv, seed}, and how the rows are divided where they are not just stratified."""
+    """Return the folds of a set: {cv, seed}, and how the rows are divided unless they are just stratified."""
     text = str(cv).strip()
     kind, _, number = text.partition(":")
     if kind == TIME:
@@ -62,12 +62,12 @@ def _folds(where: str, cv: Any, entry: dict[str, Any]) -> dict[str, Any]:
             numbers = given.read_folds(text)
         return {"cv": int(numbers.max()) + 1, "seed": 0, "by": text}
     folds = {"cv": fields.count(where, _whole(cv), least=2, most=MOST), "seed": 0}
-    # a ranking keeps its groups together in any case, and has had folds of its own ever since
+    # a ranking keeps its groups together in any case, and has always had its own folds
     return folds | ({"by": GROUPS} if entry.get("groups") is not None and entry.get("task") != RANK else {})
 
 
 def _whole(text: Any) -> Any:
-    """Return the whole number in a text; anything else as it is, for the check to refuse."""
+    """Return the whole number in a text; anything else unchanged, for the check to refuse."""
     return int(text) if isinstance(text, str) and text.isascii() and text.strip().isdigit() else text
 
 
@@ -92,7 +92,7 @@ def splits(test: Any) -> list[tuple[int | None, Any]]:
 
 
 def way_of(about: dict[str, Any]) -> str:
-    """Return in words how the rows of a set, in the settings of a cell, are divided; "" where it is just at random."""
+    """Return in words how the rows of a set, in the settings of a cell, are divided; "" if at random."""
     test = about.get("test")
     by = test.get("by", GROUPS if about.get("groups") is not None else None) if isinstance(test, dict) else None
     return {None: "", GROUPS: " of whole groups", TIME: " in the order of the rows"}.get(by, f" of {by}")

@@ -1,4 +1,4 @@
-"""The sets that cells share as a whole: a file is read once for all folds, splits and problems of it."""
+"""The sets that cells share as a whole: a file is read once for all its folds, splits and problems."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from svmkit.data.places.sources import find, several
 from svmkit.data.prepare.reading import Reading
 from svmkit.runtime.mapping import size_of
 
-SHARE = 2  # kept are whole sets of at most this part of the memory of a fit, which goes to its kernel rows meanwhile
+SHARE = 2  # whole sets are kept up to this fraction of a fit's memory, which its kernel rows fill meanwhile
 
 
 class _Read(NamedTuple):
-    """A set, what it was read from and how, and the warnings of its reading."""
+    """A set, its source and reading options, and the warnings from reading it."""
 
     key: tuple[Any, ...]
     data: Dataset
@@ -24,7 +24,7 @@ class _Read(NamedTuple):
 
 
 class WholeSets:
-    """The last set that trained and the last file that tested, as they were read, for the cells that come next.
+    """The last training set and the last test file, as read, for the following cells.
 
     Examples
     --------
@@ -40,16 +40,16 @@ class WholeSets:
         self._kept: dict[str, _Read] = {}
 
     def load(self, role: str, source: str, reading: Reading, *, memory: int, **given: Any) -> Dataset:
-        """Return a set as `load_grouped` does, and warn as it did: the one that was read last if it is the same.
+        """Return a set as `load_grouped` does, with the same warnings: the last one read if it is the same.
 
         Parameters
         ----------
         role : {"train", "test"}
-            What it is for: one set of each is kept, and none to test with beside another training set.
+            The role of the set: one set of each is kept, and no test set together with another training set.
         source, reading : str, Reading
             As for `load_grouped`.
         memory : int
-            The bytes that a fit may use for kernel rows: a set that takes more than half of it is not kept.
+            The bytes that a fit may use for kernel rows: a set that takes more than half of them is not kept.
         **given : object
             Further parameters of `load_grouped`.
 
@@ -60,7 +60,7 @@ class WholeSets:
         """
         key, kept = (_identity(source), reading, given), self._kept.get(role)
         if kept is None or kept.key != key:
-            for stale in (role, "test"):  # before another one is read: two need not be in memory
+            for stale in (role, "test"):  # before another one is read: both need not be in memory
                 self._kept.pop(stale, None)
             del kept
             with warnings.catch_warnings(record=True) as caught:
@@ -75,7 +75,7 @@ class WholeSets:
 
 
 def _identity(source: str) -> tuple[Any, ...] | None:
-    """Return what tells the contents of a source from others: a name, or a file with its size and time of change."""
+    """Return what identifies the contents of a source: a name, or a file with its size and modification time."""
     if several(source) is not None:
         return None
     place = find(source)

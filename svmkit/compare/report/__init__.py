@@ -1,5 +1,5 @@
 """The report of a comparison: tests over the sets, static pictures, and one self-contained HTML page.
 
 `html.write` makes the page, `pictures.draw` the PNG files, `stats.over_sets` the tests of significance.
-It may import what `svmkit.compare` may, of that room `results`, `spec` and `store` only.
+It may import what `svmkit.compare` may, and from that room only `results`, `spec` and `store`.
 """

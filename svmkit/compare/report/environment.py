@@ -14,7 +14,7 @@ import svmkit
 from svmkit.runtime.threads import cores
 
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
-# /home/me/data/a9a, C:\Users\me\a9a: the folders, where a word or a value begins
+# /home/me/data/a9a, C:\Users\me\a9a: the folders, if a word or a value begins there
 _FOLDERS = re.compile(r"(?<![^\s'\"=(,])(?:[~/](?:[^/\s'\"]*/)+|[A-Za-z]:\\(?:[^\\\s'\"]+\\)+)(?=[^/\\\s'\"])")
 _ADDRESS = re.compile(r"\b([a-z][a-z0-9+.-]*)://[^\s'\"]*", re.IGNORECASE)
 
@@ -37,7 +37,7 @@ def describe(command: str = "", threads: int | None = None) -> dict[str, str]:
 
 
 def without_places(text: str) -> str:
-    """The text with absolute paths cut to their last name and addresses to their kind: a report is shown to others."""
+    """Return the text with absolute paths cut to their last name and addresses to their scheme: reports are shared."""
     return _FOLDERS.sub("", _ADDRESS.sub(r"\1://...", text))
 
 

@@ -1,4 +1,4 @@
-"""A comparison as one HTML file that needs no network: tables that sort, charts with one legend, tests, environment."""
+"""A comparison as one offline HTML file: sortable tables, charts with one legend, tests, environment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FOLDER = Path(__file__).parent
 
 
 def write(results: Results, path: str | Path, *, command: str = "", threads: int | None = None) -> None:
-    """Write the report of a comparison to a file, whose folder is created when missing.
+    """Write the report of a comparison to a file, whose folder is created if missing.
 
     The page contains plotly's JavaScript (5 MB), fetches nothing, and forbids fetching by its own policy. Names of sets
     and solvers may contain any characters. Raises SvmkitError: the file cannot be written.
@@ -33,7 +33,7 @@ def write(results: Results, path: str | Path, *, command: str = "", threads: int
     Parameters
     ----------
     results, path, command, threads : Results, str or Path, str, int or None
-        The comparison; the file; the command line, shown without folders and addresses; the threads that runs had.
+        The comparison; the file; the command line, shown without folders and addresses; the threads of the runs.
     """
     text = render(results, command=command, threads=threads)
     path = Path(path)
@@ -45,7 +45,7 @@ def write(results: Results, path: str | Path, *, command: str = "", threads: int
 
 
 def require_drawable() -> None:
-    """Raise Unavailable unless all is installed that a page, and the pictures logged beside it, are made with."""
+    """Raise Unavailable unless the software for the page, and for the pictures logged with it, is installed."""
     require_installed("reports", "jinja2", "plotly", "matplotlib", "scikit_posthocs")
 
 
@@ -81,10 +81,10 @@ def render(results: Results, *, command: str = "", threads: int | None = None) -
 
 
 def chart_data(results: Results) -> dict[str, Any]:
-    """The data that report.js draws: {sets: [{name, floor, measure, runs}], solvers: [{name, colour, dash, symbol}]}.
+    """The data for report.js: {sets: [{name, floor, measure, runs}], solvers: [{name, colour, dash, symbol}]}.
 
-    `floor` is the place of gaps <= 0 on a logarithmic axis, None when there are no such gaps; `measure` is what the
-    accuracies are: accuracy or R2.
+    `floor` is the place of gaps <= 0 on a logarithmic axis, None if there are no such gaps; `measure` is accuracy or
+    R2.
     """
     lines, names = curves(results), words.shown_names(results.sets)
     at = {name: k for k, name in enumerate(results.treatments)}
@@ -118,7 +118,7 @@ def _ran_on(results: Results) -> dict[str, str]:
 
 
 def _inline(figure: Figure | None) -> str:
-    """Return a picture as text for the page, an SVG whose words are outlines; "" without one."""
+    """Return a picture as text for the page, an SVG with outlined text; "" without one."""
     file = BytesIO()
     if figure is not None:
         figure.savefig(file, format="svg", metadata={"Date": None})
@@ -126,7 +126,7 @@ def _inline(figure: Figure | None) -> str:
 
 
 def _show(tests: stats.Tests, treatments: list[str]) -> dict[str, Any]:
-    """Return the tests of a metric in the form that the template takes."""
+    """Return the tests of a metric in the form of the template."""
     return {
         "title": tests.title,
         "verdict": words.verdict(tests),

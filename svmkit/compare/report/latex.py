@@ -1,4 +1,4 @@
-"""The results of a comparison as a table of LaTeX, for papers: booktabs, the best in bold, names escaped."""
+"""The results of a comparison as a LaTeX table, for papers: booktabs, the best in bold, names escaped."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def write(results: Results, path: str | Path) -> None:
 
 
 def table(results: Results) -> str:
-    """Return a table of LaTeX with a row for each set and solver, and the mean ranks below.
+    """Return a LaTeX table with a row for each set and solver, and the mean ranks below.
 
-    Values are means over the runs, with the standard deviation where the tables of the terminal have one. The best
-    value of a set is bold, with those that are equal as shown (`Results.best`), and so is the best mean rank.
+    Values are means over the runs, with the standard deviation if the terminal tables have one. The best value of a set
+    is bold, together with values that look equal (`Results.best`), and so is the best mean rank.
     """
     metrics = [m for m in _METRICS if m in results.spec.metrics and any(r.mean(m) is not None for r in results.rows)]
     heads = [_HEADS.get(metric, escape(results.titles[metric])) for metric in metrics]
@@ -60,9 +60,9 @@ def table(results: Results) -> str:
 
 
 def share_table(results: Results) -> str:
-    """Return a table of LaTeX with the shares of the problems that each solver solves within 1, 2, 10 times the best.
+    """Return a LaTeX table with the shares of the problems that each solver solves within 1, 2, 10 times the best.
 
-    "" where a report shows no profiles (`svmkit.compare.report.profiles`). The largest share of a column is bold.
+    "" if a report shows no profiles (`svmkit.compare.report.profiles`). The largest share of a column is bold.
     """
     found = profiles(results)
     if not found:
@@ -95,7 +95,7 @@ def _label(results: Results) -> str:
 
 
 def _float(caption: str, label: str, heads: list[str], body: list[str]) -> str:
-    """Return a table of LaTeX with its caption, of which the first two columns are texts."""
+    """Return a LaTeX table with its caption; its first two columns are text."""
     return "\n".join(
         [
             "% needs \\usepackage{booktabs}",
@@ -117,7 +117,7 @@ def _float(caption: str, label: str, heads: list[str], body: list[str]) -> str:
 
 
 def escape(text: str) -> str:
-    """Return a text in which no character means something to LaTeX, on one line."""
+    """Return a text in which no character is special in LaTeX, on one line."""
     return "".join(_SPECIAL.get(char, char) for char in " ".join(str(text).split()))
 
 
@@ -144,7 +144,7 @@ def _rank_block(results: Results, metrics: list[str]) -> str:
 
 
 def _lines(name: str, rows: list[tuple[str, list[tuple[str, bool]]]]) -> str:
-    """Return lines of the table, each of a treatment and of its cells, of which the best are bold."""
+    """Return lines of the table, each with a treatment and its cells, the best of which are bold."""
     lines = []
     for at, (treatment, cells) in enumerate(rows):
         shown = [f"{{\\boldmath{cell}}}" if best else cell for cell, best in cells]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours without yellow and black, which cannot be seen on a light or on a dark page
+# Okabe and Ito's colours without yellow and black, which are invisible on a light or on a dark page
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
 DASHES = ("solid", "dash", "dot", "dashdot")  # 7 and 4 have no common factor: 28 solvers look different
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")
@@ -45,7 +45,7 @@ _HOW = {
     "gap": "lines as estimated on the way, markers as certified at the end",
     "accuracy": "lines on the way, left out far below the results, markers at the end",
 }
-BELOW = 0.1  # accuracies are drawn down to this much below the worst result: early models can be arbitrarily bad
+BELOW = 0.1  # accuracies are drawn down to this far below the worst result: early models can be arbitrarily bad
 
 
 class Style(NamedTuple):
@@ -68,10 +68,10 @@ class Curve(NamedTuple):
     treatment: str
     run: str  # its seed and split in words
     status: str  # how it ended
-    end: dict[str, float | None]  # the `COLUMNS` at the end, where the gap is that of the certificate
-    measure: str  # what "accuracy" means, R2 of quantities
-    # the same as the run went on, with the solver's own estimate of the gap: none for more than two classes, whose many
-    # problems follow each other, and for software that does not report its progress
+    end: dict[str, float | None]  # the `COLUMNS` at the end, with the certified gap
+    measure: str  # what "accuracy" means, R2 for regression
+    # the columns during the run, with the solver's own estimate of the gap: empty for more than two classes, whose many
+    # problems are solved in sequence, and for software that does not report its progress
     columns: dict[str, list[float | None]]
 
     @property
@@ -110,7 +110,7 @@ def _curve(record: dict[str, Any]) -> Curve:
 
 
 def treatment(record: dict[str, Any]) -> str:
-    """Return the solver of a record, with its stop rule where there are several (`Row.treatment`)."""
+    """Return the solver of a record, with its stop rule if there are several (`Row.treatment`)."""
     return f"{record['label']} {record['stop']}" if record.get("stop") else str(record["label"])
 
 
@@ -120,7 +120,7 @@ def finite(value: Any) -> Any:
 
 
 def draw(results: Results, folder: str | Path, stem: str) -> list[Path]:
-    """Write the pictures for which there is something to draw, as STEM-KIND.png in a folder, and return their paths.
+    """Write the pictures that have content, as STEM-KIND.png in a folder, and return their paths.
 
     The kinds are time-gap, time-accuracy and support-accuracy, with a panel for each set, and cd-METRIC, the diagram of
     critical differences of each tested metric (two sets and three treatments at least), reliability, and profiles
@@ -160,7 +160,7 @@ def panels(results: Results, x: str, y: str) -> Figure | None:
 
 
 def reliability(results: Results) -> Figure | None:
-    """Draw for each set how often what its solvers predict comes true, over all runs; None without probabilities."""
+    """Draw for each set the calibration of its solvers' probabilities, over all runs; None without probabilities."""
     bins: dict[str, dict[str, list[dict[str, Any]]]] = {}
     titles: dict[str, str] = {}
     base: dict[str, list[float]] = {}
@@ -187,7 +187,7 @@ def reliability(results: Results) -> Figure | None:
 def profile_panels(found: Sequence[Profile], kinds: Sequence[str] = ("performance", "data")) -> Figure | None:
     """Draw a panel for each profile and kind, with a line of steps for each solver; None without problems.
 
-    Where solvers have the same shares, the line and the markers of the one behind are the wider ones.
+    If solvers have the same shares, the line and the markers of the one behind are wider.
     """
     titles = {f"{kind}: {TITLES[one.measure]}": (one, kind) for one in found for kind in kinds if one.problems}
     if not titles:
@@ -200,7 +200,7 @@ def profile_panels(found: Sequence[Profile], kinds: Sequence[str] = ("performanc
 
 
 def _profile_panel(ax: Axes, one: Profile, kind: str, looks: dict[str, Style]) -> None:
-    """Draw the lines of a profile from the left end of the axis to its right end, with markers where they rise."""
+    """Draw the lines of a profile across the axis, with markers where they increase."""
     lines = {name: one.steps(name, kind) for name in one.solvers}
     places = np.concatenate([at for at, _ in lines.values()])
     least = 1.0 if kind == "performance" or not places.size else float(places.min())
@@ -227,7 +227,8 @@ def grid(
     Parameters
     ----------
     sets, looks, about, panel : list of str, dict of str to Style, str, callable
-        The titles of the panels; the treatments, for the legend; what the figure shows; what draws a set on axes.
+        The titles of the panels; the treatments, for the legend; the content of the figure; a function that draws a
+        set.
     lines : bool, default=True
         Whether the legend has lines beside the markers.
     """
@@ -258,7 +259,7 @@ def grid(
 
 
 def _panel(ax: Axes, lines: list[tuple[Curve, Style]], x: str, y: str) -> None:
-    """Draw the runs of a set: gaps <= 0 at a place of their own, no accuracies far below the results."""
+    """Draw the runs of a set: gaps <= 0 at a separate place, no accuracies far below the results."""
     drawn = [(_points(curve.columns, x, y), _points(curve.ends, x, y)) for curve, _ in lines]
     low: float | None = min((end[0, 1] for _, end in drawn), default=BELOW) - BELOW
     if y == "gap":
@@ -307,14 +308,14 @@ def _points(of: Mapping[str, Sequence[float | None]], x: str, y: str) -> np.ndar
 
 
 def _axis(y: str, measure: str) -> str:
-    """Return the title of an axis; accuracies of quantities are R2."""
+    """Return the title of an axis; the accuracy of a regression is R2."""
     return "test R2" if y == "accuracy" and measure == "R2" else _AXES[y]
 
 
 def difference_diagram(tests: stats.Tests, treatments: list[str]) -> Figure | None:
     """Draw mean ranks on a line, the best on the left, with bars over ranks within Nemenyi's critical difference.
 
-    All treatments of the comparison determine the colours. None for fewer than two sets or three treatments.
+    The colours are those of all treatments of the comparison. None for fewer than two sets or three treatments.
     """
     if tests.friedman is None or tests.nemenyi is None or len(tests.treatments) < 3:
         return None

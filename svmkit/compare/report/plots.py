@@ -1,4 +1,4 @@
-"""A picture of a comparison: what each solver reaches in which time on each set and its mean ranks, or profiles."""
+"""A picture of a comparison: the results of each solver against time on each set and its mean ranks, or profiles."""
 
 from __future__ import annotations
 
@@ -37,29 +37,30 @@ def plot_comparison(
     kind: str = "means",
     goal: float | None = None,
 ) -> Figure:
-    """Plot what each solver reaches on each set against its time, and its mean ranks over the sets.
+    """Plot the result of each solver on each set against its time, and its mean ranks over the sets.
 
     A panel for each set has a marker for each solver, at the means over its runs, with lines to the smallest and the
     largest value. With two sets or more the last panel shows the mean ranks in both measures; 1 is the best.
-    Or plot the share of the sets that each solver solves, over what it costs (`kind`).
+    Alternatively, plot the share of the sets that each solver solves against the cost (`kind`).
 
     Parameters
     ----------
     records : str, Path, Results, DataFrame or iterable of dict
-        The file of `svmkit compare --results`, its records, or what `results_frame` returns.
+        The file of `svmkit compare --results`, its records, or the result of `results_frame`.
     y : str, default=None
         The measure, a column of `results_frame`: "gap", "test_accuracy", "test_r2", "suboptimality", "n_support", ...
         None is test_accuracy, test_r2 or gap, the first that is known.
     x : str, default="fit_s"
         The other measure.
     sets : iterable of str, default=None
-        The sets to show; None is all.
+        The sets to show; None shows all.
     kind : str, default="means"
         "means" as described; "performance" is the performance profile, the share of the problems that each solver
         solves within a multiple of the best solver's `x` ("fit_s", "kernel_values" or "n_iter"); "data" is the data
-        profile, the share that it solves within so much of `x`.
+        profile, the share that it solves within an amount of `x`.
     goal : float, default=None
-        The certified gap, or suboptimality, at which profiles count a problem as solved; None is that of its stop rule.
+        The certified gap, or suboptimality, at which profiles count a problem as solved; None uses that of its stop
+        rule.
 
     Returns
     -------
@@ -118,7 +119,7 @@ def plot_comparison(
 
 
 def _known_sets(frame: pd.DataFrame, sets: Iterable[str]) -> list[str]:
-    """Return the names of sets as a list, all of which the runs have."""
+    """Return the names of sets as a list, raising an error unless the runs have all of them."""
     sets, order = [sets] if isinstance(sets, str) else list(sets), list(dict.fromkeys(frame["set"]))
     if missing := [name for name in sets if name not in order]:
         raise InputError(f"there is no set {missing[0]!r} among the records; they have {', '.join(order)}")
@@ -192,7 +193,7 @@ def _draw_ranks(ax: Axes, ranks: dict[str, dict[str, float] | None], looks: dict
         drawn: list[float] = []
         for name, rank in (of or {}).items():
             look = looks[name].look | {"linestyle": "", "markersize": 8, "markeredgecolor": "white"}
-            ties = sum(abs(rank - other) < NEAR for other in drawn)  # which would lie on each other
+            ties = sum(abs(rank - other) < NEAR for other in drawn)  # markers that would overlap
             ax.plot([rank], [row + 0.12 * ties], **look)
             drawn.append(rank)
     ax.set(ylim=(len(ranks) - 0.5, -0.5), xlim=(0.7, len(looks) + 0.3))

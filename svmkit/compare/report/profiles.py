@@ -1,4 +1,4 @@
-"""Performance and data profiles: the share of the problems that each solver solves, by what it costs."""
+"""Performance and data profiles: the share of the problems that each solver solves, by cost."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from svmkit.solver.solution import Status
 TAUS = (1.0, 2.0, 10.0)
 """The factors of the best solver that tables show."""
 MEASURES = {"fit_s": 1e-6, "kernel_values": 1.0, "n_iter": 1.0}
-"""What a solve may cost, with the least that it can cost: 0 has no factor."""
-LEAST_SETS = 3  # of which a report shows profiles
+"""The possible costs of a solve, with their lower bounds: 0 has no ratio."""
+LEAST_SETS = 3  # sets from which a report shows profiles
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What it costs each solver to solve each problem.
+    """The cost of each problem for each solver.
 
     Attributes
     ----------
     measure : str
-        What the costs are: "fit_s" (seconds), "kernel_values" or "n_iter".
+        The unit of the costs: "fit_s" (seconds), "kernel_values" or "n_iter".
     solvers, problems : list of str
         Names of the columns and rows of `costs`.
     costs : ndarray of shape (n_problems, n_solvers)
-        Means over the runs, > 0; inf where a run failed, ran out of time or missed the goal.
+        Means over the runs, > 0; inf if a run failed, ran out of time or missed the goal.
     goals : tuple of float
-        The relative gaps at which a problem is solved, without repetition, ascending.
+        The relative gaps at which a problem is solved, distinct and ascending.
     notes : tuple of str
-        What was left out, and which solvers minimise something else.
+        What was left out, and which solvers minimise another objective.
 
     Notes
     -----
@@ -69,7 +69,7 @@ class Profile:
 
     @property
     def solved(self) -> np.ndarray:
-        """The share of the problems that each solver solves at all (n_solvers,), where its profiles end."""
+        """The share of the problems that each solver solves at any cost (n_solvers,), the end of its profiles."""
         return np.isfinite(self.costs).mean(axis=0)
 
     def share_within(self, tau: float) -> np.ndarray:
@@ -77,7 +77,7 @@ class Profile:
         return (self.ratios <= tau).mean(axis=0)
 
     def steps(self, solver: str, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return where a solver's profile jumps, ascending, and the share of the problems solved from there on.
+        """Return the points where a solver's profile increases, ascending, and the share of problems solved from there.
 
         Parameters
         ----------
@@ -92,10 +92,10 @@ class Profile:
 
 
 def profiles(results: Results) -> list[Profile]:
-    """Return the profiles that a report of a comparison shows: of time, and of kernel values or else of iterations.
+    """Return the profiles for a report of a comparison: of time, and of kernel values or else of iterations.
 
-    Of fewer than three sets or two solvers there are none, and none of measures that were not asked for. Solvers
-    are compared where their stop rule is the same: each stop rule makes a problem of its own.
+    There are none for fewer than three sets or two solvers, nor for measures that were not requested. Solvers are
+    compared at equal stop rules: each stop rule makes a separate problem.
     """
     asked = [measure for measure in MEASURES if measure in results.spec.metrics]
     if len(results.data_sets) < LEAST_SETS:
@@ -109,7 +109,7 @@ def profiles(results: Results) -> list[Profile]:
 def profile(runs: Iterable[Mapping[str, Any]], measure: str = "fit_s", *, goal: float | None = None) -> Profile:
     """Return the profile of the runs of a comparison.
 
-    A problem is a set with its kernel, C and stop rule. It counts where every solver has run, and is solved where all
+    A problem is a set with its kernel, C and stop rule. It counts if every solver has run on it, and is solved if all
     runs of a solver end with a certified gap, or a known suboptimality, at or below the goal; its cost is their mean.
 
     Parameters
@@ -117,9 +117,9 @@ def profile(runs: Iterable[Mapping[str, Any]], measure: str = "fit_s", *, goal: 
     runs : iterable of mapping of str to object
         The runs, with the columns of `results_frame` as keys; None is a missing value.
     measure : str, default="fit_s"
-        What a solve costs: "fit_s", "kernel_values" or "n_iter".
+        The cost of a solve: "fit_s", "kernel_values" or "n_iter".
     goal : float, default=None
-        The relative gap at which a problem is solved; None is that of the stop rule of each run.
+        The relative gap at which a problem is solved; None uses that of the stop rule of each run.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def _is_uncounted(costs: list[float | None]) -> bool:
 
 
 def _objectives(runs: list[Mapping[str, Any]]) -> list[str]:
-    """Return a note of what each solver minimises, where it is not the same for all."""
+    """Return a note on the objectives of the solvers, unless they are all the same."""
     of: dict[str, list[str]] = {}
     for run in runs:
         who = of.setdefault(run.get("formulation") or "", [])

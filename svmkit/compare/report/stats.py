@@ -1,4 +1,4 @@
-"""Tests over several data sets, as Demsar (JMLR 7, 2006) recommends and the SWAP paper does."""
+"""Tests over several data sets, as recommended by Demsar (JMLR 7, 2006) and used in the SWAP paper."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svmkit.solver.solution import Status
 METRICS = (
     *("fit_s", "test_accuracy", "test_r2", "test_mae", "test_log_loss", "test_metric", "suboptimality", "n_support"),
 )
-OF_SOME = ("test_r2", "test_mae", "test_log_loss")  # metrics that are left out where no run has a value
+OF_SOME = ("test_r2", "test_mae", "test_log_loss")  # metrics that are left out if no run has a value
 ALPHA = 0.05
 
 
@@ -31,14 +31,14 @@ class Friedman(NamedTuple):
 
 @dataclass(frozen=True)
 class Tests:
-    """Tests of one metric over the sets on which every treatment has a value; the last four are None without a test."""
+    """Tests of one metric over the sets on which every treatment has a value; without a test the last four are None."""
 
     metric: str
     sets: list[str]
     treatments: list[str]
     values: np.ndarray  # (n_sets, k): the means over the problems of a set of the means over their runs
     notes: tuple[str, ...]
-    friedman: Friedman | None = None  # rank 1 is the best for every metric; p is no less than so few sets can show
+    friedman: Friedman | None = None  # rank 1 is the best for every metric; p is bounded below for few sets
     wilcoxon: np.ndarray | None = None  # (k, k): two-sided p of each two treatments, Holm's correction over all
     cd: float | None = None  # Nemenyi's critical difference of mean ranks at the level `ALPHA`
     nemenyi: np.ndarray | None = None  # (k, k): p of Nemenyi's test
@@ -61,28 +61,28 @@ class Tests:
 
 
 def friedman(values: np.ndarray) -> Friedman:
-    """Return Friedman's test of (n_sets, k) values, of which smaller is better, with Iman and Davenport's correction.
+    """Return Friedman's test for (n_sets, k) values, smaller being better, with Iman and Davenport's correction.
 
-    chi2 is corrected for ties, as in scipy: the mean ranks are held against the spread that the ranks have, which
-    without ties gives the formula of J. Demsar, "Statistical comparisons of classifiers over multiple data sets",
-    JMLR 7, 2006, section 3.2.2. F is then that of an analysis of variance of the ranks by sets and treatments.
+    chi2 is corrected for ties, as in scipy: the mean ranks are compared with the actual spread of the ranks, which
+    without ties gives the formula of J. Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR
+    7, 2006, section 3.2.2. F is then that of an analysis of variance of the ranks by sets and treatments.
     """
     from scipy import stats  # here: half a second, and few sets are not tested
 
     n, k = values.shape
     by_set = stats.rankdata(values, axis=1) - (k + 1) / 2
     means, spread = by_set.mean(axis=0), float(np.square(by_set).sum())
-    chi2 = (k - 1) * n**2 * float(np.square(means).sum()) / spread if spread else 0.0  # 0: all is tied
+    chi2 = (k - 1) * n**2 * float(np.square(means).sum()) / spread if spread else 0.0  # 0: all values are tied
     rest = n * (k - 1) - chi2
-    F = (n - 1) * chi2 / rest if rest > 1e-9 else np.inf  # every set agrees
+    F = (n - 1) * chi2 / rest if rest > 1e-9 else np.inf  # all sets agree
     return Friedman(means + (k + 1) / 2, chi2, F, float(stats.f.sf(F, k - 1, (k - 1) * (n - 1))))
 
 
 def least_p(values: np.ndarray) -> float:
-    """Return a bound below the p of any test of ranks that treats treatments alike: (n_sets, k) values that all agree.
+    """Return a lower bound of the p of any rank test that is symmetric in treatments, for (n_sets, k) values.
 
-    A set may order its k values in k! / (t1! t2! ...) ways, for ties of t1, t2, ... values. All combinations of the
-    sets' orders are as likely by chance, and those that differ by the treatments' names alone are as extreme.
+    A set may order its k values in k! / (t1! t2! ...) ways, for ties of t1, t2, ... values. By chance, all combinations
+    of the sets' orders are equally likely, and those that differ only by the names of treatments are equally extreme.
     """
     from scipy import special
 
@@ -95,8 +95,8 @@ def least_p(values: np.ndarray) -> float:
 def wilcoxon(first: np.ndarray, second: np.ndarray, alternative: Literal["less", "greater", "two-sided"]) -> float:
     """Return the exact p of the signed-rank test on paired values; zeros are ranked and then left out (Pratt).
 
-    `alternative` is the hypothesis about `first` against `second`. The distribution runs over all patterns of signs, so
-    that the p-values of few sets and of ties are exact too, where scipy changes to the normal approximation.
+    `alternative` is the hypothesis about `first` against `second`. The distribution covers all patterns of signs, so
+    that the p-values are exact even for few sets and ties, where scipy uses the normal approximation.
     """
     from scipy import stats
 
@@ -104,7 +104,7 @@ def wilcoxon(first: np.ndarray, second: np.ndarray, alternative: Literal["less",
     if not difference.any():
         return 1.0
     size = stats.rankdata(np.abs(difference))[difference != 0]
-    doubled = np.rint(2 * size).astype(int)  # ranks are halves
+    doubled = np.rint(2 * size).astype(int)  # ranks are multiples of one half
     share = np.ones(1)
     for rank in doubled:  # the number of the 2^n sign patterns that give each sum of positive ranks
         share = np.convolve(share, np.r_[0.5, np.zeros(rank - 1), 0.5])
@@ -114,9 +114,9 @@ def wilcoxon(first: np.ndarray, second: np.ndarray, alternative: Literal["less",
 
 
 def _difference(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return first - second (n,); sizes that rounding errors alone tell apart are equal, as 0.9 - 0.8 and 0.8 - 0.7.
+    """Return first - second (n,); sizes that differ only by rounding errors are equal, such as 0.9 - 0.8 and 0.8 - 0.7.
 
-    A value that is written in decimals is off by half a unit in its last place, and so is a difference.
+    A decimal value is off by up to half a unit in its last place, and so is a difference.
     """
     difference = first - second
     size, error = np.abs(difference), 2.0 * np.spacing(np.maximum(np.abs(first), np.abs(second)))
@@ -178,7 +178,7 @@ def tests(results: Results, metric: str) -> Tests:
     """Test a metric over the data sets.
 
     The unit is the data set: results on several problems of one set depend on each other, so a solver's value is its
-    mean over them. A problem counts where each treatment has a value in all its runs.
+    mean over them. A problem counts if each treatment has a value in all its runs.
     """
     rows = {(name, t): results.row(name, t) for name in results.sets for t in results.treatments}
     treatments = [t for t in results.treatments if any(_known(rows[name, t], metric) for name in results.sets)]
@@ -214,7 +214,7 @@ def _test(metric: str, sets: list[str], treatments: list[str], values: np.ndarra
     n, k = values.shape
     ranked = np.vectorize(lambda value: as_shown(metric, value))(values) * (-1.0 if metric in HIGHER else 1.0)
     outcome = friedman(ranked)
-    outcome = outcome._replace(p=max(outcome.p, least_p(ranked)))  # with few sets F claims more
+    outcome = outcome._replace(p=max(outcome.p, least_p(ranked)))  # with few sets F would claim more
     least = 2.0 ** (1 - n)
     if least * (pairs := k * (k - 1) // 2) > ALPHA:
         held = f", and Holm's correction for {pairs} pairs not below {min(1.0, least * pairs):.2g}" if pairs > 1 else ""

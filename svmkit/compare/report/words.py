@@ -1,4 +1,4 @@
-"""A comparison as text: sentences, and table cells with the numbers by which tables are sorted."""
+"""A comparison as text: sentences, and table cells with the numbers for sorting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNPROVEN = (
     "the order of ranks is more regular than chance explains, but these sets are too few, or too close, to say which "
     "solver is better than which"
 )
-_LONG = 32  # characters of a name if there is little room
+_LONG = 32  # characters of a name if space is limited
 _HEADS = TITLES | {
     "fit_s": "time (s)",
     "gap": "relative gap",
@@ -29,7 +29,7 @@ _HEADS = TITLES | {
 }
 _WINS = {"fit_s": "Fastest", "test_accuracy": "Most accurate", "test_r2": "Highest R2"}
 _WINS |= {"suboptimality": "Nearest to the optimum"}
-_MAIN = {"test_accuracy": "Accuracy", "test_r2": "R2"}  # by what predictions are judged, of classes and quantities
+_MAIN = {"test_accuracy": "Accuracy", "test_r2": "R2"}  # the main measure of predictions, for classes and for targets
 _ENDED = {
     Status.CONVERGED: "converged",
     Status.TIME_LIMIT: "cut by the time limit",
@@ -72,7 +72,7 @@ def short_names(names: list[str]) -> list[str]:
 
 
 def summary(results: Results) -> list[str]:
-    """Return sentences on how the runs ended and which solver was the best on each set."""
+    """Return sentences on how the runs ended and which solver was best on each set."""
     missing = len(results.cells) - len(results.records)
     ended = [record["status"] for record in results.records]
     order = [*map(str, _ENDED), *sorted(ended, key=ended.index)]
