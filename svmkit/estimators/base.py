@@ -1,4 +1,4 @@
-"""The conventions of scikit-learn that all estimators share."""
+"""The conventions of scikit-learn shared by all estimators."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from svmkit.training.result import Fit
 
 T = TypeVar("T")
 
-AGAIN = 10.0  # seconds within which a second Ctrl-C means the whole program, not one more fit
-_interrupted = -math.inf  # when a fit was last cut short by a signal
+AGAIN = 10.0  # seconds within which a second Ctrl-C stops the whole program, not one more fit
+_interrupted = -math.inf  # time of the last fit that a signal cut short
 
 
 def options_by_name(first: str) -> Callable[[type[T]], type[T]]:
     """Decorate an estimator: a TypeError of its constructor says in one line how options are given.
 
-    `first` is the option that a number without a name is likely to be meant for.
+    `first` is the option that an unnamed number is probably meant for.
     """
 
     def decorate(cls: type[T]) -> type[T]:
@@ -70,9 +70,9 @@ def seed_of(random_state: Any) -> int:
 
 def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
     """Set `feature_names_in_` from the columns of X (reset), or raise ValueError unless they are the columns of X, and
-    InputError if two columns of a table have one name.
+    InputError for duplicate column names.
     """
-    # scikit-learn asks every library of tables whether X is one of its own, which takes longer than a prediction
+    # scikit-learn asks every table library whether X is one of its tables, which takes longer than a prediction
     if (isinstance(X, np.ndarray) or is_sparse(X)) and not hasattr(estimator, "feature_names_in_"):
         return
     from sklearn.utils.validation import _check_feature_names
@@ -83,7 +83,7 @@ def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
 
 
 def features_to_predict(estimator: Any, X: Any) -> Features:
-    """Return X's features, sparse ones as they are; raise NotFittedError, InputError for another width, ValueError for
+    """Return X's features, sparse ones unchanged; raise NotFittedError, InputError for another width, ValueError for
     other column names.
     """
     if not hasattr(estimator, "model_"):
@@ -99,35 +99,35 @@ def features_to_predict(estimator: Any, X: Any) -> Features:
         return _encode(estimator, X if frame is None else frame, encoding)
     if not (is_sparse(X) and X.format == "csr" and X.ndim == 2):
         X = as_features(X if frame is None else frame)
-    if X.shape[1] != estimator.n_features_in_:  # a dense look at no rows, for narrower sparse ones would be padded
+    if X.shape[1] != estimator.n_features_in_:  # as for a dense X, since a narrower sparse one would be padded
         none = X[:0].toarray() if hasattr(X, "toarray") else X
         pad_or_refuse_columns(none, estimator.n_features_in_, name=type(estimator).__name__)
     return X
 
 
 def frame_of(X: Any) -> Any:
-    """Return a table in memory as a pandas DataFrame; None for all else, such as an array."""
+    """Return a table in memory as a pandas DataFrame; None for other objects, such as an array."""
     if isinstance(X, np.ndarray | list) or is_sparse(X):
         return None
-    from svmkit.data.tables.in_memory import as_frame  # here: arrays need none of it
+    from svmkit.data.tables.in_memory import as_frame  # here: arrays do not need it
 
     return as_frame(X)
 
 
 def _is_plain(X: Any, n_features: int) -> bool:
-    """Return whether X is an array, or a CSR matrix, of so many columns."""
+    """Return whether X is an array or a CSR matrix with this number of columns."""
     kind = type(X)
     return (kind is np.ndarray or (is_sparse(X) and X.format == "csr")) and X.ndim == 2 and X.shape[1] == n_features
 
 
 def _is_of_columns(X: Any, encoding: Encoding) -> bool:
-    """Return whether an array has the columns of a table, which are not all features as they are."""
+    """Return whether an array has the columns of a table, not all of which are features unchanged."""
     is_same = all(encoding.numeric) and encoding.positions is None
     return not is_same and isinstance(X, np.ndarray | list) and np.ndim(X) == 2
 
 
 def _encode(estimator: Any, X: Any, encoding: Encoding) -> Features:
-    """Return the features of a table that an estimator was fitted to, or of an array with the columns of the table."""
+    """Return the features of a table with the fitted columns, or of an array with the columns of the table."""
     import pandas as pd
 
     from svmkit.data.tables.in_memory import encode_frame
@@ -152,16 +152,16 @@ def warn_unless_converged(
     """Give the caller of `fit` a ConvergenceWarning if a solve was cut short, stalled or is not certified.
 
     Raises KeyboardInterrupt if Ctrl-C or SIGTERM has cut a fit short for the second time within `AGAIN` seconds: one
-    signal ends one fit, so a search over many fits would go on; the second signal ends the search.
+    signal ends one fit, so a search over many fits would continue; the second signal ends the search.
 
     Parameters
     ----------
     trained, remedy : Fit, str
-        The result of the training, and what helps against a gap that is too large.
+        The result of the training, and the remedy for too large a gap.
     exhausted : str, default="centre and scale the features, or lower C"
-        What helps if rounding errors make up most of the gap.
+        The remedy if rounding errors make up most of the gap.
     budgeted : bool, default=False
-        Whether the caller chose a budget of iterations: that it ran out is no news then.
+        Whether the caller chose a budget of iterations, in which case exhausting it causes no warning.
     stacklevel : int, default=3
         As for `warnings.warn`, such that the warning points at the caller of `fit`.
     """
@@ -187,7 +187,7 @@ def warn_unless_converged(
 
 
 def column_or_1d(y):
-    """Return y as it is; a column vector is flattened with scikit-learn's warning."""
+    """Return y unchanged; a column vector is flattened with scikit-learn's warning."""
     shape = getattr(y, "shape", None)
     if shape is None or len(shape) != 2 or shape[1] != 1:
         return y
@@ -211,11 +211,11 @@ def has_columns(y: Any) -> bool:
 
 
 class Lacking(InputError, AttributeError):
-    """The solver or the calibration of an estimator does not allow a method."""
+    """The solver or the calibration of an estimator does not support a method."""
 
 
 class OnlyWhere:
-    """A method that an estimator has only where `require(estimator, name)` raises no AttributeError."""
+    """A method that an estimator has only if `require(estimator, name)` raises no AttributeError."""
 
     def __init__(self, method: Callable, require: Callable[[Any, str], None]) -> None:
         self.method, self.require = method, require
@@ -229,5 +229,5 @@ class OnlyWhere:
 
 
 def only_where(require: Callable[[Any, str], None]) -> Callable[[Callable], Any]:
-    """Decorate a method that only some instances of an estimator have, as `require` says (`OnlyWhere`)."""
+    """Decorate a method that only some instances of an estimator have, as decided by `require` (`OnlyWhere`)."""
     return lambda method: OnlyWhere(method, require)

@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks, from its version 1.9 on: the fit of an estimator as tasks, each with a model at its end."""
+"""scikit-learn's callbacks, from version 1.9 on: the fit of an estimator as tasks, each ending with a model."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from svmkit.training.callbacks import Callbacks, MakeModel
 
 
 def require_callbacks(estimator: Any, name: str) -> None:
-    """Raise AttributeError unless scikit-learn has callbacks."""
+    """Raise AttributeError unless scikit-learn supports callbacks."""
     if find_spec("sklearn.callback") is None:
         raise AttributeError(f"callbacks need scikit-learn 1.9 or newer, this is {sklearn.__version__}")
 
 
 class FitTasks(Callbacks):
-    """The tasks of a fit: one for each iterate that is looked at, or for each problem if there are several.
+    """The tasks of a fit: one for each examined iterate, or for each problem if there are several.
 
-    X, y and sample_weight are what the estimator is fitted to, as the caller gave it. `with_models` says whether
-    callbacks get a fitted estimator for each task: a model on the way has no calibration yet.
+    X, y and sample_weight are the arguments of the estimator's `fit`. `with_models` says whether callbacks get a fitted
+    estimator for each task: an intermediate model has no calibration yet.
     """
 
     passive = False
@@ -38,7 +38,7 @@ class FitTasks(Callbacks):
         self._several, self._begun = False, -1
 
     def on_begin(self, k: int, n_problems: int, name: str) -> list[Callback]:
-        """Begin the task of a subproblem; return a callback that ends the solve once one of scikit-learn's asks for it.
+        """Begin the task of a subproblem; return a callback that ends the solve if one of scikit-learn's requests it.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class FitTasks(Callbacks):
         self._leaf.call_on_fit_task_begin(**self._about)
 
     def _end_leaf(self, make_model: MakeModel | None = None) -> None:
-        """End the task under way, if there is one, with the model that it has found."""
+        """End the current task, if there is one, with the model found."""
         if self._leaf is None:
             return
         more = {}
@@ -92,7 +92,7 @@ class FitTasks(Callbacks):
 
 
 def run_with_tasks(estimator: Any, tasks: Callable[[], FitTasks], work: Callable[[FitTasks | None], None]) -> bool:
-    """Do the `work` of a fit, with the `tasks` of the estimator's callbacks around it if it has any.
+    """Run the `work` of a fit, within the `tasks` of the estimator's callbacks if it has any.
 
     `work` is called with the callbacks of the training, or None. Returns whether a callback has ended the training.
     """

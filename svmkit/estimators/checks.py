@@ -1,4 +1,4 @@
-"""Which of scikit-learn's checks of estimators fail, and why that is meant."""
+"""The checks of estimators by scikit-learn that fail intentionally, with the reasons."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import sklearn
 
-TIGHT = 1e-9  # tolerance from which on equivalent fits agree to the digits that scikit-learn compares
+TIGHT = 1e-9  # tolerance from which equivalent fits agree to the digits that scikit-learn compares
 WEIGHTS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
 SHAPES = [f"check_estimator_sparse_{kind}" for kind in ("array", "matrix")]
 LOOSE = "they compare to 1e-7 what is certified to tol, and gamma='scale' does not see sample weights, as in SVC"
@@ -60,7 +60,7 @@ def expected_failures(estimator: Any) -> dict[str, str]:
 
 
 def _ends_exactly(params: dict[str, Any]) -> bool:
-    """Return whether the solver's last step is so good that fits agree far beyond their tolerance."""
+    """Return whether the solver's last step is so accurate that fits agree far beyond their tolerance."""
     return bool(params.get("penalty")) or params.get("multiclass") == "multinomial"
 
 

@@ -25,7 +25,7 @@ from svmkit.training.weights import sample_weights, weights_of_classes
 
 
 def _require_calibration(estimator: Any, name: str) -> None:
-    """Raise an AttributeError that says how to get probabilities unless the estimator has them."""
+    """Raise an AttributeError that explains how to get probabilities unless the estimator has them."""
     options = estimator.solver_options if isinstance(estimator.solver_options, Mapping) else {}
     scheme = SCHEMES.get(str(getattr(estimator, "multiclass", None)), SCHEMES["ovo"])
     losses = estimator.loss, options.get("loss"), getattr(estimator.solver, "loss", None), scheme.loss
@@ -45,59 +45,60 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
     Parameters
     ----------
     loss : str or Loss, default=None
-        The loss, one of those that the solver takes: "hinge", "squared_hinge", "smoothed_hinge", "logistic", ...; None
-        is that of the solver. With "logistic", logistic regression, decisions are logarithms of odds, and
-        `predict_proba` needs no calibration.
+        The loss, one that the solver supports: "hinge", "squared_hinge", "smoothed_hinge", "logistic", ...; None is the
+        default of the solver. "logistic" gives logistic regression: decisions are log-odds, and `predict_proba` needs
+        no calibration.
     delta : float, default=None
-        The option delta of a loss that is given by its name and has one, > 0.
+        The option delta of a loss that is given by name and has one, > 0.
     penalty : {"l2", "l1", "elasticnet", "group"}, default=None
         With the linear kernel: |w|_1 ("l1"), l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2 ("elasticnet"), or sum_g sqrt(n_g)
         |w_g| over groups of n_g columns ("group") in place of 1/2 |w|^2. They leave many weights in `coef_` at exactly
-        0, and need a loss without a kink; solver "auto" takes cd then, with the squared hinge unless a loss is given.
-        None is the penalty of the solver.
+        0, and need a loss without a kink; solver "auto" then uses cd, with the squared hinge unless a loss is given.
+        None is the default of the solver.
     l1_ratio : float, default=0.5
         The share of |w|_1 with penalty="elasticnet", from 0 to 1.
     penalty_groups : str or sequence of int, default=None
-        With penalty="group", the numbers of columns of groups that stand side by side, as (3, 1, 1) or "3+2*1"; further
-        columns are groups of their own. None: each column of a table is a group, with all its categories.
+        With penalty="group", the numbers of columns of adjacent groups, such as (3, 1, 1) or "3+2*1"; each further
+        column is a group. None: each column of a table is a group, with all its categories.
     class_weight : {"balanced"} or dict of label to float, default=None
         The weight of each class, > 0.
     nu : float, default=None
-        Trains nu-SVC instead: an upper bound of the fraction of samples inside the margin and a lower bound of that of
-        support vectors, with the hinge loss, by smo, fcsmo or auto. C has no effect. The feasible nu are those up to
-        2 min(n, m) / (n + m) for classes of n and m samples, counted with their weights.
+        Trains nu-SVC instead: an upper bound of the fraction of samples inside the margin and a lower bound of the
+        fraction of support vectors, with the hinge loss, by smo, fcsmo or auto. C has no effect. Values up to 2 min(n,
+        m) / (n + m) are feasible for classes of n and m samples, counted with their weights.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        The columns of `decision_function` among more than two classes: one for each class, or, with multiclass="ovo",
-        for each class pair.
+        The columns of `decision_function` for more than two classes: one for each class, or, with multiclass="ovo", for
+        each class pair.
     multiclass : {"ovo", "ovr", "crammer_singer", "multinomial"}, default="ovo"
-        The problems of more than two classes: one for each class pair; one for each class against all others, whose
-        largest decision names the class; or, with the linear kernel, one problem of all classes: Crammer and Singer's,
-        by dcd or auto (LinearSVC's multi_class), or that of multinomial logistic regression, by newton or auto
-        (LogisticRegression), whose decisions are logarithms of probabilities.
+        The problems of more than two classes: one for each class pair; one for each class against all others, where the
+        largest decision gives the class; or, with the linear kernel, one problem of all classes: that of Crammer and
+        Singer, by dcd or auto (LinearSVC's multi_class), or multinomial logistic regression, by newton or auto
+        (LogisticRegression), whose decisions are log-probabilities.
     calibration : {"sigmoid", "isotonic"}, default=None
         How decisions become probabilities: `predict_proba` exists with a calibration, or with the logistic loss, and
-        `predict` then returns the class of the highest probability. It is fitted to the decisions of the folds of
-        `cv`, each by a model of the others, so that training takes some two to five times as long. Class weights move
-        the models, and not what a probability means: samples count in the calibration with their sample weights alone.
+        `predict` then returns the class of the highest probability. The calibration is fitted to the decisions on each
+        fold of `cv` by a model of the other folds, so that training takes two to five times as long. Class weights
+        change the models, but not the meaning of a probability: in the calibration samples count with their sample
+        weights alone.
     thresholds : bool, default=False
-        Of two classes: keep what thresholds would have cost out of the folds of `cv`, for `model_.predict_for_cost`,
-        as a calibration does.
+        For two classes: keep the cost of thresholds, estimated out of fold on `cv`, for `model_.predict_for_cost`, as a
+        calibration does.
     conformal : float, default=None
-        The share of new samples that sets may miss, in (0, 1): `predict_sets` exists then, and returns sets of
-        classes that hold the label of at least 1 - conformal of them. A random quarter of the samples is held out of
-        training for it.
+        The share of new samples whose label sets may miss, in (0, 1): `predict_sets` then exists, and returns sets of
+        classes that contain the label of at least 1 - conformal of them. This holds a random quarter of the samples out
+        of training.
     conformal_folds : int, default=None
-        The folds of CV+: nothing is held out then, and so many models more make the sets, each trained without a fold.
-        Guaranteed is a share of 1 - 2 conformal (`svmkit.fit`).
+        The folds of CV+: nothing is held out, and this number of further models make the sets, each trained without a
+        fold. The guaranteed share is 1 - 2 conformal (`svmkit.fit`).
     conformal_by : {"class"}, default=None
-        Whether the share holds of the samples of each class: a quarter of each is held out then.
+        Whether the share holds for the samples of each class; a quarter of each class is then held out.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels in sorted order.
     class_weight_ : ndarray of shape (n_classes,)
-        The factor of C by class, from `class_weight`; not where a row may have several labels.
+        The factor of C by class, from `class_weight`; missing if a row may have several labels.
 
     Examples
     --------
@@ -161,16 +162,16 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         ----------
         X : array-like, sparse matrix or table of shape (n_samples, n_features), float32 or float64
             The training samples. For a precomputed kernel, the kernel values (n_samples, n_samples). Columns of a table
-            (pandas, polars, pyarrow) become features as in `svmkit train`: texts a 0/1 feature for each, dates days.
+            (pandas, polars, pyarrow) become features as in `svmkit train`: each text a 0/1 feature, dates days.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            The labels, numbers or text; or a 0/1 matrix with a column for each of several labels, which a row may have
-            or not: one model learns all, on the same kernel rows, and predicts such a matrix.
+            The labels, numbers or text; or a 0/1 matrix with a column for each of several labels, which a row may or
+            may not have: one model learns all of them, on the same kernel rows, and predicts such a matrix.
         sample_weight : array-like of shape (n_samples,), default=None
             The weight of each sample, >= 0.
         validation : tuple (X, y), default=None
             Held-out samples on which `history_` measures accuracy as the model grows.
         groups : array-like of shape (n_samples,), default=None
-            Rows of the same group are in the same fold, of the calibration, or of what thresholds cost, of learnt
+            Rows of the same group are in the same fold of the calibration, of the cost of thresholds, of learnt
             relevance, and of the search for parameters that are "cv".
 
         Returns
@@ -181,7 +182,7 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         Raises
         ------
         InputError
-            The data or parameters cannot be used. It is a ValueError.
+            The data or parameters are invalid. It is a ValueError.
         """
         y = column_or_1d(y)
         task = MultiLabel() if has_columns(y) else None
@@ -201,11 +202,11 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The samples, learned from in their order.
+            The samples, used for learning in their order.
         y : array-like of shape (n_samples,)
             The labels.
         classes : array-like of shape (n_classes,), default=None
-            All labels that may come, needed at the first call.
+            All labels that may occur, needed at the first call.
         sample_weight : array-like of shape (n_samples,), default=None
             The weight of each sample, >= 0.
 
@@ -218,11 +219,11 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         Raises
         ------
         InputError
-            The block has another width or labels that are not announced; the model stays as it was.
+            The block has another width or labels that are not announced; the model is unchanged.
 
         Notes
         -----
-        The parameters of the first call hold for all calls. Its block settles gamma and scaling. Of the limits only
+        The parameters of the first call apply to all calls. Its block fixes gamma and scaling. Of the limits only
         `max_support` applies, and `class_weight` must not be "balanced". After `fit`, or in a copy or pickle, learning
         continues from the support vectors of the model, which come first in `support_`.
         """
@@ -262,9 +263,9 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes) or (n_samples, n_pairs)
             For two classes, > 0 means `classes_[1]`. For more, with multiclass="ovo", votes with the squashed sum of
             margins ("ovr") or the decision of each class pair ("ovo"), by `decision_function_shape`; otherwise the
-            decision of each class. With a calibration the logarithm of the odds of `classes_[1]`, or those of the
-            probabilities of the classes ("ovr"), so that they agree with `predict`; `model_.decision_function` has the
-            decisions themselves.
+            decision of each class. With a calibration the log-odds of `classes_[1]`, or those of the probabilities of
+            the classes ("ovr"), so that they agree with `predict`; `model_.decision_function` has the uncalibrated
+            decisions.
         """
         X = self._ready(X)
         decision = self.model_.decision_function(X, n_threads=self.n_threads, device=self.device)

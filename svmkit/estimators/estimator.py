@@ -1,4 +1,4 @@
-"""What all estimators share: their parameters as settings, the attributes of a fit, and how they are displayed."""
+"""The base of all estimators: their parameters as settings, the attributes of a fit, and their display."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ _SETTINGS = [
 OF_SEARCH = ("best_params_", "best_score_", "cv_results_")
 _LIMITS = ("max_iter", "max_epochs", "time_limit", "max_support")
 
-KEPT = 64  # methods
+KEPT = 64  # number of methods that are cached
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-_methods: dict[Any, tuple[Any, Method]] = {}  # by the values of parameters, with the solvers registered at that time
+_methods: dict[Any, tuple[Any, Method]] = {}  # by the values of parameters, with the solvers registered then
 
-# colours come from the page, so that the block can be read on a dark background too
+# colours are taken from the page, so that the block is readable on a dark background, too
 STYLE = (
     "margin:.4em 0 .2em;padding:.35em .7em;display:inline-grid;grid-template-columns:auto auto;gap:0 1em;"
     "font:.85em/1.5 ui-sans-serif,system-ui,sans-serif;color:inherit;background:transparent;"
@@ -72,7 +72,7 @@ _OF_TASK = {"classify": "SVMClassifier", "regress": "SVMRegressor", "outliers": 
 
 
 def _params_of(model: SVMModel) -> dict[str, Any]:
-    """Return the parameters of an estimator that a model records of its training."""
+    """Return the parameters of an estimator that a model records about its training."""
     about, minimised = model.about, model.about.get("minimised", {})
     steps, stated = model.preprocessing, ("C", "nu", "epsilon", "loss")
     known: dict[str, Any] = {name: about[name] for name in stated if about.get(name) is not None}
@@ -106,7 +106,7 @@ def _holds_weights(model: SVMModel) -> bool:
 
 
 def require_stream(estimator: Any, name: str) -> None:
-    """Raise an AttributeError that lists the solvers that learn from streams, unless the estimator's solver does."""
+    """Raise an AttributeError that lists the solvers for streams, unless the estimator's solver is one."""
     try:
         streaming_solver(estimator.solver, regresses=is_regressor(estimator))
     except InputError as error:
@@ -114,7 +114,7 @@ def require_stream(estimator: Any, name: str) -> None:
 
 
 def _require_conformal(estimator: Any, name: str) -> None:
-    """Raise an AttributeError that says how to get sets unless the estimator has them."""
+    """Raise an AttributeError that explains how to get sets unless the estimator has them."""
     if getattr(estimator, "conformal", None) is None:
         raise Lacking(f"no {name} without a share of samples that sets may miss: give conformal=0.1")
 
@@ -130,16 +130,16 @@ def _require_linear(estimator: Any, name: str) -> None:
 class SVMEstimator(BaseEstimator):
     """Base of all estimators, which are dataclasses of their parameters; `task` says what they learn.
 
-    `describe` completes the docstrings of its subclasses by these texts.
+    `describe` adds these texts to the docstrings of its subclasses.
 
     Parameters
     ----------
     solver : str or Solver, default="auto"
         The solver; `svmkit plugins` lists their names.
     solver_options : dict of str to object, default=None
-        Options of a solver that is given by its name, such as {"loss": "squared_hinge"}; `svmkit plugins` lists them.
+        Options of a solver that is given by name, such as {"loss": "squared_hinge"}; `svmkit plugins` lists them.
     C : float or "cv", default=1.0
-        The weight of the summed losses, > 0. "cv" chooses it by cross-validation from values that the data suggest;
+        The weight of the summed losses, > 0. "cv" chooses it by cross-validation from values suggested by the data;
         then the model of all samples is trained with the best one and certified. A limit in seconds covers both.
     kernel : str, Kernel or callable, default=None
         The kernel. A callable f(X, Z) returns the kernel values (rows of X, rows of Z). None is "rbf", or "linear" for
@@ -151,49 +151,50 @@ class SVMEstimator(BaseEstimator):
     coef0 : float, default=0.0
         The constant of the polynomial and sigmoid kernels.
     sampler : str or Sampler, default=None
-        Which points each step looks at, such as "full" or "uniform:59". None is the solver's own sampler.
+        The points that each step examines, such as "full" or "uniform:59". None is the default of the solver.
     tol : float, default=1e-3
         The certified relative duality gap to reach, the same for every solver.
     stop : str, Criterion or Stop, default=None
         A rule that replaces `tol`: text such as "abs:1e-6" or "rel:1e-3", or criteria joined with |.
     max_iter : int, default=None
-        The most iterations, for each class pair if there are several.
+        The largest number of iterations, for each class pair if there are several.
     max_epochs : float, default=None
-        The most passes over the training samples, for each class pair if there are several.
+        The largest number of passes over the training samples, for each class pair if there are several.
     time_limit : float, default=None
-        The most seconds, shared by the class pairs if there are several.
+        The time limit in seconds, shared by the class pairs if there are several.
     max_support : int, default=None
-        The most support vectors, for each class pair if there are several.
+        The largest number of support vectors, for each class pair if there are several.
     impute : {"median", "most_frequent", "indicator"}, default=None
-        What fills the holes of X, learnt from X and kept with the model: the median or the most frequent value of the
-        column; "indicator" is the median and a 0/1 column for each column with holes. None refuses holes.
+        How to fill the holes of X; the values are learnt from X and kept with the model: the median or the most
+        frequent value of the column; "indicator" is the median and a 0/1 column for each column with holes. None
+        rejects holes.
     scale : {"none", "standard", "minmax", "maxabs", "cv"}, default=None
         The scaling that is applied to X first and kept with the model. On CSR, "standard" divides by the standard
-        deviation and does not centre, and "minmax" is refused. "cv" chooses between "none" and "standard", on CSR
-        "maxabs", where the scales of the columns differ 100-fold. None is "none", with a warning in a search.
+        deviation without centring, and "minmax" is rejected. "cv" chooses between "none" and "standard", on CSR
+        "maxabs", if the scales of the columns differ 100-fold. None is "none", with a warning in a search.
     relevance : {"learned"}, default=None
         Weights of the columns, learnt from the gradients of the decision functions and kept with the scaling of the
-        model, which is "standard", or "maxabs" on CSR, if `scale` is None. They are 1 unless three folds find others
-        better. The certificate is that of the problem with these weights.
+        model, which is "standard", or "maxabs" on CSR, if `scale` is None. They are 1 unless three folds show that
+        others are better. The certificate is for the problem with these weights.
     memory : str or int, default="1GB"
-        The most memory for kernel rows, in bytes or as text.
+        The memory limit for kernel rows, in bytes or as text.
     n_threads : int, default=None
         The number of threads; None uses all.
     device : str, default=None
         Where kernel values are computed: "cpu", "auto", and with `svmkit[torch]` "cuda", "cuda:1", "xpu", "mps" or
-        "torch:cpu". None is "cpu" unless `svmkit.kernels.engines.request_engine` asks for another.
+        "torch:cpu". None is "cpu" unless `svmkit.kernels.engines.request_engine` requests another.
     random_state : int, RandomState or None, default=0
         The seed of all random choices.
     warm_start : bool, default=False
-        Whether `fit` starts at the support vectors of the last model that are among the samples. Samples may have
-        changed or been added; columns, and classes if there are any, must be the same.
+        Whether `fit` starts at the support vectors of the last model that are among the samples. Samples may change or
+        be added; columns, and classes if there are any, must be the same.
     cv : int, "loo", splitter of scikit-learn, or sequence of (train, test), default=5
-        The folds by which parameters that are "cv" are chosen, and those of a calibration. A number of folds is
-        shuffled with `random_state` and, of classes, stratified; it is lowered where a class has fewer samples. "loo"
-        leaves out one sample at a time to choose parameters; a calibration has five folds then.
+        The folds for choosing parameters that are "cv", and for a calibration. A number of folds is shuffled with
+        `random_state` and, for classes, stratified; it is reduced if a class has fewer samples. "loo" leaves out one
+        sample at a time to choose parameters; a calibration then has five folds.
     metric : str, default=None
-        The scorer of scikit-learn by which candidates are compared. None is accuracy, or balanced accuracy where
-        `class_weight` is given or a class has less than a tenth of the samples; of quantities R2.
+        The scorer of scikit-learn by which candidates are compared. None is accuracy, or balanced accuracy if
+        `class_weight` is given or a class has less than a tenth of the samples; for regression R2.
     verbose : int, default=0
         1 shows the progress of `fit` on stderr: a live line on a terminal or in a notebook, plain lines elsewhere.
 
@@ -204,31 +205,31 @@ class SVMEstimator(BaseEstimator):
     n_features_in_ : int
         The number of columns of X.
     support_ : ndarray of shape (n_support,), int
-        The rows of X that have a part in the model, sorted by class if there are classes.
+        The rows of X that contribute to the model, sorted by class if there are classes.
     support_vectors_, n_support_, dual_coef_ : ndarray
-        The support vectors, their number in each class, and their coefficients, (1, n_support) where there are no
-        classes. Linear solvers keep weights instead.
+        The support vectors, their number in each class, and their coefficients, (1, n_support) without classes. Linear
+        solvers keep weights instead.
     coef_ : ndarray of shape (n_decisions, n_features)
         The weights of the columns, after scaling, of a model with the linear kernel, whatever the solver.
     intercept_ : ndarray of shape (n_decisions,)
         The intercept of each decision.
     relevance_ : ndarray of shape (n_features,)
-        With `relevance="learned"`: the weights of the columns after scaling, of which the largest is 1; all are 1 where
-        learnt ones were not better. With the 0/1 columns that imputing adds.
+        With `relevance="learned"`: the weights of the columns after scaling, the largest of which is 1; all are 1 if
+        learnt ones were not better. Includes the 0/1 columns that imputing adds.
     status_ : Status
         How training ended.
     fit_status_ : {0, 1}
-        0 where `status_` is "converged", else 1, as in scikit-learn's SVC.
+        0 if `status_` is "converged", else 1, as in scikit-learn's SVC.
     shape_fit_ : tuple of int
         The shape of X in `fit`.
     n_iter_ : int
         The number of iterations, over all class pairs.
     n_iter_by_problem_ : ndarray of int, shape (n_problems,)
-        The number of iterations of each class pair, which is what SVC calls `n_iter_`.
+        The number of iterations of each class pair, like `n_iter_` of SVC.
     seconds_ : float
-        The seconds of training, checks of the data included.
+        The seconds of training, including checks of the data.
     gap_ : float or None
-        The certified relative duality gap, the largest of several class pairs.
+        The certified relative duality gap, the largest one of several class pairs.
     bound_ : float or None
         The dual value, a lower bound on the optimum; the sum over all class pairs.
     certificate_ : list of Certificate
@@ -239,7 +240,7 @@ class SVMEstimator(BaseEstimator):
         The values chosen for the parameters that are "cv", and the mean of the metric over the folds; nan if time or
         Ctrl-C ended the search before a candidate was tried in all folds. They exist only after a search.
     cv_results_ : dict of str to ndarray
-        The candidates of the search, best first, as scikit-learn's searches have them.
+        The candidates of the search, best first, in the form of scikit-learn's searches.
     """
 
     task: Task
@@ -276,13 +277,13 @@ class SVMEstimator(BaseEstimator):
         )
 
     @classmethod
-    def _get_param_names(cls) -> list[str]:  # a search asks three times in each fit
+    def _get_param_names(cls) -> list[str]:  # a search calls this three times in each fit
         kind: Any = cls
         return list(_param_names(kind))
 
     def _names_to_choose(self) -> tuple[str, ...]:
         """Return the parameters that cross-validation chooses."""
-        if CHOSEN not in [value for value in vars(self).values() if isinstance(value, str)]:  # a small fit is short
+        if CHOSEN not in [value for value in vars(self).values() if isinstance(value, str)]:  # fast, for small fits
             return ()
         from svmkit.choice.one_call import names_to_choose
 
@@ -325,13 +326,13 @@ class SVMEstimator(BaseEstimator):
         return trained
 
     def _train(self, X: Any, y: Any, *, task: Task | None = None, groups: Any = None, **options: Any) -> None:
-        """Train on samples, with further options of `svmkit.training.train.train`, and set the fitted attributes; None
-        is the task of the estimator.
+        """Train on samples, with further options of `svmkit.training.train.train`, and set the fitted attributes; a
+        task of None is the task of the estimator.
         """
         method, names = self._resolve(X, task)
         settings = method.settings
         for name in OF_SEARCH:
-            vars(self).pop(name, None)  # of an earlier fit
+            vars(self).pop(name, None)  # from an earlier fit
         if groups is not None and not names and not settings.uses_groups:
             raise InputError(NO_FOLDS)
         X, options = self._read(X, y, method, options)
@@ -353,7 +354,7 @@ class SVMEstimator(BaseEstimator):
             )
             self._online = None
             self._take(trained, method)
-            self.n_iter_ = max(trained.n_iter, 1)  # scikit-learn counts a start that was the solution
+            self.n_iter_ = max(trained.n_iter, 1)  # scikit-learn also counts a start that was the solution
             self.shape_fit_ = (X if hasattr(X, "shape") else np.asarray(X)).shape[0], self.n_features_in_
 
         weights, with_models = options.get("sample_weight"), settings.calibration is None and self.task.is_supervised
@@ -364,8 +365,8 @@ class SVMEstimator(BaseEstimator):
         )
 
     def _read(self, X: Any, y: Any, method: Method, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Return training samples, of which the names are kept, as features, and the options of a training with what
-        the columns of a table say of them.
+        """Return training samples as features, keeping their names, and the options of a training with the information
+        from the columns of a table.
         """
         frame = frame_of(X)
         check_names(self, X if frame is None else frame, reset=True)
@@ -382,7 +383,7 @@ class SVMEstimator(BaseEstimator):
         return getattr(self, "max_iter", None) is not None or getattr(self, "max_epochs", None) is not None
 
     def _learn(self, stream: Callable[..., Online], X: Any, y: Any, sample_weight: Any) -> None:
-        """Learn from one more block of samples; `stream` makes what learns from the first one."""
+        """Learn from one more block of samples; `stream` creates the learner for the first one."""
         if names := self._names_to_choose():
             raise InputError(
                 f"no partial_fit with {names[0]}='cv': a stream cannot be divided into folds; give a value"
@@ -443,14 +444,14 @@ class SVMEstimator(BaseEstimator):
 
     @only_where(_require_conformal)
     def predict_sets(self, X, *, alpha: float | None = None) -> np.ndarray:
-        """Predict sets that hold the truth of new samples, as `SVMModel.predict_sets` does.
+        """Predict sets that contain the truth of new samples, as `SVMModel.predict_sets` does.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The samples.
         alpha : float, default=None
-            The share of the samples that sets may miss; None is `conformal`.
+            The share of the samples whose truth sets may miss; None is `conformal`.
 
         Returns
         -------
@@ -488,31 +489,31 @@ class SVMEstimator(BaseEstimator):
         return {"model_": self._attach_encoding(model), "n_features_in_": self._n_columns or model.n_features}
 
     def _attach_encoding(self, model: SVMModel) -> SVMModel:
-        """Return a model with the encoding of the table that the estimator is fitted to."""
+        """Return a model with the encoding of the table to which the estimator was fitted."""
         return model if self._encoding is None else model.attach_encoding(self._encoding)
 
     @classmethod
     def from_model(cls, model: SVMModel, **params: Any) -> Self:
-        """Return a fitted estimator of a model that was loaded, imported or trained elsewhere.
+        """Return a fitted estimator for a model that was loaded, imported or trained elsewhere.
 
         Parameters
         ----------
         model : SVMModel
-            The model, of the task of the estimator.
+            The model, with the task of the estimator.
         **params : object
-            Parameters of the estimator. Those that are left out are taken from what the model records of its training
-            (solver, C, nu, kernel, loss, multiclass, calibration), else their defaults.
+            Parameters of the estimator. Missing ones are taken from the model's record of its training (solver, C, nu,
+            kernel, loss, multiclass, calibration), otherwise their defaults.
 
         Returns
         -------
         estimator
-            It predicts, scores and stands in pipelines as after `fit`. Without `support_`, `history_` and
-            `certificate_`, which a model does not have.
+            It predicts, scores and works in pipelines as after `fit`, but lacks `support_`, `history_` and
+            `certificate_`, which a model does not contain.
 
         Raises
         ------
         InputError
-            The model is one of another task.
+            The model is for another task.
 
         Examples
         --------
@@ -539,12 +540,12 @@ class SVMEstimator(BaseEstimator):
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the features that the kernel sees, (n_features,), text: the columns of `coef_`.
+        """Return the names of the features after preprocessing, (n_features,), text: the columns of `coef_`.
 
         Parameters
         ----------
         input_features : sequence of str, default=None
-            The names of the columns of an array; None are "x0", "x1", ... A table has its own.
+            The names of the columns of an array; None gives "x0", "x1", ... A table has its own names.
 
         Examples
         --------
@@ -598,15 +599,15 @@ class SVMEstimator(BaseEstimator):
 
     @only_where(_require_linear)
     def sparsify(self) -> Self:
-        """Let `coef_` be a sparse array from now on, for models most of whose weights are 0; return the estimator.
+        """Make `coef_` a sparse array, for models most of whose weights are 0; return the estimator.
 
-        It is there with the linear kernel. Predictions do not change; `densify` undoes it.
+        It requires the linear kernel. Predictions do not change; `densify` reverts it.
         """
         return self._keep_coef(True)
 
     @only_where(_require_linear)
     def densify(self) -> Self:
-        """Let `coef_` be a dense array again; return the estimator."""
+        """Make `coef_` a dense array again; return the estimator."""
         return self._keep_coef(False)
 
     def _keep_coef(self, is_sparse: bool) -> Self:
@@ -618,7 +619,7 @@ class SVMEstimator(BaseEstimator):
 
     @property
     def relevance_(self) -> np.ndarray:
-        """The learnt weights of the columns after scaling (n_features,), of which the largest is 1."""
+        """The learnt weights of the columns after scaling (n_features,), the largest of which is 1."""
         model = getattr(self, "model_", None)
         if model is None or "relevance" not in model.about:
             why = "it is not fitted" if model is None else "it was fitted without relevance='learned'"
@@ -626,7 +627,7 @@ class SVMEstimator(BaseEstimator):
         return np.ones(model.width) if model.relevance is None else model.relevance
 
     def _html_with(self, diagram: str) -> str:
-        """Return scikit-learn's diagram with a block below it that says how training ended; as it is before `fit`."""
+        """Return scikit-learn's diagram followed by a block on how training ended; unchanged before `fit`."""
         model = getattr(self, "model_", None)
         if model is None:
             return diagram
@@ -636,7 +637,7 @@ class SVMEstimator(BaseEstimator):
             "status": str(self.status_),
             "certified gap": "none" if self.gap_ is None else f"{self.gap_:.2g}",
         }
-        if hasattr(self, "support_"):  # not of an estimator from a model
+        if hasattr(self, "support_"):  # missing in an estimator from a model
             facts |= {"support vectors": f"{len(self.support_):,}", "iterations": f"{self.n_iter_:,}"}
             facts |= {"training time": f"{self.seconds_:.3g} s"}
         rows = "".join(f"<span>{escape(name)}</span><b>{escape(value)}</b>" for name, value in facts.items())
@@ -666,12 +667,12 @@ class SVMEstimator(BaseEstimator):
 
 
 def describe(cls: T) -> T:
-    """Decorate an estimator: complete its Parameters and Attributes with the texts of `SVMEstimator`."""
+    """Decorate an estimator: add the Parameters and Attributes of `SVMEstimator` to its docstring."""
     text, base = (inspect.cleandoc(each.__doc__ or "") for each in (cls, SVMEstimator))
     for section in ("Parameters", "Attributes") if text else ():  # there are no docstrings under -OO
         own = _entries(text, section)
         entries = _entries(base, section) | own
-        if section == "Parameters":  # in the order of the signature, each with its own text before that of the base
+        if section == "Parameters":  # in the order of the signature, own texts taking precedence over those of the base
             by_name = {name: entry for names, entry in entries.items() for name in names.split(", ")}
             taken = list(dict.fromkeys(by_name[name] for name in inspect.signature(cls).parameters))
         else:
@@ -682,6 +683,6 @@ def describe(cls: T) -> T:
 
 
 def _entries(text: str, section: str) -> dict[str, str]:
-    """Return the entries of a section of a docstring by their names, such as "tau, delta"."""
+    """Return the entries of a section of a docstring by name, such as "tau, delta"."""
     lines = text.partition(f"\n{section}\n{'-' * len(section)}\n")[2].partition("\n\n")[0]
     return {entry.partition(" :")[0]: entry for entry in re.split(r"\n(?=\S)", lines)}

@@ -31,7 +31,7 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
         A solver of the problem: OneClassQP for the hinge (smo, fcsmo, ...), SimplexQP for squared slacks (fcfw, swap,
         ...). "auto" chooses one by the number of samples (docs/choosing.md).
     solver_options : dict of str to object, default=None
-        Options of a solver that is given by its name, such as {"growth": 0.5}; `svmkit plugins` lists them.
+        Options of a solver that is given by name, such as {"growth": 0.5}; `svmkit plugins` lists them.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         The loss of the slacks. "hinge" is the problem of LIBSVM and scikit-learn's OneClassSVM.
     nu : float, default=0.01
@@ -43,11 +43,11 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
     kernel : str, Kernel or callable, default="rbf"
         The kernel. A callable f(X, Z) returns the kernel values (rows of X, rows of Z).
     conformal : float, default=None
-        The share of normal new samples that may be called outliers, in (0, 1): `predict_sets` exists then, and says
-        which are. A random quarter of the samples is held out of training for it.
+        The share of normal new samples that may be called outliers, in (0, 1): `predict_sets` then exists, and says
+        which are. This holds a random quarter of the samples out of training.
     conformal_folds : int, default=None
-        The folds of CV+: nothing is held out then, and so many models more make the sets, each trained without a fold.
-        Guaranteed is a share of 1 - 2 conformal (`svmkit.fit`).
+        The folds of CV+: nothing is held out, and this number of further models make the sets, each trained without a
+        fold. The guaranteed share is 1 - 2 conformal (`svmkit.fit`).
 
     Attributes
     ----------
@@ -84,7 +84,8 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
 
     With squared slacks, the mean shortfall of the training scores, mean max(0, rho - score), is nu / 2 in units of the
     kernel. Every support vector scores below rho: about 40 % of the samples for nu = 0.01 and an rbf kernel, all of
-    them for nu = 0.5. So rho is no offset there that tells outliers, and the share nu of the samples is cut off.
+    them for nu = 0.5. So rho is not a suitable offset for outliers in that case, and the share nu of the samples is cut
+    off.
 
     References
     ----------
@@ -137,7 +138,7 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
         ----------
         X : array-like, sparse matrix or table of shape (n_samples, n_features), float32 or float64
             The training samples. For a precomputed kernel, the kernel values (n_samples, n_samples). Columns of a table
-            (pandas, polars, pyarrow) become features as in `svmkit train`: texts a 0/1 feature for each, dates days.
+            (pandas, polars, pyarrow) become features as in `svmkit train`: each text a 0/1 feature, dates days.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -151,7 +152,7 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
         Raises
         ------
         InputError
-            The data or parameters cannot be used. It is a ValueError.
+            The data or parameters are invalid. It is a ValueError.
         """
         self._train(X, None, sample_weight=sample_weight)
         return self
@@ -173,7 +174,7 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
         return history
 
     def score_samples(self, X) -> np.ndarray:
-        """Compute sum_i alpha_i k(x_i, x), which is high for samples that are like the training data.
+        """Compute sum_i alpha_i k(x_i, x), which is high for samples similar to the training data.
 
         Parameters
         ----------
@@ -186,7 +187,7 @@ class SVMOneClass(OutlierMixin, SVMEstimator):
             The scores.
         """
         X = features_to_predict(self, X)
-        # not the decision plus the offset: rounding would tie the scores of all that is far away
+        # not the decision plus the offset: rounding would tie the scores of all distant samples
         return replace(self.model_, intercept=np.zeros(1)).decision_function(
             X, n_threads=self.n_threads, device=self.device
         )

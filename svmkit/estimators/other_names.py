@@ -1,4 +1,4 @@
-"""What scikit-learn, LIBSVM and R call options that have another name here, or none."""
+"""Options of scikit-learn, LIBSVM and R that have another name here, or none."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ OTHER_NAMES = {
     "tolerance": "write tol={value}",
     "validation_fraction": "give fit(..., validation=(X, y))",
 }
-"""What to write, by the name elsewhere; {value} stands for what was given."""
+"""What to write, by the name elsewhere; {value} stands for the given value."""
 
 
 def answer(name: str, value: Any) -> str:
-    """Return what to write here instead of an option of others, with the value that was given for it."""
+    """Return what to write here instead of another software's option, with its given value."""
     if name == "n_jobs" and value in (None, -1):
         return "all threads are taken anyway: leave it out, or write n_threads=2"
     return OTHER_NAMES[name].format_map({"value": value}) if "{value}" in OTHER_NAMES[name] else OTHER_NAMES[name]
 
 
 def require_own_options(solver: Any, options: Any) -> None:
-    """Raise InputError if an option of a solver has the name that something of the estimator has elsewhere.
+    """Raise InputError if an option of a solver has the name under which other software has an option of the estimator.
 
     Parameters
     ----------

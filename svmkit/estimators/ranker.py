@@ -22,26 +22,26 @@ class SVMRanker(SVMEstimator):
     """Ranking SVM with a certificate: the order of values within groups, and that of survival times.
 
     It minimises 1/2 |w|^2 + C sum of loss(1 - (h_i - h_j)) over all comparable pairs: i and j are in one group, y_j was
-    observed, and y_i is larger, or as large and censored. Pairs are counted, never listed: a pass costs O(m log m) and
+    observed, and y_i is larger, or equal and censored. Pairs are counted, never listed: a pass costs O(m log m) and
     memory O(m).
 
     Parameters
     ----------
     solver : str or Solver, default="auto"
-        A solver that ranks: ocas, bmrm, svmperf; auto takes ocas.
+        A solver for ranking: ocas, bmrm, svmperf; auto uses ocas.
     C : float or "cv", default=1.0
-        The weight of the summed losses of all pairs, > 0. Their number grows like the square of a group's size: of
-        SVM-rank, which divides by it, C is that of all pairs together. "cv" chooses it by cross-validation over whole
-        groups from values that the data suggest.
+        The weight of the summed losses of all pairs, > 0. The number of pairs grows with the square of a group's size;
+        the C of SVM-rank, which divides by it, is for all pairs together. "cv" chooses C by cross-validation over whole
+        groups from values suggested by the data.
     kernel : str or Kernel, default=None
         "linear" (None), or a kernel that is known to be positive semidefinite: "rbf", "laplacian", or "poly" with
         coef0 >= 0. The rank of its matrix and `memory` bound the cost.
     loss : {"hinge", "squared_hinge"}, default=None
-        The loss of a pair's margin h_i - h_j; None is that of the solver, and of auto the squared hinge.
+        The loss of a pair's margin h_i - h_j; None is the default of the solver, the squared hinge for auto.
     cv : int, splitter of scikit-learn, or sequence of (train, test), default=5
-        The folds by which C="cv" is chosen, of whole groups where there are several.
+        The folds by which C="cv" is chosen, of whole groups if there are several.
     metric : str, default=None
-        By what values of C are compared: "concordance" (None), "auc", "kendall_tau", "ndcg", or "ndcg@5".
+        The metric by which values of C are compared: "concordance" (None), "auc", "kendall_tau", "ndcg", or "ndcg@5".
 
     Attributes
     ----------
@@ -92,10 +92,10 @@ class SVMRanker(SVMEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix or table of shape (n_samples, n_features), float32 or float64
-            The training samples; of a table as for `SVMClassifier`.
+            The training samples; tables as for `SVMClassifier`.
         y : array-like of shape (n_samples,), structured array, array-like of shape (n_samples, 2), or Ranks
             The values. Censored times are a structured array of a flag (bool) whether the event was observed and a
-            time, as scikit-survival has them, or these two columns; the model then predicts larger numbers for longer
+            time, as in scikit-survival, or these two as columns; the model then predicts larger numbers for longer
             times.
         groups : array-like of shape (n_samples,), default=None
             The group of each sample, such as its query; samples are compared within groups. None is one group.
@@ -110,7 +110,7 @@ class SVMRanker(SVMEstimator):
         Raises
         ------
         InputError
-            The data or parameters cannot be used. It is a ValueError.
+            The data or parameters are invalid. It is a ValueError.
         """
         self._train(X, make_ranks(y, groups), validation=validation)
         return self
@@ -148,6 +148,6 @@ class SVMRanker(SVMEstimator):
         Returns
         -------
         float
-            From 0 to 1; equal predictions count as half in order. For censored times it is Harrell's concordance index.
+            From 0 to 1; ties count as half in order. For censored times it is Harrell's concordance index.
         """
         return RankScores.from_predictions(self.predict(X), make_ranks(y, groups)).concordance

@@ -1,4 +1,4 @@
-"""SVMRegressor: a scikit-learn regressor over any solver that regresses."""
+"""SVMRegressor: a scikit-learn regressor over any solver for regression."""
 
 from __future__ import annotations
 
@@ -25,44 +25,45 @@ from svmkit.training.stream.online import OnlineRegression
 class SVMRegressor(RegressorMixin, SVMEstimator):
     """Support vector regression with a certificate: epsilon-SVR.
 
-    It minimises 1/2 |w|^2 + C sum_i loss(max(0, |y_i - h(x_i)| - epsilon)). The bias is free by default; the
-    solvers of LIBLINEAR's problem, asked for by name, regularise it unless `solver_options={"bias": "free"}`.
+    It minimises 1/2 |w|^2 + C sum_i loss(max(0, |y_i - h(x_i)| - epsilon)). The bias is free by default; the solvers of
+    LIBLINEAR's problem, if requested by name, regularise it unless `solver_options={"bias": "free"}`.
 
     Parameters
     ----------
     epsilon : float or "cv", default=0.1
         Half the width of the tube within which an error costs nothing, >= 0, in units of y; "cv" as for C.
     loss : str or Loss, default=None
-        The loss, one of those that the solver takes: "epsilon_insensitive", "squared_epsilon_insensitive" (or "hinge",
-        "squared_hinge"), "absolute_error", "squared_error", "huber", "quantile", "expectile", ...; None is that of the
-        solver.
+        The loss, one that the solver supports: "epsilon_insensitive", "squared_epsilon_insensitive" (or "hinge",
+        "squared_hinge"), "absolute_error", "squared_error", "huber", "quantile", "expectile", ...; None is the default
+        of the solver.
     tau : float or sequence of float, default=None
-        The level of the quantile or expectile loss that is given by its name, 0 < tau < 1; several, ascending, become
-        the outputs of one model, which are trained on the same kernel rows.
+        The level of a quantile or expectile loss that is given by name, 0 < tau < 1; several, ascending, become the
+        outputs of one model, which are trained on the same kernel rows.
     delta : float, default=None
-        The option of a loss that is given by its name and has it, such as Huber's.
+        The option of a loss that is given by name and has it, such as Huber's.
     non_crossing : bool, default=False
         Whether `predict` sorts the outputs of several levels in each row, so that no quantile lies above a later one.
     penalty : {"l2", "l1", "elasticnet", "group"}, default=None
         With the linear kernel: |w|_1 ("l1"), l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2 ("elasticnet"), or sum_g sqrt(n_g)
         |w_g| over groups of n_g columns ("group") in place of 1/2 |w|^2. They leave many weights in `coef_` at exactly
-        0, and need a loss without a kink; solver "auto" takes cd then, with the squared epsilon-insensitive loss unless
-        a loss is given. None is the penalty of the solver.
+        0, and need a loss without a kink; solver "auto" then uses cd, with the squared epsilon-insensitive loss unless
+        a loss is given. None is the default of the solver.
     l1_ratio : float, default=0.5
         The share of |w|_1 with penalty="elasticnet", from 0 to 1.
     penalty_groups : str or sequence of int, default=None
-        With penalty="group", the numbers of columns of groups that stand side by side, as (3, 1, 1) or "3+2*1"; further
-        columns are groups of their own. None: each column of a table is a group, with all its categories.
+        With penalty="group", the numbers of columns of adjacent groups, such as (3, 1, 1) or "3+2*1"; each further
+        column is a group. None: each column of a table is a group, with all its categories.
     nu : float, default=None
-        Trains nu-SVR instead, by smo, fcsmo or auto: an upper bound of the fraction of samples outside of the tube, and
-        a lower bound of that of support vectors, 0 < nu <= 1. Training finds epsilon; the parameter has no effect.
+        Trains nu-SVR instead, by smo, fcsmo or auto: an upper bound of the fraction of samples outside the tube, and a
+        lower bound of the fraction of support vectors, 0 < nu <= 1. Training determines epsilon; the parameter epsilon
+        has no effect.
     conformal : float, default=None
-        The share of new samples that sets may miss, in (0, 1): `predict_sets` exists then, and returns
-        intervals that hold the target of at least 1 - conformal of them. A random quarter of the samples is held out of
-        training for it.
+        The share of new samples whose target sets may miss, in (0, 1): `predict_sets` then exists, and returns
+        intervals that contain the target of at least 1 - conformal of them. This holds a random quarter of the samples
+        out of training.
     conformal_folds : int, default=None
-        The folds of CV+: nothing is held out then, and so many models more make the sets, each trained without a fold.
-        Guaranteed is a share of 1 - 2 conformal (`svmkit.fit`).
+        The folds of CV+: nothing is held out, and this number of further models make the sets, each trained without a
+        fold. The guaranteed share is 1 - 2 conformal (`svmkit.fit`).
 
     Attributes
     ----------
@@ -129,9 +130,9 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         ----------
         X : array-like, sparse matrix or table of shape (n_samples, n_features), float32 or float64
             The training samples. For a precomputed kernel, the kernel values (n_samples, n_samples). Columns of a table
-            (pandas, polars, pyarrow) become features as in `svmkit train`: texts a 0/1 feature for each, dates days.
+            (pandas, polars, pyarrow) become features as in `svmkit train`: each text a 0/1 feature, dates days.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            The targets, finite numbers; of several columns one model learns all, on the same kernel rows.
+            The targets, finite numbers; with several columns one model learns all, on the same kernel rows.
         sample_weight : array-like of shape (n_samples,), default=None
             The weight of each sample, >= 0.
         validation : tuple (X, y), default=None
@@ -147,7 +148,7 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         Raises
         ------
         InputError
-            The data or parameters cannot be used. It is a ValueError.
+            The data or parameters are invalid. It is a ValueError.
         """
         self._train(X, column_or_1d(y), sample_weight=sample_weight, validation=validation, groups=groups)
         return self
@@ -159,7 +160,7 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The samples, learned from in their order.
+            The samples, used for learning in their order.
         y : array-like of shape (n_samples,)
             The targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -173,11 +174,11 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         Raises
         ------
         InputError
-            The block has another width or targets that are not finite; the model stays as it was.
+            The block has another width or targets that are not finite; the model is unchanged.
 
         Notes
         -----
-        The parameters of the first call hold for all calls. Its block settles gamma and scaling. Of the limits only
+        The parameters of the first call apply to all calls. Its block fixes gamma and scaling. Of the limits only
         `max_support` applies. After `fit`, or in a copy or pickle, learning continues from the model.
         """
         if self.nu is not None:
@@ -202,14 +203,14 @@ class SVMRegressor(RegressorMixin, SVMEstimator):
         return self.model_.predict(X, n_threads=self.n_threads, device=self.device)
 
     def score(self, X, y, sample_weight=None) -> float:
-        """Return R2, or of several levels minus the mean of their losses: of quantiles the pinball loss.
+        """Return R2, or for several levels minus the mean of their losses: for quantiles the pinball loss.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The samples.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their targets; of several columns R2 is the mean over them.
+            Their targets; with several columns R2 is the mean over them.
         sample_weight : array-like of shape (n_samples,), default=None
             The weight of each sample.
 

@@ -1,4 +1,4 @@
-"""Full conformal prediction: sets that cover, of a few rows, by a training for each new row and each of its labels."""
+"""Full conformal prediction: sets with coverage for a few rows, by training for each new row with each label."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ from svmkit.tune.space import Path
 def full_conformal(estimator: SVMClassifier, X: Any, y: Any, X_new: Any, *, by_class: bool = False) -> np.ndarray:
     """Compute the p-value of each class for new samples: each sample with each label is added to the training samples.
 
-    The p-value is the share of the n + 1 samples, the new one among them, that fit no better than the new one does,
-    each by the machine of all n + 1. The classes whose p-value is above alpha are a set that holds the label of a new
+    The p-value is the share of the n + 1 samples, including the new one, that fit no better than the new one does, each
+    by the machine of all n + 1. The classes whose p-value is above alpha are a set that contains the label of a new
     sample with a probability of at least 1 - alpha (Vovk, Gammerman, Shafer: Algorithmic Learning in a Random World,
-    2005, proposition 2.3), and no sample is held out for it.
+    2005, proposition 2.3), without holding out any sample.
 
     Parameters
     ----------
     estimator : SVMClassifier
-        Its parameters; it need not be fitted and is not changed. Its optimum counts: tol, limits and calibration play
-        no part.
+        Its parameters; it need not be fitted and is not changed. Only its optimum matters: tol, limits and calibration
+        have no effect.
     X : array-like, sparse matrix or table of shape (n_samples, n_features), float32 or float64
         The training samples, numbers only.
     y : array-like of shape (n_samples,)
         Their labels.
     X_new : array-like, sparse matrix or table of shape (n_new, n_features)
-        The new samples, each of which is judged by itself.
+        The new samples, each of which is tested separately.
     by_class : bool, default=False
-        Whether a sample is compared with those of the same label only, so that the promise holds of each class.
+        Whether a sample is compared only with those of the same label, so that the guarantee holds for each class.
 
     Returns
     -------
     ndarray of shape (n_new, n_classes), float64
         The p-values, a column for each of `np.unique(y)`. They are at least those of the exact optima: samples whose
-        misfits the remaining gap cannot tell apart count as equal.
+        nonconformity scores the remaining gap cannot distinguish count as equal.
 
     Raises
     ------
     InputError
-        The data cannot be used, or the estimator is not of classes with a kernel, a free bias and class pairs.
+        The data are invalid, or the estimator is not for classes with a kernel, a free bias and class pairs.
 
     Examples
     --------
