@@ -1,7 +1,7 @@
-"""Why a model decides as it does: exact Shapley values, the vectors that decided, the nearest change of a label.
+"""Explanations of a model's decisions: exact Shapley values, decisive vectors, the nearest change of a label.
 
 It may import `errors`, `runtime`, `data`, `kernels`, `scoring` and `tasks`. Models lie above: `SVMModel.explain` calls
-this room, for which a model is whatever satisfies `svmkit.explain.subject.Subject`.
+this room, for which a model is any object that satisfies `svmkit.explain.subject.Subject`.
 """
 
 import lazy_loader as lazy

@@ -1,8 +1,9 @@
-"""The nearest change of a row that gives it another label: found by search, certified by the model's own prediction.
+"""The nearest change of a row that gives it another label: found by search, verified by the model's own prediction.
 
 Every row of the background and every support vector with another label is such a change. The nearest few are drawn
-towards the row: columns go back to their values where the label allows it, the others are moved to the boundary, and
-along it to the foot of the perpendicular on its tangent (the iteration of DeepFool). What is returned was predicted.
+towards the row: columns return to their values if the label allows it, the others are moved to the boundary, and along
+it to the foot of the perpendicular on its tangent (the iteration of DeepFool). The result has been predicted by the
+model.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from svmkit.explain.support import restore_vectors, round_digits
 from svmkit.kernels.forms import Form
 from svmkit.kernels.gradient import gradients
 
-STARTS = 6  # rows with another label from which a search begins
-POOL = 4096  # support vectors that are looked at, beside the background
-SINGLE = 64  # changed columns from which on they are not tried one by one
+STARTS = 6  # rows with another label from which searches start
+POOL = 4096  # support vectors that are examined, besides the background
+SINGLE = 64  # changed columns from which they are not tried one by one
 STEPS, HALVINGS = 12, 40
-LOSS = 1.02  # of the distance that shorter numbers may cost
+LOSS = 1.02  # relative increase of the distance that rounding may cause
 BOUNDED = 4000  # support vectors up to which the length of the weights is computed
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """A row with another label, near to a row that is explained.
+    """A row with another label, close to an explained row.
 
     Attributes
     ----------
@@ -42,12 +43,12 @@ class Change:
     before, after : object
         The labels.
     cells : dict of str to (object, object)
-        The columns that changed, with their values before and after, as a table has them, the largest changes first.
+        The changed columns, with their values before and after, as in a table, the largest changes first.
     distance : float
-        The Euclidean distance in the features after scaling; of a model without scaling, in standard deviations of the
+        The Euclidean distance in the features after scaling; for a model without scaling, in standard deviations of the
         background.
     bound : float
-        No row nearer than this has another label, whatever its columns; 0.0 where none is known.
+        No row nearer than this has another label, whatever its columns; 0.0 if no bound is known.
 
     Examples
     --------
@@ -78,10 +79,10 @@ def find_change(
     to: Any = None,
     few: bool = False,
 ) -> Change | None:
-    """Return the nearest change of a row that was found to give it another label; None if none was found.
+    """Return the nearest change found that gives a row another label; None if none was found.
 
-    Values stay within the ranges of the background and the support vectors, whole columns stay whole, and of the
-    categories of a column exactly one is chosen.
+    Values stay within the ranges of the background and the support vectors, integer columns stay integer, and exactly
+    one of the categories of a column is chosen.
 
     Parameters
     ----------
@@ -92,18 +93,18 @@ def find_change(
     x : ndarray or CSR of shape (1, n_features)
         The row, not preprocessed.
     background : ndarray or CSR of shape (n_rows, n_features)
-        Rows that show what values occur.
+        Rows that show the occurring values.
     fix : tuple of str, default=()
         Columns that keep their values.
     to : object, default=None
         The label to reach; None is any other.
     few : bool, default=False
-        Whether to change few columns rather than to stay near.
+        Whether to change few columns rather than to minimise the distance.
 
     Raises
     ------
     InputError
-        The model predicts quantities or several labels, `fix` names no column or all of them, or `to` no label.
+        The model predicts quantities or several labels, `fix` names no column or all of them, or `to` is not a label.
 
     References
     ----------
@@ -142,7 +143,7 @@ class _Search:
             rows = np.concatenate([background, self.snap(restore_vectors(model, np.unique(some)))])
         with np.errstate(all="ignore"):
             self.low, self.high = np.fmin.reduce(rows, axis=0), np.fmax.reduce(rows, axis=0)
-            # scaling that is undone leaves vectors a little beside whole numbers
+            # unscaled vectors may differ slightly from whole numbers
             self.whole = np.array([(np.isnan(c) | (c == np.round(c))).all() for c in background.T])
             rows = np.where(self.whole, np.round(rows), rows)
         scaling = model.preprocessing.scaling
@@ -155,7 +156,7 @@ class _Search:
         self.pool = np.where(keep | np.isnan(rows), x, rows)
 
     def snap(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows of support vectors in which exactly one category of a column is 1, as rounding has left it."""
+        """Return rows of support vectors in which exactly one category of a column is 1, undoing rounding."""
         rows = np.array(rows)
         for p in range(len(self.players.names)):
             if self.players.is_category(p):
@@ -168,17 +169,17 @@ class _Search:
         return self.model.predict(sp.csr_array(rows) if is_sparse(self.model.vectors) else rows)
 
     def flips(self, rows: np.ndarray) -> np.ndarray:
-        """Return which rows have another label, or the one to reach."""
+        """Return which rows have another label, or the requested one."""
         labels = self.predict(rows)
         return labels != self.before if self.to is None else labels == self.to
 
     def distance(self, rows: np.ndarray) -> np.ndarray:
-        """Return how far rows are from the row, in scaled units."""
+        """Return the distances of rows from the explained row, in scaled units."""
         gaps = np.where(np.isnan(self.x), 0.0, (rows - self.x) / self.unit)
         return np.sqrt(np.square(gaps).sum(axis=-1))
 
     def run(self, few: bool) -> Change | None:
-        """Return the nearest change that was found, or that of the fewest columns."""
+        """Return the nearest change found, or the one with the fewest columns."""
         others = self.pool[self.flips(self.pool)]
         if not len(others):
             return None
@@ -194,7 +195,7 @@ class _Search:
         return Change(best, self.before, after, cells, float(self.distance(best)), self.bound)
 
     def approach(self, start: np.ndarray) -> np.ndarray:
-        """Return a row with another label, as near to the row as this one or nearer."""
+        """Return a row with another label, at most as far from the explained row as the given one."""
         row = self.contract(self.restore(self.contract(start)))
         for _ in range(STEPS):
             nearer = self.slide(row)
@@ -209,10 +210,10 @@ class _Search:
         return np.unique(self.players.owner[~((row == self.x) | np.isnan(self.x))])
 
     def restore(self, row: np.ndarray) -> np.ndarray:
-        """Put players back to their values as long as the label stays another one: at first many, then one by one."""
+        """Return players to their values as long as the label stays different: first many, then one by one."""
         players = self.list_changed(row)
         gaps = [float(self.distance(self.without(row, players[[k]]))) for k in range(len(players))]
-        order = players[np.argsort(-np.array(gaps), kind="stable")]  # the least part of the distance first
+        order = players[np.argsort(-np.array(gaps), kind="stable")]  # the smallest share of the distance first
         low, high = 0, len(order)
         while high - low > 1:
             middle = (low + high) // 2
@@ -231,19 +232,19 @@ class _Search:
         return np.where(np.isin(self.players.owner, players), self.x, row)
 
     def contract(self, row: np.ndarray) -> np.ndarray:
-        """Move the columns of numbers towards their old values, as far as the label stays another one."""
+        """Move numerical columns towards their old values, as far as the label stays different."""
         return self.cross(row, np.where(self.moves, row - self.x, 0.0), 1.0)
 
     def cross(self, row: np.ndarray, step: np.ndarray, end: float) -> np.ndarray:
         """Return the first row with another label on the way from `row - step` to `row - step + end * step`, up to a
-        millionth of it; `row` itself if none was met.
+        millionth of it; `row` itself if there is none.
 
         Parameters
         ----------
         row, step : ndarray of shape (n_columns,)
-            Where the way leads to with `end` = 1, and the way.
+            The destination for `end` = 1, and the whole step.
         end : float
-            How far to go, in steps.
+            The length of the way, in steps.
         """
         start = row - step
         shares = np.linspace(0.0, end, 33)
@@ -263,7 +264,7 @@ class _Search:
         return self.clip(start + high * step)
 
     def clip(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows whose numbers are within the ranges that were seen, and whole where only whole ones were."""
+        """Return rows with numbers clipped to the observed ranges, and rounded in columns of whole numbers."""
         low, high = np.fmin(self.low, self.x), np.fmax(self.high, self.x)
         rows = np.where(self.moves, np.clip(rows, low, high), rows)
         return np.where(self.whole, np.round(rows), rows)
@@ -315,7 +316,7 @@ class _Search:
 
     @cached_property
     def bound(self) -> float:
-        """A distance within which no row has another label, by the length of the weights in the space of the kernel."""
+        """A distance within which no row has another label, from the norm of the weights in the kernel's space."""
         model, kernel = self.model, self.model.kernel
         coef = model.machine.class_coefficients
         if coef.shape[1] != 1 or kernel.form not in (Form.RBF, Form.LINEAR) or len(coef) > BOUNDED:

@@ -18,20 +18,20 @@ from svmkit.explain.support import Vector, find_vectors
 from svmkit.kernels.forms import Form
 from svmkit.runtime import threads
 
-ROUNDS = 2  # orders for each pair of rows where values are sampled, unless another number is asked for
-BACKGROUND = 100  # rows of the background that are drawn unless another number is asked for
+ROUNDS = 2  # default number of orders for each pair of rows if values are sampled
+BACKGROUND = 100  # default number of background rows that are drawn
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """Exact interventional Shapley values of the decisions of a model, by row, column and decision.
 
-    The value of a column is what it adds to the decision, in the mean over the rows of the background, over all orders
-    in which the columns of a row replace those of the background. The values of a row sum to its decision less the mean
-    decision of the background.
+    The value of a column is its contribution to the decision, averaged over the rows of the background and over all
+    orders in which the columns of a row replace those of the background. The values of a row sum to its decision minus
+    the mean decision of the background.
 
-    Of two classes the decision speaks for `classes[1]` where it is positive. Of more classes each has one: its own, or
-    with class pairs the mean of its margins against the others, which decides between equal votes.
+    For two classes a positive decision means `classes[1]`. For more classes each has one: its own, or with class pairs
+    the mean of its margins against the others, which decides between equal votes.
 
     Attributes
     ----------
@@ -45,22 +45,22 @@ class Explanation:
     predicted : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         The labels or quantities that the model predicts.
     players : Players
-        The columns: those of the table that the model was trained on, each with its categories and its holes.
+        The columns: those of the training table, each with its categories and its holes.
     functions : tuple of str
         The names of the decisions.
     error : float
-        What fewer nodes of quadrature than are exact have left in any value, at most; 0.0 for exact values. Of sampled
-        values the largest standard error.
+        An upper bound of the quadrature error of any value, with fewer nodes than an exact rule; 0.0 for exact values.
+        For sampled values the largest standard error.
     nodes : int
-        The nodes of quadrature; 0 where none is needed.
+        The nodes of quadrature; 0 if none are needed.
     probability : ndarray of shape (n_samples,) or None
-        Of two classes with a calibration, the probability of `classes[1]`.
+        For two classes with a calibration, the probability of `classes[1]`.
     slope : ndarray of shape (n_samples,) or None
-        How much that probability grows with a unit of the decision, at each row.
+        The derivative of that probability by the decision, at each row.
     model, X, background : Subject, Features, Features
-        What was explained, and by which rows; as they come out of a table, not preprocessed.
+        The explained model and rows, and the background; as in a table, not preprocessed.
     standard_error : ndarray like `values` or None
-        Of values that were sampled, over the orders that were drawn; None for values by quadrature.
+        For sampled values, over the drawn orders; None for values by quadrature.
 
     Examples
     --------
@@ -94,12 +94,12 @@ class Explanation:
 
     @property
     def by_function(self) -> np.ndarray:
-        """The values as (n_samples, n_players, n_functions), also of a single decision."""
+        """The values as (n_samples, n_players, n_functions), also for a single decision."""
         return self.values.reshape(*self.values.shape[:2], -1)
 
     @property
     def residual(self) -> float:
-        """The largest difference between the sum of the values of a row and what they have to sum to."""
+        """The largest difference between the sum of the values of a row and its decision minus the base."""
         return float(np.abs(self.by_function.sum(axis=1) + self.base - self.decision).max())
 
     def importance(self) -> np.ndarray:
@@ -112,13 +112,13 @@ class Explanation:
         return np.abs(self.values).mean(axis=0)
 
     def function_of(self, row: int) -> int:
-        """Return which decision the label of a row comes from: the only one, or that of the predicted class."""
+        """Return the decision behind the label of a row: the only one, or that of the predicted class."""
         if len(self.functions) == 1 or self.model.outputs:
             return 0
         return self.functions.index(str(self.predicted[row]))
 
     def number(self, function: str | int) -> int:
-        """Return the number of a decision by its name or number; raise InputError if there is none."""
+        """Return the index of a decision given by name or index; raise InputError if there is none."""
         if isinstance(function, int) and 0 <= function < len(self.functions):
             return function
         if str(function) not in self.functions:
@@ -127,42 +127,42 @@ class Explanation:
         return self.functions.index(str(function))
 
     def cells(self) -> np.ndarray:
-        """Return the rows as a table has them, object (n_samples, n_players): numbers, texts, None for holes."""
+        """Return the rows as in a table, object (n_samples, n_players): numbers, texts, None for holes."""
         return self.players.cells(self.X)
 
     def vectors(self, row: int = 0, *, most: int = 5, function: str | int | None = None) -> list[Vector]:
-        """Return the support vectors that decided: those with the largest terms of a decision.
+        """Return the decisive support vectors: those with the largest terms of a decision.
 
         Parameters
         ----------
         row : int, default=0
-            The place of the row among those that are explained.
+            The index of the row among the explained ones.
         most : int, default=5
-            How many vectors.
+            The number of vectors, at most.
         function : str or int, default=None
             The decision; None is that of the predicted class.
 
         Raises
         ------
         InputError
-            A linear model keeps weights and no support vectors, or there is no such row or decision.
+            A linear model has weights and no support vectors, or there is no such row or decision.
         """
         at = self.function_of(row) if function is None else self.number(function)
         return find_vectors(self.model, self.players, self.row(row), at, most)
 
     def change(self, row: int = 0, *, fix: Sequence[str] = (), to: Any = None, few: bool = False) -> Change | None:
-        """Return the nearest change that was found to give a row another label, as the model predicts it.
+        """Return the nearest change found that gives a row another label, as predicted by the model.
 
         Parameters
         ----------
         row : int, default=0
-            The place of the row among those that are explained.
+            The index of the row among the explained ones.
         fix : sequence of str, default=()
             Columns that keep their values.
         to : object, default=None
             The label to reach; None is any other.
         few : bool, default=False
-            Whether to change few columns rather than to stay near.
+            Whether to change few columns rather than to minimise the distance.
 
         Returns
         -------
@@ -177,7 +177,7 @@ class Explanation:
         return find_change(self.model, self.players, self.row(row), self.background, fix=tuple(fix), to=to, few=few)
 
     def row(self, row: int) -> Any:
-        """Return a row that is explained, (1, n_features); raise InputError if there is none of that place."""
+        """Return an explained row, (1, n_features); raise InputError for an invalid index."""
         if not 0 <= row < self.X.shape[0]:
             raise InputError(f"there is no row {row}: rows are numbered from 0 to {self.X.shape[0] - 1}")
         return self.X[row : row + 1]
@@ -219,7 +219,7 @@ def explain(
     seed: int = 0,
     n_threads: int | None = None,
 ) -> Explanation:
-    """Compute what each column contributes to the decisions of a model.
+    """Compute the contribution of each column to the decisions of a model.
 
     Parameters
     ----------
@@ -227,22 +227,22 @@ def explain(
         Values are exact for the kernels rbf, laplacian, linear and poly (up to the degree 16), and sampled for sigmoid
         and kernels of plugins and functions.
     X : ndarray or CSR of shape (n_samples, n_features)
-        The rows to explain, as `svmkit.data.as_features` returns them.
+        The rows to explain, as returned by `svmkit.data.as_features`.
     background : ndarray or CSR of shape (n_rows, n_features), default=None
-        The rows with which they are compared; one is enough, which is then a baseline. None takes X.
+        The rows with which they are compared; a single one serves as a baseline. None uses X.
     players : mapping of str to sequence of int or str, default=None
-        Columns that contribute together, by the name of the whole. Categories of a column always do.
+        Columns that contribute together, by the name of the group. The categories of a column always do.
     names : sequence of str, default=None
-        The names of the features of a model that was not trained on a table.
+        The names of the features, for a model that was not trained on a table.
     n_background : int or None, default=100
-        The most rows of the background, which are drawn if there are more; None takes all.
+        The largest number of background rows, which are drawn if there are more; None uses all.
     nodes : int, default=None
-        The most nodes of quadrature (`svmkit.explain.shapley.expansion_values`).
+        The largest number of nodes of quadrature (`svmkit.explain.shapley.expansion_values`).
     rounds : int, default=2
-        Where values are sampled: the random orders of the columns for each pair of rows, each walked in both
-        directions; four times as many halve `standard_error`.
+        For sampled values, the random orders of the columns for each pair of rows, each walked in both directions; four
+        times as many halve `standard_error`.
     seed : int, default=0
-        The seed of the rows and orders that are drawn.
+        The random seed of the drawn rows and orders.
     n_threads : int or None, default=None
         The number of threads; None uses all.
 
@@ -292,7 +292,7 @@ def explain(
 
 
 def draw_rows(X: Any, most: int | None, seed: int) -> Any:
-    """Return X, or so many of its rows at random where it has more, in their order."""
+    """Return X, or a random sample of `most` of its rows, in order, if it has more."""
     if most is None or X.shape[0] <= most:
         return X
     return X[np.sort(np.random.default_rng(seed).choice(X.shape[0], most, replace=False))]
@@ -307,7 +307,7 @@ def _sample(
 
 
 def _values(model: Subject, X: Any, background: Any, players: Players, nodes: int | None) -> Values | None:
-    """Return the exact Shapley values of all functions of a model; None if its kernel has no form of which they are
+    """Return the exact Shapley values of all functions of a model; None if its kernel has no form for which they are
     known.
     """
     if not has_factors(model.kernel):

@@ -1,7 +1,7 @@
 """The compiled loops of exact Shapley values: leave-one-out products of the factors of a kernel, integrated over t.
 
 A kernel of x - z is a product of factors, one for each player. Support vectors lie in blocks of `width` lanes, and each
-loop runs over the lanes of a block, so that the compiler makes vector instructions of it.
+loop runs over the lanes of a block, so that the compiler vectorises it.
 """
 
 from __future__ import annotations
@@ -138,9 +138,9 @@ def add_power_values(first, last, differs, A, B, ends, nodes, weights, coef, off
     """Add to out[item, p, k] the sum over backgrounds z and vectors i of a block of coef_ik times the Shapley value of
     player p in (offset_i + sum_l a_l)^degree.
 
-    Where each player is a_l with probability t and b_l otherwise, the mean of the power is degree! times the
-    coefficient of y^degree in exp(y offset) prod_l (t exp(y a_l) + (1 - t) exp(y b_l)). A player's value is the
-    integral over t of that coefficient with exp(y a_p) - exp(y b_p) in place of the player's own factor.
+    If each player is a_l with probability t and b_l otherwise, the mean of the power is degree! times the coefficient
+    of y^degree in exp(y offset) prod_l (t exp(y a_l) + (1 - t) exp(y b_l)). A player's value is the integral over t of
+    that coefficient with exp(y a_p) - exp(y b_p) in place of the player's own factor.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def add_power_values(first, last, differs, A, B, ends, nodes, weights, coef, off
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
 def multiply_series(run, factor):
-    """Multiply polynomials (n_coefficients, width) by others whose first coefficient is 1, in place and cut off."""
+    """Multiply polynomials (n_coefficients, width) by others whose first coefficient is 1, in place, truncated."""
     for k in range(len(run) - 1, 0, -1):
         for j in range(1, k + 1):
             for i in range(run.shape[1]):

@@ -1,4 +1,4 @@
-"""Permutation importance: what a score loses when a column is shuffled, all shufflings on kernel values of one pass."""
+"""Permutation importance: the loss of score when a column is permuted, with all permutations in one kernel pass."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ Score = Callable[[np.ndarray, np.ndarray], float]
 
 @dataclass(frozen=True, eq=False)
 class PermutationImportance:
-    """What the score of a model loses when a column is shuffled.
+    """The loss of score of a model when a column is permuted.
 
     Attributes
     ----------
     names : tuple of str
         The columns.
     score : float
-        The score on the rows as they are.
+        The score on the unpermuted rows.
     losses : ndarray of shape (n_players, n_repeats), float64
-        The score less that with the column shuffled, for each shuffling.
+        The score minus the score with the column permuted, for each permutation.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class PermutationImportance:
 
     @property
     def error(self) -> np.ndarray:
-        """The standard error of each mean, (n_players,); NaN for a single shuffling."""
+        """The standard error of each mean, (n_players,); NaN for a single permutation."""
         n = self.losses.shape[1]
         with np.errstate(invalid="ignore"):
             return self.losses.std(axis=1, ddof=1) / np.sqrt(n) if n > 1 else np.full(len(self.losses), np.nan)
@@ -73,38 +73,38 @@ def permutation_importance(
     seed: int = 0,
     n_threads: int | None = None,
 ) -> PermutationImportance:
-    """Shuffle each column in turn, and compare the scores.
+    """Permute each column in turn, and compare the scores.
 
     Parameters
     ----------
     model : SVMModel
-        With any kernel that sees columns.
+        Any kernel with columns.
     X : array-like, sparse matrix or table of shape (n_samples, n_features)
-        Rows with known answers, best rows that were not trained on. Columns of a table are taken by their names.
+        Rows with known answers, preferably not used in training. Columns of a table are matched by name.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Their labels or targets.
     players : mapping of str to sequence of int or str, default=None
-        Columns that are shuffled together, by the name of the whole. The categories of a column always are.
+        Columns that are permuted together, by the name of the group. The categories of a column always are.
     names : sequence of str, default=None
-        The names of the features of a model that was not trained on a table.
+        The names of the features, for a model that was not trained on a table.
     n_repeats : int, default=5
-        The shufflings of each column, the same for all columns.
+        The number of permutations of each column, the same for all columns.
     score : callable, default=None
-        What `score(y, predictions)` returns, larger is better; None is accuracy, or R2 for quantities.
+        A function `score(y, predictions)` whose larger values are better; None is accuracy, or R2 for regression.
     seed : int, default=0
-        The seed of the shufflings.
+        The seed of the permutations.
     n_threads : int or None, default=None
         The number of threads; None uses all.
 
     Raises
     ------
     InputError
-        The kernel is precomputed, the model ranks, y does not fit X, or R2 is not defined: all targets are the same.
+        The kernel is precomputed, the model ranks, y does not fit X, or R2 is undefined because all targets are equal.
 
     Notes
     -----
     The argument of every built-in kernel, |x - s|^2, |x - s|_1 or x.s, is a sum over columns. The sum without a column
-    is computed once, and each shuffling adds that column of other rows.
+    is computed once, and each permutation adds that column of other rows.
 
     References
     ----------
@@ -202,7 +202,7 @@ def _add(
 
 
 def _arguments(argument: Argument, X: Any, vectors: Any, columns: np.ndarray) -> np.ndarray:
-    """Return the sums over some columns that the function of a form is applied to, float64 (n, n_vectors)."""
+    """Return the sums over some columns to which the function of a form is applied, float64 (n, n_vectors)."""
     from scipy.spatial.distance import cdist
 
     x, s = (np.asarray(A[:, columns].toarray() if is_sparse(A) else A[:, columns], np.float64) for A in (X, vectors))
@@ -212,7 +212,7 @@ def _arguments(argument: Argument, X: Any, vectors: Any, columns: np.ndarray) ->
 
 
 def _r2(truth: np.ndarray, predicted: np.ndarray) -> float:
-    """Return R2, the mean of all outputs; of several levels of one target that of each against it."""
+    """Return R2, the mean over all outputs; for several levels of one target that of each against it."""
     columns = predicted.reshape(len(truth), -1)
     r2 = QuantityScores.from_predictions(columns, np.broadcast_to(truth.reshape(len(truth), -1), columns.shape)).r2
     if math.isnan(r2):

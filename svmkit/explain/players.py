@@ -1,4 +1,4 @@
-"""Players: the columns of a table as users know them, each with all features that were made of it."""
+"""Players: the columns of a table as users know them, each with all features derived from it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Players:
     owner : ndarray of shape (n_features,), int64
         The player of each feature X.
     encoding : Encoding or None
-        How a table became X: its columns are the players unless others were given.
+        How a table became X: its columns are the players unless others are given.
     preprocessing : Preprocessing
-        What happens to X before the kernel.
+        The steps between X and the kernel.
 
     Examples
     --------
@@ -53,23 +53,23 @@ class Players:
         given: Mapping[str, Sequence[int | str]] | None = None,
         names: Sequence[str] | None = None,
     ) -> Players:
-        """Return the columns of the table that a model was trained on, or its features where it was none.
+        """Return the columns of the model's training table, or its features if there was no table.
 
         Parameters
         ----------
         preprocessing : Preprocessing
-            That of the model.
+            The preprocessing of the model.
         n_features : int
             The number of columns of X.
         given : mapping of str to sequence of int or str, default=None
-            Players of several features each, by their numbers from 0 or their names; all others stay as they are.
+            Players of several features each, by index from 0 or name; all other players are unchanged.
         names : sequence of str, default=None
-            The names of the features, where no table has named them.
+            The names of the features, if no table has named them.
 
         Raises
         ------
         InputError
-            A given player names no feature, an unknown one, or one that another player has.
+            A given player names no feature, an unknown one, or one of another player.
         """
         encoding = preprocessing.encoding
         if encoding is not None and encoding.n_features != n_features:
@@ -87,22 +87,22 @@ class Players:
 
     @cached_property
     def wide(self) -> np.ndarray:
-        """The player of each feature after preprocessing, int64 (width,): what tells holes belongs to its column."""
+        """The player of each feature after preprocessing, int64 (width,): hole indicators belong to their columns."""
         imputing = self.preprocessing.imputing
         return self.owner if imputing is None else np.append(self.owner, self.owner[imputing.holed])
 
     def features(self, player: int) -> np.ndarray:
-        """Return the numbers of the features of a player, ascending."""
+        """Return the indices of the features of a player, ascending."""
         return np.flatnonzero(self.owner == player)
 
     def number(self, name: str) -> int:
-        """Return the number of a player; raise InputError if there is none of that name."""
+        """Return the index of a player; raise InputError if there is none of that name."""
         if name not in self.names:
             raise InputError(f"no column is called {name!r}{meant(name, self.names)}: give one of the model's columns")
         return self.names.index(name)
 
     def cells(self, X: Any) -> np.ndarray:
-        """Return the values of each player in the rows of X as a table has them, object (n_samples, n_players).
+        """Return the values of each player in the rows of X as in a table, object (n_samples, n_players).
 
         Parameters
         ----------
@@ -112,8 +112,8 @@ class Players:
         Returns
         -------
         ndarray of object
-            Numbers as float, None for a hole, texts of categories and dates; a tuple of numbers where a player has
-            several features that are no categories.
+            Numbers as float, None for a hole, texts of categories and dates; a tuple of numbers if a player has several
+            features other than categories.
         """
         out = np.empty((X.shape[0], len(self.names)), dtype=object)
         for player, name in enumerate(self.names):
@@ -131,7 +131,7 @@ class Players:
         return out
 
     def _kind(self, name: str, at: np.ndarray) -> tuple[tuple[str, ...] | None, str | None]:
-        """Return the categories of a player, or None, and what comes first in its dates, or None."""
+        """Return the categories of a player, or None, and the order of the parts of its dates, or None."""
         if self.encoding is None or name not in self.encoding.columns:
             return None, None
         column = self.encoding.columns.index(name)
@@ -167,7 +167,7 @@ def _join(
 
 
 def _numbers(member: int | str, own: Sequence[str], owner: np.ndarray, features: Sequence[str]) -> np.ndarray:
-    """Return the features that a name or a number stands for."""
+    """Return the features that a name or an index refers to."""
     if isinstance(member, str):
         if member in own:
             return np.flatnonzero(owner == list(own).index(member))

@@ -1,4 +1,4 @@
-"""Shapley values by sampling, for decisions of which no exact form is known: any kernel that sees columns."""
+"""Shapley values by sampling, for decisions without a known exact form: any kernel with columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svmkit.errors import InputError
 from svmkit.explain.players import Players
 from svmkit.explain.subject import Subject, decide
 
-ENTRIES = 1 << 21  # of rows that are decided at a time
+ENTRIES = 1 << 21  # entries of rows that are decided at a time
 
 
 class Sampled(NamedTuple):
@@ -28,20 +28,20 @@ def sample_values(model: Subject, X: Any, Z: Any, players: Players, rounds: int,
     Parameters
     ----------
     model : SVMModel
-        Whose decisions are explained.
+        The model whose decisions are explained.
     X, Z : ndarray or CSR of shape (n_samples, n_features) and (n_backgrounds, n_features)
-        The rows that are explained, and the background; not preprocessed.
+        The rows to explain, and the background; not preprocessed.
     players : Players
         The columns.
     rounds : int
-        Orders that are drawn for each pair of rows, at least 2, each of which is walked in both directions.
+        The number of orders drawn for each pair of rows, at least 2, each walked in both directions.
     seed : int
         The seed of the orders.
 
     Returns
     -------
     Sampled
-        Values sum to the decision less the mean one of the background, since each walk does. Each row of the
+        Values sum to the decision minus the mean decision of the background, since each walk does. Each row of the
         background counts once, so that the errors are those of the orders alone, of a stratified mean.
 
     Raises
@@ -88,7 +88,7 @@ def _walk(model: Subject, x: np.ndarray, z: np.ndarray, rank: np.ndarray, owner:
     x, z : ndarray of shape (n_features,) and (n_z, n_features)
         The row, and rows of the background.
     rank : int ndarray of shape (n_z, n_players)
-        When each player joins.
+        The position of each player in the order.
     owner : int ndarray of shape (n_features,)
         The player of each feature.
     """

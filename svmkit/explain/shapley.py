@@ -27,21 +27,21 @@ from svmkit.kernels.forms import Argument, Form
 from svmkit.kernels.functions import Kernel
 from svmkit.runtime.threads import spread
 
-EXACT = 24  # nodes up to which the exact rule is taken at once
-FIRST = 8  # nodes of the first rule where there are more, at least
-DIGITS = 1e-9  # of the largest value: a change from one rule to the next at which no further one is taken
-CACHE = 40_000  # bytes of the arrays of a pair of rows, which stay in the innermost cache
+EXACT = 24  # nodes up to which the exact rule is used at once
+FIRST = 8  # nodes of the first rule if there are more, at least
+DIGITS = 1e-9  # share of the largest value: a change from one rule to the next below which the rules end
+CACHE = 40_000  # bytes of the arrays of a pair of rows, which stay in the L1 cache
 LANES = 32, 128  # fewest and most vectors of a block
 HIGHEST = 16  # degree of poly
 PART = 64 << 20  # bytes of a table of factors that are held at a time
-VALUE, FACTOR = 0.6, 6.0  # nanoseconds for a node of a player of a vector, and for a factor
+VALUE, FACTOR = 0.6, 6.0  # nanoseconds per node of a player of a vector, and per factor
 
 
 class Values(NamedTuple):
     """Shapley values, and how they were computed."""
 
     values: np.ndarray  # (n, n_players, n_functions), float64
-    error: float  # a bound in practice on the error of quadrature of any value, 0.0 where the rule is exact
+    error: float  # a practical bound of the quadrature error of any value, 0.0 if the rule is exact
     nodes: int  # of the largest rule; 0 without quadrature
 
 
@@ -55,7 +55,7 @@ def expansion_values(
     kernel : RBF, Laplacian or Poly
         A resolved kernel, a product over columns or a power of a sum over them.
     X, Z : ndarray or CSR of shapes (n, width) and (n_backgrounds, width)
-        The rows that are explained, and the background over which values are averaged; preprocessed.
+        The rows to explain, and the background over which values are averaged; preprocessed.
     vectors : ndarray or CSR of shape (n_sv, width)
         The vectors x_i.
     coef : ndarray of shape (n_sv, n_functions), float64
@@ -63,8 +63,8 @@ def expansion_values(
     owner : ndarray of shape (width,), int
         The player of each column, from 0.
     nodes : int, default=None
-        The most nodes of quadrature. None takes as many as are exact, or, where these are more than 24, doubles
-        max(8, sqrt(m)) until the values no longer change by 1e-9 of the largest.
+        The largest number of nodes of quadrature. None uses as many as are exact, or, if these are more than 24,
+        doubles max(8, sqrt(m)) until the values change by less than 1e-9 of the largest.
 
     Returns
     -------
@@ -72,8 +72,8 @@ def expansion_values(
 
     Notes
     -----
-    The error is the largest difference between the values of the last rule and of the one of half as many nodes, whose
-    own error is far larger, since rules converge geometrically.
+    The error is the largest difference between the values of the last rule and of the one with half as many nodes,
+    whose own error is far larger, since rules converge geometrically.
 
     Examples
     --------
@@ -151,12 +151,12 @@ class _Work(NamedTuple):
     blocks: np.ndarray  # (n_blocks, n_columns, width)
     coef: np.ndarray  # (n_blocks, n_functions, width), with the factors of all other columns
     starts: np.ndarray
-    players: np.ndarray  # the number of each player that has columns here
+    players: np.ndarray  # the index of each player that has columns here
     n_players: int
     gamma: float
     squares: bool
-    degree: int  # of a power of a sum, else 0
-    offset: np.ndarray  # (n_blocks, width), what is added to that sum
+    degree: int  # for a power of a sum, else 0
+    offset: np.ndarray  # (n_blocks, width), added to that sum
 
     @classmethod
     def arrange(cls, kernel: Kernel, X: Any, Z: Any, vectors: Any, coef: np.ndarray, owner: np.ndarray) -> _Work:
@@ -198,7 +198,7 @@ class _Work(NamedTuple):
         )
 
     def differing(self, rows: slice, backgrounds: slice) -> np.ndarray:
-        """Return for which players rows and backgrounds differ, bool (n, n_backgrounds, n_players)."""
+        """Return whether rows and backgrounds differ for each player, bool (n, n_backgrounds, n_players)."""
         columns = self.X[rows, None, :] != self.Z[None, backgrounds, :]
         return np.logical_or.reduceat(columns, self.starts[:-1], axis=2)
 
@@ -217,7 +217,7 @@ class _Work(NamedTuple):
         return max(int(self.differing(*part).sum(axis=2).max()) for part in self.parts())
 
     def values(self, limit: int) -> np.ndarray:
-        """Return the values (n, n_players, n_functions) by rules of at most so many nodes."""
+        """Return the values (n, n_players, n_functions) by rules of at most `limit` nodes."""
         out = np.zeros((len(self.X), self.n_players, self.coef.shape[1]))
         if not len(self.players):
             return out
@@ -296,7 +296,7 @@ def _gauss(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _varies(X: Any, Z: Any) -> np.ndarray:
-    """Return in which columns the rows of X and Z are not all alike; of sparse ones, those that a row stores."""
+    """Return in which columns the rows of X and Z are not all equal; for sparse ones, those stored in a row."""
     if is_sparse(X):
         stored = np.zeros(X.shape[1], dtype=bool)
         stored[X.indices] = stored[Z.indices] = True
@@ -307,7 +307,7 @@ def _varies(X: Any, Z: Any) -> np.ndarray:
 def _argument_elsewhere(argument: Argument, X: Any, vectors: Any, used: np.ndarray) -> np.ndarray:
     """Return |x - s|^2, |x - s|_1 or x.s of each vector over all columns but those used, where all rows are alike."""
     others = np.setdiff1d(np.arange(X.shape[1]), used)
-    if is_sparse(vectors):  # rows store nothing there
+    if is_sparse(vectors):  # rows have no entries there
         part = vectors[:, others]
         if argument is Argument.DOT:
             return np.zeros(part.shape[0])

@@ -1,4 +1,4 @@
-"""What explaining needs of a model."""
+"""The interface of models that explaining requires."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svmkit.tasks import task_named
 
 
 class Decisions(Protocol):
-    """The functions that are explained: one, or one for each class or output. `svmkit.model.machines` has them."""
+    """The explained functions: one, or one for each class or output. `svmkit.model.machines` has them."""
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -65,22 +65,20 @@ class Subject(Protocol):
     @property
     def holds_weights(self) -> bool: ...
     def as_rows(self, X: Any) -> Any:
-        """Return rows, or a table of the columns of the model, as features before preprocessing."""
+        """Return rows, or a table with the columns of the model, as features before preprocessing."""
 
     def decision_function(self, X: Any, *, n_threads: int | None = None) -> np.ndarray:
         """Return the decisions."""
 
     def labels(self, decision: np.ndarray) -> np.ndarray:
-        """Return the labels that decisions stand for, or quantities."""
+        """Return the labels of decisions, or quantities."""
 
     def predict(self, X: Any, *, n_threads: int | None = None) -> np.ndarray:
         """Return labels or quantities."""
 
 
 def function_names(model: Subject) -> tuple[str, ...]:
-    """Return the names of the functions that are explained: of outputs or classes, or of what the decision speaks for
-    where it is positive.
-    """
+    """Return the names of the explained functions: of outputs or classes, or of the class of positive decisions."""
     if model.outputs:
         return model.outputs
     if model.finds_outliers:
@@ -91,13 +89,13 @@ def function_names(model: Subject) -> tuple[str, ...]:
 
 
 def decide(model: Subject, X: Any, n_threads: int | None = None) -> np.ndarray:
-    """Return the functions that are explained at each row of X, float64 (n_samples, n_functions)."""
+    """Return the explained functions at each row of X, float64 (n_samples, n_functions)."""
     decision = model.decision_function(X, n_threads=n_threads)
     return model.machine.class_decisions(decision.reshape(len(decision), -1))
 
 
 def require_columns(model: Subject) -> None:
-    """Raise InputError for a model whose kernel does not see columns."""
+    """Raise InputError for a model whose kernel has no columns."""
     if model.kernel.name == "precomputed":
         raise InputError(
             "a model with a precomputed kernel sees kernel values and no columns: nothing can be said of columns; "

@@ -1,4 +1,4 @@
-"""The support vectors that decided: those whose terms of a decision are the largest."""
+"""The decisive support vectors: those with the largest terms of a decision."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svmkit.explain.players import Players
 from svmkit.explain.subject import Subject, has_vectors, store_alike
 from svmkit.kernels.engines import engine_for
 
-SHORTEST = {4: 6, 8: 12}  # digits of a value that was scaled and is scaled back, by the bytes of a float
+SHORTEST = {4: 6, 8: 12}  # digits of a value that was scaled and unscaled, by the bytes of a float
 
 
 class Vector(NamedTuple):
@@ -27,9 +27,9 @@ class Vector(NamedTuple):
     ('a', (0.0,))
     """
 
-    place: int  # among the vectors of the model
-    label: str | None  # the class of the training row, where the task has classes
-    cells: tuple[Any, ...]  # the columns as a table has them, as `Players.cells`
+    place: int  # index among the vectors of the model
+    label: str | None  # the class of the training row, if the task has classes
+    cells: tuple[Any, ...]  # the columns as in a table, as by `Players.cells`
     similarity: float  # k(s, x)
     weight: float  # its coefficient in the decision
     term: float  # weight times similarity; the terms of all vectors and the intercept sum to the decision
@@ -47,14 +47,14 @@ def find_vectors(model: Subject, players: Players, x: Any, function: int, most: 
     x : ndarray or CSR of shape (1, n_features)
         The row, not preprocessed.
     function : int
-        The number of the decision.
+        The index of the decision.
     most : int
-        How many.
+        The number of vectors, at most.
 
     Raises
     ------
     InputError
-        The model keeps weights of the columns instead of support vectors.
+        The model has weights of the columns instead of support vectors.
     """
     if not has_vectors(model):
         raise InputError(
@@ -78,7 +78,7 @@ def find_vectors(model: Subject, players: Players, x: Any, function: int, most: 
 
 def restore_vectors(model: Subject, which: np.ndarray) -> np.ndarray:
     """Return support vectors as features before preprocessing, float64 (n, n_features), without the last digits, which
-    are those of the way there and back.
+    are rounding errors of scaling and unscaling.
     """
     vectors, scaling = model.vectors[which], model.preprocessing.scaling
     back = model.preprocessing.undo(vectors)
@@ -94,5 +94,5 @@ def restore_vectors(model: Subject, which: np.ndarray) -> np.ndarray:
 
 
 def round_digits(values: np.ndarray, digits: int) -> np.ndarray:
-    """Return numbers rounded to so many significant digits; NaN stays."""
+    """Return numbers rounded to this many significant digits; NaN stays."""
     return np.array([float(f"{value:.{digits}g}") for value in values.ravel()]).reshape(values.shape) + 0.0

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def draw_band(axes: Axes, across: np.ndarray, levels: np.ndarray, taus: Sequence[float], *, edges: bool = True) -> None:
-    """Shade between each two levels that are as far from the ends, darker towards the middle, and draw them as lines.
+    """Shade the area between each symmetric pair of levels, darker towards the middle, and draw the levels as lines.
 
     Parameters
     ----------
     axes : Axes
-        Where to draw.
+        The axes to draw on.
     across : ndarray of shape (n,)
         The places along the horizontal axis, ascending.
     levels : ndarray of shape (n, n_levels)

@@ -1,4 +1,4 @@
-"""A plot of what a model decides: regions and margins over two features, or a curve with its tube over one."""
+"""A plot of a model's decisions: regions and margins over two features, or a curve with its tube over one."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from svmkit.model.model import SVMModel
 
 MARKERS = "os^DvP*"
-MARGIN = 0.08  # of the range of a feature, on both sides of the samples
+MARGIN = 0.08  # share of the range of a feature, on both sides of the samples
 _CURVE = 400  # points of the curve of a regression
 
 
 @dataclass(frozen=True)
 class _Subject:
-    """A model, and what happens to X before it."""
+    """A model, and the steps before it."""
 
     model: SVMModel
     before: Callable[[Any], Any]  # turns X into what the model takes: the steps of a pipeline before its estimator
-    support: np.ndarray | None  # the training rows that are support vectors, where only the estimator knows them
+    support: np.ndarray | None  # the training rows that are support vectors, if only the estimator knows them
 
 
 def plot_decision(
@@ -42,26 +42,26 @@ def plot_decision(
     resolution: int = 200,
     show_support: bool = True,
 ) -> Axes:
-    """Plot what a model decides, with samples: two features of a classifier or a detector of outliers, or one feature
+    """Plot the decisions of a model, with samples: two features of a classifier or an outlier detector, or one feature
     of a regression.
 
     Regions have the colours of the predicted classes. The boundary is a solid line; margins, at decisions of -1 and +1
-    of a classifier of two classes, are dashed. Support vectors among the samples are circled. A regression is a curve
-    with its tube, within which errors cost nothing; several quantiles are the band between them.
+    of a binary classifier, are dashed. Support vectors among the samples are circled. A regression is a curve with its
+    tube, within which errors cost nothing; several quantiles are the band between them.
 
     Parameters
     ----------
     model : fitted estimator, pipeline that ends with one, search over them, Fit or SVMModel
-        What decides. Fitted SVMs of scikit-learn are taken too.
+        The model. Fitted SVMs of scikit-learn are accepted, too.
     X : array-like, DataFrame or sparse matrix of shape (n_samples, 2); (n_samples, 1) for a regression
-        The samples, as the model was trained on them. The columns of a DataFrame name the axes.
+        The samples, in the form of the training samples. The columns of a DataFrame name the axes.
     y : array-like of shape (n_samples,), default=None
-        The labels or targets of the samples; None shows samples without them, and is not enough for a regression.
+        The labels or targets of the samples; None shows samples without them, but a regression needs them.
     ax : matplotlib Axes, default=None
         The axes to draw on; by default those of a new figure that pyplot does not manage, so that
         `ax.figure.savefig("decision.png")` saves it.
     resolution : int, default=200
-        The points of the grid along each feature, at which the model decides.
+        The points of the grid along each feature.
     show_support : bool, default=True
         Whether support vectors are circled.
 
@@ -225,7 +225,7 @@ def _draw_curve(ax: Axes, subject: _Subject, x: np.ndarray, y: np.ndarray, like:
 
 
 def _support_rows(subject: _Subject, X: Any) -> np.ndarray:
-    """Return which rows of X are support vectors: those that are among the model's vectors, after preprocessing."""
+    """Return which rows of X are support vectors: rows that, after preprocessing, are among the model's vectors."""
     from svmkit.data.prepare.features import as_features
 
     model = subject.model

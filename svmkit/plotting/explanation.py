@@ -1,4 +1,4 @@
-"""Plots of explanations: which columns matter, what each adds to the decision of a row, and how that depends on it."""
+"""Plots of explanations: which columns matter, their contributions to the decision of a row, and their dependence."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from svmkit.explain import Explanation
 
-LONGEST = 34  # letters of a name
+LONGEST = 34  # letters of a name, at most
 FOR, AGAINST = COLOURS[1], COLOURS[0]  # contributions > 0 and < 0
-DOTS = 20_000  # most rows of which each is a dot
-JITTER = 0.18  # of the way from one category to the next
+DOTS = 20_000  # rows up to which each is a dot
+JITTER = 0.18  # share of the distance between categories
 
 
 def plot_importance(
@@ -28,11 +28,11 @@ def plot_importance(
     Parameters
     ----------
     explanation : Explanation
-        What `SVMModel.explain` returns.
+        The result of `SVMModel.explain`.
     function : str or int, default=None
-        A decision of several; None is the mean over all.
+        One of several decisions; None is the mean over all.
     most : int, default=15
-        How many columns are shown: those that matter most.
+        The number of columns shown: those that matter most.
     ax : matplotlib Axes, default=None
         The axes to draw on; by default those of a new figure that pyplot does not manage, so that
         `ax.figure.savefig(...)` writes it.
@@ -75,18 +75,18 @@ def plot_contributions(
     most: int = 12,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot what each column adds to the decision of a row, from the mean of the background to the decision.
+    """Plot the contribution of each column to the decision of a row, from the mean of the background to the decision.
 
     Parameters
     ----------
     explanation : Explanation
-        What `SVMModel.explain` returns.
+        The result of `SVMModel.explain`.
     row : int, default=0
-        The place of the row among those that are explained.
+        The index of the row among the explained ones.
     function : str or int, default=None
-        A decision of several; None is that of the predicted class.
+        One of several decisions; None is that of the predicted class.
     most : int, default=12
-        How many columns are shown, the largest contributions; the rest is one bar.
+        The number of columns shown, the largest contributions; the others form one bar.
     ax : matplotlib Axes, default=None
         As for `plot_importance`.
 
@@ -104,7 +104,7 @@ def plot_contributions(
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['column 1 = 2', 'column 2 = 1']
     """
-    explanation.row(row)  # refuses a row that is not there
+    explanation.row(row)  # raises an error for an invalid row
     at = explanation.function_of(row) if function is None else explanation.number(function)
     values = explanation.by_function[row, :, at]
     order = np.argsort(-np.abs(values), kind="stable")
@@ -146,11 +146,11 @@ def plot_dependence(
     Parameters
     ----------
     explanation : Explanation
-        What `SVMModel.explain` returns, of some ten rows or more.
+        The result of `SVMModel.explain`, with about ten rows or more.
     column : str
         The name of the column.
     function : str or int, default=None
-        A decision of several; None is the first.
+        One of several decisions; None is the first.
     ax : matplotlib Axes, default=None
         As for `plot_importance`.
 
@@ -161,7 +161,7 @@ def plot_dependence(
     Raises
     ------
     InputError
-        No column has this name, or it has several features that are no categories.
+        No column has this name, or it has several features other than categories.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def plot_dependence(
 
 
 def _axes_of(ax: Axes | None, n: int) -> Axes:
-    """Return the axes to draw on, new ones as high as so many bars need."""
+    """Return the axes to draw on, new ones with the height for n bars."""
     if ax is not None:
         return ax
     ax = new_axes()
@@ -225,7 +225,7 @@ def _finish(ax: Axes, grid: str = "x") -> Axes:
 
 
 def _describe(explanation: Explanation, function: int) -> str:
-    """Return what a decision is about."""
+    """Return in words what a decision is about."""
     name = explanation.functions[function]
     return "the prediction" if name == "prediction" else f"the decision for {name}"
 

@@ -78,7 +78,7 @@ def plot_history(
 
     Warns
     -----
-    SvmkitWarning
+    An item is left out because it has no point with both values.
         If an item is left out because it has no point with both values.
 
     Examples
@@ -102,7 +102,7 @@ def plot_history(
     if empty:
         warnings.warn(f"left out, no point has both {x} and {y}{why}: {', '.join(empty)}", SvmkitWarning, stacklevel=2)
     ax = new_axes() if ax is None else ax
-    drawn = len(ax.get_legend_handles_labels()[1])  # by an earlier call
+    drawn = len(ax.get_legend_handles_labels()[1])  # drawn by an earlier call
     for k, (name, points) in enumerate(curves.items(), drawn):
         style: dict[str, Any] = {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k % len(STYLES)]}
         style["linewidth"] = 1.6 if len(points) <= _MANY else 0.8
@@ -127,7 +127,7 @@ def _label_axes(items: Any, labels: str | Sequence[str] | None) -> tuple[list[_R
         keys = [labels] if isinstance(labels, str) else [str(label) for label in labels]
         if len(keys) != len(runs):
             raise InputError(f"labels must be one for each of the {len(runs)} items, not {len(keys)}")
-    if not keys:  # the solvers, with C where their names are equal
+    if not keys:  # the solvers, with C if their names are equal
         solvers = [str(run.about.get("solver", "solve")) for run in runs]
         weights = [f", C = {run.about['C']:.3g}" if "C" in run.about else "" for run in runs]
         named = zip(solvers, weights, strict=True)
@@ -138,7 +138,7 @@ def _label_axes(items: Any, labels: str | Sequence[str] | None) -> tuple[list[_R
 def _run(item: Any) -> _Run:
     if isinstance(item, History):
         return _Run([item.to_frame()], {})
-    if hasattr(item, "columns") and hasattr(item, "to_numpy"):  # a DataFrame, without importing pandas to ask
+    if hasattr(item, "columns") and hasattr(item, "to_numpy"):  # a DataFrame, without importing pandas
         missing = [name for name in WORDS if name not in item.columns]
         if missing:
             raise InputError(f"the DataFrame is no history: it lacks {', '.join(missing)}; see History.to_frame")

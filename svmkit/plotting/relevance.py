@@ -1,4 +1,4 @@
-"""A plot of the weights of the columns that a model has learnt."""
+"""A plot of the learnt column weights of a model."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from svmkit.plotting.style import COLOURS, new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LONGEST = 32  # letters of the name of a column
+LONGEST = 32  # letters of the name of a column, at most
 
 
 def plot_relevance(model: Any, *, ax: Axes | None = None, most: int = 20) -> Axes:
-    """Plot which columns matter to a model that was trained with `relevance="learned"`: a bar for the weight of each.
+    """Plot which columns matter to a model trained with `relevance="learned"`: a bar for the weight of each.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def plot_relevance(model: Any, *, ax: Axes | None = None, most: int = 20) -> Axe
         The axes to draw on; by default those of a new figure that pyplot does not manage, so that
         `ax.figure.savefig(...)` writes it.
     most : int, default=20
-        How many columns are shown: those of the largest weights.
+        The number of columns shown: those with the largest weights.
 
     Returns
     -------

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 def draw_reliability(ax: Axes, lines: Sequence[tuple[Sequence[np.ndarray], Mapping[str, Any]]]) -> None:
-    """Draw how often what was predicted came true, beside the diagonal, over the numbers of predictions.
+    """Draw observed against predicted frequencies, with the diagonal, above the numbers of predictions.
 
     Parameters
     ----------
     ax : matplotlib Axes
         The axes to draw on.
     lines : sequence of (predicted, observed, rows) and dict
-        For each model the mean predictions, the shares of them that came true and their numbers, by bins of a tenth;
-        and how the line looks, as keywords of matplotlib. A single one has Jeffreys' intervals of 95%.
+        For each model the mean predictions, the observed frequencies and the numbers of predictions, in bins of a
+        tenth; and the style of the line, as keywords of matplotlib. A single line has Jeffreys' intervals of 95%.
 
     Examples
     --------

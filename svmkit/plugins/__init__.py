@@ -1,7 +1,7 @@
 """Plugin discovery through entry points: built-in and third-party plugins use the same mechanism.
 
-Listing plugins reads package metadata only. A plugin is imported when it is asked for; one that fails to import, or
-that lacks the software it needs, is reported with its error and does not affect the others.
+Listing plugins reads package metadata only. A plugin is imported when it is requested; one that fails to import, or
+that lacks required software, is reported with its error and does not affect the others.
 
 `load_file` adds the plugins of a Python file that the user names; they are then found by name like all others, in this
 process. Such a file is code and runs with the user's rights; none is ever loaded unless it is named.

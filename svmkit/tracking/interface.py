@@ -1,4 +1,4 @@
-"""The interface of a tracker, and the one place that names the tracker that svmkit logs to."""
+"""The interface of a tracker, and the only place that names the tracker to which svmkit logs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from svmkit.solver.history import HistoryPoint
 
 TRACKER = "mlflow"
-"""Name under which the tracker that svmkit logs to is registered."""
+"""The name under which the tracker to which svmkit logs is registered."""
 
 
 class Tracker:
-    """A tracker that logs nothing; subclasses log what they can and never fail the training that they watch.
+    """A tracker that logs nothing; subclasses log what they can and never make the training fail.
 
     A tracker is registered in the entry-point group ``svmkit.trackers``.
 
@@ -34,9 +34,9 @@ class Tracker:
     Attributes
     ----------
     run_id : str or None
-        The run that is open or was closed last; None before the first, and where the store failed.
+        The run that is open or was closed last; None before the first, and if the store failed.
     notify : callable or None
-        Called with what could not be logged, in one line; None warns of it.
+        Called with one line about each failure to log; None issues a warning.
 
     Examples
     --------
@@ -78,23 +78,23 @@ class Tracker:
         """
 
     def reopen(self, run_id: str) -> bool:
-        """Continue a run of an earlier process; return False if the store does not have it."""
+        """Continue a run of an earlier process; return False if it is not in the store."""
         return False
 
     def resume(self, run_id: str, params: dict[str, Any], data: Dataset | None = None) -> str | None:
-        """Continue the run of a training that another process began, and return None; or return why it cannot be.
+        """Continue the run of a training that another process began, and return None; or else return the reason.
 
         Parameters
         ----------
         run_id : str
             The run.
         params, data : dict, Dataset
-            Those of the training, as `start` takes them; the run must have the same.
+            The parameters and data of the training, as for `start`; those of the run must be equal.
 
         Returns
         -------
         str or None
-            A clause, such as "its parameters differ: tol"; None also from a tracker that logs nothing.
+            A clause, such as "its parameters differ: tol"; also None from a tracker that logs nothing.
         """
         return None
 
@@ -119,17 +119,17 @@ class Tracker:
         Returns
         -------
         str or None
-            The URI from which the model can be loaded; None when it could not be logged.
+            The URI from which the model can be loaded; None if it could not be logged.
         """
 
     def artifact(self, path: str | Path, folder: str = "") -> None:
-        """Keep a file with the run, in a folder of its artifacts."""
+        """Store a file with the run, in a folder of its artifacts."""
 
     def end(self, status: str = "FINISHED") -> None:
         """Close the run as FINISHED, FAILED or KILLED; a second call does nothing."""
 
     def warn(self, message: str) -> None:
-        """Call `notify` with what could not be logged, or emit an SvmkitWarning."""
+        """Call `notify` with a failure to log, or issue an SvmkitWarning."""
         if self.notify is not None:
             self.notify(message)
         else:
@@ -141,7 +141,7 @@ class Tracker:
 
 
 def tracker(uri: str | None = None, experiment: str | None = None) -> Tracker:
-    """Make the registered tracker for a store and an experiment. No run is open yet.
+    """Create the registered tracker for a store and an experiment, without an open run.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def tracker(uri: str | None = None, experiment: str | None = None) -> Tracker:
     Raises
     ------
     InputError
-        No tracker is registered under the name `TRACKER`, or it cannot be used here.
+        No tracker is registered under the name `TRACKER`, or it does not work here.
 
     Examples
     --------

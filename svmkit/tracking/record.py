@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from svmkit.data import Dataset
     from svmkit.data.prepare.encoding import Encoding
 
-PAIRS = 1000  # the most class pairs that have a point of their own in the history of a run
+PAIRS = 1000  # class pairs up to which each has a point in the history of a run
 
 METRICS = {
     "fit_s": "time/fit_s",
@@ -64,7 +64,7 @@ def params(solver: Solver, kernel: Kernel, C: float, data: Dataset, **settings: 
     Parameters
     ----------
     solver : Solver
-        Its options are included where they differ from their defaults.
+        The solver; options that differ from their defaults are included.
     kernel : Kernel
         The resolved kernel, so that gamma (and log10_gamma) are numbers; all its parameters are included.
     C : float
@@ -72,13 +72,13 @@ def params(solver: Solver, kernel: Kernel, C: float, data: Dataset, **settings: 
     data : Dataset
         Training data: its name, n and d.
     **settings : object
-        Further parameters; those that are None are left out. Where the solver, the kernel or the sampler comes from
-        a plugin file, plugin and plugin_sha256 are included.
+        Further parameters; None values are left out. If the solver, the kernel or the sampler comes from a plugin file,
+        plugin and plugin_sha256 are included.
 
     Notes
     -----
-    MLflow's comparison page opens on the first three parameters that differ. With the options of every solver, which no
-    two solvers have in common, it would show neither the solver nor what it minimises; `tags` has all of them.
+    MLflow's comparison page opens on the first three parameters that differ. With the options of every solver, which
+    differ between any two solvers, it would show neither the solver nor its objective; `tags` has all of them.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def scalars(values: Mapping[str, float | None]) -> dict[str, float]:
     Parameters
     ----------
     values : mapping of str to float or None
-        None, nan and infinite values are left out. A name that is not in `METRICS` stays as it is.
+        None, nan and infinite values are left out. A name outside `METRICS` is unchanged.
 
     Examples
     --------
@@ -160,7 +160,7 @@ class RunRecord:
     solver : Solver
         The solver that ran.
     kernel : Kernel
-        The kernel as it was given; the kernel of the model has a resolved gamma.
+        The kernel as given; the kernel of the model has a resolved gamma.
     fitted : Fit
         The model, its certificates and the histories.
     data : str
@@ -168,7 +168,7 @@ class RunRecord:
     n_samples, n_features : int
         Size of the training data.
     train_scores, test_scores : Scores, QuantityScores, RankScores, LabelScores or None
-        What the predictions are worth on the training rows and on the test rows; None if not measured.
+        The scores of the predictions on the training rows and on the test rows; None if not measured.
     predict_s : float or None
         The seconds of the last prediction; None without a prediction.
 
@@ -246,7 +246,7 @@ class RunRecord:
 
     @property
     def n_columns(self) -> int | None:
-        """The number of columns that have a weight in a decision of a linear problem; None for other problems."""
+        """The number of columns with a non-zero weight in a linear problem; None for other problems."""
         if not self.solver.problem_of(self.kernel, self.fitted.model.task).is_linear:
             return None
         return len(set(self.fitted.model.vectors.nonzero()[1].tolist()))
@@ -276,7 +276,7 @@ class RunRecord:
     def history(self) -> list[HistoryPoint]:
         """Return the history of one class pair; for several class pairs, a point for the end of each.
 
-        Of more than `PAIRS` class pairs, so many points stand for all; those that were not trained have none.
+        For more than `PAIRS` class pairs, that many points represent all; untrained pairs have none.
         """
         solutions = self.fitted.solutions
         if len(solutions) == 1:
@@ -328,7 +328,7 @@ class RunRecord:
         to : Tracker
             The tracker, with an open run.
         model : SVMModel
-            The model as it is kept (see `model`).
+            The model as saved (see `model`).
         example : array or CSR of shape (n_rows, n_features)
             A few rows of X.
         points : iterable of HistoryPoint, default=None
@@ -341,7 +341,7 @@ class RunRecord:
         Returns
         -------
         str or None
-            The URI of the model; None when it could not be logged.
+            The URI of the model; None if it could not be logged.
         """
         to.metrics(self.metrics() | scalars(more or {}))
         to.curve(self.history() if points is None else list(points))

@@ -1,4 +1,4 @@
-"""A run that one process trains and another one logs: the calls of a tracker, kept to be repeated."""
+"""A run that one process trains and another one logs: the calls of a tracker, stored to be repeated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svmkit.tracking.interface import Tracker
 
 
 class Recorder(Tracker):
-    """A tracker that keeps its calls; it can be pickled, and holds no rows of the data set.
+    """A tracker that stores its calls; it can be pickled, and contains no rows of the data set.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Recorder(Tracker):
         data: Dataset | None = None,
         parent: str | None = None,
     ) -> None:
-        """Keep the call, with the name, shape, types and checksum of the data in place of its rows.
+        """Store the call, with the name, shape, types and checksum of the data instead of its rows.
 
         Parameters
         ----------
@@ -54,7 +54,7 @@ class Recorder(Tracker):
         self._calls.append(("metrics", (values,)))
 
     def model(self, model: SVMModel, example: Any, register: str | None = None) -> str | None:
-        """Keep the call; None, since nothing is logged yet.
+        """Store the call; return None, since nothing is logged yet.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class Recorder(Tracker):
 
 
 class _Outline(NamedTuple):
-    """What is logged of a data set."""
+    """The logged facts about a data set."""
 
     name: str
     shape: tuple[int, int]
@@ -100,10 +100,10 @@ class _Outline(NamedTuple):
         return cls(data.name, shape, data.X.dtype.str, data.is_sparse, labels, data.fingerprint())
 
     def dataset(self) -> Dataset:
-        """Return a data set of this name, shape, types and checksum, whose values are zeros that take no memory."""
+        """Return a data set of this name, shape, types and checksum, with zeros as values, which take no memory."""
         X: Any = np.broadcast_to(np.zeros((), self.dtype), self.shape)
         if self.is_sparse:
-            from scipy.sparse import csr_array  # here: it costs import time
+            from scipy.sparse import csr_array  # here: its import takes time
 
             X = csr_array(self.shape, dtype=self.dtype)
         y = None if self.labels is None else np.broadcast_to(np.zeros((), self.labels), self.shape[:1])
