@@ -1,4 +1,4 @@
-"""Services for all other rooms: interrupts, threads, files that are written atomically, values for JSON.
+"""Services for all other rooms: interrupts, threads, atomic writing of files, conversion to JSON.
 
 It may import `errors` and no other room.
 """

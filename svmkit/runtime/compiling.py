@@ -1,4 +1,4 @@
-"""How our loops are compiled, and how long it took: a first run takes seconds, later ones load what is compiled."""
+"""The compilation of loops, and its time: a first run takes seconds, later ones load compiled code."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def compiles_nothing() -> bool:
 
 
 def njit(function: Callable | None = None, **options: Any) -> Any:
-    """Compile a function by numba's `njit` without a wrapper for callers in C, of whom there are none; or decorate one.
+    """Compile a function by numba's `njit` without a wrapper for callers in C, which do not exist; or decorate one.
 
     The wrapper would take a sixth of the time. With `INLINED` a function is copied into its callers by LLVM, and
-    compiled once for all of them; `inline="always"` compiles it for each call anew. Conditions and loops are compiled
-    faster than `min`, `max` and assignments to parts of arrays, each of which is a function of its own.
+    compiled once for all of them; `inline="always"` compiles it anew for each call. Conditions and loops compile faster
+    than `min`, `max` and assignments to slices, each of which is a separate function.
 
     A function without `fastmath` has exact arithmetic, whatever function calls it. numba would give it the flags of the
     caller for which it is compiled first, so that sums would depend on what has run before in the process.
@@ -38,7 +38,7 @@ def njit(function: Callable | None = None, **options: Any) -> Any:
         return partial(njit, **options)
     options.setdefault("fastmath", False)
     compiled = numba.njit(function, no_cfunc_wrapper=True, **options)  # type: ignore[call-overload]
-    if hasattr(compiled, "_compiler"):  # not where nothing is compiled
+    if hasattr(compiled, "_compiler"):  # missing if nothing is compiled
         compiled._compiler.compile = _collecting_seldom(compiled._compiler.compile)
     index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if index is not None:
@@ -47,13 +47,13 @@ def njit(function: Callable | None = None, **options: Any) -> Any:
     if hasattr(compiled, "_compiler"):
         link_inner_code(compiled)
         use_precompiled(compiled)
-    if index is not None:  # the first time numba imports all that it overloads
+    if index is not None:  # on the first call numba imports all its overloads
         compiled._cache.load_overload = _collecting_seldom(compiled._cache.load_overload)
     return compiled
 
 
 def _collecting_seldom(function: Callable) -> Callable:
-    """Return numba's function that compiles or loads, with a sixth less time spent on finding no garbage."""
+    """Return numba's function that compiles or loads, a sixth faster by fewer garbage collections."""
 
     @wraps(function)
     def call(*args: Any) -> Any:
@@ -64,10 +64,10 @@ def _collecting_seldom(function: Callable) -> Callable:
 
 
 def _require_types(load: Callable) -> Callable:
-    """Return numba's function that loads code for some types, which gives no code that is for other types.
+    """Return numba's function that loads code for some types, restricted to code for exactly these types.
 
     Two processes that compile a function for different types at the same time choose the same file for both, so that
-    the code of one may stay under the types of the other, and numba would call it with these.
+    the code of one may be stored under the types of the other, and numba would call it with these.
     """
     from numba.core import sigutils
 
@@ -81,7 +81,7 @@ def _require_types(load: Callable) -> Callable:
 
 
 def _overloads(load: Callable[[], dict]) -> dict:
-    """Return what a cache of compiled code holds; nothing if another version wrote it, with types that have moved."""
+    """Return the contents of a cache of compiled code; empty if written by another version, with types that moved."""
     try:
         return load()
     except (ImportError, AttributeError):
@@ -89,18 +89,18 @@ def _overloads(load: Callable[[], dict]) -> dict:
 
 
 class Compiling:
-    """Seconds of compilation and names of the functions that were compiled since counting began, without inner ones."""
+    """Seconds of compilation and names of the compiled functions since counting began, without inner ones."""
 
     def __init__(self) -> None:
         self.seconds, self.functions = 0.0, list[str]()
         self._began: list[float] = []  # numba compiles in one thread at a time
 
     def on_start(self, event: Any) -> None:
-        """Note when numba begins a function."""
+        """Note that numba begins a function."""
         self._began.append(time.perf_counter())
 
     def on_end(self, event: Any) -> None:
-        """Add the seconds of a function that numba has ended, unless another one has asked for it."""
+        """Add the seconds of a function that numba has finished, unless it was compiled for another one."""
         began = self._began.pop()
         if not self._began:
             self.seconds += time.perf_counter() - began
@@ -109,7 +109,7 @@ class Compiling:
 
 @contextmanager
 def count_compilations() -> Iterator[Compiling]:
-    """Yield a `Compiling` that counts what numba compiles in the block, in whatever thread."""
+    """Yield a `Compiling` that counts the compilations of numba in the block, in all threads."""
     from numba.core import event
 
     counts = Compiling()

@@ -14,13 +14,13 @@ from svmkit.errors import InputError
 def write(path: str | os.PathLike, content: bytes) -> None:
     """Write a file atomically: a reader sees either the complete old file or the complete new one. A symbolic link is
     replaced, not followed; a device or a pipe, such as /dev/stdout, is written to. Raises InputError if the folder is
-    missing or cannot be written to.
+    missing or not writable.
     """
     write_parts(path, [content])
 
 
 def write_parts(path: str | os.PathLike, parts: Iterable[bytes]) -> int:
-    """Write a file as `write` does, of which only a part has to be in memory at a time; return its size in bytes."""
+    """Write a file as `write` does, with only one part in memory at a time; return its size in bytes."""
     target = Path(path)
     try:
         if not _is_stream(target):
@@ -46,7 +46,7 @@ def _replace(target: Path, parts: Iterable[bytes]) -> int:
             os.fsync(out.fileno())
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(part, 0o666 & ~umask)  # mkstemp's 0600 would lock others out of a shared folder
+        os.chmod(part, 0o666 & ~umask)  # mkstemp's 0600 would exclude other users of a shared folder
         os.replace(part, target)
         return n_bytes
     finally:
@@ -54,8 +54,8 @@ def _replace(target: Path, parts: Iterable[bytes]) -> int:
 
 
 def keep_old(path: str | os.PathLike) -> Path | None:
-    """Keep the content of a file that is about to be replaced in FILE.bak; there is a whole file at each name always.
-    Returns FILE.bak, which is replaced if it was there; None for a file that is not there, is empty or is not regular.
+    """Keep the content of a file that is about to be replaced in FILE.bak; at each name there is always a complete
+    file. Returns FILE.bak, which is replaced if it exists; None for a file that is missing, empty or not regular.
     Raises InputError if FILE.bak cannot be written.
     """
     target = Path(path)

@@ -24,14 +24,15 @@ class Flag:
 
 
 class Interrupted(KeyboardInterrupt):
-    """What a signal raises. Python ends a process by SIGINT, whatever its exit code, once a KeyboardInterrupt proper
-    has left code that was compiled from text, as that of dataclasses is during imports, even if it was caught later.
+    """The exception of a signal. Python ends a process by SIGINT, whatever its exit code, once a KeyboardInterrupt
+    itself has left code that was compiled from text, such as that of dataclasses during imports, even if it was caught
+    later.
     """
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-SOON = 0.01  # seconds, in which a destructor or a callback has ended
-_flag: Flag | None = None  # of the outermost `catching` block, which owns the handlers
+SOON = 0.01  # seconds after which a destructor or a callback has ended
+_flag: Flag | None = None  # flag of the outermost `catching` block, which owns the handlers
 _before: dict[signal.Signals, Any] = {}  # the handlers outside that block
 _outside: dict[signal.Signals, Any] = {}  # the handlers outside a `command`
 _raised = False  # whether KeyboardInterrupt has been raised in the command; a library may have swallowed it
@@ -40,7 +41,7 @@ _left = False  # whether this process leaves signals to its parent
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:
-    """Raise Interrupted; if Python can only print and forget it, the signal is sent once more soon."""
+    """Raise Interrupted; if Python can only print and discard it, the signal is soon sent again."""
     global _hook
     if _hook is None:
         _hook = sys.unraisablehook
@@ -69,7 +70,7 @@ _send_again = _SendAgain()
 
 
 def leave_to_parent() -> None:
-    """Let SIGTERM end this worker process at once from now on, and ignore Ctrl-C, which its parent answers."""
+    """Make SIGTERM end this worker process at once, and ignore Ctrl-C, which its parent handles."""
     global _left
     _left = True
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -77,12 +78,12 @@ def leave_to_parent() -> None:
 
 
 def asked() -> bool:
-    """Return whether the process has been asked to stop in a `catching` block or a `command` that has not ended."""
+    """Return whether the process has been asked to stop in an active `catching` block or `command`."""
     return _raised or (_flag is not None and _flag.raised)
 
 
 def broke_off() -> bool:
-    """Return whether a signal has raised KeyboardInterrupt in the `command`, whatever became of it since."""
+    """Return whether a signal has raised KeyboardInterrupt in the `command`, even if it was caught since."""
     return _raised
 
 
@@ -90,8 +91,8 @@ def broke_off() -> bool:
 def command(*, is_process: bool = False) -> Iterator[None]:
     """Raise KeyboardInterrupt for SIGTERM, as for Ctrl-C, in the block, which is a command of the command line.
 
-    Where the command is all that the process does (`is_process`), signals after it are ignored: its results are out,
-    and neither the modules' clean-up nor the exit code is to be lost.
+    If the command is all that the process does (`is_process`), signals after it are ignored: its results are out, and
+    neither the modules' clean-up nor the exit code may be lost.
     """
     global _raised
     if _left or threading.current_thread() is not threading.main_thread():
@@ -120,15 +121,15 @@ def catching(*, to_end: bool = False) -> AbstractContextManager[Flag]:
     """Turn the first SIGINT or SIGTERM in the block into the flag that is yielded; a second raises KeyboardInterrupt.
 
     Nested blocks share the flag of the outermost block. With `to_end`, in a `command`, the block lasts until the
-    command has ended: what follows the work, such as its report, is no more cut off than the work itself. Signals reach
-    the main thread only, so that the flag is never raised in other threads. A process that is forked inside a block is
-    not in it: signals end it as they would have ended its parent before the block.
+    command has ended: later work, such as its report, is protected in the same way. Signals reach the main thread only,
+    so that the flag is never set in other threads. A process that is forked inside a block is outside of it: signals
+    end it as they would have ended its parent before the block.
     """
     return _Block(to_end)
 
 
 class _Block:
-    """A block of `catching`; a generator in its place would take twice as long, which a small fit feels."""
+    """A block of `catching`; a generator would take twice as long, which slows down small fits."""
 
     def __init__(self, to_end: bool) -> None:
         self.to_end = to_end
@@ -139,7 +140,7 @@ class _Block:
         if _flag is not None or _left or threading.current_thread() is not threading.main_thread():
             return Flag() if _flag is None else _flag
         flag = _flag = self.flag = Flag()
-        flag.raised = _raised  # by a signal whose KeyboardInterrupt a library has swallowed: nothing new is begun
+        flag.raised = _raised  # by a signal whose KeyboardInterrupt a library has caught: nothing new is begun
 
         def handler(signum, frame):
             if flag.raised:

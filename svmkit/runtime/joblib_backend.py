@@ -11,7 +11,7 @@ from joblib.parallel import ParallelBackendBase
 
 class FutureBackend(ParallelBackendBase):
     """Runs the tasks of a parallel loop by `submit`, which returns the Future of a function that is called elsewhere. A
-    Future can be cancelled at any time. `width` returns the number of functions that are called at a time.
+    Future can be cancelled at any time. `width` returns the number of simultaneous calls.
     """
 
     supports_retrieve_callback = True
@@ -23,11 +23,13 @@ class FutureBackend(ParallelBackendBase):
         self._pending: set[Future] = set()
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
-        """Return how many tasks run at a time, whatever number is asked for: 2 at least, since joblib does 1 itself."""
+        """Return the number of simultaneous tasks, whatever the requested number: at least 2, since joblib runs 1
+        itself.
+        """
         return max(self._width(), 2)
 
     def submit(self, func: Callable[[], Any], callback: Callable[[Future], Any] | None = None) -> Future:
-        """Have a task called; `callback` gets its ended future."""
+        """Submit a task; `callback` gets its finished future."""
         future = self._submit(func)
         self._pending.add(future)
         future.add_done_callback(self._pending.discard)
@@ -36,7 +38,7 @@ class FutureBackend(ParallelBackendBase):
         return future
 
     def retrieve_result_callback(self, out: Future) -> Any:
-        """Return the result of an ended task, or raise its exception."""
+        """Return the result of a finished task, or raise its exception."""
         return out.result()
 
     def abort_everything(self, ensure_ready: bool = True) -> None:

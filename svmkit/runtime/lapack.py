@@ -1,8 +1,8 @@
-"""Routines of BLAS and LAPACK for compiled code, which work in place and on parts of arrays.
+"""Routines of BLAS and LAPACK for compiled code, which work in place and on slices of arrays.
 
-What numba offers copies its arguments and its results, which takes a third to a half of the time of a factorisation of
-2,500 rows. These are scipy's own routines. Matrices are row-major, and LAPACK reads them as their transposes: L with
-L L' = A is the upper factor of what it sees.
+numba's own functions copy their arguments and results, which takes a third to a half of the time of a factorisation of
+2,500 rows. These are scipy's own routines. Matrices are row-major, and LAPACK reads them as their transposes: L with L
+L' = A is the upper factor in its view.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from svmkit.runtime.compiling import compiles_nothing, njit
 ROUTINES = {"potrf": "cython_lapack", "trsm": "cython_blas", "gemm": "cython_blas"}  # and the modules of scipy.linalg
 KINDS: dict[Any, str] = {types.float32: "s", types.float64: "d"}
 PREFIX = "svmkit_"  # of their names in compiled code
-INT = ir.IntType(64)  # by reference: where a routine wants 32 bits, it takes the lower half of the number
+INT = ir.IntType(64)  # by reference: a routine with 32-bit integers reads the lower half of the number
 
 for _routine, _module in ROUTINES.items():
     for _kind in KINDS.values():
@@ -30,14 +30,14 @@ for _routine, _module in ROUTINES.items():
 
 
 class _Call:
-    """A call of a routine for arrays of one kind, whose arguments are all passed by reference."""
+    """A call of a routine for arrays of one kind, with all arguments passed by reference."""
 
     def __init__(self, context: Any, builder: Any, kind: Any) -> None:
         self.context, self.builder = context, builder
         self.kind, self.number = KINDS[kind], context.get_value_type(kind)
 
     def place(self, value: Any) -> Any:
-        """Return where a value lies."""
+        """Return the address of a value."""
         return cgutils.alloca_once_value(self.builder, value)
 
     def letter(self, value: str) -> Any:
@@ -47,7 +47,7 @@ class _Call:
         return self.place(self.number(value))
 
     def matrix(self, kind: Any, value: Any) -> tuple[Any, Any, Any, Any]:
-        """Return where the numbers of a matrix are, its rows, its columns, and the numbers from one row to the next."""
+        """Return the address of a matrix, its rows, its columns, and the stride between rows in elements."""
         array = self.context.make_array(kind)(self.context, self.builder, value)
         rows, columns = cgutils.unpack_tuple(self.builder, array.shape)
         stride = cgutils.unpack_tuple(self.builder, array.strides)[0]
@@ -62,7 +62,7 @@ class _Call:
 
 @intrinsic
 def _potrf(typing, A):
-    """Return what LAPACK's potrf says, which leaves L below the diagonal of A (n, n)."""
+    """Return the `info` of LAPACK's potrf, which leaves L below the diagonal of A (n, n)."""
 
     def generate(context, builder, signature, args):
         """Emit a call of potrf, which returns its `info`.

@@ -23,14 +23,14 @@ from svmkit.errors import InputError
 WINDOW = 32 << 20  # bytes of the rows that are read together
 AHEAD = 3  # windows that are read ahead
 CHUNK = 8 << 20  # bytes that are copied together
-RUNS = 8  # of consecutive rows that are copied together, each of which may have 2 MB of the file mapped
+RUNS = 8  # number of runs that are copied together, each of which may have 2 MB of the file mapped
 RUN = 64  # consecutive rows of a sample
-TOUCHED = 4 << 20  # bytes whose pages are brought to memory together: enough of them that numpy lets other threads run
-NUMBERS = 14  # of 8 bytes that a linear fit of two classes keeps of each row beside X and y at its peak
+TOUCHED = 4 << 20  # bytes whose pages are loaded together: enough that numpy releases the interpreter lock
+NUMBERS = 14  # 8-byte numbers that a linear fit of two classes keeps for each row besides X and y at its peak
 
 
 class Stack:
-    """An array that grows in place by blocks, in a type that holds all of theirs.
+    """An array that grows in place by blocks, in a type that contains the types of all blocks.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ class Stack:
 
 
 class DiskArray:
-    """A one-dimensional array that grows at its end: in memory, and in a file from `spill` on.
+    """A one-dimensional array that grows at its end: in memory, and in a file after `spill`.
 
-    The file has no name, so that it vanishes however the process ends.
+    The file has no name, so that it disappears however the process ends.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class DiskArray:
         return self.size * self.dtype.itemsize
 
     def append(self, values: np.ndarray) -> None:
-        """Add values of the array's type at the end; InputError where the disk has no room."""
+        """Add values of the array's type at the end; raise InputError if the disk is full."""
         values = np.ascontiguousarray(values, dtype=self.dtype).reshape(-1)
         self.size += values.size
         if self._file is None:
@@ -83,7 +83,7 @@ class DiskArray:
             self._write(values)
 
     def spill(self) -> None:
-        """Move the values to a file, to which later ones are written as well."""
+        """Move the values to a file, to which later ones are also written."""
         if self._file is not None:
             return
         try:
@@ -94,7 +94,7 @@ class DiskArray:
         self._held = Stack(self.dtype)
 
     def truncate(self, size: int) -> None:
-        """Drop the values from number `size` on."""
+        """Drop the values from index `size` on."""
         if self._file is not None:
             self._file.truncate(size * self.dtype.itemsize)
             self._file.seek(0, os.SEEK_END)
@@ -103,7 +103,7 @@ class DiskArray:
         self.size = size
 
     def finish(self) -> np.ndarray:
-        """Return all values, as one array in memory or mapped to the file; nothing can be added from then on."""
+        """Return all values, as one array in memory or mapped to the file; nothing can be added afterwards."""
         if self._file is None:
             return self._held.array
         if not self.size:
@@ -151,12 +151,12 @@ def is_mapped(X: Any) -> bool:
     return map_of(getattr(X, "data", None)) is not None or map_of(getattr(X, "indices", None)) is not None
 
 
-# by the map of the values: where they lie, and the square norms of the rows that another pass has computed
+# by the map of the values: their location, and the square norms of the rows that another pass has computed
 _norms: WeakKeyDictionary[mmap.mmap, tuple[tuple[Any, ...], np.ndarray]] = WeakKeyDictionary()
 
 
 def offer_norms(X: np.ndarray, norms: np.ndarray) -> None:
-    """Keep the square norms (n,) of the rows of a read-only map until they are asked for; ignore other features."""
+    """Keep the square norms (n,) of the rows of a read-only map until they are requested; ignore other features."""
     mapped = map_of(X)
     if mapped is not None and not X.flags.writeable:
         _norms[mapped] = _place(X), norms
@@ -176,22 +176,22 @@ class Examination(Protocol):
     Attributes
     ----------
     norms : ndarray of float64, shape (n,)
-        The square norms of the rows: NaN until they have been looked at.
+        The square norms of the rows: NaN until they have been examined.
     """
 
     norms: np.ndarray
 
     def look(self, rows: np.ndarray, first: int) -> None:
-        """Examine rows from number `first` on; raise InputError if they cannot be used."""
+        """Examine rows from index `first` on; raise InputError if they are invalid."""
 
 
-# by the map of the values: where they lie, and the examination for the first pass over all of them
+# by the map of the values: their location, and the examination for the first pass over all of them
 _awaited: WeakKeyDictionary[mmap.mmap, tuple[tuple[Any, ...], Examination]] = WeakKeyDictionary()
-_examined: WeakKeyDictionary[mmap.mmap, tuple[Any, ...]] = WeakKeyDictionary()  # where examined rows lie
+_examined: WeakKeyDictionary[mmap.mmap, tuple[Any, ...]] = WeakKeyDictionary()  # locations of examined rows
 
 
 def examine_when_read(X: np.ndarray, examination: Examination) -> None:
-    """Have the rows of a read-only map (n, d) examined in the first pass over all of them by `windows`."""
+    """Examine the rows of a read-only map (n, d) in the first pass over all of them by `windows`."""
     mapped = map_of(X)
     assert mapped is not None and not X.flags.writeable
     _awaited[mapped] = _place(X), examination
@@ -206,7 +206,7 @@ def examination_of(X: Any) -> Examination | None:
 
 
 def is_examined(X: Any) -> bool:
-    """Return whether these very rows have been examined in a pass for another purpose."""
+    """Return whether exactly these rows have been examined in a pass for another purpose."""
     mapped = map_of(X) if _examined and isinstance(X, np.ndarray) else None
     return mapped is not None and _examined.get(mapped) == _place(X)
 
@@ -219,24 +219,24 @@ def examine(X: Any) -> None:
 
 
 def _end_examination(X: np.ndarray, examination: Examination) -> None:
-    """Record that all rows have been examined, and keep their norms for the first caller that asks."""
+    """Record that all rows have been examined, and keep their norms for the first caller of `take_norms`."""
     mapped = map_of(X)
     if mapped is not None and _awaited.pop(mapped, None) is not None:
         _examined[mapped] = _place(X)
         offer_norms(X, examination.norms)
 
 
-# by the map of the values: where they lie, the weights (d,) and the constant of a linear function, and its values (n,)
+# by the map of the values: their location, the weights (d,) and the constant of a linear function, and its values (n,)
 _decisions: WeakKeyDictionary[mmap.mmap, tuple[tuple[Any, ...], np.ndarray, float, np.ndarray]] = WeakKeyDictionary()
 
 
 def offer_decisions(X: Any, w: np.ndarray, intercept: float, h: np.ndarray) -> None:
-    """Keep the values of a linear function until they are asked for, or those of another function come.
+    """Keep the values of a linear function until they are requested, or replaced by those of another function.
 
     Parameters
     ----------
     X : array or CSR array of shape (n, d)
-        The rows, whose values are read-only maps; nothing is kept of others.
+        The rows, whose values are read-only maps; for others nothing is kept.
     w, intercept, h : ndarray of shape (d,), float, ndarray of shape (n,)
         The weights and the constant of the function, and its values.
     """
@@ -247,7 +247,7 @@ def offer_decisions(X: Any, w: np.ndarray, intercept: float, h: np.ndarray) -> N
 
 
 def take_decisions(X: Any, w: np.ndarray, intercept: float) -> np.ndarray | None:
-    """Return the values that were offered for these rows and this very function, once; None if there are none."""
+    """Return the values that were offered for these rows and exactly this function, once; None if there are none."""
     values = X if isinstance(X, np.ndarray) else getattr(X, "data", None)
     mapped = map_of(values) if _decisions else None
     if values is None or mapped is None or mapped not in _decisions:
@@ -273,7 +273,7 @@ def write_blocks(dtype: Any, blocks: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def take(X: Any, rows: np.ndarray) -> Any:
-    """Return some rows of features (n, d), dense or CSR, by number: on local disk where X is mapped to a file."""
+    """Return some rows of features (n, d), dense or CSR, by index: on local disk if X is mapped to a file."""
     if not is_mapped(X):
         return X[rows]
     examine(X)
@@ -289,7 +289,7 @@ def take(X: Any, rows: np.ndarray) -> Any:
 
 
 def copy_rows(X: Any, rows: np.ndarray) -> Any:
-    """Return some rows of features (n, d), dense or CSR, in memory, by ascending number; no page of a map stays."""
+    """Return some rows of features (n, d), dense or CSR, in memory, by ascending index; no page of a map stays."""
     if not is_mapped(X):
         return X[rows]
     if not isinstance(X, np.ndarray):
@@ -301,14 +301,14 @@ def copy_rows(X: Any, rows: np.ndarray) -> Any:
     for lo in range(0, len(rows), step):
         here = rows[lo : lo + step]
         runs = np.split(np.arange(lo, lo + len(here)), np.flatnonzero(np.diff(here) > 1) + 1)
-        for run in runs:  # all at once, and nothing around them
+        for run in runs:  # all runs at once, and no rows around them
             fetch(X, int(rows[run[0]]), int(rows[run[-1]]) + 1)
         for k in range(0, len(runs), RUNS):
             at = slice(int(runs[k][0]), int(runs[min(k + RUNS, len(runs)) - 1][-1]) + 1)
             out[at] = X[rows[at]]
             release(X, int(rows[at.start]), int(rows[at.stop - 1]) + 1)
         if examination_of(X) is not None and not np.isfinite(out[lo : lo + len(here)]).all():
-            examine(X)  # which names the first of all entries that are not finite
+            examine(X)  # reports the first of all entries that are not finite
     return out
 
 
@@ -321,7 +321,7 @@ def sample_rows(X: np.ndarray) -> np.ndarray:
 
 
 def with_arrays(X: Any, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Any:
-    """Return a CSR array of these arrays, with the columns of X and as canonical as X, without checking them.
+    """Return a CSR array of these arrays, with the columns and canonical flags of X, without checking them.
 
     Parameters
     ----------
@@ -339,18 +339,18 @@ def size_of(X: Any) -> int:
 
 
 def windows(X: Any, size: int | None = None) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of rows, first and behind the last, in which features are to be read: all rows if in memory.
+    """Yield the ranges of rows, first and one past the last, in which features are to be read: all rows if in memory.
 
-    Of features that are mapped to a file, a thread reads the next windows while the caller works on one, and the pages
-    of a window that has been processed are released, so that they do not count as memory of the process. Rows that
-    await an `Examination` are examined before the caller gets them.
+    For features that are mapped to a file, a thread reads the next windows while the caller works on one, and the pages
+    of a processed window are released, so that they do not count as memory of the process. Rows with a pending
+    `Examination` are examined before the caller gets them.
 
     Parameters
     ----------
     X : ndarray of shape (n, d), or CSR matrix or arrays
         The features.
     size : int, default=None
-        The bytes of a window; None is 32 MiB, which has a row at least.
+        The bytes of a window; None is 32 MiB, and at least one row.
     """
     n = len(X.indptr) - 1 if hasattr(X, "indptr") else len(X)
     if not is_mapped(X):
@@ -370,7 +370,7 @@ def windows(X: Any, size: int | None = None) -> Iterator[tuple[int, int]]:
 
 
 class _Reader:
-    """A thread that brings windows to the memory of the system, up to AHEAD of them before they are worked on.
+    """A thread that loads windows into the page cache, up to AHEAD of them before they are processed.
 
     One thread reads all windows: starting one takes 2 ms while compiled loops run, and reading ahead evens out windows
     that take long to read or to process.
@@ -378,7 +378,7 @@ class _Reader:
     Parameters
     ----------
     X, ends
-        Mapped features, and what `window_ends` returns for them.
+        Mapped features, and the result of `window_ends` for them.
     """
 
     def __init__(self, X: Any, ends: np.ndarray) -> None:
@@ -412,7 +412,7 @@ class _Reader:
                 _read(self._X, first, last)
                 self._ready.release()
         finally:
-            self._ready.release(len(self._ends))  # nobody waits for what is not read
+            self._ready.release(len(self._ends))  # unread windows must not block the caller
 
 
 def window_ends(X: Any, size: int) -> np.ndarray:
@@ -427,8 +427,8 @@ def window_ends(X: Any, size: int) -> np.ndarray:
 def _read(X: Any, first: int, last: int) -> None:
     """Bring rows `first` to `last` - 1 of mapped features from disk to the memory of the system, not of the process.
 
-    Pages that are touched in order are read ahead by the system in large pieces, each a few page-table entries. The
-    advice that a range will be needed makes the system read single pages, which takes several times the processor time.
+    Pages that are touched in order are read ahead by the system in large pieces, each a few page-table entries. Advice
+    that a range will be needed makes the system read single pages, which takes several times the processor time.
     """
     for mapped, lo, size in _ranges(X, first, last):
         pages = np.frombuffer(mapped, np.uint8)
@@ -439,12 +439,12 @@ def _read(X: Any, first: int, last: int) -> None:
 
 
 def fetch(X: Any, first: int, last: int) -> None:
-    """Let the system read rows `first` to `last` - 1 of mapped features, while the program goes on."""
+    """Make the system read rows `first` to `last` - 1 of mapped features, while the program goes on."""
     _advise(X, first, last, "MADV_WILLNEED")
 
 
 def release(X: Any, first: int, last: int) -> None:
-    """Let the system take the pages of rows `first` to `last` - 1 of mapped features."""
+    """Allow the system to drop the pages of rows `first` to `last` - 1 of mapped features."""
     _advise(X, first, last, "MADV_DONTNEED")
 
 

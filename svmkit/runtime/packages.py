@@ -1,4 +1,4 @@
-"""Packages that the distribution svmkit-core leaves out: what needs one says so before it begins."""
+"""Packages that the distribution svmkit-core omits: code that needs one reports it before it begins."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from svmkit.errors import Unavailable
 
-_PIP_NAMES = {"scikit_posthocs": "scikit-posthocs"}  # where pip knows a package by another name than `import`
+_PIP_NAMES = {"scikit_posthocs": "scikit-posthocs"}  # packages whose pip name differs from the name in `import`
 
 
 def is_installed(package: str) -> bool:
@@ -35,7 +35,7 @@ def require_installed(what: str, *packages: str, plugin: type | None = None) -> 
     Parameters
     ----------
     what : str
-        What needs them, in the plural: the beginning of the message.
+        The software that needs them, in the plural: the beginning of the message.
     *packages : str
         Their names in `import`.
     plugin : type, default=None

@@ -1,4 +1,4 @@
-"""One live line: rich's on a terminal, a widget in a notebook, and plain lines now and then elsewhere."""
+"""One live line: rich's on a terminal, a widget in a notebook, and occasional plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Show = Callable[[str], None]
 """Replaces the text of a live line."""
 
 FIRST, LONGEST = 2.0, 60.0  # seconds before the first plain line, and at most between two
-PER_SECOND = 4  # how often a live line is drawn anew
-_drawing = threading.Lock()  # a terminal has one live line; who finds it taken writes plain lines
+PER_SECOND = 4  # updates of a live line per second
+_drawing = threading.Lock()  # a terminal has one live line; if it is taken, plain lines are written
 
 
 def is_notebook() -> bool:
@@ -38,9 +38,9 @@ def say(line: str) -> None:
 def live(first: str, *, delay: float = 0.0, lines: bool = False) -> Iterator[Show | None]:
     """Yield a function that replaces the text of a live line, which vanishes at the end.
 
-    The line appears after `delay` seconds: work that is done by then shows none, and costs nothing. Where no line can
-    be live, `lines` asks for plain ones at growing intervals; else None is yielded. It can be on a terminal or in a
-    notebook with widgets, not in a worker process.
+    The line appears after `delay` seconds: work that is finished by then shows none, and costs nothing. If no line can
+    be live, `lines` requests plain ones at growing intervals; otherwise None is yielded. A live line is possible on a
+    terminal or in a notebook with widgets, not in a worker process.
     """
     shows = find_spec("ipywidgets") is not None if is_notebook() else shows_progress()
     main = multiprocessing.current_process().name == "MainProcess"
@@ -100,7 +100,7 @@ class _Live:
 
 
 class _Lines:
-    """Plain lines, each at twice the time of the one before."""
+    """Plain lines, each at twice the time of the previous one."""
 
     def __init__(self) -> None:
         self._begun, self._next = time.monotonic(), FIRST

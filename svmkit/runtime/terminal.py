@@ -1,4 +1,4 @@
-"""Text for a terminal: labels, names and messages of strangers are printed so that they cannot steer it."""
+"""Text for a terminal: labels, names and messages from outside are printed so that they cannot control it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-# control characters, line separators, what turns the direction of writing, and halves of characters
+# control characters, line separators, characters that change the direction of writing, and lone surrogates
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def visible(text: Any) -> str:
-    """Return a text as one line whose control characters are written out, as ``\\x1b`` for the escape character."""
+    """Return a text as one line with escaped control characters, such as ``\\x1b`` for the escape character."""
     return _STEERING.sub(lambda found: repr(found[0])[1:-1], str(text))
 
 
@@ -25,7 +25,7 @@ _log = {"json": False}
 
 
 def log_as_json(chosen: bool) -> None:
-    """Choose whether messages of this process are JSON objects, one a line, or lines for people."""
+    """Choose whether messages of this process are JSON objects, one a line, or plain lines."""
     _log["json"] = chosen
 
 

@@ -1,12 +1,12 @@
-"""The one place that knows of threads: it spreads compiled loops over the cores and holds BLAS to one thread.
+"""The only module that manages threads: it spreads compiled loops over the cores and restricts BLAS to one thread.
 
 Two pools that compete for few cores are slow: on two cores the vector work of an iteration took 3.4 ms instead of 0.05.
 
 A loop is a plain function compiled with `@njit(nogil=True, cache=True)` over the items `first` to `last` of some work,
 and `spread` calls it for ranges of items, in the calling thread and in threads of one pool that all callers share. A
 caller never waits for a thread of the pool to become free, since it takes every range that no other thread has taken:
-any number of callers compute at once. There is no OpenMP and no TBB, neither of which survives a fork: the child
-process of a fork makes a pool of its own.
+any number of callers compute at once. OpenMP and TBB are not used, since neither survives a fork: the child process of
+a fork makes its own pool.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 
 from svmkit.errors import InputError
 
-LEAST = 50_000.0  # nanoseconds of work worth a call: a thread of the pool needs about 40,000 to begin
-MOST = 20_000_000.0  # nanoseconds of work between two looks at signals and at the other threads' errors
-SHARES = 4  # calls a thread, so that a thread that was held up leaves its part to the others
+LEAST = 50_000.0  # nanoseconds of work that justify a call: a thread of the pool needs about 40,000 to begin
+MOST = 20_000_000.0  # nanoseconds of work between two checks for signals and for errors in other threads
+SHARES = 4  # calls per thread, so that a delayed thread leaves its part to the others
 
 
 class _Setting(NamedTuple):
-    """What holds in the running context: its number of threads, and how many `using` blocks it is in."""
+    """The settings of the current context: the number of threads, and the depth of nested `using` blocks."""
 
     number: int
     depth: int
@@ -59,15 +59,15 @@ def cores() -> int:
 def using(threads: int | None = None) -> AbstractContextManager[int]:
     """Run the block with a number of threads in compiled loops, which is yielded, and with one thread in BLAS.
 
-    By default the number is that of the block around this one, or else all; it holds for the calling thread alone. BLAS
-    knows only one number for the whole process: the first block sets it to one, and the last of all blocks that run at
-    the same time sets it back. Raises InputError if `threads` is not between 1 and the number that this machine allows.
+    By default the number is that of the enclosing block, or else all; it applies to the calling thread alone. BLAS has
+    one number for the whole process: the first block sets it to one, and the last of all simultaneous blocks restores
+    it. Raises InputError if `threads` is not between 1 and the number that this machine allows.
     """
     return _Block(threads)
 
 
 class _Block:
-    """A block of `using`; a generator in its place would take twice as long, which a small fit feels."""
+    """A block of `using`; a generator would take twice as long, which slows down small fits."""
 
     def __init__(self, threads: int | None) -> None:
         self.threads, self.before = threads, _setting.get()
@@ -90,13 +90,12 @@ def spread(loop: Callable[..., object], n: int, work: float, *args: Any) -> None
     """Call loop(first, last, *args) for ranges that cover the items 0 to n - 1, each once, on the caller's threads.
 
     `loop` is compiled with `@njit(nogil=True, cache=True)`. It may be called for several ranges at once, from several
-    threads, and for none if `n` is 0. What an item computes must not depend on the range in which it is computed, so
-    that results do not depend on the number of threads: cut work into items, tiles of rows for instance, and keep sums
-    over all items out of the loop. The first exception of a call, or KeyboardInterrupt, is raised once no call is
-    running any more.
+    threads, and for none if `n` is 0. The result of an item must not depend on its range, so that results do not depend
+    on the number of threads: divide work into items, such as tiles of rows, and keep sums over all items out of the
+    loop. The first exception of a call, or KeyboardInterrupt, is raised once all calls have ended.
 
-    `work` is the nanoseconds that an item takes on one core, roughly: it decides how many threads are worth waking up.
-    Little work is done in the calling thread by one call, and so is that of a call from within a loop.
+    `work` is roughly the nanoseconds of an item on one core: it decides how many threads to wake up. Little work is
+    done in the calling thread by one call, as is work of a call from within a loop.
     """
     if n <= 0:
         return
@@ -110,10 +109,10 @@ def spread(loop: Callable[..., object], n: int, work: float, *args: Any) -> None
 
 
 def _share(loop: Callable[..., object], n: int, parts: int, args: list[Any], threads: int) -> None:
-    """Have so many threads at most, the calling one among them, take the ranges of a loop; return when none is running.
-    `args` is empty afterwards, so that a thread of the pool that comes late keeps no array alive.
+    """Run the ranges of a loop on at most `threads` threads, including the calling one; return when all have ended.
+    `args` is empty afterwards, so that a late thread of the pool keeps no array alive.
     """
-    ranges, errors = count(), list[BaseException]()  # `next` gives each number to one thread alone
+    ranges, errors = count(), list[BaseException]()  # `next` gives each number to only one thread
 
     def work() -> None:
         try:
@@ -131,7 +130,7 @@ def _share(loop: Callable[..., object], n: int, parts: int, args: list[Any], thr
         errors.append(error)
     finally:
         _setting.set(before)
-    while helpers:  # those that are at work are waited for, whatever signals come; others do not begin
+    while helpers:  # running helpers are waited for, whatever signals come; others do not begin
         try:
             if not helpers[-1].cancel():
                 helpers[-1].exception()
@@ -143,18 +142,18 @@ def _share(loop: Callable[..., object], n: int, parts: int, args: list[Any], thr
         try:
             raise errors[0]
         finally:
-            errors.clear()  # no cycle of this frame, the error and its traceback
+            errors.clear()  # avoids a cycle of this frame, the error and its traceback
 
 
 class _Pool:
-    """The threads beside the callers' own, made when they are first needed."""
+    """The threads besides the callers' own, created when first needed."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.executor: ThreadPoolExecutor | None = None
 
     def ask(self, work: Callable[[], None], n: int) -> list[Future]:
-        """Have n threads call `work` when they are free."""
+        """Make n threads call `work` when they are free."""
         helpers: list[Future] = []
         try:
             with self.lock:
@@ -163,7 +162,7 @@ class _Pool:
                     self.executor = ThreadPoolExecutor(max(most() - 1, 1), "svmkit", _setting.set, (alone,))
             for _ in range(n):
                 helpers.append(self.executor.submit(work))
-        except RuntimeError:  # Python is ending, or the system gives no more threads: the caller does all
+        except RuntimeError:  # Python is ending, or the system provides no more threads: the caller does all the work
             pass
         return helpers
 
@@ -174,7 +173,7 @@ class _Blas:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.blocks = 0
-        self.numbers: list[int] = []  # of each library outside all blocks
+        self.numbers: list[int] = []  # of each library, outside all blocks
 
     def enter(self) -> None:
         with self.lock:
@@ -194,7 +193,7 @@ class _Blas:
             write(number)
 
     def start_anew(self, blocks: int) -> None:
-        """Forget, in a new process, the blocks of threads that it does not have."""
+        """Forget, in a new process, the blocks of threads that do not exist there."""
         before, self.lock, self.blocks = self.blocks, threading.Lock(), blocks
         if before and not blocks:
             self.set(self.numbers)
@@ -210,8 +209,8 @@ def _libraries() -> list[tuple[Callable[[], int], Callable[[int], Any]]]:
 
 
 def _functions(library: Any) -> tuple[Callable[[], int], Callable[[int], Any]]:
-    """Return the functions of one BLAS: OpenBLAS's own, since from threadpoolctl 3.8 on its calls listen to one thread
-    alone, and our last block may end in any thread; and a small fit feels them.
+    """Return the functions of one BLAS: OpenBLAS's own, since from threadpoolctl 3.8 on its calls affect only one
+    thread, and our last block may end in any thread; and they are slow relative to a small fit.
     """
     if library.internal_api == "openblas" and getattr(library, "threading_layer", "") == "pthreads":
         for prefix, suffix in product(("", "scipy_"), ("", "64_", "_64")):
@@ -226,7 +225,7 @@ _pool, _blas = _Pool(), _Blas()
 
 
 def _start_anew() -> None:
-    """Begin anew in the child process of a fork, in which only the thread that forked goes on."""
+    """Start again in the child process of a fork, in which only the forking thread continues."""
     global _pool
     _pool = _Pool()
     setting = _setting.get()
@@ -234,6 +233,6 @@ def _start_anew() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # a fork waits until the count of blocks is that of the limit
+    # a fork waits until the count of blocks matches the limit
     os.register_at_fork(before=lambda: _blas.lock.acquire(), after_in_parent=lambda: _blas.lock.release())
     os.register_at_fork(after_in_child=_start_anew)

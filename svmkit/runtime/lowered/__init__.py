@@ -1,1 +1,1 @@
-"""Functions as numba lowers them to LLVM: linked into their callers, and read from files that a wheel brings."""
+"""Functions lowered to LLVM by numba: linked into their callers, and read from files of a wheel."""

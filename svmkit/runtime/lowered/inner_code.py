@@ -1,10 +1,10 @@
 """Compiled functions within compiled functions: optimised once, with their outermost caller, instead of at each level.
 
-numba makes machine code, and a function for callers in Python, of every function that it meets on its way, and links
-the code into the caller, where LLVM optimises it again: a chain of five functions is optimised five times. Here a
-function that is compiled because another one calls it stays as it was lowered. It is compiled by itself, and cached,
-once Python calls it. Half of the names in this file are numba's own affairs: where a version of numba lacks one,
-`find_library` returns None and functions are compiled as numba does.
+numba makes machine code, and a wrapper for callers in Python, of every function that it encounters, and links the code
+into the caller, where LLVM optimises it again: a chain of five functions is optimised five times. Here a function that
+is compiled because another one calls it stays in its lowered form. It is compiled by itself, and cached, once Python
+calls it. Half of the names in this file are internals of numba: if a version of numba lacks one, `find_library` returns
+None and functions are compiled in numba's way.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FURTHER = ("_finalize_dynamic_globals", "_ensure_finalized", "_raise_if_finalize
 
 
 class Kinds(NamedTuple):
-    """The classes of compiled code, derived from numba's: of inner functions, and of those that Python calls."""
+    """The classes of compiled code, derived from numba's: of inner functions, and of functions that Python calls."""
 
     inner: type
     whole: type
@@ -27,7 +27,7 @@ class Kinds(NamedTuple):
 
 @cache
 def find_library() -> Kinds | None:
-    """Return the classes of the code of functions; None if numba's has other methods than they count on."""
+    """Return the classes of the code of functions; None if numba's lack the methods that they rely on."""
     from numba.core import codegen
 
     usual: Any = getattr(codegen, "JITCodeLibrary", None)
@@ -37,7 +37,7 @@ def find_library() -> Kinds | None:
 
 
 class _Cached:
-    """Code that a cache may hold, which is optimised: what is read is of numba's class."""
+    """Code that a cache may contain, which is optimised: code that is read has numba's class."""
 
     @classmethod
     def _unserialize(cls, codegen: Any, state: Any) -> Any:
@@ -62,13 +62,13 @@ class _Inner(_Cached):
         self._finalized = True
 
     def own_module(self: Any) -> Any:
-        """Return the code of this function alone, in which another module may define the same functions."""
+        """Return the code of this function alone, whose functions another module may define, too."""
         self._ensure_finalized()
         share_functions(self._final_module)
         return self._final_module
 
     def _get_module_for_linking(self: Any) -> Any:
-        """Return the code with all that it calls, for functions that are compiled as numba does."""
+        """Return the code with all that it calls, for functions that are compiled in numba's way."""
         if self._shared_module is None:
             whole = self.own_module().clone()
             inner, others = collect_code(self._linking_libraries)
@@ -83,7 +83,7 @@ class _Inner(_Cached):
 
 
 class _Whole(_Cached):
-    """Code that links each inner function once, whatever number of functions on the way to it call it."""
+    """Code that links each inner function once, whatever the number of functions on the way that call it."""
 
     _linking_libraries: Any
     _final_module: Any
@@ -102,21 +102,23 @@ class _Whole(_Cached):
 
 
 def share_functions(module: Any) -> None:
-    """Let other modules define the functions of this one, too, with which it is linked."""
+    """Allow other modules that are linked with this one to define its functions, too."""
     for function in module.functions:
         if not function.is_declaration and function.linkage.name == "external":
             function.linkage = "linkonce_odr"
 
 
 def _inherit(library: Any, callees: list[Any]) -> None:
-    """Let code do what its callees do when it is read from a cache, if numba's version does anything."""
+    """Make code read from a cache repeat the initialisation of its callees, if numba's version has any."""
     for callee in callees:
         if hasattr(callee, "_reload_init"):
             library._reload_init.update(callee._reload_init)
 
 
 def collect_code(libraries: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Return the inner code that these libraries are or call, callers first, and all other code, each once."""
+    """Return the inner code among these libraries and their callees, callers first, and all other code, without
+    duplicates.
+    """
     seen, waiting = dict.fromkeys(libraries), list(libraries)
     for library in waiting:
         if isinstance(library, _Inner):
@@ -128,7 +130,7 @@ def collect_code(libraries: list[Any]) -> tuple[list[Any], list[Any]]:
 
 @contextmanager
 def using_library(codegen: Any, kind: type | None) -> Iterator[None]:
-    """Let numba's code generator make libraries of this class in the block, of its own one where it is None."""
+    """Let numba's code generator make libraries of this class in the block, of its own class if it is None."""
     before = vars(codegen).get("_library_class")
     _put_library(codegen, kind)
     try:
@@ -146,7 +148,7 @@ def _put_library(codegen: Any, kind: type | None) -> None:
 
 
 def _set_environment(codegen: Any, name: str, environment: Any) -> None:
-    """Do what numba does, unless the variable has no address: it has none before there is machine code."""
+    """Set an environment as numba does, unless the variable has no address yet, for lack of machine code."""
     if codegen._engine.get_global_value_address(name):
         type(codegen).set_env(codegen, name, environment)
 
@@ -154,7 +156,7 @@ def _set_environment(codegen: Any, name: str, environment: Any) -> None:
 class _Levels:
     """Numba's events of compilation while an outermost function is compiled: which level is inner code.
 
-    Functions of others, which Python may call with no word to us, are compiled as numba does.
+    Functions of other packages, which Python may call without passing through our code, are compiled in numba's way.
     """
 
     def __init__(self, dispatcher: Any, kinds: Kinds) -> None:
@@ -183,13 +185,13 @@ class _Levels:
             self.context.create_cfunc_wrapper = _make_nothing
 
     def close(self) -> None:
-        """Leave numba as it was."""
+        """Restore numba's own state."""
         _put_library(self.codegen, None)
         vars(self.context).pop("create_cfunc_wrapper", None)
 
 
 def _make_nothing(*args: Any) -> None:
-    """Stand for numba's function that makes one for callers in C, of whom inner code has none."""
+    """Replace numba's function that makes wrappers for callers in C, which inner code does not have."""
 
 
 _current: list[_Levels] = []  # one or none: numba compiles in one thread at a time
@@ -206,7 +208,7 @@ def is_ours(dispatcher: Any) -> bool:
 
 
 def _may_be_inner(dispatcher: Any) -> bool:
-    """Return whether a function is one of ours, one of numba, or one that Python cannot call, as of an `overload`."""
+    """Return whether a function is one of ours, one of numba, or one that Python cannot call, such as an `overload`."""
     is_numba = dispatcher.py_func.__module__.startswith("numba.")
     return is_ours(dispatcher) or is_numba or dispatcher.targetoptions.get("no_cpython_wrapper", False)
 
@@ -217,7 +219,7 @@ def _is_inner(compiled: Any) -> bool:
 
 @contextmanager
 def _listening(dispatcher: Any, kinds: Kinds) -> Iterator[None]:
-    """Keep the functions that are compiled in the block as inner code."""
+    """Keep the functions compiled in the block as inner code."""
     from numba.core import event
 
     levels = _Levels(dispatcher, kinds)
@@ -254,20 +256,20 @@ def link_inner_code(dispatcher: Any) -> None:
         flags = customize(flags)
         if _current and _current[0].levels[-1]:
             flags.no_cpython_wrapper = True
-            flags.release_gil = False  # numba compiles what is overloaded anew for callers with other flags
+            flags.release_gil = False  # numba compiles overloads anew for callers with other flags
         return flags
 
     @wraps(compile_signature)
     def compile_whole(signature: Any) -> Any:
-        with global_compiler_lock:  # which numba takes, too: what is being compiled is being so in this thread
-            if not _current:  # Python asks: inner code will not do
+        with global_compiler_lock:  # numba takes it, too: a compilation under way is in this thread
+            if not _current:  # called from Python: inner code does not suffice
                 _forget(dispatcher.overloads, signature)
             return compile_signature(signature)
 
     @wraps(add)
     def add_overload(compiled: Any) -> None:
         if _is_inner(compiled):
-            dispatcher.overloads[tuple(compiled.signature.args)] = compiled  # for callers that are compiled
+            dispatcher.overloads[tuple(compiled.signature.args)] = compiled  # for compiled callers
         else:
             add(compiled)
 
@@ -277,7 +279,7 @@ def link_inner_code(dispatcher: Any) -> None:
 
 
 def _forget(overloads: dict, signature: Any) -> None:
-    """Remove what is inner code for the types of a signature."""
+    """Remove inner code for the types of a signature."""
     from numba.core import sigutils
 
     args, _ = sigutils.normalize_signature(signature)
@@ -286,7 +288,7 @@ def _forget(overloads: dict, signature: Any) -> None:
 
 
 def _unless_inner(save: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
-    """Return the function that writes compiled code to the cache, for code that is complete only."""
+    """Return the function that writes compiled code to the cache, restricted to complete code."""
 
     @wraps(save)
     def save_overload(signature: Any, compiled: Any) -> None:

@@ -1,6 +1,6 @@
-"""Levels of instructions that x86-64 processors have in common: machine code for them serves any that has them all.
+"""Levels of instruction sets of x86-64 processors: machine code for a level runs on any processor that has it.
 
-They are those of the x86-64 psABI, by LLVM's names of processors and features.
+The levels are those of the x86-64 psABI, with LLVM's names of processors and features.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-SSE = ["cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"]  # and SSE2, which all have
+SSE = ["cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"]  # and SSE2, which all processors have
 AVX2 = frozenset([*SSE, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"])
 AVX512 = AVX2.union(["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"])
 LEVELS = {"x86-64-v4": AVX512, "x86-64-v3": AVX2}  # best first

@@ -1,11 +1,11 @@
-"""Code that a wheel brings, as machine code and as lowered: a first call compiles nothing.
+"""Code shipped in a wheel, as machine code and in lowered form: a first call compiles nothing.
 
-Three quarters of the time of a compilation are numba's, in Python, and end with LLVM's intermediate code, which is the
-same for all processors of a kind. A file of `FOLDER` holds that of many functions, for one version of Python, numba,
-llvmlite and numpy and one state of our source; where anything differs, functions are compiled as without it. It holds
-what LLVM makes of it, too, for each of `LEVELS`; on processors of none of them a first call optimises it. The files
-are installed with the package, and hold pickles as numba's own cache does: whoever can write there can as well
-change the package. `svmkit.runtime.lowered.recording` makes them.
+Three quarters of the time of a compilation are spent in numba, in Python, and end with LLVM's intermediate code, which
+is the same for all processors of a kind. A file of `FOLDER` contains this code for many functions, for one version of
+Python, numba, llvmlite and numpy and one state of our source; if anything differs, functions are compiled without it.
+It also contains LLVM's machine code for each of `LEVELS`; on other processors a first call optimises the intermediate
+code. The files are installed with the package, and contain pickles like numba's own cache: whoever can write there can
+also change the package. `svmkit.runtime.lowered.recording` makes them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 from svmkit.runtime.lowered.inner_code import find_library, is_compiling, using_library
 from svmkit.runtime.lowered.levels import find_level
 
-FOLDER = Path(__file__).parents[2] / "precompiled"  # of an installed package: a source tree has none
-MANIFEST = "manifest"  # the member that says which packages the code is of, and the state of their source
-OPTIONS = ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS")  # of numba, that change what is lowered
+FOLDER = Path(__file__).parents[2] / "precompiled"  # of an installed package; a source tree has none
+MANIFEST = "manifest"  # the member with the packages of the code, and the state of their source
+OPTIONS = ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS")  # options of numba that change lowered code
 FAILURES: tuple[type[Exception], ...] = (
     *(AttributeError, EOFError, ImportError, LookupError, OSError, RuntimeError, TypeError, ValueError),
     *(pickle.UnpicklingError, zipfile.BadZipFile, zlib.error),
@@ -43,18 +43,18 @@ class Lowered(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """What tells it from all other code of the file."""
+        """What distinguishes it from all other code of the file."""
         return hashlib.sha256(repr(tuple(self)).encode()).hexdigest()[:32]
 
 
 def file_name() -> str:
-    """Return the name of the file for these versions of Python and of what lowered code depends on."""
+    """Return the name of the file for these versions of Python and of the other dependencies of lowered code."""
     import llvmlite
     import numba
     import numpy as np
     from numba.core import config
 
-    numpy = ".".join(np.__version__.split(".")[:2])  # whose functions numba looks up by these two numbers
+    numpy = ".".join(np.__version__.split(".")[:2])  # numba looks up numpy's functions by these two numbers
     versions = f"numba{numba.__version__}-llvmlite{llvmlite.__version__}-numpy{numpy}"
     options = [getattr(config, name, None) for name in OPTIONS]
     digest = hashlib.sha256(repr(options).encode()).hexdigest()[:8]
@@ -89,25 +89,25 @@ def find_file() -> Path | None:
 
 
 def function_key(dispatcher: Any, args: tuple) -> tuple:
-    """Return what tells the code of a function for types of arguments from all other code of its name."""
+    """Return what distinguishes the code of a function for types of arguments from all other code of its name."""
     _, _, code = dispatcher._cache._index_key(args, dispatcher.targetctx.codegen())
     return args, code
 
 
 def function_name(dispatcher: Any) -> str:
-    """Return the name of the member that holds the code of a function."""
+    """Return the name of the member with the code of a function."""
     return f"functions/{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}"
 
 
 def machine_name(level: str, digest: str) -> str:
-    """Return the name of the member that holds the machine code of a function for a level of processors."""
+    """Return the name of the member with the machine code of a function for a level of processors."""
     return f"{level}/{digest}"
 
 
 def read_code(dispatcher: Any, args: tuple) -> tuple | None:
-    """Return the code of a function and what numba says of it; None if there is none.
+    """Return the code of a function and numba's description of it; None if there is none.
 
-    It is machine code where the file has some for the instructions at hand, and else as lowered, with its modules.
+    It is machine code if the file has some for the available instructions, otherwise lowered code with its modules.
     """
     path, level = find_file(), find_level(dispatcher.targetctx.codegen())
     if path is None:
@@ -125,7 +125,7 @@ def read_code(dispatcher: Any, args: tuple) -> tuple | None:
 
 
 def rebuild(context: Any, code: tuple, described: tuple) -> Any:
-    """Return what numba's compiler would."""
+    """Return the result that numba's compiler would return."""
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import CompileResult
 
@@ -135,7 +135,7 @@ def rebuild(context: Any, code: tuple, described: tuple) -> Any:
 
 
 def optimise(codegen: Any, lowered: Lowered, modules: dict[str, bytes]) -> Any:
-    """Return the library of a function that was lowered, of numba's own class."""
+    """Return the library of a lowered function, of numba's own class."""
     from llvmlite.binding import parse_bitcode
     from numba.core.runtime import rtsys
 
@@ -151,7 +151,7 @@ def optimise(codegen: Any, lowered: Lowered, modules: dict[str, bytes]) -> Any:
 
 
 class _Precompiled:
-    """Reads the code of a file: machine code, as numba's class does, or code that was lowered."""
+    """Reads the code of a file: machine code, as numba's class does, or lowered code."""
 
     @classmethod
     def _unserialize(cls, codegen: Any, state: Any) -> Any:
@@ -159,14 +159,14 @@ class _Precompiled:
             if isinstance(state[0], Lowered):
                 return optimise(codegen, *state)
             library = codegen._library_class._unserialize(codegen, state)
-        library._compiled_object = state[2][0]  # LLVM has taken it, and numba's cache wants it
+        library._compiled_object = state[2][0]  # LLVM has taken it, and numba's cache needs it
         return library
 
 
 def use_precompiled(dispatcher: Any) -> None:
-    """Let numba's dispatcher look for code that a wheel brings where its cache has none, and cache what it becomes."""
+    """Make numba's dispatcher look for the code of a wheel if its cache has none, and cache the result."""
     cached = dispatcher._cache
-    if find_library() is None or not hasattr(cached, "_index_key"):  # nothing is cached
+    if find_library() is None or not hasattr(cached, "_index_key"):  # no cache
         return
     load, save = cached.load_overload, cached.save_overload
 
@@ -181,7 +181,7 @@ def use_precompiled(dispatcher: Any) -> None:
         from numba.core import event
 
         details = {"dispatcher": dispatcher, "args": signature, "return_type": None}
-        with event.trigger_event("numba:compile", data=details):  # its seconds are those of a compilation
+        with event.trigger_event("numba:compile", data=details):  # its time counts as compilation
             found = rebuild(context, *read)
         save(signature, found)
         return found

@@ -1,4 +1,4 @@
-"""Makes the files of `svmkit.runtime.lowered.precompiled`: what a process compiles, as lowered and as machine code."""
+"""Makes the files of `svmkit.runtime.lowered.precompiled`: what a process compiles, lowered and as machine code."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from svmkit.runtime.lowered.precompiled import (
     optimise,
 )
 
-APART = 1_000_000  # from which functions are numbered, so that no process compiles one of the same name beside them
+APART = 1_000_000  # start of the numbers of functions, so that no process with them compiles one of the same name
 
 
 class _Recorded:
-    """Code that is optimised, and is kept as it was before."""
+    """Code that is optimised, and is also kept unoptimised."""
 
     _linking_libraries: Any
 
@@ -50,10 +50,10 @@ class _Recorded:
         inner, others = inner_code.collect_code(self._linking_libraries)
         self.linked = [one.own_module().as_bitcode() for one in inner]
         for other in others:
-            if isinstance(other, _Recorded):  # Python has called it, too: it is optimised for this processor
+            if isinstance(other, _Recorded):  # also called from Python, so it is optimised for this processor
                 self.linked += [_share(code) for code in other.own] + other.linked
                 self.is_portable &= other.is_portable
-            elif other is not rtsys.library:  # that of the process that reads this will do
+            elif other is not rtsys.library:  # the reading process has its own
                 self.is_portable = False
         super().finalize()  # type: ignore[misc]
 
@@ -69,7 +69,7 @@ def _share(code: bytes) -> bytes:
 
 @contextmanager
 def record() -> Iterator[None]:
-    """Keep the code of all functions that Python calls and that are compiled in the block, which comes before any."""
+    """Keep the code of all functions called from Python and compiled in the block, which must come first."""
     from numba.core.bytecode import FunctionIdentity
 
     usual, kinds = inner_code.find_library, inner_code.find_library()
@@ -85,7 +85,7 @@ def record() -> Iterator[None]:
 
 
 def write(folder: Path, packages: list[str]) -> Path:
-    """Write what was recorded of functions of these packages to the file for these versions; return its path."""
+    """Write the recorded functions of these packages to the file for these versions; return its path."""
     from numba.core.serialize import dumps
 
     path = folder / file_name()
@@ -114,7 +114,7 @@ def write(folder: Path, packages: list[str]) -> Path:
 
 
 def _make_machine_code(level: str, lowered: list[Lowered], modules: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
-    """Yield the member of each function, and its machine code for all processors of a level as numba's cache has it."""
+    """Yield the member of each function, and its machine code for all processors of a level as in numba's cache."""
     from numba.core.compiler_lock import global_compiler_lock
 
     with generating_for(level) as codegen, global_compiler_lock:
@@ -124,7 +124,7 @@ def _make_machine_code(level: str, lowered: list[Lowered], modules: dict[str, by
 
 
 def _dispatchers(packages: list[str]) -> list[Any]:
-    """Return the dispatchers of functions of ours that are cached, in the order of their names."""
+    """Return the dispatchers of our cached functions, in the order of their names."""
     from numba.core.dispatcher import Dispatcher
 
     ours: list[Any] = [
@@ -138,7 +138,7 @@ def _dispatchers(packages: list[str]) -> list[Any]:
 
 
 def _describe(compiled: Any, modules: dict[str, bytes]) -> tuple:
-    """Return what `CompileResult._rebuild` takes, with the code as lowered, and put the modules of the code there."""
+    """Return the arguments of `CompileResult._rebuild`, with lowered code, and add the modules of the code."""
     library = compiled.library
     digests = []
     for group in (library.own, library.linked):
@@ -150,7 +150,7 @@ def _describe(compiled: Any, modules: dict[str, bytes]) -> tuple:
 
 
 def _environments(modules: list[bytes]) -> tuple:
-    """Return the environments that code names, before any of it is optimised away."""
+    """Return the environments that code names, before optimisation removes any."""
     from llvmlite.binding import parse_bitcode
     from numba.core.compiler import lookup_environment
 
