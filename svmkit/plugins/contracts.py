@@ -1,6 +1,6 @@
-"""What a plugin of each kind has to be, and the one place that looks at what an entry point or a file gives.
+"""The requirements on plugins of each kind, and the only place that checks what an entry point or a file provides.
 
-Nothing is imported for it: base classes are known by their names.
+Nothing is imported for the checks: base classes are identified by name.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from typing import Any
 
 LONGEST = 32  # characters of a name
 NAME = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
-VALUE = re.compile(r"[\w.]+\s*:\s*[\w.]+\s*(\[.*\]\s*)?")  # importlib fails on another one, in words of its own
+VALUE = re.compile(r"[\w.]+\s*:\s*[\w.]+\s*(\[.*\]\s*)?")  # importlib fails on others, with its own message
 
 
 @dataclass(frozen=True)
 class Contract:
-    """What is asked of the plugins of a kind.
+    """The requirements on plugins of a kind.
 
     Attributes
     ----------
     module, base : str
-        Where the class is from which plugins derive, and its name.
+        The module of the base class of plugins, and its name.
     methods : str, default=""
-        What a plugin defines, in words; empty where the base class has defaults for everything.
+        What a plugin defines, in words; empty if the base class has defaults for everything.
     longest : int, default=32
-        The most characters of a name.
+        The largest number of characters of a name.
     in_files : bool, default=True
         Whether a plugin file (`svmkit.plugins.load_file`) may define plugins of the kind.
     is_instance : bool, default=False
-        Whether a plugin is an object of the class instead of a class that derives from it.
+        Whether a plugin is an object of the class instead of a class derived from it.
     """
 
     module: str
@@ -50,7 +50,7 @@ class Contract:
 
 
 CONTRACTS = {
-    # MLflow's comparison cuts longer names of solvers
+    # MLflow's comparison truncates longer names of solvers
     "solver": Contract("svmkit.solver.base", "Solver", "init, step and solution", longest=10),
     "kernel": Contract("svmkit.kernels.functions", "Kernel", "block and diag"),
     "loss": Contract("svmkit.losses.base", "Loss", "value and terms"),
@@ -64,13 +64,13 @@ CONTRACTS = {
 
 
 def contract_of(cls: type) -> str | None:
-    """Return what kind of plugin a class is, or its objects are; None for any other class."""
+    """Return the kind of plugin of a class, or of its objects; None for any other class."""
     bases = {(base.__module__, base.__qualname__) for base in cls.__mro__}
     return next((kind for kind, one in CONTRACTS.items() if (one.module, one.base) in bases), None)
 
 
 def fault_of_name(kind: str, name: Any) -> str | None:
-    """Return what is wrong with the name of a plugin, in words that follow it, or None."""
+    """Return the problem of a plugin's name, in words that follow it, or None."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         return ": take letters, digits, _ and -, a letter first"
     longest = CONTRACTS[kind].longest
@@ -78,7 +78,7 @@ def fault_of_name(kind: str, name: Any) -> str | None:
 
 
 def fault_of_point(kind: str, point: EntryPoint) -> str | None:
-    """Return what is wrong with an entry point that is not loaded yet, in words that follow its place, or None."""
+    """Return the problem of an entry point before loading it, in words that follow its place, or None."""
     if reason := fault_of_name(kind, point.name):
         return f"has a name{reason}"
     if not VALUE.fullmatch(point.value):
@@ -87,10 +87,10 @@ def fault_of_point(kind: str, point: EntryPoint) -> str | None:
 
 
 def fault(kind: str, name: str, plugin: Any) -> str | None:
-    """Return why what is registered as `name` cannot be a plugin of its kind, in words that follow its place, or None.
+    """Return why the object registered as `name` is not a plugin of its kind, in words that follow its place, or None.
 
-    Code that walks over all plugins of a kind, to list those that fit, relies on this for plugins that were not asked
-    for.
+    Code that iterates over all plugins of a kind, to list suitable ones, relies on this for plugins that were not
+    requested.
     """
     contract = CONTRACTS[kind]
     cls = type(plugin) if contract.is_instance else plugin
@@ -99,7 +99,7 @@ def fault(kind: str, name: str, plugin: Any) -> str | None:
     if contract.is_instance:
         return None
     found: Any = cls
-    if hasattr(found, "fault") and (reason := found.fault()):  # what the base class asks besides
+    if hasattr(found, "fault") and (reason := found.fault()):  # further requirements of the base class
         return str(reason)
     if missing := _missing(kind, cls):
         return f"lacks {', '.join(missing)}: a {kind} defines {contract.methods}"
@@ -118,7 +118,7 @@ def fault_of_texts(cls: type, attribute: str, example: str) -> str | None:
 
 def _missing(kind: str, plugin: Any) -> list[str]:
     """Return the methods that a class has to define and does not."""
-    if kind == "kernel":  # a built-in form stands for both
+    if kind == "kernel":  # a built-in form replaces both
         needed = [] if plugin.form is not None else ["block", "diag"]
         return [name for name in needed if getattr(plugin, name).__qualname__ == f"{CONTRACTS[kind].base}.{name}"]
     lacking = plugin.__abstractmethods__ if isabstract(plugin) else ()

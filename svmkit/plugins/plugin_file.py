@@ -1,4 +1,4 @@
-"""Plugins in one file of a user's own: how the file is read, run as a module and searched for classes of plugins.
+"""Plugins in a user's own file: it is read, run as a module and searched for classes of plugins.
 
 A plugin file is code: it runs with the rights of the user who loads it. Nothing here looks for files, and
 `svmkit.plugins` loads only a file that was named to it.
@@ -26,10 +26,10 @@ _loaded: dict[tuple[str, str], tuple[EntryPoint, PluginFile]] = {}  # by kind an
 
 
 def add(file: PluginFile, registered: Callable[[Any], Mapping[str, EntryPoint]]) -> list[str]:
-    """Register the plugins of a file, in place of those of its earlier version; return their names in its order.
+    """Register the plugins of a file, replacing those of its earlier version; return their names in its order.
 
-    A file that is loaded already is not run again. `registered` returns the entry points of a kind, whose names are
-    taken. Raises InputError as `PluginFile.load`, or if a name is taken.
+    A loaded file is not run again. `registered` returns the entry points of a kind, whose names are taken. Raises
+    InputError as `PluginFile.load` does, or if a name is taken.
     """
 
     def require_free(kind: str, name: str, cls: str) -> None:
@@ -57,23 +57,23 @@ def group(kind: str) -> str:
 
 
 def points(kind: str) -> list[EntryPoint]:
-    """Return the entry points of a kind that files bring."""
+    """Return the entry points of a kind that files provide."""
     return [point for (of, _), (point, _) in _loaded.items() if of == kind]
 
 
 def file_of(kind: str, name: str) -> PluginFile | None:
-    """Return the file that brings a plugin; None for the plugin of a package, and for none."""
+    """Return the file that provides a plugin; None for the plugin of a package, and for none."""
     return _loaded.get((kind, name), (None, None))[1]
 
 
 def brought_by(path: str | os.PathLike) -> list[tuple[str, str]]:
-    """Return name and kind of each plugin of a file that is loaded."""
+    """Return name and kind of each plugin of a loaded file."""
     real = os.path.realpath(path)
     return [(name, kind) for (kind, name), (_, file) in _loaded.items() if file.path == real]
 
 
 def loaded_files() -> tuple[PluginFile, ...]:
-    """Return the files that are loaded, in that order."""
+    """Return the loaded files, in the order of loading."""
     return tuple(dict.fromkeys(file for _, file in _loaded.values()))
 
 
@@ -86,7 +86,7 @@ class PluginFile:
 
     @classmethod
     def read(cls, path: str | os.PathLike) -> PluginFile:
-        """Read a file; raise InputError if it is missing, is no regular file or cannot be read."""
+        """Read a file; raise InputError if it is missing, is not a regular file or cannot be read."""
         target = Path(path)
         try:
             if target.exists() and not target.is_file():
@@ -110,13 +110,13 @@ class PluginFile:
 
     @property
     def module(self) -> str:
-        """The name of its module, which is the same in every process and another one for each path."""
+        """The name of its module, which is the same in every process and unique for each path."""
         stem = re.sub(r"\W", "_", Path(self.path).stem)
         return f"plugin_file_{stem}_{_digest(os.fsencode(self.path))[:12]}"
 
     @property
     def shown(self) -> str:
-        """Its path in messages: from the working directory, if it is below it."""
+        """Its path in messages: relative to the working directory, if it is inside."""
         try:
             here = os.path.relpath(self.path)
         except (OSError, ValueError):  # no working directory, or another drive
@@ -127,8 +127,8 @@ class PluginFile:
         """Run the file as a module, and return the names of its classes by kind and name of the plugin, in its order.
 
         `require_free` is called with kind, name and class of each plugin, and raises InputError if the name is taken.
-        Raises InputError, too: the file is not Python, raises an exception or defines no plugin, or a class cannot be a
-        plugin. Then the module of an earlier version stays.
+        Also raises InputError if the file is not Python, raises an exception or defines no plugin, or a class cannot be
+        a plugin. Then the module of an earlier version is kept.
         """
         before = sys.modules.get(self.module)
         try:
@@ -165,8 +165,8 @@ class PluginFile:
         return module
 
     def _place(self) -> str:
-        """Return its path, or a name that is no path if another text is there by now: numba's `cache=True` takes the
-        date of the file for that of the code, and would keep this code as the new one's.
+        """Return its path, or a name that is not a path if the text there has changed meanwhile: numba's `cache=True`
+        takes the date of the file for that of the code, and would store this code as that of the new file.
         """
         with suppress(OSError):
             if Path(self.path).read_bytes() == self.source:
@@ -191,7 +191,7 @@ class PluginFile:
         )
 
     def _require_name(self, kind: str, plugin: type) -> str:
-        """Return the name of a plugin that can be used."""
+        """Return the name of a plugin if it is valid."""
         name, where = vars(plugin)["name"], f"{self.shown}: class {plugin.__name__}"
         if reason := fault_of_name(kind, name):
             raise InputError(f"{where} has the name {name!r}{reason}")
@@ -207,7 +207,7 @@ def _digest(content: bytes) -> str:
 
 
 def _line(error: BaseException, where: str) -> int | None:
-    """Return the line of the file `where` at which an exception was raised; None if it was at none."""
+    """Return the line of the file `where` at which an exception was raised; None if there is none."""
     if isinstance(error, SyntaxError) and error.filename == where:
         return error.lineno
     lines = [line for frame, line in walk_tb(error.__traceback__) if frame.f_code.co_filename == where]
