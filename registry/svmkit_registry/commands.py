@@ -154,7 +154,7 @@ def _delete(
     if aliases and not yes:
         used = ", ".join(f"@{alias} is version {number}" for alias, number in aliases.items())
         raise SvmkitError(f"{what} is not deleted: {used}; promote another version, or pass --yes")
-    if not yes:  # stdout is for results; whatever is not y or yes, the end of the input too, means no
+    if not yes:  # stdout is for results; any answer but y or yes, including the end of the input, means no
         print(visible(f"delete {what}? [y/N] "), end="", file=sys.stderr, flush=True)
         if sys.stdin is None or sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise SvmkitError(f"{what} is not deleted")

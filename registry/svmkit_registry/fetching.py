@@ -1,4 +1,4 @@
-"""From models:/ and runs:/ URIs to a model file on this machine; a wrong name lists the right ones."""
+"""From models:/ and runs:/ URIs to a local model file; an unknown name raises an error that lists the known ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORMS = "models:/NAME@ALIAS, models:/NAME/VERSION, models:/NAME/latest, models:
 
 
 def fetch_file(client: Any, uri: str, folder: str) -> str:
-    """Download the model.svmkit behind models:/... or runs:/... to a folder, and return its path. Raises InputError:
+    """Download the model.svmkit of models:/... or runs:/... to a folder, and return its path. Raises InputError:
     the model, alias, version or run is unknown, or svmkit did not log the model.
     """
     from mlflow.artifacts import download_artifacts, list_artifacts
@@ -30,7 +30,7 @@ def fetch_file(client: Any, uri: str, folder: str) -> str:
 
 
 def location(client: Any, uri: str) -> str:
-    """The artifact URI of the model folder behind `uri`."""
+    """The artifact URI of the model folder of `uri`."""
     scheme, _, rest = uri.partition(":/")
     rest = rest.strip("/")
     if scheme == "runs" and rest:
@@ -78,7 +78,7 @@ def _version_of_alias(client: Any, name: str, alias: str) -> str:
 
 
 def version_number(client: Any, name: str, version: str) -> str:
-    """The number of a version that is given as a number or as "latest"; InputError lists the existing versions."""
+    """The number of a version given as a number or as "latest"; InputError lists the existing versions."""
     registered_model(client, name)
     known = [int(entry.version) for entry in versions(client, name)]
     if version == "latest" and known:
@@ -121,7 +121,7 @@ def _models(client: Any) -> str:
 
 
 def _ask(call: Callable[[], T]) -> T | None:
-    """The answer of the store; None when it answers that there is no such entity."""
+    """The answer of the store; None if it reports that there is no such entity."""
     from mlflow.exceptions import MlflowException
 
     try:

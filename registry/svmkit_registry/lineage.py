@@ -11,7 +11,7 @@ from svmkit.model.model import SVMModel
 from svmkit.runtime.jsonable import plain
 
 PREFIX = "svmkit."
-LONGEST = 5000  # characters of a tag that every store of mlflow takes
+LONGEST = 5000  # characters of a tag that every store of mlflow accepts
 
 
 def _words(value: Any) -> str:
@@ -85,7 +85,7 @@ def valid_entries(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def model_origin(model: SVMModel) -> dict[str, Any]:
-    """The origin that a model tells; of a model saved without its settings, the settings that can be derived."""
+    """The origin recorded in a model; for a model saved without its settings, the settings that can be derived."""
     about = model.about if isinstance(model.about, dict) else {}
     kernel = {"solver": about.get("solver"), "C": about.get("C"), "kernel": model.kernel.name} | model.kernel.params
     return valid_entries({"params": {k: v for k, v in kernel.items() if v is not None}} | about)
@@ -98,6 +98,6 @@ def version_origin(version: Any) -> dict[str, Any]:
 
 
 def tags_of(model: SVMModel) -> dict[str, str]:
-    """Tags for a version of this model; values that are too long are left out, not cut."""
+    """Tags for a version of this model; values that are too long are omitted, not truncated."""
     texts = {key: json.dumps(v) if isinstance(v, dict) else str(v) for key, v in model_origin(model).items()}
     return {PREFIX + key: text for key, text in texts.items() if len(text) <= LONGEST}

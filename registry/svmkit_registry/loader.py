@@ -18,16 +18,16 @@ class Refused(MlflowException, InputError):
 
 
 class Predictor:
-    """An SVMModel behind mlflow's predict(model_input, params)."""
+    """An SVMModel with mlflow's interface predict(model_input, params)."""
 
     def __init__(self, model: SVMModel) -> None:
         self.model = model
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> np.ndarray:
-        """Predict labels (n,), probabilities (n, n_classes) where `params` is {"proba": True}, or the sets of
-        `SVMModel.predict_sets` where it is {"sets": True}; raise Refused for bad input. A DataFrame that has all
-        columns of the training table is taken by name, its text encoded as in training; any other, an ndarray, a CSR
-        matrix or a list is taken in order.
+        """Predict labels (n,), probabilities (n, n_classes) if `params` is {"proba": True}, or the sets of
+        `SVMModel.predict_sets` if it is {"sets": True}; raise Refused for bad input. A DataFrame with all columns of
+        the training table is matched by name, its text encoded as in training; any other, an ndarray, a CSR matrix or a
+        list is taken in order.
         """
         wanted = params or {}
         try:

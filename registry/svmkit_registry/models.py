@@ -45,7 +45,7 @@ def list_models(uri: str | None = None) -> list[dict[str, Any]]:
 def show_model(name: str, uri: str | None = None) -> dict[str, Any]:
     """Return one registered model with the lineage of its versions; InputError lists the known names. name, aliases
     {alias: version} and versions, newest first. Each version has version, aliases, created (ISO 8601, UTC), run_id,
-    forced {alias: who, when, from} and the `lineage.FIELDS`, None where they are not known.
+    forced {alias: who, when, from} and the `lineage.FIELDS`, None if unknown.
     """
     with store.session(store.tracking_uri(uri), f"model {name!r}") as client:
         model = fetching.registered_model(client, name)
@@ -72,12 +72,12 @@ def register(file: str, name: str, uri: str | None = None, experiment: str | Non
     known = lineage.model_origin(model)
     tracker = MLflowTracker(uri, experiment, strict=True)
     with store.session(tracker.uri, f"{file} is not registered", create=True):
-        own = {"data": known.get("data"), "n": known.get("n_samples")}  # named as `svmkit train` names them
+        own = {"data": known.get("data"), "n": known.get("n_samples")}  # named as by `svmkit train`
         params = known.get("params", {}) | {key: value for key, value in own.items() if value is not None}
         with closing(tracker):
             tracker.start(f"register {os.path.basename(file)}", params, {"svmkit.registered_from": "file"})
             tracker.metrics(scalars({name: known.get(name) for name in MEASURED}))
-            # a row of zeros, stored as the vectors are, stands for the training rows, which are not at hand
+            # a row of zeros, stored like the vectors, represents the training rows, which are not available
             shape = 1, model.n_features
             row = sp.csr_array(shape, dtype=np.float64) if sp.issparse(model.vectors) else np.zeros(shape)
             address = tracker.model(model, row, name)
@@ -95,7 +95,7 @@ def promote(
     Parameters
     ----------
     name, version, alias : str, the model, a number of a version or "latest", and the alias
-    force : bool, do it in spite of an objection; the tag svmkit.forced.ALIAS of the version keeps who, when and why
+    force : bool, promote despite an objection; the tag svmkit.forced.ALIAS of the version records who, when and why
     uri : str, the store
     metric : str, to compare by; None is the candidate's own metric if both have it, else accuracy or R2
     """
@@ -118,7 +118,7 @@ def promote(
             raise SvmkitError(
                 f"{name} version {number} is not promoted: {against}; @{alias} stays (--force promotes all the same)"
             )
-        if against:  # recorded before it is done, so that no forced promotion goes unrecorded
+        if against:  # recorded before the promotion, so that no forced promotion goes unrecorded
             record = {"by": user(), "at": _iso(datetime.now(UTC)), "from": replaced, "although": against}
             key = f"{lineage.PREFIX}forced.{alias}"
             store.patiently(client.set_model_version_tag, name, number, key, json.dumps(record))
@@ -127,7 +127,7 @@ def promote(
 
 
 def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) -> dict[str, Any]:
-    """Download a model to a file, which is written whole or not at all; return source, out and lineage.
+    """Download a model to a file, which is written completely or not at all; return source, out and lineage.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) 
     tracker = MLflowTracker(uri)
     with tempfile.TemporaryDirectory() as folder:
         model = SVMModel.load(tracker.fetch(source, folder))
-    if os.path.lexists(out) and not force:  # the download took a while
+    if os.path.lexists(out) and not force:  # the file may have appeared during the download
         raise InputError(f"{out} is there already: give another --out, or --force to replace it")
     model.save(out)
     return {"source": source, "out": out} | lineage.model_origin(model)
@@ -150,7 +150,7 @@ def pull(source: str, out: str, *, force: bool = False, uri: str | None = None) 
 
 def deletable(name: str, version: str | None = None, uri: str | None = None) -> dict[str, Any]:
     """Return what `delete` would remove: name, versions and the aliases {alias: version} that point to them. `version`
-    is a number or "latest"; None stands for the model with all of its versions. InputError for an unknown name.
+    is a number or "latest"; None means the model with all its versions. InputError for an unknown name.
     """
     with store.session(store.tracking_uri(uri), f"{name} is not deleted") as client:
         model = fetching.registered_model(client, name)
@@ -163,7 +163,7 @@ def deletable(name: str, version: str | None = None, uri: str | None = None) -> 
 
 
 def delete(target: dict[str, Any], *, whole: bool, uri: str | None = None) -> None:
-    """Delete the versions that `deletable` found, and with `whole` the name; runs and their model files stay."""
+    """Delete the versions that `deletable` found, and with `whole` the name; runs and their model files are kept."""
     name = target["name"]
     with store.session(store.tracking_uri(uri), f"{name} is not deleted") as client, interrupt.catching(to_end=True):
         if whole:
@@ -180,7 +180,7 @@ def _version_facts(version: Any, aliases: dict[str, Any]) -> dict[str, Any]:
     begin = f"{lineage.PREFIX}forced."
     forced = {key.removeprefix(begin): text for key, text in version.tags.items() if key.startswith(begin)}
     for alias, text in forced.items():
-        with suppress(ValueError):  # text that was edited by hand stays as it is
+        with suppress(ValueError):  # text edited by hand is unchanged
             forced[alias] = json.loads(text)
     return {
         "version": int(version.version),

@@ -19,9 +19,9 @@ from svmkit.model.model import SVMModel
 from svmkit.tasks import task_named
 
 FILE = "model.svmkit"
-STORED = f"data/{FILE}"  # its place in the folder of mlflow
-PROBA = "proba"  # the parameter of a prediction that asks for probabilities
-SETS = "sets"  # the one that asks for sets that cover, of a model that has them
+STORED = f"data/{FILE}"  # its place in mlflow's folder
+PROBA = "proba"  # the parameter of a prediction that requests probabilities
+SETS = "sets"  # the parameter that requests prediction sets, of a model with sets
 WIDE = 1000  # number of columns from which a signature is one tensor
 EXAMPLE_ROWS = 5
 _packing = threading.Lock()  # runs may be logged in several threads
@@ -53,8 +53,8 @@ def write_folder(folder: str | Path, model: SVMModel, example: Any, **meta: Any)
 
 @contextmanager
 def _skip_survey() -> Iterator[None]:
-    """Keep mlflow from looking through all installed packages, for 0.6 s, to warn of requirements that differ: ours do
-    not.
+    """Keep mlflow from surveying all installed packages, for 0.6 s, to warn of differing requirements: ours do not
+    differ.
     """
     from mlflow.utils import environment
 
@@ -86,8 +86,8 @@ def describe(model: SVMModel, example: Any) -> tuple[Any, Any]:
       (by the names of the training table when it has them all, else in order); it computes in float64.
     - Any other model takes one tensor of the example's dtype, dense or scipy.sparse.csr_matrix.
 
-    A classifier has the parameter `proba`, which asks for probabilities; one without a calibration refuses it.
-    A model with sets has the parameter `sets`, which asks for these.
+    A classifier has the parameter `proba`, which requests probabilities; one without a calibration refuses it.
+    A model with sets has the parameter `sets`, which requests them.
     """
     from mlflow.models import ModelSignature, infer_signature
     from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema

@@ -1,4 +1,4 @@
-"""The rule by which a version takes an alias from another: a comparable metric on a test set that is not lower."""
+"""The rule by which a version takes an alias from another: a comparable test metric that is not lower."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _ERRORS = {RMSE: "test_rmse", MAE: "test_mae"}  # greater is better: a metric is
 
 
 def metric_of(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
-    """Return the metric to compare two versions by: the candidate's own if both were measured by it; else that of every
-    tested version, accuracy, or R2 for a candidate that predicts quantities.
+    """Return the metric for comparing two versions: the candidate's own if both were measured by it; else the one that
+    every tested version has, accuracy, or R2 for a candidate that regresses.
     """
     own = ours.get("metric")
     if own and None not in (value_of(ours, own), value_of(theirs, own)):
@@ -20,7 +20,7 @@ def metric_of(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
 
 
 def value_of(lineage: dict[str, Any], metric: str) -> float | None:
-    """Return the metric of a version on its test set; None if it is not known."""
+    """Return the metric of a version on its test set; None if it is unknown."""
     if metric in ("accuracy", "balanced_accuracy", R2):
         return lineage.get(f"test_{metric}")
     if metric in _ERRORS:
@@ -30,13 +30,13 @@ def value_of(lineage: dict[str, Any], metric: str) -> float | None:
 
 
 def objection(ours: dict[str, Any], theirs: dict[str, Any], we: str, they: str, metric: str = "accuracy") -> str | None:
-    """Return why a candidate must not replace the version that has the alias; None when it may.
+    """Return why a candidate must not replace the version that has the alias; None if it may.
 
     Parameters
     ----------
     ours, theirs : dict of str to object, the lineage of the candidate and of that version
     we, they : str, the names of the two in the message
-    metric : str, by what they are compared
+    metric : str, the metric of the comparison
     """
     mine, other = value_of(ours, metric), value_of(theirs, metric)
     name = f"test {title(metric)}"

@@ -1,4 +1,4 @@
-"""MLflow's server for a model of the registry, in this environment, whether it is activated or not."""
+"""MLflow's server for a model of the registry, in this environment, whether or not it is activated."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ PORTS = 65_535
 def serve(source: str, host: str, port: int, uri: str | None = None) -> NoReturn:
     """Serve a model until the process is ended.
 
-    `mlflow models serve` starts uvicorn by name, which it finds in an activated environment only: here the scripts
-    beside this interpreter come first in PATH. Where the system can, this process becomes that of MLflow, so that
-    signals reach the server.
+    `mlflow models serve` starts uvicorn by name, which it finds only in an activated environment: here the scripts of
+    this interpreter's environment come first in PATH. If the system allows it, this process becomes that of MLflow, so
+    that signals reach the server.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ def serve(source: str, host: str, port: int, uri: str | None = None) -> NoReturn
     Raises
     ------
     InputError
-        If there is no such model, or the port is none.
+        There is no such model, or the port is invalid.
     """
     if not 0 < port <= PORTS:
         raise InputError(f"--port must be from 1 to {PORTS:,}, not {port}")
     place = store.tracking_uri(uri)
     with store.session(place, f"{source} is not served") as client:
-        fetching.location(client, source)  # or the line that says which models there are
+        fetching.location(client, source)  # or an error that lists the existing models
     path = os.pathsep.join(filter(None, [sysconfig.get_path("scripts"), os.environ.get("PATH")]))
     env = os.environ | {"PATH": path, "MLFLOW_TRACKING_URI": place}
     how = ("--env-manager", "local", "--host", host, "--port", str(port))

@@ -1,6 +1,6 @@
-"""Opening the MLflow store: its place, its first creation, and calls that wait for their turn.
+"""Opening the MLflow store: its location, its creation, and calls that wait for their turn.
 
-Importing this module does not import mlflow; `prepare` does, after it has set how mlflow shall behave.
+Importing this module does not import mlflow; `prepare` does, after configuring it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from svmkit_registry import process
 
 DATABASE, ARTIFACTS, EXPERIMENT = "mlflow.db", "mlruns", "svmkit"
 PATIENCE = 60.0  # seconds that a call may wait for other processes
-ABANDONED = 100  # runs that one start of a run looks at
+ABANDONED = 100  # runs that the start of one run examines
 COLLISIONS = 8  # times that a call may lose the race for a row
 
 _NOISY = ("mlflow", "alembic", "git", "urllib3.connectionpool", "sqlalchemy")
-_DEFAULTS = {  # unless the user says otherwise: mlflow waits for minutes, prints to stdout and calls home
+_DEFAULTS = {  # unless the user sets them: mlflow waits for minutes, prints to stdout and sends telemetry
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "DO_NOT_TRACK": "true",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
@@ -71,7 +71,7 @@ def sqlite_path(uri: str) -> Path | None:
 
 
 def artifact_root(uri: str) -> Path | None:
-    """The folder of a sqlite store's artifacts, mlruns beside the database; None where the server decides."""
+    """The folder of a sqlite store's artifacts, mlruns beside the database; None if the server decides."""
     path = sqlite_path(uri)
     return path.parent / ARTIFACTS if path else None
 
@@ -118,7 +118,7 @@ def reason(error: BaseException) -> str:
 
 
 def experiment_id(client: Any, name: str | None = None) -> str:
-    """Return the id of an experiment, created when missing, also when several processes ask at once. Without a name it
+    """Return the id of an experiment, created if missing, also by several processes at once. Without a name it
     is $MLFLOW_EXPERIMENT_NAME, else "svmkit". Raises InputError: an experiment of that name was deleted.
     """
     from mlflow.exceptions import MlflowException
@@ -127,7 +127,7 @@ def experiment_id(client: Any, name: str | None = None) -> str:
     experiment = patiently(client.get_experiment_by_name, name)
     if experiment is None:
         root = artifact_root(client.tracking_uri)
-        # an absolute place, so that the runs can be read from any working directory
+        # an absolute location, so that the runs can be read from any working directory
         place = (root / quote(name, safe=" ")).as_uri() if root else None
         try:
             return patiently(client.create_experiment, name, artifact_location=place)
@@ -147,17 +147,17 @@ def find_run(client: Any, run_id: str) -> Any | None:
     try:
         run = patiently(client.get_run, run_id)
     except MlflowException as error:
-        if _code(error) not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):  # the latter of no id at all
+        if _code(error) not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):  # the latter for an invalid id
             raise
         return None
     return None if run.info.lifecycle_stage == "deleted" else run
 
 
 def end_abandoned_runs(client: Any, experiment_id: str) -> None:
-    """Mark the runs of an experiment as KILLED whose processes were on this host and live no longer.
+    """Mark the runs of an experiment as KILLED whose processes were on this host and are gone.
 
-    They keep an end time of none, since it is not known. A store of files is left alone: it would have to read all of
-    its runs. A store that cannot tell costs nothing but that.
+    They get no end time, since it is unknown. File stores are skipped: they would have to read all of their runs. A
+    store that fails to answer has no other effect.
     """
     from mlflow.exceptions import MlflowException
 
@@ -172,11 +172,11 @@ def end_abandoned_runs(client: Any, experiment_id: str) -> None:
 
 
 def patiently(call: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    """Call a function, again with growing pauses while another process is in the way.
+    """Call a function, with retries at growing intervals while another process interferes.
 
     A locked database is waited for, at most `PATIENCE` seconds. Two processes that insert the same row at once (the
     data set that both log, the next version of a model) fail in one of them with an IntegrityError, or with mlflow's
-    "Giving up" after several; the call is rolled back and made again, at most `COLLISIONS` times.
+    "Giving up" after several; the call is rolled back and repeated, at most `COLLISIONS` times.
     """
     give_up, pause, collisions = time.monotonic() + PATIENCE, 0.05, 0
     while True:
@@ -245,9 +245,9 @@ def _create(path: Path) -> None:
                 with open(part, "r+b") as file:
                     os.fsync(file.fileno())
                 os.replace(part, path)
-            finally:  # half a database, after a full disk say
+            finally:  # half a database, for example after a full disk
                 part.unlink(missing_ok=True)
-    with suppress(OSError):  # whoever waits for this file, or makes a new one, finds the database there
+    with suppress(OSError):  # a process that waits for this file, or makes a new one, finds the database
         lock.unlink()
 
 
@@ -281,7 +281,7 @@ def _lock(path: Path) -> Iterator[None]:
             if time.monotonic() > give_up:
                 raise TimeoutError(f"{path} is held by another process")
             time.sleep(0.05)
-        yield  # closing the file gives the lock back
+        yield  # closing the file releases the lock
 
 
 def _try_lock(descriptor: int) -> bool:

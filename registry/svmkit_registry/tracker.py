@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 BATCH = 1000  # metrics in one request: mlflow's limit
 PARAM_LENGTH, TAG_LENGTH = 6000, 8000  # characters of a value: mlflow's limits
 CURVES = ("objective", "gap", "n_support", "accuracy", "score")  # of the points of a history
-RESUMED = "svmkit.resumed"  # the tag that counts how often a run was continued by another process
-MODEL = "model"  # the name a run's model is logged under
+RESUMED = "svmkit.resumed"  # the tag that counts how often another process continued a run
+MODEL = "model"  # the name under which a run's model is logged
 
 
 def _guard(method: Callable) -> Callable:
-    """A store that fails costs one warning and the rest of the log, never the training."""
+    """Decorate a method: a store that fails costs one warning and the rest of the log, but never the training."""
 
     @wraps(method)
     def call(self: MLflowTracker, *args: Any, **kwargs: Any) -> Any:
@@ -42,10 +42,10 @@ def _guard(method: Callable) -> Callable:
             store.prepare()
             with store.quiet():
                 return method(self, *args, **kwargs)
-        except Exception as error:  # whatever it is: mlflow's, SQLAlchemy's, requests' or the disk's
+        except Exception as error:  # whatever its origin: mlflow, SQLAlchemy, requests or the disk
             if self.strict:
                 raise
-            # a model that cannot be saved is no fault of the store
+            # a model that cannot be saved is not an error of the store
             self._failed = not (method.__name__ == "model" and isinstance(error, SvmkitError))
             problem = f"MLflow: {method.__name__} failed at {redact(self.uri)}: {store.reason(error)}"
             remedy = "repair the store, or pass --no-track" if self._failed else "the run goes on without it"
@@ -129,7 +129,7 @@ class MLflowTracker(Tracker):
 
     @_guard
     def resume(self, run_id: str, params: dict[str, Any], data: Dataset | None = None) -> str | None:
-        """Continue a run in MLflow, and return None; or return why it cannot be continued.
+        """Continue a run in MLflow, and return None; or else return the reason.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class MLflowTracker(Tracker):
         from mlflow.entities import RunTag
 
         run_id = run.info.run_id
-        # whose it is comes first: a process that looks for abandoned runs shall not find this one among them
+        # ownership first: a process that looks for abandoned runs must not find this one among them
         owner = [RunTag(key, value) for key, value in (process.identity() | (tags or {})).items()]
         store.patiently(client.log_batch, run_id, tags=owner)
         store.patiently(client.update_run, run_id, "RUNNING")
@@ -192,7 +192,7 @@ class MLflowTracker(Tracker):
 
     @_guard
     def model(self, model: SVMModel, example: Any, register: str | None = None) -> str | None:
-        """Log a model in MLflow, and register it where a name is given; return its URI.
+        """Log a model in MLflow, and register it if a name is given; return its URI.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class MLflowTracker(Tracker):
         except MlflowException as error:
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
                 raise
-        # a database store would look models:/ID up in mlflow's global store, which need not be this one
+        # a database store would look up models:/ID in mlflow's global store, which may be another one
         remote = self.uri.startswith(("http://", "https://", "databricks"))
         source = f"models:/{logged.model_id}" if remote else logged.artifact_location
         version = store.patiently(
@@ -309,7 +309,7 @@ def _texts(values: dict[str, Any], limit: int) -> dict[str, str]:
 
 
 def user() -> str:
-    """The name of the user, as the system knows it."""
+    """The name of the user according to the system."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container whose user has no name
