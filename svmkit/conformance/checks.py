@@ -1,7 +1,7 @@
 """All checks by kind of plugin, the function that runs them, and the checks on what a plugin says of itself.
 
-Each check is a small function that returns None, or a sentence that says which requirement does not hold. Its docstring
-says what is expected; with it come the names of the parts of the contract that require it.
+Each check is a small function that returns None, or a sentence about the violated requirement. Its docstring states
+what is expected; it comes with the names of the parts of the contract that require it.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ from svmkit.kernels.gram import Gram
 from svmkit.kernels.rounding import product_error
 from svmkit.problems.box import BoxQP
 
-N, D = 300, 7  # more rows than a panel has
+N, D = 300, 7  # more rows than a panel
 SINGLE = 2e-5  # error of a float32 value, relative to the largest one
-ROUGH = 5e-4  # the same of values that are only summed up
+ROUGH = 5e-4  # the same for values that are only summed up
 STORAGES = {"dense": np.ascontiguousarray, "csr": sp.csr_array}
 DTYPES = {"float32": np.float32, "float64": np.float64}
 
@@ -57,7 +57,7 @@ class Case(NamedTuple):
 
 
 def _off(case: Case, what: str, values: np.ndarray, truth: np.ndarray, error: float) -> str | None:
-    """Say how values differ from exact ones by more than an error, if they do."""
+    """Describe how values differ from exact ones by more than an error, if they do."""
     if values.shape != truth.shape:
         return f"{case.name}: {what} has shape {values.shape} instead of {truth.shape}"
     worst = float(np.abs(values - truth).max(initial=0.0))
@@ -81,7 +81,7 @@ def store(X: np.ndarray, storage: str, dtype: str) -> Any:
 
 
 def _rows(kernel: Kernel) -> np.ndarray:
-    """Return the rows, of which many entries are 0, or their products for a kernel that takes these."""
+    """Return the rows, many entries of which are 0, or their products for a kernel that takes these."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(N, D)) * (rng.random((N, D)) < 0.5)
     rows[0] = 0.0
@@ -90,7 +90,7 @@ def _rows(kernel: Kernel) -> np.ndarray:
 
 @cache
 def _exact_values(kernel: Kernel, dtype: str) -> np.ndarray:
-    """Return the values (N, N) of the rows in that type, which every check and every storage shares."""
+    """Return the values (N, N) of the rows in this type, shared by all checks and storages."""
     name, every = "linear" if isinstance(kernel, FromFunction) else kernel.name, np.arange(N)
     values = Values(name, kernel.params, _rows(kernel).astype(DTYPES[dtype]))(every, every)
     values.flags.writeable = False
@@ -98,7 +98,7 @@ def _exact_values(kernel: Kernel, dtype: str) -> np.ndarray:
 
 
 def cases(engine: type[Engine]) -> Iterator[Case]:
-    """Yield all that an engine says it takes: its kernels, storages and types of X."""
+    """Yield all cases that an engine declares: its kernels, storages and types of X."""
     for kernel in KERNELS:
         for storage in engine.storages:
             for dtype in engine.dtypes:
@@ -113,7 +113,7 @@ SOME.flags.writeable = OTHERS.flags.writeable = False
 
 
 def _check_every_case(find: Callable[[Case], str | None]) -> Callable[[type[Engine]], str | None]:
-    """Make a check on cases a check on engines."""
+    """Turn a check on cases into a check on engines."""
 
     @wraps(find)
     def run(engine: type[Engine]) -> str | None:

@@ -1,8 +1,8 @@
-"""All hostile trials in processes of their own, and the table: `python -m svmkit.conformance.grid --jobs 2`.
+"""All hostile trials in separate processes, and the table: `python -m svmkit.conformance.grid --jobs 2`.
 
-A worker runs one trial after another and is replaced when it dies or hangs, which makes one row. The file is a line of
-JSON for each trial; the same command continues where it ended. A trial that is over its limit is run once more at the
-end, since a busy machine is no fault of a solver.
+A worker runs one trial after another and is replaced when it dies or hangs, which makes one row. The file has a line of
+JSON for each trial; the same command continues where it ended. A trial that exceeds its limit is repeated once at the
+end, since a solver is not to blame for a busy machine.
 """
 
 from __future__ import annotations
@@ -59,16 +59,16 @@ class Worker:
         return asdict(Trial(*job, said=f"the process died with code {process.returncode}"))
 
     def end(self) -> None:
-        """End the process, however it is."""
+        """End the process, in any state."""
         if self.process is not None:
             self.process.kill()
-            with suppress(BrokenPipeError):  # a job that it did not read
+            with suppress(BrokenPipeError):  # a job that was not read
                 self.process.communicate()
             self.process = None
 
 
 def _serve(device: str | None) -> None:
-    """Run the trials of the lines of stdin on a device; what they print goes to stderr."""
+    """Run the trials of the lines of stdin on a device; their output goes to stderr."""
     out, sys.stdout = sys.stdout, sys.stderr
     for line in sys.stdin:
         faulthandler.dump_traceback_later(HANG + 10.0, exit=True)  # a trial that hangs ends even if it is not killed
@@ -81,14 +81,14 @@ def _serve(device: str | None) -> None:
 def run_all(
     jobs: list[tuple[str, str, str]], path: Path, lanes: int = 1, device: str | None = None
 ) -> list[dict[str, Any]]:
-    """Run the trials (case, solver, loss) that a file of rows does not hold yet, in so many processes; return all rows.
+    """Run the trials (case, solver, loss) missing from a file of rows, in several processes; return all rows.
 
     Parameters
     ----------
     jobs, lanes : list of tuple, int
         The trials, and the number of processes.
     path : Path
-        The file, which is made if it is missing.
+        The file, which is created if it is missing.
     device : str, default=None
         Where kernel values are computed, as for `svmkit.fit`.
     """
@@ -129,7 +129,7 @@ def _key(row: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def find_contradictions(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows, where a bound above the true objective of another solver's model makes a row wrong."""
+    """Return the rows, marked as wrong if their bound is above the true objective of another solver's model."""
     best: dict[tuple[str, str], float] = defaultdict(lambda: math.inf)
     for row in rows:
         P = sum(true[0] for true in row["true"]) if row["true"] else math.inf

@@ -1,4 +1,4 @@
-"""Checks that what a solver's runs claim is true, by the judge: on ordinary data of every kind, and on hostile data."""
+"""Checks by the judge that the claims of a solver are true: on ordinary data of every kind, and on hostile data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from svmkit.solver.base import Solver
 from svmkit.solver.stopping import Gap, Iterations, Seconds
 from svmkit.training.train import fit
 
-LIMIT = 0.15  # seconds for a run: what it claims has to be true whenever it ends
+LIMIT = 0.15  # seconds for a run: its claims have to be true whenever it ends
 HOSTILE = (
     "C=1e+08",
     "X + 1e+06",
@@ -30,11 +30,11 @@ HOSTILE = (
     "m=2",
 )
 FEW = {"classify": ("CSR", "balanced, sample weights"), "regress": ("CSR", "sample weights", "targets + 1e6")}
-"""The data for losses that are not a solver's own."""
+"""The data for losses other than a solver's default."""
 
 
 def ordinary(solver: Solver, task: str = "classify") -> dict[str, dict[str, Any]]:
-    """Return arguments of trainings by name: kernels that the solver takes, storages, weights, labels or targets."""
+    """Return arguments of trainings by name: kernels that the solver supports, storages, weights, labels or targets."""
     regress = task == "regress"
     X, y = curve() if regress else toy(m=60)
     plain: dict[str, Any] = {"X": X, "y": y, "kernel": kernel_for(solver), "C": 1.0, "sample_weight": None}
@@ -70,7 +70,7 @@ def ordinary(solver: Solver, task: str = "classify") -> dict[str, dict[str, Any]
 
 
 def false_claim(solver: Solver, cases: dict[str, dict[str, Any]], task: str = "classify") -> str | None:
-    """Return a claim of a run on some of the `ordinary` data that is false, or None; one-line refusals are left out."""
+    """Return a claim of a run on some of the `ordinary` data that is false, or None; one-line refusals are ignored."""
     for name, given in cases.items():
         X, y, kernel = given.pop("X"), given.pop("y"), given.pop("kernel")
         stop, verdicts = Gap(TOL) | Iterations(2000) | Seconds(LIMIT), list[Verdict]()

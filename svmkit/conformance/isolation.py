@@ -29,7 +29,7 @@ LONGEST = 20.0  # seconds; a solver that ends takes milliseconds
 
 @contextmanager
 def _ending(seconds: float, what: str) -> Iterator[None]:
-    """Raise TimeoutError after so many seconds; this works in the main thread only, and only while Python code runs."""
+    """Raise TimeoutError after this time; it works in the main thread only, and only while Python code runs."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
@@ -148,7 +148,7 @@ def _sampler_alone(sampler: Sampler) -> str | None:
 
 
 def _find_change(run: Callable[[], object], arrays: dict[str, np.ndarray]) -> str | None:
-    """Say what `run` changed: one of these arrays, or the global random state of numpy or of Python."""
+    """Describe what `run` changed: one of these arrays, or the global random state of numpy or of Python."""
     before, states = {name: array.copy() for name, array in arrays.items()}, _states()
     run()
     for name, array in arrays.items():
@@ -159,7 +159,7 @@ def _find_change(run: Callable[[], object], arrays: dict[str, np.ndarray]) -> st
 
 
 def _states() -> tuple[bytes, int, Any]:
-    state: Any = np.random.get_state(legacy=False)  # noqa: NPY002  to see whether it changes
+    state: Any = np.random.get_state(legacy=False)  # to see whether it changes
     return state["state"]["key"].tobytes(), state["state"]["pos"], random.getstate()
 
 

@@ -14,20 +14,20 @@ from svmkit.losses.base import Family, Loss
 from svmkit.losses.terms import LogisticTerms, Terms, conjugates, dual_weights, loss_values
 from svmkit.tasks import task_named
 
-TOL = 1e-10  # of the values that are compared
+TOL = 1e-10  # tolerance of comparisons of values
 TRIED = -1.0, 0.0, 1.0, 2.0, math.inf, math.nan, "wide"  # values of a numeric option
 
 
 class Points(NamedTuple):
-    """Samples at which a loss is looked at; all arrays are (m,)."""
+    """Samples at which a loss is examined; all arrays are (m,)."""
 
     target: np.ndarray
     h: np.ndarray  # decision values
     C: np.ndarray
     terms: Terms
     e: np.ndarray  # residuals: the target of the record less h
-    values: np.ndarray  # the losses by their definition, costs included
-    noise: np.ndarray  # what rounding leaves open in a value
+    values: np.ndarray  # the losses by their definition, including costs
+    noise: np.ndarray  # rounding error of a value
 
 
 def points(loss: Loss, m: int = 300, seed: int = 0) -> Points:
@@ -51,7 +51,7 @@ def points(loss: Loss, m: int = 300, seed: int = 0) -> Points:
 
 
 def _first(wrong: np.ndarray, at: Points, words: str, *numbers: np.ndarray) -> str | None:
-    """Return words with its numbers on the first sample that is wrong; None if none is."""
+    """Return words with its numbers for the first wrong sample; None if there is none."""
     if not wrong.any():
         return None
     i = int(np.argmax(wrong))
@@ -136,7 +136,7 @@ def _conjugate(loss: Loss) -> str | None:
 
 
 def _weights(terms: Terms, rng: np.random.Generator) -> np.ndarray:
-    """Return random weights in their bounds, some of them at a bound or at 0."""
+    """Return random weights within their bounds, some of them at a bound or at 0."""
     m = len(terms.target)
     size = np.where(np.isfinite(terms.upper - terms.lower), terms.upper - terms.lower, 10.0 ** rng.uniform(-3, 3))
     return np.clip(rng.choice([0.0, 1.0], m, p=[0.1, 0.9]) * rng.normal(size=m) * size, terms.lower, terms.upper)

@@ -12,11 +12,11 @@ class Check(NamedTuple):
     Attributes
     ----------
     run : callable
-        Takes the plugin and returns None when the requirement holds, or else a sentence that says what was found.
+        Takes the plugin and returns None if the requirement holds, or else a sentence about the finding.
     expected : str
         What holds for a plugin that passes, written for its author.
     where : str
-        The parts of the contract that say so, as dotted names separated by ", ": "svmkit.solver.StepInfo".
+        The parts of the contract that require it, as dotted names separated by ", ": "svmkit.solver.StepInfo".
 
     Examples
     --------
@@ -38,11 +38,11 @@ class Result(NamedTuple):
     check : str
         The sentence that the check tests.
     problem : str or None
-        What was found; None when the check holds.
+        The finding; None if the check holds.
     expected : str
         What holds for a plugin that passes.
     where : str
-        The parts of the contract that say so, and the function that checks it.
+        The parts of the contract that require it, and the function that checks it.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Result(NamedTuple):
 
 
 def check(run: Callable[[Any], str | None], where: str) -> Check:
-    """A `Check` of a function whose docstring says what is expected."""
+    """A `Check` of a function whose docstring states what is expected."""
     return Check(run, " ".join((run.__doc__ or "").split()), where)
 
 
@@ -73,12 +73,12 @@ def outcome(sentence: str, check: Check, plugin: Any) -> Result:
 
 
 def report(result: Result) -> str:
-    """Return the report on a result: one line; for a check that fails also what was found, what was expected and where.
+    """Return the report on a result: one line; for a failed check also the finding, the expectation and its source.
 
     Parameters
     ----------
     result : Result
-        As `check_plugin` returns them.
+        A result of `check_plugin`.
 
     Examples
     --------

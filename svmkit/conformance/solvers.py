@@ -1,4 +1,4 @@
-"""Checks on a solver plugin, on small problems of the type and with the kernel that it takes."""
+"""Checks on solver plugins, on small problems of the supported type and with a supported kernel."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from svmkit.training.stream.subproblem import Arriving
 
 TOL = 1e-3
 EPSILON = 0.1
-OTHER = {"delta": 0.5, "tau": 0.8}  # options of losses that are tried
-LOOSE = 1e-2  # for solvers without a dual point of their own, which converge slowly in the end
+OTHER = {"delta": 0.5, "tau": 0.8}  # options of losses to test
+LOOSE = 1e-2  # for solvers without a dual point of their own, whose final convergence is slow
 
 
 def tolerance(solver: Solver) -> float:
@@ -49,7 +49,7 @@ def toy(seed: int = 0, m: int = 90, share: float = 0.5) -> tuple[np.ndarray, np.
 
 
 def kernel_for(solver: Solver) -> Kernel:
-    """Return a kernel that the solver takes."""
+    """Return a kernel that the solver supports."""
     return Linear() if Requires.LINEAR_KERNEL in solver.requires else RBF(0.5)
 
 
@@ -61,13 +61,13 @@ def curve(m: int = 60) -> tuple[np.ndarray, np.ndarray]:
 
 
 def regresses(solver: Solver) -> bool:
-    """Return whether a solver regresses, with the kernel that it is tried with."""
+    """Return whether a solver supports regression, with the kernel of its tests."""
     return solver.regression_for(kernel_for(solver)) is not None
 
 
 def with_losses(solver: Solver, task: str) -> dict[str, Solver]:
-    """Return the solver with each loss of a task that it takes, by name: first its own, then those of other names.
-    Losses with options have others than their defaults; a solver whose loss is no option is alone.
+    """Return the solver with each loss of a task that it supports, by name: first its default, then those of other
+    names. Losses with options have non-default values; a solver without a loss option is returned alone.
     """
     variants = {solver.loss_for(kernel_for(solver), task).name: solver}
     for name in solver.loss_names(task) if "loss" in plugins.options(type(solver)) else ():
@@ -78,7 +78,7 @@ def with_losses(solver: Solver, task: str) -> dict[str, Solver]:
 
 
 def problem_for(solver: Solver, C: float = 1.0, **data: Any) -> Problem:
-    """Pose a small problem of the type and with the kernel that a solver takes; `data` are the parameters of `toy`."""
+    """Pose a small problem of a solver's type and with its kernel; `data` are the parameters of `toy`."""
     X, y = toy(**data)
     return solver.pose(Gram(kernel_for(solver), X), y, C)
 
@@ -89,7 +89,7 @@ def begin(problem: Problem, solver: Solver, sampler: Sampler | None = None) -> A
 
 
 def find_wrong_iterate(problem: Problem, solver: Solver, sampler: Sampler) -> str | None:
-    """Say which of the first iterates is infeasible, a view of the state or of another objective than is reported."""
+    """Report the first iterate that is infeasible, a view of the state, or of another objective than reported."""
     state = begin(problem, solver, sampler)
     for k in range(1, 201):
         info = solver.step(state)
@@ -98,7 +98,7 @@ def find_wrong_iterate(problem: Problem, solver: Solver, sampler: Sampler) -> st
         if reason:
             return f"after step {k} with sampler {sampler.name}, {reason}"
         objective = problem.objective(point)
-        if abs(info.objective - objective) > 1e-6 * max(abs(objective), 1e-6):  # nan: it is not known
+        if abs(info.objective - objective) > 1e-6 * max(abs(objective), 1e-6):  # nan: it is unknown
             return f"step {k} reports objective {info.objective:.9g}; from scratch it is {objective:.9g}"
         point[:] = np.nan
         if not np.isfinite(solver.solution(state)).all():
@@ -161,7 +161,7 @@ def _counts_values(solver: Solver) -> str | None:
     def counting_square(at, out):
         before = seen[0]
         square(at, out)
-        seen[0] = before + out.size  # whether it has called `block` or not
+        seen[0] = before + out.size  # whether or not it has called `block`
         return out
 
     def counting_product(Z, coef, *sel):
@@ -262,7 +262,7 @@ def _streams(solver: Solver) -> str | None:
         return solver.pose(Gram(kernel, X[rows]), y[rows], 1.0)
 
     every = np.arange(len(y))
-    vertex = isinstance(problem(every), SimplexQP)  # where all the weight is at the start
+    vertex = isinstance(problem(every), SimplexQP)  # all the weight is there at the start
 
     def learn(problem: Problem, state: Any, start: int) -> Any:
         draws = Draws(Arriving(start), problem.y, np.random.default_rng(0))

@@ -58,7 +58,7 @@ def timestamps() -> Data:
 
 
 def contradict(share: float) -> Data:
-    """A share of the samples is repeated with the opposite label."""
+    """Samples, a share of which is repeated with the opposite label."""
     X, y, _ = clouds()
     n = round(share * len(y))
     return Data(np.vstack([X, X[:n]]), np.concatenate([y, -y[:n]]))
@@ -82,7 +82,7 @@ def sparse(d: int, **form: Any) -> Data:
 
 
 def replace_number(X: np.ndarray, at: Any, value: float) -> np.ndarray:
-    """One value, or one row, is replaced."""
+    """Replace one value, or one row."""
     X[at] = value
     return X
 
@@ -109,7 +109,7 @@ MATRICES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def matrix(kind: str) -> Data:
-    """A kernel matrix: of rbf values, those less a constant, with random signs, or negative."""
+    """A kernel matrix: of rbf values, minus a constant, with random signs, or negative."""
     X, y, _ = clouds()
     return Data(MATRICES[kind](np.exp(-0.5 * np.square(X[:, None] - X[None]).sum(axis=2))), y)
 
@@ -151,7 +151,7 @@ def outputs(
 
 @dataclass(frozen=True)
 class Case:
-    """One hostile case: what makes the data, and the options of `fit`."""
+    """One hostile case: a function that makes the data, and the options of `fit`."""
 
     name: str
     make: Callable[[], Data]
@@ -161,8 +161,8 @@ class Case:
     linear: bool = True  # whether solvers for the linear kernel are run as well, with that kernel
     task: str = "classify"  # or "regress", "one-class", "rank", "multilabel"
     every_loss: bool = False  # whether a solver is run with each of its losses, or with its default
-    options: tuple[tuple[str, Any], ...] = ()  # further ones of `fit`
-    text: bool = False  # whether the model is judged after it was written as a text model and read
+    options: tuple[tuple[str, Any], ...] = ()  # further options of `fit`
+    text: bool = False  # whether the model is judged after writing and reading it as a text model
     group: str = ""
 
 

@@ -1,4 +1,4 @@
-"""One trial: a solver on a hostile case, with a limit of a second, and the outcome that the judge finds."""
+"""One trial: a solver on a hostile case, with a limit of a second, and the outcome according to the judge."""
 
 from __future__ import annotations
 
@@ -46,27 +46,27 @@ from svmkit.tasks import task_named
 from svmkit.training.train import fit
 
 TOL, LIMIT, GRACE = 1e-3, 1.0, 1.0  # seconds: the limit, and how much later a solve may end
-RANKED = ["squared_hinge", "hinge"]  # losses of pairs
+RANKED = ["squared_hinge", "hinge"]  # losses for ranking pairs
 OUTCOMES = ("converged", "honest", "refused", "wrong", "traceback", "over")
 
 
 @dataclass
 class Trial:
-    """What came of one solver with one loss on one case."""
+    """The outcome of one solver with one loss on one case."""
 
     case: str
     solver: str
     loss: str
-    # "converged" and true; "honest": not converged, and what it claims is true; "refused" with one line; "wrong": a
-    # claim is false; "traceback": another exception, or the process died; "over" the limit by more than a second
+    # "converged" and true; "honest": not converged, and its claims are true; "refused" with one line; "wrong": a claim
+    # is false; "traceback": another exception, or the process died; "over" the limit by more than a second
     outcome: str = "traceback"
     seconds: float = 0.0  # of training
     status: str | None = None
     primal: float | None = None
     dual: float | None = None
     gap: float | None = None
-    true: list[list[float]] = field(default_factory=list)  # [P, D, gap] of each class pair as the judge found them
-    objective: str = ""  # what was minimised, for the comparison of bounds with the models of other solvers
+    true: list[list[float]] = field(default_factory=list)  # [P, D, gap] of each class pair according to the judge
+    objective: str = ""  # the objective, for comparing bounds with the models of other solvers
     said: str = ""  # the false claims or the message of the exception
 
 
@@ -127,9 +127,7 @@ def run_named(case: str, solver: str, loss: str, limit: float = LIMIT) -> Trial:
 
 
 def run(name: str, solver: Solver, limit: float = LIMIT) -> Trial:
-    """Run a solver on a case in this process for at most `limit` seconds, and judge it; what it has to compile is
-    compiled off the clock.
-    """
+    """Run a solver on a case in this process for at most `limit` seconds, and judge it; compilation is not counted."""
     trial, case, data = Trial(name, solver.name, ""), CASES[name], _data(name)
     kernel = _kernel(case, solver)
     judge = _judge_one_class if case.task == "one-class" else _judge_fit
@@ -186,7 +184,7 @@ def _judge_fit(trial: Trial, solver: Solver, kernel: Kernel, data: Data, limit: 
         trial.objective += ", each output"
         return judge_outputs(done, X, y, solver=solver, C=case.C, epsilon=0.1, tol=TOL)
     if "nu" in options:
-        trial.objective += f", nu by {trial.solver}"  # each settles another cost or tube
+        trial.objective += f", nu by {trial.solver}"  # each determines another cost or tube
         return judge_nu(done, X, y, options["nu"], solver=solver, **given)
     if task == "regress":
         verdict = judge_regression(done, X, y, solver=solver, epsilon=0.1, **given)
@@ -210,12 +208,12 @@ def _judge_fit(trial: Trial, solver: Solver, kernel: Kernel, data: Data, limit: 
 
 
 def _through_text(model: SVMModel) -> SVMModel:
-    """Return the model as it is read from a text model of LIBSVM, or of LIBLINEAR where it is weights of columns."""
+    """Return the model read back from a text model of LIBSVM, or of LIBLINEAR if it consists of column weights."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model")
         (liblinear if model.kernel.name == "linear" else libsvm).write(model, path)
         read = read_text_model(path, model.n_features)
-    if not np.issubdtype(model.classes.dtype, np.number):  # text models number labels that are no numbers
+    if not np.issubdtype(model.classes.dtype, np.number):  # text models number labels that are not numbers
         read = replace(read, classes=model.classes)
     return read
 
@@ -240,7 +238,7 @@ _warmed: set[tuple] = set()
 
 
 def _warm(solver: Solver, kernel: Kernel, data: Data, case: Case) -> None:
-    """Compile the loops that a solver needs for this kernel, storage and type, on data that are not hostile."""
+    """Compile the loops that a solver needs for this kernel, storage and type, on harmless data."""
     sparse, single = sp.issparse(data.X), getattr(data.X, "dtype", None) == np.float32
     flags = {} if sparse else getattr(data.X, "flags", {})
     columns, fixed = flags and flags["F_CONTIGUOUS"], flags and not flags["WRITEABLE"]

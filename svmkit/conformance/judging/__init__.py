@@ -1,1 +1,1 @@
-"""The judge of a run's claims: kernel values, P and D in long double, from definitions of its own."""
+"""The judge of a run's claims: kernel values, P and D in long double, from independent definitions."""

@@ -13,8 +13,8 @@ from svmkit.conformance.judging.truth import Objective, Subproblem
 from svmkit.problems.certificate import Certificate
 from svmkit.solver.solution import Status
 
-TINY = 1e-8  # relative: differences below it are not held against a claim
-FEASIBLE = 1e-8  # relative: how far dual weights may violate their constraints
+TINY = 1e-8  # relative difference below which claims count as true
+FEASIBLE = 1e-8  # relative violation of constraints allowed for dual weights
 ROUNDING = 1e3 * np.finfo(np.float64).eps
 MOST = 700  # samples up to which a kernel's eigenvalues are computed
 
@@ -61,7 +61,7 @@ def judge_claims(given: Subproblem, objective: Objective, solution: Any, tol: fl
     given : Subproblem, the problem with its model
     objective : Objective
     solution : Solution, whose dual weights may prove D
-    tol : float or None, the gap that "converged" stands for; None if the solve had another rule
+    tol : float or None, the gap implied by "converged"; None if the solve had another rule
     """
     claim = solution.certificate
     P, h, size = given.primal(objective)
@@ -90,9 +90,9 @@ def compare_numbers(verdict: Verdict, claim: Certificate, status: Status, tol: f
     Parameters
     ----------
     verdict : Verdict, with the true numbers
-    claim, status : Certificate, Status, what is claimed
+    claim, status : Certificate, Status, the claims
     tol : float or None, as for `judge_claims`
-    free : float, by how much P may be off, relatively, where no gap is claimed
+    free : float, the allowed relative error of P if no gap is claimed
     """
     P, D, gap, false = verdict.primal, verdict.dual, verdict.gap, verdict.false
     if any(math.isnan(x) for x in (claim.primal, claim.dual, claim.gap) if x is not None):

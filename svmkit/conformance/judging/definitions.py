@@ -1,4 +1,4 @@
-"""Kernels and losses as the judge knows them, in long double: from their definitions, and formulas of its own.
+"""Kernels and losses for the judge, in long double: from their definitions, with independent formulas.
 
 A loss l is one of the residual e = t - h, for C = 1; a dual weight is beta = C b with b a slope of l, and its share of
 the dual value is C l*(b), l* the conjugate. Losses of classification are written with s = 1 - y h = y e and a = y b.
@@ -16,19 +16,19 @@ import scipy.sparse as sp
 from svmkit.errors import InputError
 from svmkit.losses.base import Loss
 
-Exact = np.longdouble  # 64 bits of mantissa and 15 of exponent on x86; where it is a double, the judge is less sharp
-PART = 1 << 21  # differences that are held at a time
+Exact = np.longdouble  # 64 bits of mantissa and 15 of exponent on x86; if it is a double, the judge is less precise
+PART = 1 << 21  # differences that are held in memory at a time
 INF = np.inf
-STEPS = 100  # of a search: each leaves 0.62 of an interval
-FAR = 1e6, 1e9  # residuals whose slopes tell whether a loss of somebody else grows like a line
+STEPS = 100  # steps of a search: each leaves 0.62 of an interval
+FAR = 1e6, 1e9  # residuals whose slopes show whether a third-party loss grows linearly
 
 
 class Values:
-    """The kernel values of n samples X, computed column by column when they are needed, and kept.
+    """The kernel values of n samples X, computed column by column on demand, and cached.
 
-    Distances come from the differences of the samples, so that nothing cancels far from the origin. `X` holds the
-    columns with numbers, of dense data all of them, in long double, and `columns` their places. Raises InputError if
-    the definition of the kernel, which is named, is not known here.
+    Distances are computed from the differences of the samples, so that nothing cancels far from the origin. `X` has the
+    numeric columns, for dense data all of them, in long double, and `columns` their positions. Raises InputError if the
+    definition of the named kernel is not known here.
     """
 
     def __init__(self, kernel: str, params: Mapping[str, Any], X: Any) -> None:
@@ -75,7 +75,7 @@ class Values:
 
 def is_indefinite(K: np.ndarray, centred: bool) -> bool:
     """Return whether K (m, m) has an eigenvalue below 0 by more than rounding, so that no dual value is a bound.
-    `centred` says that only weights that sum to 0 count, as where the bias is free.
+    `centred` restricts this to weights that sum to 0, as for a free bias.
     """
     largest = np.abs(K).max(initial=0.0)
     if not largest:
@@ -89,7 +89,7 @@ def is_indefinite(K: np.ndarray, centred: bool) -> bool:
 
 @dataclass(frozen=True)
 class Closed:
-    """A built-in loss by its formulas: functions of s and a = y b, or of e and b, and the ends of a or b."""
+    """A built-in loss by its formulas: functions of s and a = y b, or of e and b, and the bounds of a or b."""
 
     of_residual: Callable[[Any], Any]
     slope_at: Callable[[Any], Any]
@@ -119,7 +119,7 @@ class Closed:
 
 @dataclass(frozen=True)
 class Searched:
-    """A loss of somebody else, by its values alone: slopes are differences, and a search finds the conjugate."""
+    """A third-party loss, by its values alone: slopes are differences, and a search finds the conjugate."""
 
     loss: Loss
 
@@ -227,7 +227,7 @@ FORMULAS: dict[str, Callable[..., Closed]] = {
 
 
 def define(loss: Loss) -> Definition:
-    """Return the definition of a loss: the judge's own formula of a built-in one, else one from `Loss.value`."""
+    """Return the definition of a loss: the judge's own formula for a built-in one, else one based on `Loss.value`."""
     formula = FORMULAS.get(loss.name)
     if formula is None or not type(loss).__module__.startswith("svmkit.losses."):
         return Searched(loss)

@@ -1,9 +1,9 @@
 """An independent judge of a run's claims: P, D and gap in long double, from the data and the model's numbers alone.
 
 Nothing here uses a Gram, a Problem, the record of a loss or the predictions of a model: a certificate and the judge can
-only agree if both are right. What is minimised is known from the formulation of the solver, "hinge, free bias". Any
-dual weights within their bounds prove a lower bound, so D is the best of those that the run gives and those that the
-slopes of the loss suggest.
+only agree if both are right. The objective follows from the formulation of the solver, such as "hinge, free bias". Any
+dual weights within their bounds prove a lower bound, so D is the best one of the run's own weights and of those
+suggested by the slopes of the loss.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from svmkit.solver.base import Solver
 from svmkit.training.result import Fit
 
 DECISION = 1e-6  # of a margin, in addition to the rounding of the sum in float64
-SURE = 1e-6  # by which the largest probability of a row leads, so that rounding does not choose its label
+SURE = 1e-6  # lead of the largest probability of a row that makes its label independent of rounding
 
 
 def costs(y: np.ndarray, C: float, class_weight: Any, sample_weight: Any) -> np.ndarray:
@@ -30,7 +30,7 @@ def costs(y: np.ndarray, C: float, class_weight: Any, sample_weight: Any) -> np.
     y, C : ndarray of shape (n,), float
         The labels, and the cost of a unit of loss.
     class_weight, sample_weight : "balanced", dict or None, array-like of shape (n,) or None
-        The weights of classes, 1 of those that are not named, and of samples.
+        The weights of classes, 1 for missing ones, and of samples.
     """
     weights = np.ones(len(y), Exact) if sample_weight is None else np.asarray(sample_weight).astype(Exact)
     weights = np.broadcast_to(weights, y.shape)
@@ -65,25 +65,25 @@ def judge_fit(
     fit : Fit
         The result of `svmkit.fit`, trained without scaling.
     X : array-like or sparse matrix of shape (n, d)
-        The training samples as they were given.
+        The training samples as given.
     y : array-like of shape (n,)
-        The labels as they were given.
+        The labels as given.
     solver : Solver
-        The solver, which says what it minimises (`Solver.formulation`) and whether its models are weights of columns.
+        The solver, which defines the objective (`Solver.formulation`) and whether its models are weights of columns.
     C, class_weight, sample_weight : optional
-        As they were given.
+        As given.
     tol : float, default=None
-        The gap that was asked for.
+        The requested gap.
     values : Values, default=None
-        The kernel values of X where an earlier judgement has computed some; with the parameters of the model's kernel.
+        The kernel values of X if an earlier judgement has computed some, with the parameters of the model's kernel.
     multiclass : {"ovo", "ovr"}, default="ovo"
-        As it was given.
+        As given.
 
     Returns
     -------
     list of Verdict
-        One for each class pair, or class; empty if the judge does not know the objective. False claims of the whole,
-        such as labels, are in the first one.
+        One for each class pair, or class; empty if the judge does not know the objective. False claims about the whole
+        fit, such as labels, are in the first one.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def judge_fit(
         true[:, k], size = pair.decisions(np.arange(len(y)))
         gap = max(DECISION, fit.solutions[k].certificate.gap or 0.0)
         reach = gap * np.maximum(1, np.abs(true[:, k])) + ROUNDING * size
-        same = decisions[:, k] == true[:, k].astype(np.float64)  # also where both are infinite as float64
+        same = decisions[:, k] == true[:, k].astype(np.float64)  # also if both are infinite in float64
         wrong = ~(same | (np.abs(decisions[:, k] - true[:, k]) <= reach))
         if wrong.any():
             i = int(np.argmax(wrong))
@@ -125,7 +125,7 @@ def judge_fit(
         safe, widest = safe & (np.abs(true[:, k]) > reach), np.maximum(widest, reach)
     if rest:
         safe = np.diff(np.sort(true, axis=1)[:, -2:], axis=1)[:, 0] > 2 * widest
-    is_coupled = model.calibration is not None and len(pairs) > 1 and not rest  # decisions are logarithms of odds
+    is_coupled = model.calibration is not None and len(pairs) > 1 and not rest  # decisions are log-odds
     if is_coupled:
         likely = couple(true.astype(np.float64), len(classes))
         expected, safe = likely.argmax(axis=1), np.diff(np.sort(likely, axis=1)[:, -2:], axis=1)[:, 0] > SURE + widest
@@ -169,7 +169,7 @@ def column_weights(model: Any, k: int) -> np.ndarray:
 
 
 def couple(decisions: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the probabilities (m, n_classes) that logarithms of the odds of class pairs (m, n_pairs) lead to.
+    """Return the coupled probabilities (m, n_classes) for log-odds of class pairs (m, n_pairs).
 
     Wu, Lin, Weng 2004, equation 21: min p'Q p with sum p = 1, as a linear system for each row.
     """
@@ -188,7 +188,7 @@ def couple(decisions: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def _votes(decisions: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the code of the class with the most votes, of equal votes that with the largest sum of margins."""
+    """Return the code of the class with the most votes, with ties broken by the largest sum of margins."""
     if n_classes == 2:
         return (decisions[:, 0] > 0).astype(int)
     votes, margins = np.zeros((2, len(decisions), n_classes), Exact)
@@ -222,17 +222,17 @@ def judge_regression(
     fit : Fit
         The result of `svmkit.fit` with task="regress", trained without scaling.
     X : array-like or sparse matrix of shape (n, d)
-        The training samples as they were given.
+        The training samples as given.
     t : array-like of shape (n,)
-        The targets as they were given.
+        The targets as given.
     solver : Solver
-        The solver, which says what it minimises (`Solver.formulation`).
+        The solver, which defines the objective (`Solver.formulation`).
     C, epsilon : float
-        As they were given.
+        As given.
     sample_weight : array-like of shape (n,), default=None
-        As it was given.
+        As given.
     tol : float, default=None
-        The gap that was asked for.
+        The requested gap.
 
     Returns
     -------
@@ -289,11 +289,11 @@ def judge_one_class(fitted: Any, X: Any, sample_weight: Any = None, tol: float |
     fitted : SVMOneClass
         The estimator.
     X : array-like or sparse matrix of shape (n, d)
-        The training samples as they were given.
+        The training samples as given.
     sample_weight : array-like of shape (n,), default=None
-        As it was given.
+        As given.
     tol : float, default=None
-        The gap that "converged" stands for.
+        The gap implied by "converged".
 
     Returns
     -------
@@ -323,7 +323,7 @@ def judge_one_class(fitted: Any, X: Any, sample_weight: Any = None, tol: float |
     def dual(rho: Any) -> Any:
         return 2 * rho - alpha[rows] @ own - (np.square(np.maximum(0, rho - own)) / ridge).sum()
 
-    # the best rho is no higher than where the excess of any one point alone would do; ridges span what weights span
+    # the best rho is at most that of the excess of any single point; ridges have the range of the weights
     D = dual(find_maximum(dual, own.min(), (own + ridge).min()))
     verdict = Verdict.measure(P, D)
     if alpha.min() < 0 or abs(alpha.sum() - 1) > FEASIBLE:

@@ -1,4 +1,4 @@
-"""Judges of the other kinds of machines: of nu, all classes at once, and probabilities; as in `judge`."""
+"""Judges of other kinds of machines: with nu, of all classes at once, and of probabilities; as in `judge`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from svmkit.training.result import Fit
 
 
 def judge_nu(fit: Fit, X: Any, y: Any, nu: float, *, solver: Solver, C: float, sample_weight: Any, tol: float):
-    """Return the verdicts on a fit with nu, of two classes or of quantities, none if it has no D. Its numbers are those
-    of the problem whose cost, or tube, nu has settled: the weights sum to nu sum w, and D says how wide the tube is.
+    """Return the verdicts on a fit with nu, for two classes or regression, none if it has no D. Its numbers are those
+    of the problem whose cost, or tube, nu has determined: the weights sum to nu sum w, and D gives the width of the
+    tube.
 
     Parameters
     ----------
     fit, X, y, nu, solver, C, sample_weight, tol
-        As for `judge_fit` and as they were given; C is that of a regression.
+        As for `judge_fit` and as given; C is for regression.
     """
     weights = np.ones(len(y), Exact) if sample_weight is None else np.asarray(sample_weight).astype(Exact)
     coef = np.zeros(len(y), Exact)
@@ -53,7 +54,7 @@ def _linear_scores(model: Any, values: Values) -> tuple[np.ndarray, np.ndarray, 
 
 
 def _judge_scores(verdict: Verdict, found: np.ndarray, h: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Add the scores that are false to a verdict; return how far each may be off."""
+    """Add false scores to a verdict; return the allowed error of each."""
     reach = DECISION * np.maximum(1, np.abs(h)) + ROUNDING * size
     if (off := np.abs(found - h) > reach).any():
         verdict.false.append(f"{off.sum()} decisions of {off.size}")
@@ -118,13 +119,13 @@ def judge_multinomial(
 ) -> list[Verdict]:
     """Return the verdict on multinomial logistic regression of more than two classes, and on its probabilities.
 
-    D is that of probabilities, as the point of the fit and its decisions give them; those of free biases are brought to
-    the sums of their classes by scaling classes and samples in turn (Deming, Stephan 1940).
+    D is computed from the probabilities given by the point of the fit and by its decisions; for free biases they are
+    scaled by classes and samples in turn to the sums of their classes (Deming, Stephan 1940).
 
     Parameters
     ----------
     bias
-        The value of the column of the bias, 0 for none; None where the biases are free.
+        The value of the column of the bias, 0 for none; None if the biases are free.
     fit, X, y, C, class_weight, sample_weight, tol
         As for `judge_fit`.
     """
@@ -150,7 +151,7 @@ def judge_multinomial(
         off = C_i[:, None] * (own - p)
         square = np.square(off.T @ at).sum() + (Exact(bias or 0) ** 2) * np.square(off.sum(axis=0)).sum()
         D = -square / 2 - C_i @ (p * np.log(p)).sum(axis=1)
-        reach = np.abs(b).max() + np.abs(level).max()  # of biases, where sums could not be brought to those asked for
+        reach = np.abs(b).max() + np.abs(level).max()  # bound of biases, if sums could not be scaled to their goals
         return D - np.abs(off.sum(axis=0)).sum() * reach if bias is None else D
 
     points = [own - solution.point.astype(Exact) / C_i[:, None]] if solution.point.shape == own.shape else []
@@ -168,14 +169,14 @@ def judge_multinomial(
 def judge_outputs(
     fit: Fit, X: Any, y: Any, *, solver: Solver, C: float, epsilon: float, tol: float | None = None
 ) -> list[Verdict]:
-    """Return the verdicts on the outputs of a model of several, each as on a fit of its own: targets, levels or labels.
+    """Return the verdicts on the outputs of a model with several, each as on a separate fit: targets, levels or labels.
 
     Parameters
     ----------
     fit, X, solver, C, epsilon, tol
         As for `judge_regression`; for labels as for `judge_fit`, without weights.
     y : array-like of shape (m,), or (m, n_outputs)
-        Targets, one column of them for all levels of a loss; or labels, 0 and 1.
+        Targets, one column for all levels of a loss; or labels, 0 and 1.
     """
     model, y = fit.model, np.asarray(y)
     given: dict[str, Any] = {"C": C, "tol": tol}
@@ -210,7 +211,7 @@ def judge_outputs(
 
 
 def false_probabilities(fit: Fit, X: Any) -> list[str]:
-    """Return what is false of the probabilities of a calibrated fit, which are those of its decisions and labels."""
+    """Return false claims about the probabilities of a calibrated fit, computed from its decisions and labels."""
     model, false = fit.model, list[str]()
     proba, decisions = model.predict_proba(X), model.decision_function(X)
     if not ((proba >= 0.0) & (proba <= 1.0)).all() or (np.abs(proba.sum(axis=1) - 1.0) > 1e-12).any():

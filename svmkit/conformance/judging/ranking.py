@@ -16,16 +16,16 @@ STEPS = 3000  # of the judge's own weights of pairs
 
 
 class _Pairs:
-    """All comparable pairs of a ranking, and the decisions that a model has on their rows.
+    """All comparable pairs of a ranking, and the decisions of a model on their rows.
 
     Attributes
     ----------
     above, below : ndarray of int, shape (n_pairs,)
-        The rows of each pair; the one in `above` is to have the larger decision.
+        The rows of each pair; the one in `above` should have the larger decision.
     differences : ndarray of float64, shape (n_pairs, k)
-        Each pair's difference in coordinates whose products are the kernel's values.
+        Each pair's difference in coordinates whose inner products are the kernel values.
     h, size : ndarray of Exact, shape (n,)
-        The decisions of the model that was fitted, and the sums of the sizes of their terms.
+        The decisions of the fitted model, and the sums of the magnitudes of their terms.
     square : Exact
         The squared norm of its w.
     """
@@ -36,7 +36,7 @@ class _Pairs:
         kernel, n = fit.model.kernel, len(y)
         values = Values(kernel.name, kernel.params, X)
         self._X: np.ndarray = values.X
-        self._K: np.ndarray | None = None  # of other kernels than the linear one
+        self._K: np.ndarray | None = None  # for kernels other than the linear one
         if kernel.name == "linear":
             rough, w = values.X.astype(np.float64), column_weights(fit.model, 0)[values.columns]
             self.h, self.square, self.size = values.X @ w, w @ w, np.abs(values.X) @ np.abs(w)
@@ -91,14 +91,14 @@ class _Pairs:
 def judge_ranking(
     fit: Fit, X: Any, y: Any, groups: Any = None, observed: Any = None, *, C: float, loss: str, tol: float | None = None
 ) -> Verdict:
-    """Return the verdict on a ranking by the list of all its comparable pairs, for data small enough for that.
+    """Return the verdict on a ranking by the list of all its comparable pairs, for sufficiently small data.
 
-    D of the verdict is that of weights of the pairs found here, and P of their model may not lie below the claimed D.
+    D of the verdict is that of weights of the pairs found here, and P of their model must not be below the claimed D.
 
     Parameters
     ----------
     fit, X, y, groups, observed, C, tol
-        As they were given, y, groups and observed as arrays.
+        As given; y, groups and observed are arrays.
     loss : {"hinge", "squared_hinge"}
         The loss of the margin of a pair.
     """
@@ -113,7 +113,7 @@ def judge_ranking(
     dual = a.sum() - square_of_pairs / 2 - Exact(ridge) * (a @ a) / 2
     verdict, claim = Verdict.measure(P, dual), fit.solutions[0].certificate
     free = ROUNDING * float(pairs.size.max() * C * len(a) / max(P, Exact(1e-300)))
-    if not abs(claim.primal - P) <= max(TINY, free) * abs(P):  # so for what is not a number
+    if not abs(claim.primal - P) <= max(TINY, free) * abs(P):  # also catches nan
         verdict.false.append(f"objective {claim.primal:.9g}: it is {float(P):.9g}")
     least = min(P, pairs.primal(square_of_pairs, h_of_pairs, C, squared))
     if claim.dual is not None and not claim.dual <= least + TINY * abs(least):

@@ -14,18 +14,18 @@ from svmkit.losses.base import Loss
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimised: r |w|_1 + (1 - r)/2 |w|^2 + sum_i C_i loss_i, the bias free, part of w, or absent; or norms of
-    groups of columns in place of |w|_1, times the roots of their numbers.
+    """The objective: r |w|_1 + (1 - r)/2 |w|^2 + sum_i C_i loss_i, with a free bias, one that is part of w, or none; or
+    norms of groups of columns in place of |w|_1, times the square roots of their sizes.
     """
 
     loss: Definition
     bias: float | None  # the value of the column of the bias: 0 for no bias, None for a free one
     ratio: float = 0.0  # r, the share of |w|_1 in the penalty
-    ends: tuple[int, ...] | None = None  # where groups of columns end; later columns are groups of their own
+    ends: tuple[int, ...] | None = None  # the ends of groups of columns; later columns are separate groups
 
     @classmethod
     def from_words(cls, formulation: str, loss: Loss) -> Objective | None:
-        """Read what `Solver.formulation` says of a loss; None for an objective that the judge does not know."""
+        """Read the result of `Solver.formulation` for a loss; None for an objective unknown to the judge."""
         words, _, rest = formulation.partition(", ")
         bias, *more = rest.split(", ")
         column = {"free bias": None, "regularised bias": 1.0, "no bias": 0.0}
@@ -59,13 +59,13 @@ class Objective:
 
 @dataclass(frozen=True)
 class Subproblem:
-    """One problem over some rows of the data, and the model that was found for it, in long double."""
+    """One problem over some rows of the data, and the model found for it, in long double."""
 
     values: Values
-    rows: np.ndarray  # (m,): those of `values` that take part
+    rows: np.ndarray  # (m,): the rows of `values` that take part
     t: np.ndarray  # (m,): labels -1 or +1, or targets
     C: np.ndarray  # (m,): costs
-    coef: np.ndarray | None  # (m,): coefficients of the model, which is these
+    coef: np.ndarray | None  # (m,): the coefficients, which define the model
     w: np.ndarray | None  # or the weights of all columns
     intercept: np.longdouble
 
@@ -78,7 +78,7 @@ class Subproblem:
         return coef[at] @ self.values(self.rows[at], self.rows[at]) @ coef[at]
 
     def primal(self, objective: Objective) -> tuple[np.longdouble, np.ndarray, np.ndarray]:
-        """Return P at the model, h (m,) with the intercept, and the size (m,) of what is summed for h."""
+        """Return P at the model, h (m,) with the intercept, and the magnitude (m,) of the terms of h."""
         if self.w is not None:
             norm = objective.penalty(self.w)
         else:
@@ -90,7 +90,7 @@ class Subproblem:
         return norm + self.C @ objective.loss.value(self.t, h), h, size
 
     def violation(self, objective: Objective, beta: np.ndarray) -> tuple[float, float]:
-        """Return, relatively, by how much signed dual weights beta (m,) leave their bounds, and their sum."""
+        """Return the relative violation of the bounds by signed dual weights beta (m,), and their sum."""
         b, (lower, upper) = beta / self.C, objective.loss.bounds(self.t)
         size = np.maximum(np.abs(b).max(), Exact(1e-300))
         above = np.where(upper > 0, b / np.where(upper > 0, upper, 1) - 1, b / size)
@@ -99,7 +99,7 @@ class Subproblem:
         return beyond, float(abs(beta.sum())) / max(1.0, float(np.abs(beta).sum()))
 
     def decisions(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return h of any rows, and the size of what is summed for it, which its rounding depends on."""
+        """Return h of any rows, and the magnitude of its terms, on which its rounding depends."""
         if self.w is not None:
             X, w = self.values.X[rows], self.w[self.values.columns]
             return X @ w + self.intercept, np.abs(X) @ np.abs(w) + abs(self.intercept)
@@ -114,7 +114,7 @@ class Subproblem:
         lower, upper = loss.bounds(t)
         beta = np.clip(beta, self.C * lower, self.C * upper)
         up, down = beta[beta > 0].sum(), -beta[beta < 0].sum()
-        if objective.bias is None:  # the targets less a constant are the same problem
+        if objective.bias is None:  # subtracting a constant from the targets gives the same problem
             centre = np.median(t)
             if min(up, down) <= 0:
                 return Exact(0)
@@ -145,7 +145,7 @@ class Subproblem:
             return scale * gain - Exact(0.5) * scale * scale * curvature - beyond(scale) - conjugate(scale)
 
         def beyond(scale: np.longdouble) -> np.longdouble:
-            """Return what the pulls beyond r cost with an elastic net."""
+            """Return the cost of correlations beyond r with an elastic net."""
             if not 0.0 < objective.ratio < 1.0:
                 return Exact(0)
             over = np.maximum(scale * pulls - Exact(objective.ratio), 0)
@@ -154,7 +154,7 @@ class Subproblem:
         def conjugate(scale: np.longdouble) -> np.longdouble:
             return C @ loss.conjugate(t[used], scale * beta[used] / C)
 
-        whole, half = conjugate(Exact(1)), conjugate(Exact(0.5))  # of all built-in losses linear s + quadratic s^2
+        whole, half = conjugate(Exact(1)), conjugate(Exact(0.5))  # for all built-in losses linear s + quadratic s^2
         linear, quadratic = 4 * half - whole, 2 * (whole - 2 * half)
         slope, bend = gain - linear, curvature + 2 * quadratic
         best = min(slope / bend if bend > 0 else most, most) if slope > 0 else Exact(0)
