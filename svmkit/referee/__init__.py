@@ -1,4 +1,4 @@
-"""The referee: certificates of models that other software trained, each for the problem that this software poses.
+"""The referee: certificates of models trained by other software, each for the problem posed by that software.
 
 It may import `errors`, `plugins`, `runtime`, `losses`, `data`, `kernels`, `problems`, `solver`, `tasks`, `model`,
 `scoring` and `training`.

@@ -45,11 +45,11 @@ class Rows(NamedTuple):
 
     X: Any
     y: np.ndarray | None
-    weights: np.ndarray | None  # those of the samples
+    weights: np.ndarray | None  # weights of the samples
 
 
 def to_numpy(value: Any) -> Any:
-    """Return an array of any library as numpy's, or as CSR; a number as it is."""
+    """Return an array of any library as a numpy array, or as CSR; a number unchanged."""
     if sp.issparse(value):
         return sp.csr_array(value)
     if isinstance(value, np.ndarray | float | int):
@@ -68,14 +68,14 @@ def known_class(estimator: Any) -> str:
 
 
 def read_estimator(estimator: Any, rows: Rows) -> Foreign:
-    """Return what is known of a fitted estimator.
+    """Return a description of a fitted estimator.
 
     Parameters
     ----------
     estimator : object
         The last step of a pipeline, or an estimator alone.
     rows : Rows
-        Rows as this step takes them.
+        Rows in the form that this step accepts.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def read_estimator(estimator: Any, rows: Rows) -> Foreign:
 
 
 def software_of(estimator: Any) -> str:
-    """Return the package and the class of an estimator in words."""
+    """Return the package and the class of an estimator as text."""
     package = type(estimator).__module__.partition(".")[0]
     return f"{SPELT.get(package, package)} {type(estimator).__name__}"
 
@@ -107,13 +107,13 @@ def _labels(classes: Any) -> np.ndarray:
 
 
 def _balance(estimator: Any, classes: np.ndarray, rows: Rows, by_samples: bool) -> np.ndarray | None:
-    """Return the weights of the classes, None where all are 1; some software balances by sample weights, too."""
+    """Return the weights of the classes, None if all are 1; some software also counts sample weights when balancing."""
     given = getattr(estimator, "class_weight", None)
     if given is None:
         return None
     from sklearn.utils.class_weight import compute_class_weight
 
-    # versions of scikit-learn whose function takes no weights do not balance by them either
+    # versions of scikit-learn whose function takes no weights do not use them for balancing either
     takes = by_samples and "sample_weight" in signature(compute_class_weight).parameters
     more = {"sample_weight": rows.weights} if takes and rows.weights is not None else {}
     return _unless_even(compute_class_weight(given, classes=classes, y=np.asarray(rows.y), **more))
@@ -124,7 +124,7 @@ def _unless_even(class_weight: np.ndarray) -> np.ndarray | None:
 
 
 def _claim(estimator: Any, rule: str) -> Claim:
-    """Return the iterations, their limit and the tolerance that an estimator records."""
+    """Return the iterations, their limit and the tolerance recorded by an estimator."""
     status: Any
     most: Any
     status, most, tol = (getattr(estimator, name, None) for name in ("fit_status_", "max_iter", "tol"))
@@ -209,7 +209,7 @@ def _libsvm_attributes(estimator: Any, kind: str, rows: Rows) -> SimpleNamespace
         machine.classes_ = _labels(estimator.classes_)
         if len(machine.classes_) > 2 and len(n_support) != len(machine.classes_):
             raise InputError(f"n_support_ of the {type(estimator).__name__} does not say how many of each class")
-        if len(machine.classes_) == 2:  # which not all software sorts by class
+        if len(machine.classes_) == 2:  # not all software sorts these by class
             order = np.argsort(coef[0] > 0.0, kind="stable")
             coef, n_support = coef[:, order], np.bincount((coef[0] > 0.0).astype(np.int64), minlength=2)
             support = support[order]
@@ -221,7 +221,7 @@ def _libsvm_attributes(estimator: Any, kind: str, rows: Rows) -> SimpleNamespace
 
 
 def _require_fit(machine: SimpleNamespace, kernel: str) -> None:
-    """Raise InputError where numbers are missing or lengths do not fit."""
+    """Raise InputError if numbers are missing or lengths do not fit."""
     coef, n_sv = machine.dual_coef_, machine.dual_coef_.shape[1]
     if not (np.isfinite(coef).all() and np.isfinite(machine.intercept_).all()):
         raise InputError("the coefficients or intercepts of the model are not finite: it was not trained to an end")
@@ -278,7 +278,7 @@ def read_liblinear(estimator: Any, kind: str, rows: Rows) -> Foreign:
     loss = make_loss("hinge" if joint else str(estimator.loss), task, epsilon=epsilon if task == "regress" else None)
     bias: float | None = float(getattr(estimator, "intercept_scaling", 1.0)) if estimator.fit_intercept else 0.0
     if getattr(estimator, "penalized_intercept", True) is False and estimator.fit_intercept:
-        bias = None  # cuML leaves it free by default
+        bias = None  # free by default in cuML
     return Foreign(
         software_of(estimator),
         model,
@@ -324,7 +324,7 @@ def read_logistic(estimator: Any, kind: str, rows: Rows) -> Foreign:
 
 def _penalty_of_logistic(estimator: Any) -> Penalty:
     name, ratio = getattr(estimator, "penalty", "deprecated"), getattr(estimator, "l1_ratio", None)
-    if name == "deprecated":  # from 1.8 on, the ratio alone determines it
+    if name == "deprecated":  # from 1.8 on, only the ratio determines it
         name = {0.0: "l2", 1.0: "l1"}.get(float(ratio or 0.0), "elasticnet")
     if name in (None, "none") or not math.isfinite(float(estimator.C)):
         raise InputError("a fit without a penalty has no bound on its optimum: give it a finite C and penalty l2")
@@ -453,16 +453,16 @@ def _torchkm_kernel(estimator: Any) -> Kernel | None:
 def expansion_model(
     kernel: Kernel | None, vectors: Any, coef: np.ndarray, intercept: float, classes: np.ndarray | None
 ) -> SVMModel:
-    """Return the model of one decision function: of the second class where there are two, or of quantities.
+    """Return the model of one decision function: for the second of two classes, or for regression.
 
     Parameters
     ----------
     kernel : Kernel or None
-        The kernel; None is a precomputed one, whose vectors are row numbers.
+        The kernel; None is a precomputed one, whose vectors are row indices.
     vectors, coef, intercept : ndarray or CSR of shape (n_sv, d), ndarray of shape (n_sv,), float
         The decision function.
     classes : ndarray of shape (2,) or None
-        The labels of classes; None for quantities.
+        The labels of classes; None for regression.
     """
     parts: dict[str, Any] = {"kernel": Precomputed() if kernel is None else kernel, "intercept": np.array([intercept])}
     parts["n_features"] = len(coef) if kernel is None else vectors.shape[1]
@@ -481,4 +481,4 @@ READERS: dict[str, Callable[[Any, str, Rows], Foreign]] = {
     "SupportVectorMachine": read_snapml,
     **dict.fromkeys(OF_TORCHKM, read_torchkm),
 }
-"""What reads estimators, by the names of their classes."""
+"""The functions that read estimators, by the names of their classes."""

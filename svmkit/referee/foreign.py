@@ -1,4 +1,4 @@
-"""What is read of a model of other software: its decision functions, and the problem that it was to solve."""
+"""The description of a model of other software: its decision functions, and the problem that it should solve."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from svmkit.model.objective import Objective
 
 
 class Claim(NamedTuple):
-    """What software says of its own fit.
+    """What software reports about its own fit.
 
     Attributes
     ----------
     converged : bool or None
-        Whether it says that it has converged; None where it says nothing.
+        Whether it reports convergence; None if it reports nothing.
     words : str
-        What it says, with iterations, limits and tolerance; empty where it says nothing.
+        Its report, with iterations, limits and tolerance; empty if it reports nothing.
     """
 
     converged: bool | None = None
@@ -32,37 +32,37 @@ SILENT = Claim()
 
 @dataclass(frozen=True)
 class Foreign:
-    """A model of other software, and what it was to minimise: 1/2 |w|^2 + sum C_i loss in our units.
+    """A model of other software, and its objective in our units: 1/2 |w|^2 + sum C_i loss.
 
     Attributes
     ----------
     software : str
-        Whose model it is, such as "scikit-learn SVC".
+        The software, such as "scikit-learn SVC".
     model : SVMModel
         Its decision functions, on rows as `transform` returns them.
     objective : Objective or None
-        Loss, bias and penalty; None for outliers, whose problem has `nu` alone.
+        Loss, bias and penalty; None for one-class models, whose problem has only `nu`.
     C : float or None
-        The weight of the summed losses; None where the model does not say it.
+        The weight of the summed losses; None if the model does not record it.
     nu : float or None
-        That of nu-SVC, nu-SVR and outliers, which settle C or epsilon.
+        The nu of nu-SVC, nu-SVR and one-class models, which determines C or epsilon.
     slacks : {"hinge", "squared_hinge"}
-        Those of outliers.
+        The slacks of one-class models.
     class_weight : ndarray of shape (n_classes,) or None
-        By what C is multiplied for rows of each class.
+        The factor of C for rows of each class.
     epsilon_is_open : bool
-        Whether the model does not say its epsilon.
+        Whether the model does not record its epsilon.
     of_positives : bool
-        Whether, with one class against the rest, this holds for the class alone and the rest has weight 1, as in
+        Whether, with one class against the rest, this applies to the class alone and the rest has weight 1, as in
         LIBLINEAR.
     unit : float
         The software's own objective is P times this number.
     claim : Claim
-        What the software says of its fit.
+        The software's report about its fit.
     transform, predict : callable or None
-        What happens to rows before the model, and the software's own predictions.
+        The steps before the model, and the software's own predictions.
     notes : tuple of str
-        What else a reader has to know.
+        Further notes for the reader.
     """
 
     software: str
@@ -82,7 +82,7 @@ class Foreign:
 
     @property
     def described(self) -> dict[str, Any]:
-        """The problem as plain values, which a polished model keeps."""
+        """The problem as plain values, stored in a polished model."""
         named = {name: value for name, value in (("C", self.C), ("nu", self.nu)) if value is not None}
         if self.objective is None:
             return named | {"loss": self.slacks}

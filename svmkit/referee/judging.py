@@ -1,4 +1,4 @@
-"""`certify`: a model of anybody and the rows that it was trained on become a verdict."""
+"""`certify`: turns a model of any software and its training rows into a verdict."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from svmkit.scoring.accuracy import accuracy, comparable
 from svmkit.tasks import task_named
 from svmkit.training.division import DIVISIONS, Joined
 
-TOL = 1e-6  # gap that our solver proves unless another one is asked for
-SHARE = 0.1  # of the gap that is asked for: what our own bound may take
+TOL = 1e-6  # gap that our solver proves unless another one is requested
+SHARE = 0.1  # share of the requested gap that our own bound may take
 LIMIT = 10.0  # seconds for our solver
 
 
@@ -47,46 +47,48 @@ def certify(
     polish: bool = False,
     **problem: Any,
 ) -> Verdict:
-    """Judge a model of any software on the rows that it was trained on: how far from the optimum of its own problem?
+    """Judge a model of any software on its training rows: how far is it from the optimum of its own problem?
 
-    P is that of the model for the problem as its software poses it. The lower bound is the better one of what its own
-    dual weights prove, clipped into their bounds and made feasible, and of what our solver proves within a limit.
+    P is the model's objective for the problem as posed by its software. The lower bound is the better of two: the one
+    proven by its own dual weights, clipped to their bounds and made feasible, and the one proven by our solver within a
+    limit.
 
     Parameters
     ----------
     estimator : object
         A fitted estimator of scikit-learn (SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC, LinearSVR,
         LogisticRegression of two classes, SGDClassifier, SGDRegressor), scikit-learn-intelex, cuML, snapml or TorchKM,
-        alone, at the end of a Pipeline or as the best one of a search; an estimator or a model of svmkit; the path of a
-        model file of svmkit, LIBSVM or LIBLINEAR; or (kernel, vectors, coefficients, intercept) of one decision
-        function.
+        alone, at the end of a Pipeline or as the best estimator of a search; an estimator or a model of svmkit; the
+        path of a model file of svmkit, LIBSVM or LIBLINEAR; or (kernel, vectors, coefficients, intercept) of one
+        decision function.
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        The training rows, as the estimator or the pipeline took them. With a precomputed kernel the kernel matrix.
+        The training rows, in the form given to the estimator or the pipeline. With a precomputed kernel the kernel
+        matrix.
     y : array-like of shape (n_samples,), default=None
-        Their labels or targets; none of outliers.
+        Their labels or targets; None for one-class models.
     sample_weight : array-like of shape (n_samples,), default=None
-        The sample weights of the training, that of the class excluded; None is 1.
+        The sample weights of the training, without class weights; None is 1.
     tol : float, default=None
-        Gap that is to be proven; our solver works until its own part is a tenth of it. None is 1e-6.
+        The gap to prove; our solver works until its own part is a tenth of it. None is 1e-6.
     time_limit : float or None, default=10.0
-        Seconds that our solver may work; 0 leaves it out, None sets no limit.
+        The time limit of our solver in seconds; 0 skips it, None sets no limit.
     memory : str or int, default="1GB"
-        The most memory for kernel rows.
+        The memory limit for kernel rows.
     polish : bool, default=False
-        Let our solver go on to `tol` even where the model's own dual weights prove enough.
+        Whether our solver continues to `tol` even if the model's own dual weights prove enough.
     **problem
-        What the model does not say, or says wrong: C, loss, bias ("free", or the value of a column), class_weight,
-        epsilon, nu.
+        Facts that the model does not record, or records wrongly: C, loss, bias ("free", or the value of a column),
+        class_weight, epsilon, nu.
 
     Returns
     -------
     Verdict
-        With `polished`, the model from which our solver has gone on.
+        The verdict; `polished` is the model with which our solver ended.
 
     Raises
     ------
     InputError
-        The model is none that is read, or is not finite, or does not fit the rows; labels are missing; C is not known.
+        The model is not supported, not finite, or does not fit the rows; labels are missing; C is unknown.
 
     Examples
     --------
@@ -116,7 +118,7 @@ def _require_known(problem: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Court:
-    """A model, the rows, and the problems that the two make."""
+    """A model, the rows, and the problems that they define."""
 
     def __init__(self, estimator: Any, given: Given, X: Any, y: Any, sample_weight: Any) -> None:
         n = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -174,7 +176,7 @@ class _Court:
         Parameters
         ----------
         tol, limit, memory, polish
-            As for `certify`, each given; without a limit it is infinite.
+            As for `certify`, with all values given; no limit is infinity.
         """
         foreign = self.foreign
         posed = pose_all(foreign, self.rows, self.codes, self.targets, self.weights)
@@ -231,7 +233,7 @@ class _Court:
         return name, self._measure(predicted)
 
     def _ties(self, model: SVMModel, predicted: np.ndarray) -> np.ndarray:
-        """Return whether a class that is predicted for a row has as many votes as the first one, bool (n,)."""
+        """Return whether the class predicted for a row has as many votes as the first one, bool (n,)."""
         if model.finds_outliers or model.has_class_scores or len(model.classes) <= 2:
             return np.zeros(len(predicted), dtype=bool)
         votes = np.rint(model.scores(model.decision_function(self.X)))
@@ -248,7 +250,7 @@ class _Court:
         return accuracy(predicted, model.classes[self.codes])
 
     def _assemble(self, decisions: list[DecisionFunction | None], rulings: list[Ruling]) -> SVMModel | None:
-        """Return the model of these decision functions, on rows as the last step takes them."""
+        """Return the model of these decision functions, on rows in the form of the last step."""
         foreign, model = self.foreign, self.foreign.model
         known = [decision for decision in decisions if decision is not None]
         if len(known) < len(decisions):
@@ -275,14 +277,14 @@ class _Court:
 
 
 class _Budget:
-    """Seconds, shared by problems in the order of their turns, by their rows."""
+    """Seconds shared by problems in their order, in proportion to their rows."""
 
     def __init__(self, seconds: float, sizes: list[int]) -> None:
         self.end, self.limited = time.monotonic() + seconds, seconds < math.inf
         self.left = float(sum(sizes))
 
     def share(self, size: int) -> float:
-        """Return the seconds of the next problem, of some rows."""
+        """Return the seconds for the next problem, with this number of rows."""
         if not self.limited:
             return math.inf
         seconds = max(self.end - time.monotonic(), 0.0) * size / max(self.left, 1.0)
@@ -298,7 +300,7 @@ def _rule(posed: Posed, own: Any, improved: Improved | None) -> Ruling:
 
 
 def _choose(posed: Posed, own: Any, improved: Improved | None) -> DecisionFunction | None:
-    """Return our decision function where its P is the lower one."""
+    """Return our decision function if its P is lower."""
     if improved is not None and not own.primal < improved.certificate.primal:
         return improved.decision
     return posed.decision

@@ -1,4 +1,4 @@
-"""A problem as other software poses it, a decision function that is to solve it, and what our solver makes of both."""
+"""A problem as posed by other software, its decision function, and our solver's improvement of it."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ from svmkit.solver.selection.with_penalty import with_penalty
 from svmkit.solver.solution import Solution, Status
 from svmkit.solver.stopping import Gap, Seconds
 
-DIGITS = 8  # that LIBSVM writes of the features of its vectors
+DIGITS = 8  # digits that LIBSVM writes for the features of its vectors
 
 
 class Improved(NamedTuple):
-    """What our solver made of a problem.
+    """Our solver's result for a problem.
 
     Attributes
     ----------
     certificate : Certificate
-        That of our solution.
+        The certificate of our solution.
     decision : DecisionFunction
         Our decision function, over the rows of the data.
     status : Status
         How the solve ended.
     seconds : float
-        How long it took, the making of the problem included.
+        The seconds, including those for posing the problem.
     """
 
     certificate: Certificate
@@ -67,17 +67,17 @@ class Posed(ABC):
     Attributes
     ----------
     name : str
-        Which decision it is, such as "a vs b".
+        The name of the decision, such as "a vs b".
     kernel : Kernel
         The kernel.
     X : ndarray or CSR of shape (m, d)
-        The rows that take part; of a precomputed kernel all kernel values between them, (m, m).
+        The rows that take part; for a precomputed kernel all kernel values between them, (m, m).
     rows : ndarray of shape (m,), int
-        Their places in the data.
+        Their indices in the data.
     vectors, coef, intercept : ndarray or CSR of shape (n_sv, d), ndarray of shape (n_sv,), float
         The decision function.
     at : ndarray of shape (n_sv,), int
-        The row of X that each vector is, -1 for a vector that is none.
+        The row of X equal to each vector, -1 if there is none.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Posed(ABC):
 
     @abstractmethod
     def certificate(self) -> Certificate:
-        """Return P of the decision function, and D where dual weights are known."""
+        """Return P of the decision function, and D if dual weights are known."""
 
     @abstractmethod
     def pose(self) -> tuple[Problem, Solver] | None:
@@ -99,7 +99,7 @@ class Posed(ABC):
 
     @property
     def decision(self) -> DecisionFunction | None:
-        """The decision function over the rows of the data; None where vectors are none of them."""
+        """The decision function over the rows of the data; None if vectors are not among them."""
         if isinstance(self.kernel, Linear):
             return DecisionFunction(np.empty(0), self.intercept, self._weights, np.empty(0, dtype=np.int64))
         if (self.at < 0).any():
@@ -107,7 +107,7 @@ class Posed(ABC):
         return DecisionFunction(self.coef, self.intercept, None, self.rows[self.at])
 
     def improve(self, tol: float, seconds: float, memory: str | int) -> Improved | None:
-        """Return what our solver makes of the problem from the decision function on; None if it has no such solver.
+        """Return our solver's result, starting from the decision function; None if there is no such solver.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class Posed(ABC):
         return solve(problem, solver, stop=stop, start=self._start(problem))
 
     def _start(self, problem: Problem) -> np.ndarray | None:
-        """Return the point of the decision function; None where it has no weight on the rows."""
+        """Return the point of the decision function; None if it has no weight on the rows."""
         if problem.is_linear:
             return problem.start_weights(self._weights, self.intercept)
         known = self.at >= 0
@@ -138,7 +138,7 @@ class Posed(ABC):
 
     @property
     def _weights(self) -> np.ndarray:
-        """The weights of the columns (d,), of the linear kernel."""
+        """The weights of the columns (d,), for the linear kernel."""
         return np.asarray(self.coef @ self.vectors, dtype=np.float64).ravel()
 
     @property
@@ -148,12 +148,12 @@ class Posed(ABC):
 
 @dataclass(frozen=True, eq=False)
 class PosedDecision(Posed):
-    """A problem of two classes, or of quantities.
+    """A problem of two classes, or of regression.
 
     Attributes
     ----------
     target, C, objective : ndarray of shape (m,), ndarray of shape (m,), Objective
-        Labels -1.0 and 1.0 or quantities, the cost of a unit of loss of each row, and what is minimised.
+        Labels -1.0 and 1.0 or targets, the cost of a unit of loss of each row, and the objective.
     """
 
     target: np.ndarray
@@ -173,7 +173,7 @@ class PosedDecision(Posed):
 
     def pose(self) -> tuple[Problem, Solver] | None:
         loss, bias, penalty = self.objective
-        named = LIBLINEAR_NAMES.get(loss.name, loss.name)  # as solvers keep the two losses that they all know
+        named = LIBLINEAR_NAMES.get(loss.name, loss.name)  # the solvers' names for the two losses of all
         option = named if named in ("hinge", "squared_hinge") else loss
         if self.kernel.name == "linear":
             column = FREE if bias is None else bias
@@ -192,18 +192,18 @@ class PosedDecision(Posed):
         return solver.pose(Gram(self.kernel, self.X), self.target, self.C, loss), solver
 
     def settle(self, is_regression: bool) -> PosedDecision:
-        """Return the problem of C-SVC or epsilon-SVR that one of nu-SVC or nu-SVR has settled on."""
+        """Return the problem of C-SVC or epsilon-SVR that corresponds to a solution of nu-SVC or nu-SVR."""
         if is_regression:
             epsilon = certify.settle_epsilon(self.expansion, self.target, self.C)
             return replace(self, objective=self.objective._replace(loss=EpsilonInsensitive(epsilon)))
-        if not self.expansion.is_dual:  # then the bound of weight 1 is all that is known
+        if not self.expansion.is_dual:  # then only the bound for weight 1 is known
             return replace(self, C=self.C * float(np.abs(self.coef).max(initial=0.0)))
         return replace(self, C=certify.settle_costs(self.expansion, self.C))
 
 
 @dataclass(frozen=True, eq=False)
 class PosedOneClass(Posed):
-    """A one-class problem of some nu, sample weights (m,), and slacks "hinge" or "squared_hinge"."""
+    """A one-class problem with nu, sample weights (m,), and slacks "hinge" or "squared_hinge"."""
 
     nu: float
     weights: np.ndarray
@@ -242,14 +242,14 @@ class PosedOneClass(Posed):
 
 @dataclass(frozen=True, eq=False)
 class PosedAllClasses(Posed):
-    """A problem of all classes, Crammer and Singer's or the multinomial one, with the machine that is to solve it.
+    """A problem of all classes, Crammer and Singer's or the multinomial one, with the machine that should solve it.
 
     Attributes
     ----------
     machine, codes, C, bias : Machine, ndarray of shape (m,), ndarray of shape (m,), float or None
-        The machine, the classes of the rows, their costs, and the value of the column of the bias, None for free ones.
+        The machine, the classes of the rows, their costs, and the value of the bias column, None for free biases.
     scheme : str
-        The problem, as the option `multiclass` has it.
+        The problem, as a value of the option `multiclass`.
     """
 
     machine: Machine
@@ -276,7 +276,7 @@ class PosedAllClasses(Posed):
         return solver.pose(Gram(self.kernel, self.X), self.codes.astype(np.float64), self.C), solver
 
     def _start(self, problem: Problem) -> None:
-        return None  # its solver begins at 0
+        return None  # its solver starts at 0
 
 
 def pose_all(foreign: Foreign, X: Any, codes: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> list[Posed]:
@@ -285,11 +285,11 @@ def pose_all(foreign: Foreign, X: Any, codes: np.ndarray, targets: np.ndarray, w
     Parameters
     ----------
     foreign : Foreign
-        The model; it says what it minimised.
+        The model, with its objective.
     X : ndarray or CSR of shape (n, width)
-        The rows, as the model takes them.
+        The rows, in the form of the model's input.
     codes, targets : ndarray of shape (n,)
-        The classes of the rows; the targets of regression, else none.
+        The classes of the rows; the targets of regression, else empty.
     weights : ndarray of shape (n,)
         Sample weights; rows of weight 0 take no part.
     """
@@ -331,8 +331,8 @@ def _pose_each(foreign, X, codes, targets, weights) -> Iterator[Posed]:
 
 
 def _match(model: SVMModel, X: Any, codes: np.ndarray) -> np.ndarray:
-    """Return the row of each vector, -1 for a vector that is none of the rows: of its own class, or else of another
-    one, since the sign of a small coefficient may be wrong; of LIBSVM's text with the digits that it has.
+    """Return the row of each vector, -1 for a vector that is not among the rows: of its own class, or else of another
+    one, since the sign of a small coefficient may be wrong; vectors from LIBSVM's text are compared with their digits.
     """
     owner = np.repeat(np.arange(len(model.n_support)), model.n_support)
     place = match_rows(model.vectors, owner, X, codes)
@@ -354,7 +354,7 @@ def _match(model: SVMModel, X: Any, codes: np.ndarray) -> np.ndarray:
 
 
 def _as_printed(X: Any) -> Any:
-    """Return rows with the digits that LIBSVM writes of its vectors."""
+    """Return rows rounded to the digits that LIBSVM writes for its vectors."""
     if sp.issparse(X):
         return sp.csr_array((_as_printed(X.data), X.indices, X.indptr), shape=X.shape)
     values, back = np.unique(X, return_inverse=True)
@@ -364,7 +364,7 @@ def _as_printed(X: Any) -> Any:
 def _divide(
     model: SVMModel, codes: np.ndarray, targets: np.ndarray, used: np.ndarray
 ) -> Iterator[tuple[int, str, np.ndarray, np.ndarray]]:
-    """Yield number, name, rows and targets of each decision."""
+    """Yield index, name, rows and targets of each decision."""
     names = [str(label) for label in model.classes.tolist()]
     if model.regresses:
         yield 0, "regression", used, targets[used]
@@ -378,7 +378,7 @@ def _divide(
 
 
 def _class_weights(foreign: Foreign, codes: np.ndarray, target: np.ndarray | None = None) -> np.ndarray | float:
-    """Return by what C is multiplied for rows of these classes."""
+    """Return the factor of C for rows of these classes."""
     if foreign.class_weight is None:
         return 1.0
     if target is not None and foreign.of_positives and len(foreign.model.classes) > 2:

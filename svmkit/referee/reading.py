@@ -1,4 +1,4 @@
-"""Where a model comes from: estimators, pipelines and searches, models of svmkit, files, and plain arrays."""
+"""The sources of models: estimators, pipelines and searches, models of svmkit, files, and plain arrays."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from svmkit.referee.statement import Given
 from svmkit.solver.selection import by_name
 from svmkit.tasks import task_named
 
-PICKLE = (b"\x80", b"\x78", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"ZF")  # and what joblib compresses
+PICKLE = (b"\x80", b"\x78", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"ZF")  # and the compression formats of joblib
 TEXT = (b"svm_type", b"solver_type")
-AT_BOUND = 1e-12  # relative distance of coefficients that are the same bound
-FEWEST = 2  # vectors at a bound from which C is read off
+AT_BOUND = 1e-12  # relative distance up to which coefficients share a bound
+FEWEST = 2  # vectors at a bound from which C is inferred
 
 
 def last_step(estimator: Any) -> tuple[Any, Callable[[Any], Any] | None]:
-    """Return the step of an estimator that decides, and what happens to rows before it; None for nothing.
+    """Return the deciding step of an estimator, and the function applied to rows before it; None if there is none.
 
     Parameters
     ----------
@@ -46,19 +46,19 @@ def last_step(estimator: Any) -> tuple[Any, Callable[[Any], Any] | None]:
             return inner, prepare
         before = estimator[:-1].transform
         return inner, before if prepare is None else lambda X: prepare(before(X))
-    own = getattr(estimator, "model_", None)  # of svmkit's estimators
+    own = getattr(estimator, "model_", None)  # in svmkit's estimators
     return own if isinstance(own, SVMModel) else estimator, None
 
 
 def read(step: Any, rows: Rows, given: Given) -> Foreign:
-    """Return what is known of a model.
+    """Return a description of a model.
 
     Parameters
     ----------
     step : object
         An estimator, an `SVMModel`, or (kernel, vectors, coefficients, intercept).
     rows, given : Rows, Given
-        The rows, as this step takes them, and what the caller states of the problem.
+        The rows, in the form of this step, and the facts about the problem stated by the caller.
     """
     if isinstance(step, SVMModel):
         return _read_model(step, rows)
@@ -68,8 +68,8 @@ def read(step: Any, rows: Rows, given: Given) -> Foreign:
 
 
 def _read_expansion(parts: tuple, rows: Rows, given: Given) -> Foreign:
-    """Return a decision function that is given as arrays; whether it predicts classes or quantities follows from the
-    loss that the caller states.
+    """Return a decision function given as arrays; the loss stated by the caller determines whether it predicts classes
+    or targets.
     """
     if len(parts) != 4:
         raise InputError(f"a decision function is (kernel, vectors, coefficients, intercept), not {len(parts)} things")
@@ -96,7 +96,7 @@ def _tells_classes(loss: str | Loss) -> bool:
 
 
 def _read_model(model: SVMModel, rows: Rows) -> Foreign:
-    """Return a model of svmkit, or one that it has imported from the text of LIBSVM or LIBLINEAR."""
+    """Return a model of svmkit, or one imported from the text of LIBSVM or LIBLINEAR."""
     about = model.about
     if model.outputs or task_named(model.task).has_groups:
         raise InputError("a model of several outputs, or of an order, has its certificates from SVMModel.certify")
@@ -139,7 +139,7 @@ def _says_loss(model: SVMModel) -> bool:
 
 
 def _read_libsvm_text(model: SVMModel, rows: Rows) -> Foreign:
-    """Return LIBSVM's problem, with C and class weights, or nu, as the coefficients show them."""
+    """Return LIBSVM's problem, with C and class weights, or nu, inferred from the coefficients."""
     kind = model.about["svm_type"]
     software, weights = f"LIBSVM {kind}", rows.weights
     if kind == "one_class":
@@ -166,7 +166,7 @@ def _read_libsvm_text(model: SVMModel, rows: Rows) -> Foreign:
 
 
 def _nu_of(model: SVMModel, rows: Rows) -> float:
-    """Return nu of a nu-SVC, which its coefficients sum to in units of their bound, of the first pair of classes."""
+    """Return nu of a nu-SVC, the sum of its coefficients in units of their bound, for the first pair of classes."""
     coef = model.machine.coefficients[:, 0]
     largest = float(np.abs(coef).max()) or 1.0
     first = set(model.classes.tolist()[:2])
@@ -175,7 +175,7 @@ def _nu_of(model: SVMModel, rows: Rows) -> float:
 
 
 def _read_off(model: SVMModel) -> tuple[float | None, np.ndarray | None, str]:
-    """Return C and class weights from the bound that coefficients share, with a note; None where none is shared."""
+    """Return C and class weights from the common bound of coefficients, with a note; None if there is none."""
     owner = np.repeat(np.arange(len(model.n_support)), model.n_support)
     bounds = np.full(len(model.n_support), np.nan)
     for c in range(len(bounds)):
@@ -188,7 +188,7 @@ def _read_off(model: SVMModel) -> tuple[float | None, np.ndarray | None, str]:
     C = float(np.nanmax(bounds))
     for c in np.flatnonzero(np.isnan(bounds)).tolist():
         if np.abs(model.coef[:, owner == c]).max(initial=0.0) > C:
-            return None, None, ""  # a class of another weight, which shows no bound
+            return None, None, ""  # a class of another weight, without a visible bound
     ratios = np.where(np.isnan(bounds), 1.0, bounds / C)
     is_even = bool((np.abs(ratios - 1.0) <= AT_BOUND).all())
     note = f"C={C:g} is the bound that its coefficients share: give C=NUMBER where that is another one"
@@ -199,21 +199,21 @@ def _read_off(model: SVMModel) -> tuple[float | None, np.ndarray | None, str]:
 
 
 def read_file(path: str | os.PathLike, *, n_features: int | None = None, trust: bool = False) -> Any:
-    """Read the file of a model: of svmkit, the text of LIBSVM or LIBLINEAR, of skops, or a pickle that is trusted.
+    """Read the file of a model: of svmkit, the text of LIBSVM or LIBLINEAR, of skops, or a trusted pickle.
 
     Parameters
     ----------
     path : str or path
         The file.
     n_features : int, default=None
-        Columns of the rows, for texts that do not say it.
+        Columns of the rows, for texts that do not record it.
     trust : bool, default=False
-        Whether a pickle may be loaded, which runs whatever code it holds.
+        Whether a pickle may be loaded, which runs any code that it contains.
 
     Raises
     ------
     InputError
-        There is no such file, it is none of these, or it is a pickle that is not trusted.
+        There is no such file, its format is unknown, or it is a pickle that is not trusted.
     """
     start = read_start(Path(path))
     if start.split(maxsplit=1)[:1] and start.split(maxsplit=1)[0] in TEXT:
@@ -237,7 +237,7 @@ def _begins(path: str | os.PathLike, n: int) -> bytes:
 
 
 def _is_our_own(path: str | os.PathLike) -> bool:
-    """Return whether a file begins as safetensors do: the length of a header, any bytes, and its brace."""
+    """Return whether a file begins like safetensors: the length of a header, any bytes, and its brace."""
     raw = _begins(path, 9)
     return raw[8:] == b"{" and int.from_bytes(raw[:8], "little") <= os.path.getsize(path)
 
@@ -247,7 +247,7 @@ def _unpickle(path: str | os.PathLike) -> Any:
 
     try:
         return joblib.load(path)
-    except Exception as error:  # whatever the code in it raises
+    except Exception as error:  # any exception of the code in it
         raise InputError(f"{os.fspath(path)}: cannot be unpickled: {one_line(error)}") from error
 
 

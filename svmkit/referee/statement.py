@@ -1,4 +1,4 @@
-"""The problem of a model: what the caller states in place of what the model records, and its description in words."""
+"""The problem of a model: facts stated by the caller that override the model's record, and a description in words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from svmkit.referee.posed import Posed, PosedDecision
 
 @dataclass(frozen=True)
 class Given:
-    """What the caller states of a problem, where the model does not record it or records it wrongly; None by default.
+    """Facts about a problem stated by the caller, if the model records them wrongly or not at all; default None.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class Given:
     bias : {"free"} or float, default=None
         A free bias, or the value of the column of one that is part of the weights, 0 for none.
     class_weight : dict or "balanced", default=None
-        By what C is multiplied for each class.
+        The factor of C for each class.
     epsilon, nu : float, default=None
-        Half the width of the tube of a regression; the nu of nu-SVC, nu-SVR and outliers.
+        Half the width of the tube of a regression; the nu of nu-SVC, nu-SVR and one-class models.
     """
 
     C: float | None = None
@@ -47,7 +47,7 @@ class Given:
     nu: float | None = None
 
     def complete(self, foreign: Foreign, rows: Rows) -> Foreign:
-        """Return a foreign model with what is stated; InputError where its problem is not known even then.
+        """Return a foreign model with the stated facts; raise InputError if its problem is still unknown.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class Given:
         return Objective(made, column) if known is None else known._replace(loss=made, bias=column)
 
     def _weigh(self, model: SVMModel, rows: Rows) -> np.ndarray:
-        """Return the class weights that are stated; keys are compared as text where labels are text."""
+        """Return the class weights as stated; keys are compared as text if labels are text."""
         from sklearn.utils.class_weight import compute_class_weight
 
         if not len(model.classes):
@@ -103,7 +103,7 @@ class Given:
 
 
 def describe_problem(foreign: Foreign, posed: Sequence[Posed]) -> str:
-    """Return what a model was to minimise, in words.
+    """Return the objective of a model in words.
 
     Parameters
     ----------

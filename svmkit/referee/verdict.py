@@ -1,4 +1,4 @@
-"""What the referee says of a model: P, the best lower bound, the gap, what a polish gains, and what went unsaid."""
+"""The referee's verdict on a model: P, the best lower bound, the gap, the gain of a polish, and hidden problems."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from svmkit.model.model import SVMModel
 from svmkit.problems.certificate import Certificate
 from svmkit.referee.foreign import Claim
 
-LOOSE = 1e-2  # gap above which "converged" hides something
-TIGHT = 1e-3  # and below which a warning was none
+LOOSE = 1e-2  # gap above which a report of convergence is misleading
+TIGHT = 1e-3  # gap below which a warning was unnecessary
 
 
 @dataclass(frozen=True)
@@ -20,17 +20,17 @@ class Ruling:
     Attributes
     ----------
     name : str
-        Which one it is, such as "a vs b".
+        The name of the decision, such as "a vs b".
     n_samples : int
         The rows that take part.
     own : Certificate
-        P of the decision function, and D where its own dual weights prove one.
+        P of the decision function, and D if its own dual weights prove one.
     polished : Certificate or None
-        That of our solver's decision function; None where none of ours went on.
+        The certificate of our solver's decision function; None if our solver did not run.
     status : str or None
-        How our solver ended; None where it was not needed or there is none.
+        How our solver ended; None if it was not needed or there is none.
     seconds : float
-        How long it took.
+        The seconds it took.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Ruling:
 
     @property
     def gap(self) -> float | None:
-        """(P - D) / max(|P|, |D|), rounding included; None without a lower bound."""
+        """(P - D) / max(|P|, |D|), including rounding; None without a lower bound."""
         if self.dual is None:
             return None
         if self.dual == self.own.dual:
@@ -71,7 +71,7 @@ class Ruling:
 
     @property
     def gain(self) -> float | None:
-        """By which share of max(|P|, |D|) a polish has lowered P; None where none of ours went on."""
+        """The decrease of P by a polish as a share of max(|P|, |D|); None if our solver did not run."""
         if self.polished is None:
             return None
         size = max(abs(self.primal), abs(self.polished.primal))
@@ -88,32 +88,33 @@ class Ruling:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the referee says of a model.
+    """The referee's verdict on a model.
 
     Attributes
     ----------
     software : str
-        Whose model it is.
+        The software of the model.
     problem : str
-        What it was to minimise, in words.
+        Its objective, in words.
     rulings : list of Ruling
         One for each decision function.
     claim : Claim
-        What the software says of its fit: whether it `converged`, in `words`.
+        The software's report about its fit: whether it `converged`, and its `words`.
     unit : float
         The software's own objective is P times this number.
     measure : str
-        What `score` and `polished_score` are: "accuracy", "rmse" or the share of "outliers".
+        The meaning of `score` and `polished_score`: "accuracy", "rmse" or the share of "outliers".
     score : float or None
-        That of the model on the rows.
+        The score of the model on the rows.
     polished_score : float or None
-        That of the polished model.
+        The score of the polished model.
     model : SVMModel
-        The decision functions of the model, on rows as its last step takes them.
+        The decision functions of the model, on rows in the form of its last step.
     polished : SVMModel or None
-        The model with the decision functions of our solver where these are better; None where vectors are no rows.
+        The model with the decision functions of our solver where these are better; None if vectors are not among the
+        rows.
     notes : list of str
-        What else has to be said.
+        Further notes.
 
     Examples
     --------
@@ -151,24 +152,24 @@ class Verdict:
 
     @property
     def gap(self) -> float | None:
-        """The largest gap of a decision; None if one is not known."""
+        """The largest gap of a decision; None if one is unknown."""
         known = [ruling.gap for ruling in self.rulings if ruling.gap is not None]
         return max(known) if len(known) == len(self.rulings) else None
 
     @property
     def gain(self) -> float | None:
-        """The largest gain of a polish among the decisions; None where none of ours went on."""
+        """The largest gain of a polish among the decisions; None if our solver did not run."""
         known = [ruling.gain for ruling in self.rulings if ruling.gain is not None]
         return max(known) if known else None
 
     @property
     def flaw(self) -> str | None:
-        """Why there is no lower bound, of the first decision that has none."""
+        """Why there is no lower bound, for the first decision without one."""
         return next((ruling.flaw for ruling in self.rulings if ruling.flaw is not None), None)
 
     @property
     def hidden(self) -> str | None:
-        """What the software's own word on its fit hides, in words; None where it fits the certificate."""
+        """Why the software's report about its fit is misleading, in words; None if it agrees with the certificate."""
         said, gap = self.claim.converged, self.gap
         if said is None or gap is None:
             return None
@@ -181,7 +182,7 @@ class Verdict:
         return None
 
     def describe(self) -> dict[str, Any]:
-        """Return all of it as plain values: the keys of `svmkit certify --json`."""
+        """Return the verdict as plain values: the keys of `svmkit certify --json`."""
         return {
             "software": self.software,
             "problem": self.problem,
