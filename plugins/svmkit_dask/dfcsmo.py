@@ -1,4 +1,4 @@
-"""Fully corrective SMO over the parts of data that are in several places, or are cut into parts in this process."""
+"""Fully corrective SMO over the parts of distributed data, or of data that are cut into parts in this process."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def split(problem: DualQP, n_parts: int) -> Session:
 class DFCSMO(FCSMO):
     """Fully corrective SMO over parts of the data, on a cluster or in this process.
 
-    The driver solves for a working set, as `fcsmo` does. The parts keep the gradient of their own rows; in each round
-    they follow the weights that changed, and answer with sums and with the rows that violate their condition most.
-    What is sent in a round does not grow with the number of rows (Bellet, Liang, Garakani, Balcan, Sha 2015). Once the
+    The driver solves for a working set, as in `fcsmo`. The parts keep the gradient of their own rows; in each round
+    they follow the changed weights, and answer with sums and with the rows that violate their condition most. The
+    messages of a round do not grow with the number of rows (Bellet, Liang, Garakani, Balcan, Sha 2015). Once the
     working set fills the driver's memory, every other round is one of parallel block minimisation (Hsieh, Si, Dhillon
     2016): each part solves for its own rows, and the driver follows the sum of their changes as far as f falls.
 
@@ -73,7 +73,7 @@ class DFCSMO(FCSMO):
     loss, first, growth, inner : optional
         As for `FCSMO`.
     parts : int, default=4
-        The number of parts into which data are cut that are in the memory of this process; > 0, else InputError.
+        The number of parts into which data in the memory of this process are cut; > 0, else InputError.
     """
 
     name = "dfcsmo"

@@ -1,4 +1,4 @@
-"""Newton's method on linear problems over the parts of data that are in several places."""
+"""Newton's method on linear problems over the parts of distributed data."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from svmkit_dask.driver.linear import LinearState, ScatteredLinear, ScatteredLin
 
 @dataclass(frozen=True)
 class DNewton(Newton):
-    """Newton's method on the primal over parts of the data; of data in the memory of this process it is `newton`.
+    """Newton's method on the primal over parts of the data; for data in the memory of this process, the same as
+    `newton`.
 
     The parts keep their rows and answer with sums over them: the gradient, the Hessian of up to `wide` columns or its
     products with directions of conjugate gradients (Zhuang, Chin, Juan, Lin 2015), derivatives along a direction.
-    Losses with a kink are smoothed around a centre that moves (Rockafellar 1976), and is known by the iterates at which
-    it moved. No message grows with the number of rows.
+    Losses with a kink are smoothed around a moving centre (Rockafellar 1976), which is determined by the iterates at
+    which it moved. No message grows with the number of rows.
 
     Parameters
     ----------
     loss, wide : optional
         As for `Newton`.
     bias : float or "free", default="free"
-        As for `Newton`; over parts it is free.
+        As for `Newton`; over parts, the bias is free.
 
     Raises
     ------
@@ -43,10 +44,10 @@ class DNewton(Newton):
     bias: float | str = field(default=FREE, metadata=NUMBER_OR_FREE)
 
     def batch_code(self):
-        return None  # which needs the rows of all problems here
+        return None  # it would need the rows of all problems here
 
     def init(self, problem, start, draws):
-        """Return the state over the parts of the data; that of `Newton` for data in the memory of this process.
+        """Return the state over the parts of the data, or that of `Newton` for data in the memory of this process.
 
         Parameters
         ----------

@@ -28,7 +28,7 @@ from svmkit.training.train import fit_prepared
 from svmkit_dask.driver.data import ABLE
 from svmkit_dask.parts.collections import apply_chunk, as_array, as_rows, is_collection, values_like
 
-_ELSEWHERE = {  # parameters of SVMClassifier that need all rows in one place, and their only value here
+_ELSEWHERE = {  # parameters of SVMClassifier that need all rows in one place, and their only admissible value here
     "nu": (None, "nu"),
     "calibration": (None, "a calibration; to_local() and CalibratedClassifierCV fit one to rows that fit in memory"),
     "warm_start": (False, "warm_start"),
@@ -41,7 +41,7 @@ _OWN = "client", "_skl_callbacks"  # attributes that an estimator of one process
 
 @dataclass(eq=False, repr=False)
 class _OnCluster:
-    """What estimators on a Dask cluster have beside those of one process, whose parameters they take."""
+    """Additions of estimators on a Dask cluster to those of one process, whose parameters they share."""
 
     _local: ClassVar[type]  # the estimator of one process
 
@@ -51,15 +51,15 @@ class _OnCluster:
     def fit(self, X, y=None, sample_weight=None) -> Self:  # type: ignore[override]
         """Train on labelled samples of a cluster, or on samples with targets.
 
-        InputError is raised if there is no client, or if the data or parameters cannot be used; it names the part.
+        InputError is raised if there is no client, or if the data or parameters are invalid; it names the part.
 
         Parameters
         ----------
         X : dask array, dask dataframe, list of delayed arrays, path or list of paths
             The samples. Collections are persisted on the cluster. A path is a file, a folder, or a pattern such as
-            "parts/*.svm", which each worker has at the same place (svmlight, CSV, Parquet, NPZ).
+            "parts/*.svm", at the same place on each worker (svmlight, CSV, Parquet, NPZ).
         y : dask array, dask series, array-like, str or list of delayed arrays, default=None
-            The labels or targets; the name of a column, if X is a dataframe. Files hold them themselves.
+            The labels or targets; the name of a column, if X is a dataframe. Files contain them.
         sample_weight : as y, default=None
             The weight of each sample, >= 0.
         """
@@ -106,7 +106,9 @@ class _OnCluster:
             ) from None
 
     def _settings(self) -> Settings:
-        """Return the settings; raise InputError for another solver, or for an option that a cluster does not have."""
+        """Return the settings; raise InputError for another solver, or for an option that is not available on a
+        cluster.
+        """
         for name, (value, what) in _ELSEWHERE.items():
             if getattr(self, name, value) != value:
                 raise InputError(
@@ -132,7 +134,7 @@ class _OnCluster:
         return self._map(self._local.predict, X, dtype)
 
     def score(self, X, y, sample_weight=None) -> float:
-        """Return the accuracy of a classifier or R2 of a regressor; of Dask collections the workers compute it.
+        """Return the accuracy of a classifier or R2 of a regressor; for Dask collections the workers compute it.
 
         Parameters
         ----------
@@ -158,7 +160,7 @@ class _OnCluster:
         return float(self._client().compute(self._quality(truth, predicted, weights)).result())
 
     def _map(self, function: Any, X: Any, dtype: Any, width: int | None = None) -> Any:
-        """Return function(estimator, rows) of a collection of rows, as a dask array with its chunks.
+        """Return function(estimator, rows) for a collection of rows, as a dask array with its chunks.
 
         There is one value for each row, or `width` of them. InputError is raised unless the columns are those of `fit`.
         """
@@ -178,12 +180,12 @@ class _OnCluster:
 
     def to_local(self) -> Any:
         """Return the fitted estimator as a plain `SVMClassifier` or `SVMRegressor`, which needs no Dask."""
-        local = self._local()  # its parameters are attributes, as the others are
+        local = self._local()  # its parameters are attributes, like the others
         vars(local).update({name: value for name, value in vars(self).items() if name not in _OWN})
         return local
 
     def __sklearn_clone__(self) -> Self:
-        """Return an estimator with the same parameters, of which the client is not copied."""
+        """Return an estimator with the same parameters; the client is not copied."""
         params = self.get_params(deep=False)
         return type(self)(**params | {name: clone(params[name], safe=False) for name in params.keys() - {"client"}})
 
@@ -196,8 +198,8 @@ class _OnCluster:
 class DaskSVMClassifier(_OnCluster, SVMClassifier):
     """Support vector classifier with a certificate, trained on the workers of a Dask cluster.
 
-    The rows stay where they are: in the chunks of Dask collections, or in files that each worker reads itself. What
-    comes to this process are sums, and the rows that become candidates for support vectors.
+    The rows stay where they are: in the chunks of Dask collections, or in files that each worker reads itself. Only
+    sums, and candidates for support vectors, come to this process.
 
     Parameters
     ----------
@@ -212,7 +214,7 @@ class DaskSVMClassifier(_OnCluster, SVMClassifier):
     Attributes
     ----------
     model_, status_, gap_, certificate_ and all others : object
-        As of `SVMClassifier`, in the memory of this process. The certificate is computed over all parts, from scratch.
+        As for `SVMClassifier`, in the memory of this process. The certificate is computed over all parts, from scratch.
     support_ : ndarray of shape (n_support,), int
         The numbers of the support vectors among the rows of all parts, in order.
 
@@ -229,7 +231,7 @@ class DaskSVMClassifier(_OnCluster, SVMClassifier):
     def decision_function(self, X):
         """Compute the decisions of samples, as `SVMClassifier.decision_function` does.
 
-        Those of a collection are a dask array with the chunks of X, not computed yet.
+        The decisions of a collection are a dask array with the chunks of X, not computed yet.
         """
         if not is_collection(X):
             return super().decision_function(X)
@@ -258,12 +260,12 @@ class DaskSVMRegressor(_OnCluster, SVMRegressor):
         The client of the cluster; None takes the default client. It is not pickled.
     **options
         All other parameters of `SVMRegressor`, with its defaults. `nu`, `warm_start` and `max_support` are not
-        available on a cluster. A loss with options of its own is that of the solver: DFCSMO(loss=Quantile(tau=0.9)).
+        available on a cluster. A loss with its own options is given through the solver: DFCSMO(loss=Quantile(tau=0.9)).
 
     Attributes
     ----------
     model_, status_, gap_, certificate_, support_ and all others : object
-        As of `SVMRegressor` and `DaskSVMClassifier`.
+        As for `SVMRegressor` and `DaskSVMClassifier`.
 
     Examples
     --------

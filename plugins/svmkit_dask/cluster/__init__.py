@@ -1,4 +1,4 @@
-"""Dask: the workers of a cluster, what they are asked, and what they hold."""
+"""Dask: the workers of a cluster, their tasks, and the data that they hold."""
 
 import os
 from typing import Any

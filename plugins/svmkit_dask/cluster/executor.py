@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster as the place where parts are worked on, and parts that are results of Dask."""
+"""The workers of a Dask cluster as the executor of work on parts, and parts that are results of Dask."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from svmkit_dask.parts.sources import ChunkPart, Source, from_paths
 
 @dataclass(frozen=True)
 class HeldPart(Source):
-    """A part that is a result of Dask, such as a chunk of a persisted array; workers pass it on, or make it anew."""
+    """A part that is a result of Dask, such as a chunk of a persisted array; workers pass it on, or recompute it."""
 
     name: str
     future: Future | None = field(compare=False)  # the result, a `Source`. It stays with the driver
@@ -34,7 +34,7 @@ class HeldPart(Source):
         worker = get_worker()
         if self.key in worker.data:
             return worker.data[self.key].load(cache, most)
-        with worker_client() as client:  # this task lets another one run meanwhile; Dask brings the result, or makes it
+        with worker_client() as client:  # this task lets another run meanwhile; Dask fetches or computes the result
             copy = client.submit(identity, Future(self.key, client), workers=[worker.address], pure=False)
             wait(copy)
             source = worker.data[copy.key] if copy.key in worker.data else copy.result()
@@ -61,14 +61,14 @@ class _Visit(Delivery):
 
 
 class DaskExecutor:
-    """The workers of a Dask cluster as the place where parts are worked on; `patience` is that of `PartQueue`."""
+    """The workers of a Dask cluster as the executor of work on parts; `patience` is that of `PartQueue`."""
 
     def __init__(self, watch: Watch, patience: float = PATIENCE) -> None:
         self.watch, self.patience = watch, patience
         self._worker_of: dict[str, str] = {}  # where each part was worked on, by its name
 
     def map(self, function: Callable[..., Any], sources: Sequence[Source], *args: Any) -> list[Any]:
-        """Return function(part, name, *args) of the part that each source makes; InputError names one that fails."""
+        """Return function(part, name, *args) for the part that each source makes; InputError names one that fails."""
         queue = PartQueue(self.watch, [source.name for source in sources], [1] * len(sources), self.patience)
         queue.placement.worker_of.update(self._places(sources))
         try:
@@ -85,7 +85,7 @@ class DaskExecutor:
         return workers
 
     def _places(self, sources: Sequence[Source]) -> dict[int, str]:
-        """Return where parts were worked on, or where the results of Dask are that they are made of."""
+        """Return where parts were processed, or where the results of Dask are that they consist of."""
         places = {p: self._worker_of[one.name] for p, one in enumerate(sources) if one.name in self._worker_of}
         fresh = {
             p: source.future
@@ -98,13 +98,13 @@ class DaskExecutor:
 
         has: dict[Any, Sequence[str]] = {}
         if fresh:
-            with suppress(Exception):  # of a cluster that is gone, which the visit finds out
+            with suppress(Exception):  # for a cluster that is gone, which the visit detects
                 has = self.watch.begin(ask()).result(self.patience)
         return places | {p: has[future.key][0] for p, future in fresh.items() if has.get(future.key)}
 
 
 def sources_from(client: Client, X: Any, *given: Any) -> list[Source]:
-    """Return the parts of what `fit` was given, X, y and weights: collections, lists of delayed arrays, or files."""
+    """Return the parts of the arguments of `fit`, X, y and weights: collections, lists of delayed arrays, or files."""
     first, (y, sample_weight) = X[0] if isinstance(X, list | tuple) and len(X) else X, given
     if isinstance(first, str | os.PathLike):
         if y is not None or sample_weight is not None:
@@ -118,7 +118,7 @@ def sources_from(client: Client, X: Any, *given: Any) -> list[Source]:
             raise InputError("X is a list: y and sample_weight must be lists with as many delayed arrays")
         part = dask.delayed(ChunkPart, pure=False)
         parts = [part(f"part {p} of {len(X)}", *arrays) for p, arrays in enumerate(zip(*lists, strict=True), start=1)]
-    elif is_collection(X):  # what is persisted is kept until the parts are asked for
+    elif is_collection(X):  # persisted collections are kept until the parts are requested
         persisted = [client.persist(one) if is_collection(one) else one for one in (X, y, sample_weight)]
         parts = from_collections(*persisted)
     else:

@@ -1,6 +1,6 @@
-"""The workers of a Dask cluster: which are there, alive, and have what they need; and tasks that are bound to them.
+"""The workers of a Dask cluster: which ones exist, are alive and meet the requirements; and tasks bound to them.
 
-Dask would never run a task that is bound to a worker that has gone: so it is given up with its worker.
+Dask would never run a task that is bound to a worker that has gone, so the task is given up with its worker.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from svmkit.errors import Gone, InputError
 from svmkit.plugins import files, requirement
 from svmkit_dask.cluster import wire
 
-LOOK = 0.5  # seconds between two questions to the scheduler
+LOOK = 0.5  # seconds between two requests to the scheduler
 SILENCE = 30.0  # seconds after which a scheduler that does not answer counts as gone
-ANSWER = 15.0  # seconds that a worker has to say its versions
+ANSWER = 15.0  # seconds that a worker has to report its versions
 
-TICK = 0.1  # seconds between two looks at the worker of a task
+TICK = 0.1  # seconds between two checks of a task's worker
 LOST = (asyncio.CancelledError, Cancelled, FutureCancelledError, KilledWorker, OSError)  # what a lost worker leads to
 
 T = TypeVar("T")
 
 
 class Sight(NamedTuple):
-    """A worker as it was last seen."""
+    """A worker when last seen."""
 
     threads: int
-    is_paused: bool  # whether it takes no work, as its memory is nearly used up
-    beat: float  # what the scheduler noted at its last heartbeat, by the scheduler's clock
-    at: float  # when we saw this heartbeat first, by `time.monotonic`
+    is_paused: bool  # whether it accepts no work, as its memory is nearly used up
+    beat: float  # the time of its last heartbeat, by the scheduler's clock
+    at: float  # when this heartbeat was first seen here, by `time.monotonic`
 
 
 class Lost(Exception):
@@ -51,11 +51,11 @@ class Lost(Exception):
 
 
 class Slow(Exception):
-    """The worker of a task is slow while there are others, so that the task was given up."""
+    """The worker of a task is slow while others are available, so that the task was given up."""
 
 
 class Packed(NamedTuple):
-    """A call as `wire.pack` makes it, its shared objects, and the name of its task."""
+    """A call from `wire.pack`, its shared objects, and the name of its task."""
 
     key: str
     body: bytes
@@ -66,28 +66,28 @@ class Packed(NamedTuple):
 
 
 class Watch:
-    """The workers as the scheduler sees them, and their tasks; all but `wait` is done in the loop of the client.
+    """The workers as the scheduler sees them, and their tasks; all but `wait` runs in the loop of the client.
 
-    `needs` is what each worker must have; None takes every worker as it is.
+    `needs` is what each worker must have; None accepts every worker.
     """
 
     def __init__(self, client: Client, address: str = "", needs: Needs | None = None) -> None:
         self.client, self.address, self.needs = client, address, needs
-        self.workers: dict[str, Sight] = {}  # those that have what is needed, by address
+        self.workers: dict[str, Sight] = {}  # workers that meet the requirements, by address
         self.answered = self._empty_since = time.monotonic()  # when the scheduler did, and when there was a worker last
-        self.on_loss: Callable[[str], Any] = lambda worker: None  # called with the address of each that has left
+        self.on_loss: Callable[[str], Any] = lambda worker: None  # called with the address of each worker that has left
         self._asked, self._refused, self._looking = -LOOK, set[str](), asyncio.Lock()
-        self.name = f"svmkit-{uuid.uuid4().hex}"  # of no other watch; the topic of the values that functions send
+        self.name = f"svmkit-{uuid.uuid4().hex}"  # unique to this watch; the topic of the values that functions send
         self._keys = count()
         # the tasks that Dask is to forget when the next one begins: the client sends no two messages within 10 ms
         self.spent: list[Task] = []
 
     def begin(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        """Let the client's loop run a coroutine."""
+        """Run a coroutine in the client's loop."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.client.loop.asyncio_loop)
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Return what a coroutine returns that the client's loop runs; the call comes from another thread."""
+        """Return the result of a coroutine that the client's loop runs; called from another thread."""
         future = self.begin(coroutine)
         try:
             while not wait_for([future], timeout=1.0).done:
@@ -99,7 +99,7 @@ class Watch:
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Look at the workers again and again while the block runs; of several blocks at once, one does."""
+        """Check the workers repeatedly while the block runs; of several concurrent blocks, one does."""
         looks = asyncio.ensure_future(self._follow())
         try:
             yield
@@ -132,20 +132,20 @@ class Watch:
         return dict(report)
 
     async def look(self) -> None:
-        """Ask the scheduler for its workers once, and those that are new for their versions."""
+        """Ask the scheduler for its workers once, and new workers for their versions."""
         self._asked = time.monotonic()
         report = await self._ask()
         new = [worker for worker in report if worker not in self.workers and worker not in self._refused]
         wrong = await faults(self.client, new, self.needs.solvers) if new and self.needs is not None else {}
         if wrong:
-            report = await self._ask()  # one that ended while it was asked is not wrong, but gone
+            report = await self._ask()  # a worker that ended while it was asked is not faulty, but gone
         for worker in wrong.keys() & report.keys():
             self._refused.add(worker)
             self.needs.tell(f"{wrong[worker]}; it gets no work")
         self.note(report, time.monotonic())
 
     def note(self, report: dict[str, Any], now: float) -> None:
-        """Take over what the scheduler says of its workers."""
+        """Take over the scheduler's report on its workers."""
         before, self.workers = self.workers, {}
         for worker, info in report.items():
             if worker not in self._refused:
@@ -156,7 +156,9 @@ class Watch:
             self.on_loss(worker)
 
     def usable(self, silence: float | None) -> dict[str, int]:
-        """Return the threads of the workers that take work and had a heartbeat in so many seconds; None takes all."""
+        """Return the threads of the workers that accept work and had a heartbeat within `silence` seconds; None accepts
+        all.
+        """
         return {
             worker: sight.threads
             for worker, sight in self.workers.items()
@@ -192,17 +194,17 @@ class Watch:
             await asyncio.sleep(max(0.0, self._asked + LOOK - time.monotonic()))
             async with self._looking:
                 if self._asked + LOOK <= time.monotonic():
-                    with suppress(Exception):  # of a scheduler that is gone: who waits for work finds out by `answered`
+                    with suppress(Exception):  # for a scheduler that is gone: waiting calls detect it by `answered`
                         await self.look()
 
     # --- tasks
 
     def key(self, what: str) -> str:
-        """Return a key that no other task has."""
+        """Return a unique key of a task."""
         return f"{what}-{self.name}-{next(self._keys)}"
 
     async def run(self, worker: str, call: Packed) -> bytes:
-        """Return what a worker answers to a call; raise Lost if it goes, Slow if it is slow while others are not."""
+        """Return a worker's answer to a call; raise Lost if it goes, Slow if it is slow while others are not."""
         key, body, numbers, shared, silence, held = call
         given = (key, self.name), files(), (body, numbers)
         if held is None:
@@ -243,14 +245,14 @@ class Watch:
     def clear(self) -> None:
         """Release the tasks that are no longer needed in Dask."""
         while self.spent:
-            with suppress(Exception):  # of a client that is closed
+            with suppress(Exception):  # for a client that is closed
                 self.spent.pop().release()
 
 
 async def faults(client: Client, workers: Sequence[str], solvers: Sequence[str]) -> dict[str, str]:
-    """Return one line for each of these workers that cannot be used, by its address."""
+    """Return one line for each of these workers that is unusable, by its address."""
 
-    async def ask(asked: Any) -> dict[str, Any]:  # where there is no answer in time, there is an exception
+    async def ask(asked: Any) -> dict[str, Any]:  # without an answer in time there is an exception
         try:
             return dict(await asyncio.wait_for(asked, ANSWER))
         except Exception as error:
@@ -268,7 +270,7 @@ async def faults(client: Client, workers: Sequence[str], solvers: Sequence[str])
 
 
 def python_fault(answer: Any) -> str | None:
-    """Return what is wrong with the Python of a worker that has answered this; None if nothing is."""
+    """Return the fault of the Python of a worker with this answer; None if there is none."""
     here = ".".join(platform.python_version_tuple()[:2])
     if not isinstance(answer, dict):
         return f"does not answer within {ANSWER:.0f} s: restart it"

@@ -1,4 +1,4 @@
-"""What travels between a driver and the workers of a Dask cluster, and what a worker does with it and holds."""
+"""Messages between a driver and the workers of a Dask cluster, and how a worker handles them and holds data."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from svmkit_dask.parts.sources import Source
 from svmkit_dask.worker.answers import Message, Own, answer
 from svmkit_dask.worker.rows import Change, Portion, Rows, Space, Spec, portion_of
 
-dumps, loads = cloudpickle.dumps, pickle.loads  # of what travels; only this module names them
-_RUNNING = ("executing", "long-running")  # states of a task of Dask for which somebody still waits
+dumps, loads = cloudpickle.dumps, pickle.loads  # for messages; only this module names them
+_RUNNING = ("executing", "long-running")  # states of a task of Dask whose result is still needed
 CACHE = "svmkit-parts"  # the folder of decoded rows below the local directory of a worker
-BASE = 300 << 20  # bytes of a process that holds no rows yet, compiled loops included
+BASE = 300 << 20  # bytes of a process without rows, compiled loops included
 PER_ROW = 120  # bytes of weights, gradients and bounds that a problem keeps for each row
-FOR_PARTS = 0.4  # share of what is left that parts may hold in memory: an engine may need a copy of its rows
+FOR_PARTS = 0.4  # share of the rest that parts may hold in memory: an engine may need a copy of its rows
 
 
 class _Pickler(cloudpickle.Pickler):
-    """Writes the number of a shared object in its place."""
+    """Writes the number of a shared object instead of the object."""
 
     def __init__(self, file: io.BytesIO, shared: Sequence[Any]) -> None:
         super().__init__(file)
@@ -59,7 +59,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def pack(function: Callable[..., Any], args: tuple, shared: Sequence[Any] = ()) -> tuple[bytes, list[int]]:
-    """Return a call as bytes, and the numbers of the shared objects that it holds, which are not among the bytes."""
+    """Return a call as bytes, and the numbers of its shared objects, which are not among the bytes."""
     file = io.BytesIO()
     pickler = _Pickler(file, shared)
     pickler.dump((function, args))
@@ -67,11 +67,11 @@ def pack(function: Callable[..., Any], args: tuple, shared: Sequence[Any] = ()) 
 
 
 def run(task: tuple[str, str], files: tuple[PluginFile, ...], call: tuple[bytes, list[int]], *shared: Any) -> bytes:
-    """Do a call on the worker; return, pickled, whether its function returned, and its value or its exception.
+    """Run the call on the worker; return, pickled, whether its function returned, and its value or its exception.
 
-    `task` is its key, and the topic of Dask's events by which values are sent that the function sends; the call and its
-    shared objects are as `pack` returns them. The caller's plugin files are loaded first. All bytes come from the
-    scheduler's own network alone.
+    `task` is its key, and the topic of Dask's events for values that the function sends; the call and its shared
+    objects come from `pack`. The caller's plugin files are loaded first. All bytes come only from the scheduler's own
+    network.
     """
     return _run(get_worker(), task, files, call, shared)
 
@@ -79,7 +79,7 @@ def run(task: tuple[str, str], files: tuple[PluginFile, ...], call: tuple[bytes,
 async def run_aside(
     task: tuple[str, str], files: tuple[PluginFile, ...], call: tuple[bytes, list[int]], held: str, dask_worker: Worker
 ) -> bytes | None:
-    """Do what `run` does, on a thread of Dask's tasks but without a task; None if the worker has lost what it held.
+    """Do the same as `run` on a thread of Dask's tasks but without a task; None if the worker lacks the held object.
 
     A task waits in queues of the client, the scheduler and the worker, for longer than a small message takes.
 
@@ -116,7 +116,7 @@ def _portable(error: BaseException) -> BaseException:
 
 
 class DaskHere(cluster.Here):
-    """The surroundings of a call on a worker of Dask; parameters as of `run`."""
+    """The environment of a call on a worker of Dask; parameters as for `run`."""
 
     def __init__(self, worker: Worker, key: str, topic: str) -> None:
         self.worker, self.threads = worker.address, worker.state.nthreads
@@ -124,7 +124,7 @@ class DaskHere(cluster.Here):
 
     @property
     def wanted(self) -> bool:
-        task = self.of_dask.state.tasks.get(self._key)  # Dask cancels the tasks of a client that has gone, too
+        task = self.of_dask.state.tasks.get(self._key)  # Dask also cancels the tasks of a client that has gone
         return task is not None and task.state in _RUNNING and self.of_dask.status.name == "running"
 
     def send(self, value: Any) -> None:
@@ -132,13 +132,13 @@ class DaskHere(cluster.Here):
 
 
 class Origin(NamedTuple):
-    """All that a worker has to know to make the portion of a part anew, at any time."""
+    """All data from which a worker can make the portion of a part anew at any time."""
 
     source: Source  # the rows
     space: Space  # where the rows of all parts lie
     classes: np.ndarray | None  # the labels of all parts, sorted: the code of a row is the place of its label
     n_rows: int  # the number of rows that the part had when its facts were learnt
-    share: float  # the part's share of the memory that its worker has for rows
+    share: float  # the part's share of the worker's memory for rows
 
     def portion(self, worker: Worker) -> Portion:
         """Make the portion on a worker; raise InputError if the rows have changed."""
@@ -156,26 +156,26 @@ class Call(NamedTuple):
     """A message to the parts of one worker."""
 
     problem: int  # the number of the problem
-    open: tuple[int, ...]  # the problems that are open: rows of others are forgotten
+    open: tuple[int, ...]  # the open problems: rows of others are dropped
     spec: Spec  # the problem
     message: Message  # what to do
-    own: dict[int, Own]  # for each part, by number, what is for that part only
-    origins: Mapping[int, Origin]  # how parts are made, where the worker is known to lack them
+    own: dict[int, Own]  # for each part, by number, the data for that part only
+    origins: Mapping[int, Origin]  # how parts are made, for parts that the worker is known to lack
 
 
 class Reply(NamedTuple):
-    """What a worker answers to a call."""
+    """A worker's answer to a call."""
 
     answers: dict[int, Any]  # by part; parts that the worker lacks, with no origin given, are left out
-    failures: dict[int, BaseException]  # the part at which the work failed; those behind it were not tried
-    seconds: float  # what the worker needed
+    failures: dict[int, BaseException]  # the part at which the work failed; later parts were not tried
+    seconds: float  # the time that the worker needed
     loaded: tuple[int, ...]  # the parts that were loaded
-    peak: int  # the most bytes of memory that the process has used so far
+    peak: int  # the peak memory of the process so far, in bytes
 
 
 @dataclass
 class _Cell:
-    """Something of a part, and the lock of those who use it."""
+    """An object of a part, and the lock of its users."""
 
     lock: Any = field(default_factory=threading.RLock)
     value: Any = None
@@ -184,7 +184,7 @@ class _Cell:
 class Held:
     """What a worker holds for one driver: parts, and the rows of problems. All of it can be made anew.
 
-    It is the result of a task, and Dask drops it with that task. A copy of it, as for another worker, holds nothing.
+    It is the result of a task, and Dask drops it with that task. A copy of it, as for another worker, is empty.
     """
 
     def __init__(self) -> None:
@@ -196,8 +196,8 @@ class Held:
 
 
 def work(call: Call, held: Held, change: Change | None) -> Reply:
-    """Do on a worker what a call asks its parts for; `change` is what is for all parts, and large."""
-    # several threads may do so at once: a dictionary's own methods are atomic, and each cell has a lock
+    """Do a call's work for its parts on a worker; `change` is the large data that all parts share."""
+    # several threads may call this at once: a dictionary's own methods are atomic, and each cell has a lock
     began = time.perf_counter()
     for key in list(held.rows):
         if key[0] not in call.open:
@@ -225,14 +225,14 @@ def work(call: Call, held: Held, change: Change | None) -> Reply:
 
 
 def visit(function: Callable[..., Any], source: Source, args: tuple[Any, ...]) -> Any:
-    """Return function(part, name, *args) of the part that a source makes, on a worker."""
+    """Return function(part, name, *args) for the part that a source makes, on a worker."""
     with _all_threads() as worker:
         return function(source.load(Path(worker.local_directory) / CACHE, 0), source.name, *args)
 
 
 @contextmanager
 def _all_threads() -> Iterator[Worker]:
-    """Use all threads of this worker in the block."""
+    """Use all threads of this worker inside the block."""
     here = cluster.here()
     assert isinstance(here, DaskHere)
     worker = here.of_dask
@@ -249,7 +249,7 @@ def _room(origin: Origin, limit: int | None) -> int:
 
 
 def peak_memory() -> int:
-    """Return the most bytes of memory that this process has used so far."""
+    """Return the peak memory of this process so far, in bytes."""
     with suppress(OSError), open("/proc/self/status", encoding="ascii") as file:
         for line in file:
             if line.startswith("VmHWM:"):

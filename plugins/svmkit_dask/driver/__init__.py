@@ -1,1 +1,1 @@
-"""The driver: the rows that matter, the state of a solve, the problem and its certificate, and training data."""
+"""The driver: its rows, the state of a solve, the problem and its certificate, and training data."""

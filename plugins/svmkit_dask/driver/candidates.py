@@ -1,4 +1,4 @@
-"""The rows that the driver knows: candidates and support vectors, with their features and the kernel among them."""
+"""The rows that the driver knows: candidates and support vectors, with their features and kernel values."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from svmkit_dask.worker.rows import Change, SampleQP
 
 
 class CandidateSet:
-    """The rows that the driver knows, in the order in which they came."""
+    """The rows that the driver knows, in order of arrival."""
 
     def __init__(self, session: Session) -> None:
         self.session, self.X = session, None  # (n, width): their features
         # their classes' codes or targets, costs and k(x, x)
         self.answers = np.empty(0) if session.spec.has_targets else np.empty(0, dtype=np.int64)
         self.C = self.diag = np.empty(0)
-        # where they are: the part, the position among its rows in the problem, the number among the rows of all parts
+        # their places: the part, the position among its rows in the problem, the number among the rows of all parts
         self.part = self.position = self.number = np.empty(0, dtype=np.int64)
         self._index()
 
@@ -34,16 +34,16 @@ class CandidateSet:
         return len(self.number)
 
     def _index(self) -> None:
-        """Follow the arrays, which have changed."""
+        """Rebuild the index after the arrays have changed."""
         self.qp = SampleQP(self.session.spec, self.answers, self.C, self.diag)
         self._slot = dict(zip(self.number.tolist(), range(len(self.number)), strict=True))
 
     def fetch(
         self, positions: Sequence[np.ndarray], restore: Callable[[list[int]], None] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Let rows join, by their ascending positions in each of `Session.parts`; return their weights and v there.
+        """Add rows, given by their ascending positions in each of `Session.parts`; return their weights and v there.
 
-        `restore` is that of `Session.ask`; without it weights and v are those of any state.
+        `restore` is that of `Session.ask`; without it, weights and v belong to any state.
         """
         session = self.session
         own = {p: Own(at) for p, at in zip(session.parts, positions, strict=True) if len(at)}
@@ -63,14 +63,16 @@ class CandidateSet:
         return np.concatenate([t.beta for t in replies]), np.concatenate([t.v for t in replies])
 
     def keep(self, slots: np.ndarray) -> None:
-        """Forget all rows but these, ascending, which move to the first slots."""
+        """Drop all rows but these, ascending, which move to the first slots."""
         self.X = self.X[slots] if self.X is not None else None
         for name in ("answers", "C", "diag", "part", "position", "number"):
             setattr(self, name, getattr(self, name)[slots])
         self._index()
 
     def slots(self, numbers: np.ndarray) -> np.ndarray:
-        """Return where rows with these numbers (n,) stand, fetched if unknown; -1 for those not in the problem."""
+        """Return the slots of rows with these numbers (n,), fetched if unknown; -1 for rows that are not in the
+        problem.
+        """
         session, offsets = self.session, self.session.workers.offsets
         unknown = np.array(sorted({r for r in numbers.tolist() if r not in self._slot}), dtype=np.int64)
         if len(unknown):
@@ -80,45 +82,47 @@ class CandidateSet:
         return np.array([self._slot.get(r, -1) for r in numbers.tolist()], dtype=np.int64)
 
     def weights_at(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the weights of all candidates, which get the rows with these numbers and weights."""
+        """Return the weights of all candidates; the rows with these numbers join them with these weights."""
         slots = self.slots(numbers)
         beta = np.zeros(len(self))
         beta[slots] = weights
         return beta
 
     def slots_at(self, part: int, positions: np.ndarray) -> np.ndarray:
-        """Return where the rows of a part stand that have these positions, all of them known."""
+        """Return the slots of the rows of a part with these positions, all of them known."""
         mine = np.flatnonzero(self.part == part)
         order = np.argsort(self.position[mine])
         return mine[order[np.searchsorted(self.position[mine], positions, sorter=order)]]
 
     def own(self, slots: np.ndarray, values: np.ndarray) -> list[Own]:
-        """Return what each part gets of these slots, which are rows of its own, and of the values for them."""
+        """Return the message to each part about its rows among these slots, with their values."""
         places = (np.flatnonzero(self.part[slots] == p) for p in range(len(self.session.workers.names)))
         return [Own(self.position[slots[mine]], values[mine]) for mine in places]
 
     def change(self, slots: np.ndarray, values: np.ndarray) -> tuple[list[Own], Change]:
-        """Return what a message holds of changes of weights: `own`, and for all parts vectors and signed values."""
+        """Return the contents of a message about changes of weights: `own`, and for all parts vectors and signed
+        values.
+        """
         X = self.X[slots] if self.X is not None else np.empty((0, 0))
         return self.own(slots, values), Change(X, self.qp.signs[slots] * values)
 
     def weights(self, beta: np.ndarray) -> tuple[list[Own], Change]:
-        """Return all vectors that have weights (n,), for parts that begin anew."""
+        """Return all vectors with weights (n,), for parts that begin anew."""
         slots = np.flatnonzero(beta)
         return self.change(slots, beta[slots])
 
 
 class CandidateGram:
-    """What the loop asks of a Gram of all rows, and the kernel among the candidates as a `Square` takes it."""
+    """The interface of a Gram of all rows to the loop, and the kernel among the candidates for a `Square`."""
 
     def __init__(self, candidates: CandidateSet, budget: int) -> None:
         session = candidates.session
         self.candidates, self.kernel, self.budget = candidates, session.workers.space.kernel, budget
         self.dtype, self.diag = np.dtype(session.spec.dtype), np.array([session.widest])  # the largest k(x, x)
-        self.m = session.m  # samples of the problem, beyond which no working set grows
-        self.kernel_values = 0  # of rounds; those of certificates are not counted
+        self.m = session.m  # samples of the problem, the limit of a working set
+        self.kernel_values = 0  # of rounds; kernel values of certificates are not counted
         self._gram: Gram | None = None
-        self._rows: Any = None  # the features that it has
+        self._rows: Any = None  # its current features
 
     def pause_counting(self) -> ExitStack:
         """Do not count the products inside the block."""
@@ -135,7 +139,7 @@ class CandidateGram:
         return Definiteness(0.0, text)
 
     def block(self, I, J, *out, **how):
-        """Return k(x_i, x_j) as `Gram.block` does, for rows of the candidates, which become more."""
+        """Return k(x_i, x_j) as `Gram.block` does, for rows of the growing set of candidates."""
         known = self.candidates
         if self._gram is None or self._rows is not known.X:
             self._rows, extent = known.X, known.session.workers.space.extent
@@ -152,7 +156,7 @@ class CandidateGram:
 
 
 class SharedGram:
-    """The kernel among the candidates, in the form that a `Square` takes, from the Gram of all samples."""
+    """The kernel among the candidates in the form of a `Square`, from the Gram of all samples."""
 
     def __init__(self, candidates: CandidateSet, gram: Gram) -> None:
         self.candidates, self._gram, self.kernel, self.m = candidates, gram, gram.kernel, gram.m
@@ -160,7 +164,7 @@ class SharedGram:
 
     @property
     def dtype(self) -> np.dtype:
-        """Type of the values that are kept."""
+        """Type of the stored values."""
         return self._gram.dtype
 
     def block(self, I, J, *out, **how):
@@ -170,7 +174,7 @@ class SharedGram:
 
 
 class CandidateWorkingSet(WorkingSet):
-    """The working set among the rows of the candidates, which become more."""
+    """The working set among the rows of the growing set of candidates."""
 
     def __init__(self, gram: CandidateGram | SharedGram) -> None:
         self.square = Square(gram)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Training data whose rows stay on the workers, in the form that `svmkit.training` takes, and how parts become them."""
+"""Training data whose rows stay on the workers, in the form of `svmkit.training`, and how they are made from parts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ABLE = f"{defaults.CLUSTER}, or {defaults.CLUSTER_LINEAR} with the linear kernel
 
 
 def _reach_of(part: Part, name: str, space: Space, origin: np.ndarray) -> tuple[float, float]:
-    """Return the largest |x|^2 of the rows of a part after preprocessing, from 0 and from another origin."""
+    """Return the largest |x|^2 of the rows of a part after preprocessing, from origin 0 and from another origin."""
     reach, origins = [0.0, 0.0], (NOWHERE, origin)
     for _, X in part.blocks():
         X = space.features(X)
@@ -53,7 +53,7 @@ def _reach_of(part: Part, name: str, space: Space, origin: np.ndarray) -> tuple[
 
 
 def _space_of(executor: Any, filled: Sequence[Source], summary: Summary, method: Method) -> Space:
-    """Return where all rows lie, with the kernel resolved and the scaling learnt on them."""
+    """Return the space of all rows, with the kernel resolved and the scaling learnt on them."""
     preprocessing = summary.preprocessing(method.settings.scale)
     kernel = summary.resolve(method.kernel, preprocessing)
     space = Space(kernel, Extent(NOWHERE, 0.0), summary.n_features, preprocessing)
@@ -69,7 +69,7 @@ def _space_of(executor: Any, filled: Sequence[Source], summary: Summary, method:
 
 
 class _ScatteredPair:
-    """Problem k of scattered data, for every C; a `svmkit.training.division.Subproblem` without its rows."""
+    """Problem k of scattered data, for every C: a `svmkit.training.division.Subproblem` without its rows."""
 
     rows, weights = np.empty(0, dtype=np.int64), np.empty(0)  # a decision function on a cluster knows its rows
     kernel_values = 0
@@ -81,16 +81,16 @@ class _ScatteredPair:
 
     @property
     def gram(self) -> Any:
-        """What has counted kernel values so far."""
+        """The counter of kernel values so far."""
         return self if self._problem is None else self._problem.gram
 
     def pose(self, method: Method, solver: Solver, C: float) -> ScatteredQP:
-        """Open the problem on the workers, once the one before is closed.
+        """Open the problem on the workers, after closing the previous one.
 
         Parameters
         ----------
         method, solver, C : Method, Solver, float
-            How the samples are trained, the solver, of whose problems one is opened, and its C.
+            The method of training, the solver, whose problem is opened, and its C.
         """
         able = [problem for problem in solver.further if issubclass(problem, ScatteredQP)]
         if not able:
@@ -102,10 +102,10 @@ class _ScatteredPair:
 
 
 class ScatteredData:
-    """Training data on the workers of an executor, ready for dfcsmo and any C, of what some parts make up together.
+    """Training data on the workers of an executor, ready for dfcsmo and any C, made of several parts.
 
-    It is a `svmkit.training.data.TrainingData` without its rows. A part that cannot be read, parts that do not belong
-    together, and an option that a cluster does not have raise InputError in one line.
+    It is a `svmkit.training.data.TrainingData` without its rows. Unreadable parts, parts that do not fit together, and
+    options that are not available on a cluster raise InputError in one line.
     """
 
     def __init__(self, executor: Any, sources: Sequence[Source], method: Method) -> None:
@@ -124,7 +124,7 @@ class ScatteredData:
         self.memory = method.settings.memory  # of the driver, for the matrix of its working set
         self.n_features, self.encoding, self.width = summary.n_features, summary.encoding, space.width
         self.notes, self.quantity, self._digest = summary.notes, summary.quantity, summary.digest
-        self._open = ExitStack()  # of the problem that is open, whose rows workers forget at its end
+        self._open = ExitStack()  # the open problem, whose rows workers drop at its end
         self.kernel, self.preprocessing = space.kernel, space.preprocessing
         self.n_parts, self.n_samples = len(workers.names), int(workers.offsets[-1])
         k, self._centre = len(self.classes), summary.targets[2] if self.has_targets else 0.0
@@ -149,7 +149,7 @@ class ScatteredData:
         self.class_counts, self.sizes, self.used = rows, self.division.sizes(rows), self.division.sizes(used)
 
     def _all_rows(self) -> closing[Session]:
-        """Open the problem in which all rows of weight > 0 take part, until the end of a block."""
+        """Open the problem of all rows of weight > 0, until the end of a block."""
         b, loss = (0, SquaredError()) if self.has_targets else (REST, Hinge())
         spec = Spec(0, b, 1.0, np.ones(len(self.class_weights)), loss, centre=self._centre)
         return closing(Session(self.workers, spec))
@@ -159,32 +159,34 @@ class ScatteredData:
         return self._map_first(lambda part, _: (part.take(np.arange(min(n, part.n_rows))), part.answers[:n]))[0]
 
     def examine(self) -> None:
-        """Do nothing: each worker has looked for NaN in its rows."""
+        """Do nothing: each worker has checked its rows for NaN."""
 
     def subproblem(self, k: int, **how: bool) -> _ScatteredPair:
-        """Return problem k for any C; the options are those of data in memory and change nothing."""
+        """Return problem k for any C; the options are those of data in memory and have no effect."""
         return _ScatteredPair(self, k)
 
     def open(self, problem: type[ScatteredQP], spec: Spec) -> ScatteredQP:
-        """Open a problem on the workers, once the one before is closed."""
+        """Open a problem on the workers, after closing the previous one."""
         self._open.close()
         spec = spec._replace(dtype=self._dtype, centre=self._centre)
         session = self._open.enter_context(closing(Session(self.workers, spec)))
         return problem(session, parse_bytes(self.memory))
 
     def close(self) -> None:
-        """Let the workers forget all parts; the data cannot be trained on any more."""
+        """Have the workers drop all parts; the data cannot be trained on any more."""
         self._open.close()
         self.workers.end()
 
     def identity(self, method: Method) -> Identity:
-        """Return what a training of the contents of all parts by a method is of, as `TrainingData.identity` does."""
+        """Return the identity of a training on the contents of all parts by a method, as `TrainingData.identity`
+        does.
+        """
         kernel, settings = self.kernel, method.settings
         facts = {"multiclass": self.division.scheme, "data": self._digest, "weights": digest(self.class_weights)}
 
         def earlier_key() -> str:
             weights = (settings.C * self.class_weights).tolist()
-            if self.has_targets:  # what the task and the loss add to the rows, whose digest says the rest
+            if self.has_targets:  # the additions of task and loss to the rows; the rest is in the digest of the rows
                 what = self.task.identity(Answers(self.classes, np.empty(0), np.empty(0)), settings).tolist()
             else:
                 what = [self.division.scheme, *self.task.with_loss(np.empty(0), settings).tolist()]
@@ -210,7 +212,7 @@ class ScatteredData:
         return model_of(self, parts._replace(weights=X[parts.support]), about), wanted[parts.support]
 
     def scores(self, model: SVMModel) -> Scores | QuantityScores:
-        """Return what the predictions of a model are worth on the rows of weight > 0; the workers predict and count."""
+        """Return the scores of a model on the rows of weight > 0; the workers predict and count."""
         with self._all_rows() as session:
             counted = session.ask(Message("hits"), change=Change(model, np.empty(0)))
         if not self.has_targets:

@@ -24,23 +24,23 @@ from svmkit.problems.sums import Totals, values_of
 from svmkit_dask.driver.problem import ScatteredQP
 from svmkit_dask.worker.answers import Message
 
-ROUNDINGS = 4 + passes.PARTS  # in an entry of X'beta beside those of a sum over the rows
+ROUNDINGS = 4 + passes.PARTS  # in an entry of X'beta, besides those of a sum over the rows
 
 
 class ScatteredLinear(ScatteredQP):
     """The problem of a LinearDual whose samples are the rows of parts, with a free bias.
 
-    A point is a path (k, d + 2), `svmkit_dask.worker.linear`, to which dual weights of all rows belong, so that neither
-    a point nor a message grows with the rows.
+    A point is a path (k, d + 2), `svmkit_dask.worker.linear`, which determines dual weights of all rows, so neither a
+    point nor a message grows with the rows.
     """
 
     whole: ClassVar[Any] = LinearDual
     name: ClassVar[str] = whole.name
     is_linear: ClassVar[bool] = True
-    bias_width: ClassVar[float] = 1e-3  # that of a path is nearly the best one
+    bias_width: ClassVar[float] = 1e-3  # the bias of a path is nearly the best one
     bias_tol: ClassVar[float] = 1e-7
     bias_grid: ClassVar[int] = 9
-    _known: tuple[np.ndarray, np.ndarray] | None = None  # the last path that was certified, and the weights (d,)
+    _known: tuple[np.ndarray, np.ndarray] | None = None  # the last certified path, and its weights (d,)
 
     @classmethod
     def formulation(cls, **terms: Any) -> str:
@@ -52,7 +52,7 @@ class ScatteredLinear(ScatteredQP):
 
     @property
     def width(self) -> int:
-        """The number of columns, that of the bias included."""
+        """The number of columns, including the bias."""
         return self.n_columns + 1
 
     def infeasible(self, point: np.ndarray) -> str | None:
@@ -86,7 +86,7 @@ class ScatteredLinear(ScatteredQP):
         totals, norm = Totals.join(begun), float(w @ w)
         length, first = math.sqrt(norm), np.sum(losses, axis=0)
         bias, best, sums = self.add_up(begin, mark, (len(w) + 2) * U * length * math.sqrt(totals.widest), first)
-        # an error of X'beta is one of |X'beta|^2 in D; P is that of w as it is
+        # an error of X'beta is one of |X'beta|^2 in D; P is that of the computed w
         off = sum_error(session.m + len(looks) + ROUNDINGS, math.fsum(pulls))
         of_norm = (2.0 * length + off) * off / totals.total if totals.total else 0.0
         sums = sums._replace(norm=norm, size=norm)
@@ -112,14 +112,14 @@ class ScatteredLinearTube(ScatteredLinear):
 
 
 class _OverParts(Products):
-    """The Hessian by products that the parts compute."""
+    """The Hessian through products that the parts compute."""
 
     def __init__(self, state: LinearState) -> None:
         super().__init__(SimpleNamespace(m=0), state.penalty.copy())  # type: ignore[arg-type]
         self._state, self._diagonal = state, np.empty(0)
 
     def take(self, diagonal: np.ndarray, damping: float) -> None:
-        """Let the Hessian be that of the iterate, whose X'DX has this diagonal; `damping` is added to the bias."""
+        """Set the Hessian to that of the iterate, whose X'DX has this diagonal; `damping` is added to the bias."""
         self._diagonal, self.penalty[-1] = diagonal, damping
         self.update(self.curvature)
         self.inverse[-1] = 1.0 / (diagonal[-1] + damping or 1.0)
@@ -133,7 +133,7 @@ class _OverParts(Products):
 
 
 class LinearState(BySums):
-    """The iterate of Newton's method over parts, from a path; the best path is the answer, `best`."""
+    """The iterate of Newton's method over parts, from a path; the result is the best path, `best`."""
 
     def __init__(self, problem: ScatteredLinear, start: np.ndarray | None, goal: float, wide: int) -> None:
         super().__init__(problem, problem.width, True, goal)
@@ -145,13 +145,13 @@ class LinearState(BySums):
         self.best = self.path
         known = math.inf if start is not None else self._put_guess(wide)
         self.begin()
-        if self.merit > known:  # the parts are not alike
+        if self.merit > known:  # the parts differ
             self.put(np.zeros(problem.width))
             self.begin()
 
     def _put_guess(self, wide: int) -> float:
         """Begin at the mean of the optima of samples of the parts, if all have one, and return the losses at 0 by those
-        samples; infinity if the iterate stays where it is.
+        samples; infinity if the iterate does not move.
         """
         session, width = self.problem.session, self.problem.width
         if (
@@ -169,7 +169,7 @@ class LinearState(BySums):
         return float(np.average(losses, weights=sizes))
 
     def _first_path(self) -> np.ndarray:
-        """Return the path of no weights, where losses change by as much as P if they have kinks."""
+        """Return the path without weights, with losses smoothed by as much as P if they have kinks."""
         path = np.zeros((1, self.problem.width + 1))
         loss = self.problem.session.spec.loss
         if not shares_of(make_points(loss.terms(np.array([-1.0, 1.0]), np.ones(2)), np.ones(2))).size:

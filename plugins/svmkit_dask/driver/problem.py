@@ -25,33 +25,34 @@ from svmkit_dask.worker.answers import Message
 from svmkit_dask.worker.rows import SampleQP
 
 GRID = 33  # biases that are tried in one pass over the rows
-PASSES = 64  # the most of them
+PASSES = 64  # the largest number of passes
 WIDER = 16.0
 
 
 def bias_grid(centre: float, width: float, grid: int) -> np.ndarray:
-    """Return the biases (grid,) that a pass of `least_loss` tries, or fewer where float64 does not hold them apart."""
+    """Return the biases (grid,) that a pass of `least_loss` tries, fewer if they are indistinguishable in float64."""
     return np.unique(centre + width * np.linspace(-1.0, 1.0, grid))
 
 
 def least_loss(
     losses: Callable[[np.ndarray], np.ndarray], around: float, width: float, tol: float = 1e-11, grid: int = GRID
 ) -> tuple[float, float]:
-    """Return a bias of nearly the least summed loss, and that loss.
+    """Return a bias with nearly the least total loss, and that loss.
 
-    The summed loss is convex in the bias. Each pass tries a grid, whose best point and neighbours enclose the minimum;
-    one at its end asks for a wider grid. An inexact bias costs a part of the gap, as any one proves an upper bound.
+    The total loss is convex in the bias. Each pass tries a grid, whose best point and its neighbours enclose the
+    minimum; if the best point is at an end, the next grid is wider. An inexact bias costs a part of the gap, as any
+    bias proves an upper bound.
 
     Parameters
     ----------
     losses : callable
-        Returns the summed loss at each of several biases (k,).
+        Returns the total loss at each of several biases (k,).
     around, width : float
-        Where the minimum probably is, and how far it may be from there, > 0.
+        The probable place of the minimum, and its probable distance from there, > 0.
     tol : float, default=1e-11
-        The last pass is that after which no loss is below the least one by more than this part of it.
+        The passes end once no loss can be below the least one by more than this share of it.
     grid : int, default=33
-        The number of biases that a pass tries, 5 at least.
+        The number of biases that a pass tries, at least 5.
     """
     centre, best = around, (around, np.inf)
     for _ in range(PASSES):
@@ -63,7 +64,7 @@ def least_loss(
         if least <= best[1]:
             best = float(biases[k]), float(least)
         lo, hi = max(0, int(ties[0]) - 1), min(len(biases) - 1, int(ties[-1]) + 1)
-        flat = len(ties) > 2  # a convex function that is the same at three points is least there
+        flat = len(ties) > 2  # a convex function with the same value at three points is least there
         if len(biases) < grid or flat or least - _lower_bound(biases, totals, lo, hi) <= tol * least:
             break
         if ties[0] == 0 or ties[-1] == len(biases) - 1:
@@ -75,7 +76,7 @@ def least_loss(
 
 
 def _lower_bound(x: np.ndarray, f: np.ndarray, lo: int, hi: int) -> float:
-    """Return what a convex function with the values f (k,) at x, ascending, is at least between x[lo] and x[hi]."""
+    """Return a lower bound on a convex function with the values f (k,) at x, ascending, between x[lo] and x[hi]."""
     if lo == 0 or hi == len(x) - 1:
         return -np.inf
     # slopes of the lines that enclose the minimum: outside of two neighbours, it is above the line through them
@@ -101,17 +102,17 @@ class OwnRows(DecisionFunction):
 class ScatteredQP(Problem):
     """The problem of a BoxQP whose samples are the rows of parts; InputError if all have the same label.
 
-    A point is an array (n, 2) of float64, the ascending numbers of the rows that have weights, and the weights, so that
-    neither a point nor a message grows with the rows. `candidates` are the rows that the driver knows, and `budget` the
-    bytes for the matrix of its working set.
+    A point is an array (n, 2) of float64, the ascending numbers of the rows with weights, and the weights, so neither a
+    point nor a message grows with the rows. `candidates` are the rows that the driver knows, and `budget` the bytes for
+    the matrix of its working set.
     """
 
     whole: ClassVar[type[DualQP]] = BoxQP  # the problem of rows in one place
     name: ClassVar[str] = whole.name
-    estimate: tuple[float, float] | None = None  # what the last round says of P and the best bias; it proves nothing
-    bias_width: ClassVar[float] = 1.0  # how far the best bias of a certificate may be from that of the one before,
-    bias_tol: ClassVar[float] = 1e-11  # what a better one may save, as a part of the losses,
-    bias_grid: ClassVar[int] = GRID  # and how many are tried in one pass over the rows
+    estimate: tuple[float, float] | None = None  # P and the best bias by the last round; it proves nothing
+    bias_width: ClassVar[float] = 1.0  # how far the best bias of a certificate may be from the previous one,
+    bias_tol: ClassVar[float] = 1e-11  # how much a better one may save, as a share of the losses,
+    bias_grid: ClassVar[int] = GRID  # and how many biases are tried in one pass over the rows
     _mark, _last_bias = 0, 0.0
 
     def __init__(self, session: Session, budget: int) -> None:
@@ -125,7 +126,7 @@ class ScatteredQP(Problem):
         return cls.whole.formulation(**terms)
 
     def beta(self, point: np.ndarray) -> np.ndarray:
-        """Return the weights of all candidates, which get those rows of the point that are not among them."""
+        """Return the weights of all candidates, after adding rows of the point that are not among them."""
         return self.candidates.weights_at(point[:, 0].astype(np.int64), point[:, 1])
 
     def point(self, beta: np.ndarray) -> np.ndarray:
@@ -149,7 +150,7 @@ class ScatteredQP(Problem):
         return math.nan if dual is None else -dual
 
     def unproven(self) -> Certificate | None:
-        """Return what the last round says of P and the bias, once the parts are gone; None while they answer."""
+        """Return P and the bias by the last round once the parts are gone; None while they answer."""
         if self.session.gone is None or self.estimate is None:
             return None
         primal, bias = self.estimate
@@ -185,14 +186,14 @@ class ScatteredQP(Problem):
     def add_up(
         self, begin: Callable[[list[int]], Any], mark: int, of_h: float, first: np.ndarray | None = None
     ) -> tuple[float, float, Sums]:
-        """Return the bias of a certificate that has begun, that bias for targets less their centre, and the sums.
+        """Return the bias of a begun certificate, the same for targets less their centre, and the sums.
 
         Parameters
         ----------
         begin, mark, of_h : callable, int, float
             Begins the certificate of some parts anew, its number, and a bound on the error of a decision value.
         first : ndarray, default=None
-            The sum of the answers to `first_losses`, where they are known.
+            The sum of the answers to `first_losses`, if they are known.
         """
         session, centre = self.session, self.session.spec.centre
 

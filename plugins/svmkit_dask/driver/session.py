@@ -1,4 +1,4 @@
-"""One problem on the workers that hold the parts: messages to all of them, and what brings a part back."""
+"""One problem on the workers that hold the parts: messages to all of them, and the recovery of parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svmkit.errors import Gone, SvmkitError
 from svmkit_dask.worker.answers import Message, Own, answer
 from svmkit_dask.worker.rows import Change, Portion, Rows, Space, Spec
 
-PATIENCE = 20  # times in a row that one part may have lost its rows before they were used
+PATIENCE = 20  # consecutive times that one part may lose its rows before they are used
 
 
 class Workers(ABC):
@@ -24,29 +24,30 @@ class Workers(ABC):
 
     @abstractmethod
     def open(self, spec: Spec) -> int:
-        """Begin a problem and return its number; parts make their rows when they are first asked."""
+        """Begin a problem and return its number; parts make their rows on the first request."""
 
     @abstractmethod
     def close(self, problem: int) -> None:
-        """Forget the rows of a problem."""
+        """Drop the rows of a problem."""
 
     def end(self) -> None:  # noqa: B027  of a process there is nothing to end
-        """Let the workers forget all parts."""
+        """Have the workers drop all parts."""
 
     @abstractmethod
     def ask(
         self, problem: int, message: Message, own: Sequence[Own], change: Change | None, parts: Sequence[int]
     ) -> list[Any]:
-        """Send a message to some parts and return their answers; None of one that lost its worker: its rows begin anew.
+        """Send a message to some parts and return their answers; None for a part that lost its worker: its rows begin
+        anew.
 
-        SvmkitError is raised for a part that cannot be brought back within the bounds of the workers.
+        SvmkitError is raised for a part that cannot be recovered within the limits of the workers.
 
         Parameters
         ----------
         problem, message : int, Message
             The number of the problem, and what to do.
         own, change : sequence of Own, Change or None
-            What is for one part only, for each of `parts`, and what is for all parts, and large.
+            The data for one part only, for each of `parts`, and the large data for all parts.
         parts : sequence of int
             The parts, in ascending order.
         """
@@ -70,7 +71,7 @@ class LocalWorkers(Workers):
         self._rows = {key: rows for key, rows in self._rows.items() if key[0] != problem}
 
     def ask(self, problem, message, own, change, parts):
-        """Answer a message for some parts in this process; the rows of a part are made when it is first asked.
+        """Answer a message for some parts in this process; the rows of a part are made on the first request.
 
         Parameters
         ----------
@@ -90,8 +91,8 @@ class Session:
 
     def __init__(self, workers: Workers, spec: Spec) -> None:
         self.workers, self.spec = workers, spec
-        self.stamp = self.kernel_values = 0  # stamp: the state that the parts are in
-        self.gone: Gone | None = None  # why the workers answer no more
+        self.stamp = self.kernel_values = 0  # stamp: the state of the parts
+        self.gone: Gone | None = None  # why the workers no longer answer
         self.parts = list(range(len(workers.names)))
         self._problem = workers.open(spec)
         counted = self.ask(Message("count"))
@@ -100,10 +101,10 @@ class Session:
         self.widest = max(replies[2] for replies in counted)  # the largest k(x, x)
         # the largest error and size of a kernel value, and the panel of the sums
         self.bounds = tuple(max(values) for values in zip(*(replies[3] for replies in counted), strict=True))
-        self.parts = np.flatnonzero(self.counts.sum(axis=1)).tolist()  # those that have rows in the problem
+        self.parts = np.flatnonzero(self.counts.sum(axis=1)).tolist()  # the parts that have rows in the problem
 
     def close(self) -> None:
-        """Let the parts forget their rows."""
+        """Have the parts drop their rows."""
         if self.gone is None:
             self.workers.close(self._problem)
 
@@ -118,7 +119,7 @@ class Session:
     ) -> list[Any]:
         """Return the answers of the parts to a message.
 
-        A part that loses its rows too often raises SvmkitError, workers that are gone raise `Gone`.
+        A part that loses its rows too often raises SvmkitError, lost workers raise `Gone`.
 
         Parameters
         ----------
@@ -127,8 +128,7 @@ class Session:
         parts : sequence of int, optional
             The parts, ascending; by default all that have rows in the problem.
         restore : callable, optional
-            Brings parts, given by number, to the state that the message belongs to; it may return the message that they
-            then get instead.
+            Brings parts, given by number, to the state of the message; it may return another message for them.
         """
         parts = left = self.parts if parts is None else list(parts)
         if change is not None:

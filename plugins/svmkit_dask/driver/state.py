@@ -1,4 +1,4 @@
-"""The state of a solve over parts: what the driver knows of all rows, and SMO over its working set."""
+"""The state of a solve over parts: the driver's knowledge of all rows, and SMO over its working set."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ClusterState(CorrectiveState):
         self.pairs = np.full((1, 2), -1)
         self.complete = self.imprecise = self.alone = False
         self.fell, self.valued, self.pause, self.paused = [0.0, 0.0], 0.0, 1, 0
-        self.seen: Survey | None = None  # the sums of the last survey of all parts: what all other rows ask for
+        self.seen: Survey | None = None  # the sums of the last survey of all parts
         self.wanted = self._counted = 0
         self.admit(beta, np.zeros(len(beta)))
         self.changed, self.change, self.done = np.flatnonzero(beta), beta[beta != 0.0], 0
@@ -44,7 +44,7 @@ class ClusterState(CorrectiveState):
         return self.candidates.qp.y
 
     def admit(self, beta: np.ndarray, v: np.ndarray) -> None:
-        """Let `box` follow the candidates, whose new rows have these weights and v."""
+        """Extend `box` to the candidates, whose new rows have these weights and v."""
         qp, m = self.candidates.qp, len(self.candidates)
         box = smo_box.box_of(qp, np.append(self.box.beta, beta), qp.origin)
         self.box = box._replace(v=np.append(self.box.v, v))
@@ -53,14 +53,14 @@ class ClusterState(CorrectiveState):
         self.working.widen(m)
 
     def count(self) -> int:
-        """Return the kernel values that parts and driver have computed since the last call."""
+        """Return the number of kernel values that parts and driver have computed since the last call."""
         before, self._counted = self._counted, self.session.kernel_values
         return self._counted - before
 
     # all rows
 
     def _bring(self, parts: list[int], beta: np.ndarray, stamp: int) -> None:
-        """Bring parts to the state in which the candidates have these weights, from scratch."""
+        """Bring parts to the state with these weights of the candidates, from scratch."""
         own, change = self.candidates.weights(beta)
         self.session.ask(Message("bring", options={"stamp": stamp}), own, change, parts=parts)
 
@@ -69,7 +69,7 @@ class ClusterState(CorrectiveState):
         self._bring(parts, self.box.beta, self.session.stamp)
 
     def sync(self) -> None:
-        """Let the parts follow the change of weights as far as the exact objective falls along it, and survey them."""
+        """Have the parts follow the change of weights as far as the exact objective falls along it, and survey them."""
         session, slots, change = self.session, self.changed, self.change
         before = self.box.beta.copy()
         before[slots] -= change
@@ -80,14 +80,14 @@ class ClusterState(CorrectiveState):
             slope, curvature = (math.fsum(values) for values in zip(*replies, strict=True))
             if self.phase is not Phase.START and slope < 0.0 and BEYOND * curvature > -slope:
                 portion = -slope / curvature
-                self.imprecise = not self.alone  # the parts do not know of each other's changes
+                self.imprecise = not self.alone  # the parts do not know each other's changes
                 box, followed = self.box, before[slots] + portion * change
                 box.beta[slots] = np.clip(followed, box.lower[slots], box.upper[slots])
         self.survey(slots, portion)
         self.changed, self.change, self.done = slots[:0], change[:0], 0
 
     def survey(self, slots: np.ndarray, portion: float = 1.0) -> None:
-        """Ask all parts how they see the weights, once they have followed the proposed change up to `portion`."""
+        """Survey all parts after they have followed the proposed change up to `portion`."""
         session, known = self.session, self.candidates
         own = [
             one._replace(inside=known.position[known.part == p])
@@ -108,10 +108,12 @@ class ClusterState(CorrectiveState):
             self.box.v[known.part == p] = part.v
         low, high, values, norms = ([part[k] for part in replies] for k in range(4))
         self.seen = Survey(min(low), max(high), math.fsum(values), math.fsum(norms))
-        self.joining = self._choose(replies)  # the rows of each part that the next working set gets, by position
+        self.joining = self._choose(replies)  # the rows of each part that join the next working set, by position
 
     def _choose(self, replies: list[Survey]) -> list[np.ndarray]:
-        """Return the rows of each part that violate most, in equal numbers on both sides of the level."""
+        """Return the rows of each part that violate their condition most, in equal numbers on both sides of the
+        level.
+        """
         below = np.concatenate([part.of_below for part in replies])
         above = np.concatenate([part.of_above for part in replies])
         n_above = max(min(len(above), self.wanted // 2), self.wanted - len(below))
@@ -139,7 +141,7 @@ class ClusterState(CorrectiveState):
         return sum(ends) / len(ends) if ends else self.level
 
     def total_gap(self) -> float:
-        """Return P - D of all rows as the rounds see them, at a bias that is nearly the best one."""
+        """Return P - D of all rows by the values of the rounds, at a bias that is nearly the best one."""
         session = self.session
 
         def sum_losses(biases: np.ndarray) -> np.ndarray:
@@ -157,7 +159,7 @@ class ClusterState(CorrectiveState):
         return self.seen.value
 
     def take(self, certificate) -> None:
-        """Go on from exact values of v: those of the certificate, where the parts still have them."""
+        """Continue from exact values of v: those of the certificate, if the parts still have them."""
         session, before = self.session, self.box.v.copy()
         exact = session.ask(Message("adopt", session.stamp), restore=self.anew)
         lacking = [p for p, done in zip(session.parts, exact, strict=True) if not done]
@@ -170,12 +172,12 @@ class ClusterState(CorrectiveState):
     # the working set
 
     def parts_turn(self) -> bool:
-        """Return whether it is the turn of the parts to solve for their own rows: called once a round."""
+        """Return whether it is the turn of the parts to solve for their own rows; called once a round."""
         fell, turn = self.valued - self.value, self.alone
         self.valued = self.value
         self.fell[turn] = fell
-        # the working set is full while rows wait outside; rounds of blocks go on as long as the objective falls by more
-        # in them than in the driver's own, otherwise they are tried again after 1, 2, 4, ... rounds
+        # the working set is full while rows wait outside; rounds of blocks continue as long as the objective falls by
+        # more in them than in the driver's own rounds, otherwise they are tried again after 1, 2, 4, ... rounds
         full = len(self.working.idx) >= self.working.square.most and sum(map(len, self.joining)) > 0
         if turn and self.fell[1] < self.fell[0]:
             self.pause = self.paused = 2 * self.pause
@@ -184,7 +186,7 @@ class ClusterState(CorrectiveState):
         return self.alone
 
     def minimise_blocks(self, inner: float) -> int:
-        """Let each part solve for its own rows; the sum of their changes is what `sync` follows. Return their steps."""
+        """Have each part solve for its own rows; `sync` follows the sum of their changes. Return their steps."""
         session, known = self.session, self.candidates
         options = {"level": self.level, "most": self.working.square.most, "memory": self.problem.gram.budget}
         asked = Message("block", session.stamp, options=options | {"inner": inner})
@@ -197,7 +199,7 @@ class ClusterState(CorrectiveState):
         return sum(block.steps for block in replies)
 
     def _admit_rows(self, positions: list[np.ndarray]) -> None:
-        """Let those rows of each part join the candidates that are none of them yet."""
+        """Add rows of each part to the candidates, except those that already are."""
         known = self.candidates
         old = [known.position[known.part == p] for p in self.session.parts]
         fresh = [at[~np.isin(at, mine)] for at, mine in zip(positions, old, strict=True)]
@@ -213,20 +215,20 @@ class ClusterState(CorrectiveState):
         self.wanted = max(first, int(growth * self.n_support))
 
     def _forget(self) -> None:
-        """Forget candidates without weight outside the working set, once they are the greater part of all."""
+        """Drop candidates without weight outside the working set, once they are the majority."""
         used = (self.box.beta != 0.0) | (self.working.slot_of >= 0)
         if 2 * np.count_nonzero(used) + SPARE > len(used):
             return
         kept = np.flatnonzero(used)
         self.candidates.keep(kept)
-        working = self.working  # whose rows are among those that are kept
+        working = self.working  # whose rows are among the kept ones
         working.slot_of, working.square.idx = working.slot_of[kept], np.searchsorted(kept, working.square.idx)
         self.box = Box(*(values[kept] for values in self.box))
         self.admit(np.empty(0), np.empty(0))
         self.changed, self.change = self.changed[:0], self.change[:0]
 
     def _draw(self, first: int) -> None:
-        """Let rows that are drawn at random join the candidates, half of them of each class if there are enough."""
+        """Add randomly drawn rows to the candidates, half of them from each class if there are enough."""
         session = self.session
         counts = session.counts[session.parts]
         sides = counts.sum(axis=0)
@@ -238,6 +240,6 @@ class ClusterState(CorrectiveState):
 
 
 def _shares(counts: np.ndarray, wanted: int) -> np.ndarray:
-    """Return how many of `wanted` rows each part gives, in proportion to what it has."""
+    """Return how many of `wanted` rows each part gives, in proportion to its rows."""
     ends = np.floor(np.cumsum(counts) * (wanted / max(1, counts.sum())) + 1e-9).astype(np.int64)
     return np.diff(ends, prepend=0)

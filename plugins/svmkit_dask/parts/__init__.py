@@ -1,1 +1,1 @@
-"""Parts of the data: how a worker makes one, in memory or on local disk, and what the driver learns of all."""
+"""Parts of the data: how a worker makes one, in memory or on local disk, and the driver's summary of all."""

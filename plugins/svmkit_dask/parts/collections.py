@@ -14,10 +14,10 @@ from svmkit_dask.parts.sources import ChunkPart
 
 
 def from_collections(X: Any, y: Any, sample_weight: Any = None) -> list[Any]:
-    """Return the parts of Dask collections, each a delayed `ChunkPart`, for which they should be persisted.
+    """Return the parts of Dask collections, each a delayed `ChunkPart`; the collections should be persisted.
 
     X is a dask array or dataframe; y and the weights are collections, array-likes or names of columns. Chunks that
-    differ from those of X are cut anew; if their lengths are not known and their numbers differ, these are computed.
+    differ from those of X are rechunked; if their lengths are not known and their numbers differ, they are computed.
     """
     import dask
 
@@ -36,7 +36,7 @@ def from_collections(X: Any, y: Any, sample_weight: Any = None) -> list[Any]:
         from pandas.api.types import is_numeric_dtype
 
         texts = [str(name) for name, dtype in X.dtypes.items() if not is_numeric_dtype(dtype)]
-        if texts:  # which the types tell without a look at the rows
+        if texts:  # known from the types, without a look at the rows
             raise InputError(
                 f"X: {name_columns(texts)} {'hold' if len(texts) > 1 else 'holds'} no numbers: encode such columns "
                 "first (X.categorize() and dask.dataframe.get_dummies), or drop them"
@@ -54,7 +54,7 @@ def from_collections(X: Any, y: Any, sample_weight: Any = None) -> list[Any]:
 
 
 def values_like(X: Any, y: Any) -> np.ndarray:
-    """Return an empty array of the type that the labels have in memory: y, its collection, or a column of X."""
+    """Return an empty array of the type of the labels in memory: y, its collection, or a column of X."""
     labels = X[y] if isinstance(y, str) and _is_frame(X) else y
     return np.asarray(getattr(labels, "_meta", labels))[:0]
 
@@ -68,7 +68,7 @@ def _is_array(collection: Any) -> bool:
 
 
 def _align(collections: dict[str, Any]) -> dict[str, Any]:
-    """Return the collections with as many chunks each, equally long where the lengths are known."""
+    """Return the collections with the same number of chunks each, equally long if the lengths are known."""
     import dask.array as da
 
     numbers, measured = set(), {}
@@ -83,7 +83,7 @@ def _align(collections: dict[str, Any]) -> dict[str, Any]:
         else:
             numbers.add(-1)  # it is in memory
     if measured and len(numbers) == 1:
-        return collections  # a chunk that differs is found when it is loaded
+        return collections  # a chunk that differs is detected when it is loaded
     known = collections | {name: measure() for name, measure in measured.items()}
     rows, aligned = known["X"].chunks[0], {}
     n = sum(rows)
@@ -113,7 +113,7 @@ def as_rows(X: Any) -> Any:
 
 
 def apply_chunk(rows: Any, function: Callable[[Any, Any], np.ndarray], model: Any) -> np.ndarray:
-    """Return function(model, rows) of a chunk, which may be without rows."""
+    """Return function(model, rows) for a chunk, which may be empty."""
     if not rows.shape[0]:
         return function(model, np.zeros((1, rows.shape[1])))[:0]
     return function(model, rows)

@@ -26,12 +26,12 @@ from svmkit.errors import InputError
 from svmkit_dask.parts.part import Part
 
 HEADER = "header.json"
-CHUNK = 8 << 20  # bytes that are checked together
+CHUNK = 8 << 20  # bytes that are hashed together
 _HOST = f"{zlib.crc32(platform.node().encode()):08x}"
 
 
 class LostCache(InputError):
-    """The decoded rows are gone or damaged. `Source.load` makes them anew."""
+    """The decoded rows are gone or damaged. `Source.load` makes them again."""
 
 
 class DiskPart(Part):
@@ -39,7 +39,7 @@ class DiskPart(Part):
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.remake: Callable[[], Any] | None = None  # decodes the rows to the folder again, should it be gone
+        self.remake: Callable[[], Any] | None = None  # decodes the rows to the folder again if it is gone
         with _reading(folder):
             header = json.loads((folder / HEADER).read_bytes())
             self.files: dict[str, dict[str, Any]] = header["files"]
@@ -65,7 +65,7 @@ class DiskPart(Part):
             yield lo, self._features([np.arange(lo, hi)])
 
     def take(self, rows: np.ndarray) -> Features:
-        rows = np.asarray(rows, dtype=np.int64)  # cut into the runs of rows that follow one another
+        rows = np.asarray(rows, dtype=np.int64)  # divided into runs of consecutive rows
         return self._features(np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1))
 
     def _entry(self, row: Any) -> Any:
@@ -73,7 +73,7 @@ class DiskPart(Part):
         return row * self.n_features if self._indptr is None else self._indptr[row]
 
     def _features(self, runs: list[np.ndarray]) -> Features:
-        """Return the rows of these runs; the folder is made again if it is gone and can be."""
+        """Return the rows of these runs; a missing folder is made again if possible."""
         ends = [(int(self._entry(run[0])), int(self._entry(run[-1] + 1))) for run in runs if len(run)]
         try:
             arrays = [self._read(name, ends) for name in self._rows]
@@ -106,7 +106,7 @@ class DiskPart(Part):
 
 
 def open_sound(folder: Path) -> DiskPart | None:
-    """Return the part in a folder of the cache if all of it is there and as it was written, else None."""
+    """Return the part in a folder of the cache if it is complete and undamaged, else None."""
     try:
         part = DiskPart(folder)
         with _reading(folder):
@@ -133,9 +133,9 @@ def _reading(folder: Path) -> Iterator[None]:
 
 
 class Writer:
-    """A folder of decoded rows that is being written, beside its place (`key`) in the cache until it is complete.
+    """A folder of decoded rows that is being written, next to its place (`key`) in the cache until it is complete.
 
-    Where the cache cannot be written to, all methods raise InputError, which names the part, and leave nothing behind.
+    If the cache is not writable, all methods raise InputError, which names the part, and leave nothing behind.
     """
 
     def __init__(self, cache: Path, key: str, name: str) -> None:
@@ -145,14 +145,14 @@ class Writer:
         self._files: dict[str, dict[str, Any]] = {}
         with self._writing():
             cache.mkdir(parents=True, exist_ok=True)
-            for left in cache.glob(f".*.{_HOST}.*.*"):  # by processes of this machine that were killed
+            for left in cache.glob(f".*.{_HOST}.*.*"):  # by killed processes of this machine
                 owner = left.name.split(".")[3]
                 if owner.isdigit() and not pid_exists(int(owner)):
                     shutil.rmtree(left, ignore_errors=True)
             self._folder = self._new_folder()
 
     def append(self, name: str, array: np.ndarray) -> None:
-        """Add an array to those of this name; all have one type."""
+        """Append an array under this name; all of them have one type."""
         with self._writing():
             if name not in self._streams:
                 self._streams[name] = open(self._folder / name, "wb", buffering=0)  # noqa: SIM115
@@ -166,7 +166,9 @@ class Writer:
             facts["bytes"] += len(content)
 
     def finish(self, small: Mapping[str, np.ndarray], of: Any) -> DiskPart:
-        """Write answers, counts of the entries of sparse rows and the header; put the folder of a decoder in place."""
+        """Write answers, counts of the entries of sparse rows and the header; move the folder of a decoder to its
+        place.
+        """
         for name, array in small.items():
             self.append(name, array)
         written = vars(of.written) | {"encoding": of.written.encoding and of.written.encoding.to_json()}
@@ -189,7 +191,7 @@ class Writer:
             return DiskPart(place)
 
     def discard(self) -> None:
-        """Remove what was written."""
+        """Remove the written files."""
         self._close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)

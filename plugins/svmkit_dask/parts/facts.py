@@ -1,4 +1,4 @@
-"""What the driver must know of the parts: facts of each that do not grow with its rows, and of all together."""
+"""The driver's knowledge of the parts: facts of each that do not grow with its rows, and of all together."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from svmkit.kernels.functions import Kernel
 from svmkit.kernels.gamma import gamma_of_moments
 from svmkit_dask.parts.part import Part
 
-MOST_LABELS = 100_000  # different labels beyond which they are no classes
+MOST_LABELS = 100_000  # distinct labels beyond which they are not classes
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The labels or targets of a part in short."""
+    """A summary of the labels or targets of a part."""
 
     is_text: bool
-    # the different answers, sorted, and how often each occurs, as arrays (n_values,); None beyond `MOST_LABELS`
+    # the distinct answers, sorted, and their counts, as arrays (n_values,); None beyond `MOST_LABELS`
     values: np.ndarray | None
     counts: np.ndarray | None
-    low: float  # least, largest and sum of numbers; NaN of text
+    low: float  # least, largest and sum of numbers; NaN for text
     high: float
     total: float
 
@@ -51,18 +51,18 @@ class Answers:
 
 @dataclass(frozen=True, eq=False)
 class Facts(About):
-    """What the driver must know of a part."""
+    """The driver's knowledge of a part."""
 
     digest: str  # a BLAKE2b hash of features, answers and weights, wherever the rows are held
-    has_weights: bool  # other than 1
+    has_weights: bool  # whether some weight is not 1
     answers: Answers | None  # the labels or targets; None without rows
     moments: Moments
 
 
 def facts_of(part: Part, name: str) -> Facts:
-    """Return the facts of a part as its source loads it, before `Summary.layout` is known; its rows are read once.
+    """Return the facts of a part from its source, before `Summary.layout` is known; its rows are read once.
 
-    An entry, an answer or a weight that is not finite raises InputError, which names the part, row and column.
+    A non-finite entry, answer or weight raises InputError, which names the part, row and column.
     """
     for what, values in (("label", part.answers), ("weight", part.weights)):
         if values is not None and values.dtype.kind == "f" and not np.isfinite(values).all():
@@ -75,7 +75,7 @@ def facts_of(part: Part, name: str) -> Facts:
     moments = Moments.empty(d)
     is_flag = np.ones(d, dtype=bool)
     is_table = part.written.encoding is not None
-    digests = [blake2b(digest_size=32) for _ in range(3 if part.is_sparse else 1)]  # wherever blocks are cut
+    digests = [blake2b(digest_size=32) for _ in range(3 if part.is_sparse else 1)]  # independent of the blocks
     for first, X in part.blocks():
         try:
             require_finite(X, what=name, first=first)
@@ -105,7 +105,7 @@ def facts_of(part: Part, name: str) -> Facts:
 
 
 def _hash_rows(digests: Sequence[Any], X: Features) -> None:
-    """Go on with the hashes of entries, columns and lengths of sparse rows, or with that of dense ones."""
+    """Update the hashes of entries, columns and lengths of sparse rows, or the hash of dense rows."""
     arrays = [X] if len(digests) == 1 else [X.data, X.indices, np.diff(X.indptr).astype(np.int64)]
     for digest, array in zip(digests, arrays, strict=True):
         digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
@@ -126,10 +126,10 @@ def _hash(part: Part, digests: Sequence[Any]) -> str:
 
 
 class Summary:
-    """The whole of the parts; InputError names those that do not belong together, by their columns or labels.
+    """A summary of all parts; InputError names parts whose columns or labels do not fit together.
 
     Row r of part p has the number offsets[p] + r among all rows. `filled` are the parts with rows, by number; the
-    others, which `notes` name, take part in nothing. All parts get the storage `layout`.
+    others, which `notes` name, are ignored. All parts get the storage `layout`.
     """
 
     def __init__(self, facts: Sequence[Facts]) -> None:
@@ -162,7 +162,7 @@ class Summary:
 
     @cached_property
     def classes(self) -> np.ndarray:
-        """The labels of all parts, as `encode_labels` sorts them; InputError if they are no classes, or only one."""
+        """The labels of all parts, sorted as by `encode_labels`; InputError if they are not classes, or only one."""
         for one in self._facts:
             values = one.answers.values
             if values is not None and values.dtype.kind == "f" and (values != np.floor(values)).any():
@@ -218,7 +218,7 @@ class Summary:
             raise InputError(f"kernel {kernel.name!r} looks at all rows in one place: it cannot be used on a cluster")
         gamma = getattr(kernel, "gamma", None)
         if not isinstance(gamma, str):
-            return kernel.resolve(np.empty((0, self.n_features)))  # numbers stay what they are, whatever the rows
+            return kernel.resolve(np.empty((0, self.n_features)))  # numbers stay unchanged, whatever the rows
         moments = self._scale(None if preprocessing is None else preprocessing.scaling)
         number = gamma_of_moments(gamma, moments)
         return replace(kernel, gamma=number)  # type: ignore[call-arg]
@@ -238,7 +238,7 @@ class Summary:
 
     @property
     def encoding(self) -> Encoding | None:
-        """How the columns of the tables became features, for the model; None for other formats."""
+        """The encoding of table columns as features, for the model; None for other formats."""
         first = next((one.written.encoding for one in self._facts if one.written.encoding is not None), None)
         return first and replace(first, label_text=self._is_text)
 
@@ -260,7 +260,7 @@ class Summary:
 
     @cached_property
     def _values(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The different answers and how often each occurs; None if there are too many."""
+        """The distinct answers and their counts; None if there are too many."""
         answers = [one.answers for one in self._facts]
         if any(each.values is None for each in answers):
             return None
@@ -274,5 +274,5 @@ class Summary:
 
 
 def _example(one: Facts) -> str:
-    """Return an answer of a part, for messages."""
+    """Return an example of a part's answers, for messages."""
     return f"{one.answers.low:g}" if one.answers.values is None else repr(one.answers.values[0].item())

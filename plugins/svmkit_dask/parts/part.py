@@ -1,4 +1,4 @@
-"""The rows of one partition where they are worked on: in memory, or behind a reader of local disk."""
+"""The rows of one partition where they are processed: in memory, or read from local disk."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from svmkit.data.parts.layout import Layout, Written, rows_of
 from svmkit.data.prepare.features import Features, as_features, is_sparse
 from svmkit.kernels.engines import with_int32_indices
 
-BLOCK = 64 << 20  # bytes of a block of rows, which is what a reader of local disk needs in memory
+BLOCK = 64 << 20  # bytes of a block of rows, which is the memory that reading from local disk needs
 
 
 class Part(ABC):
-    """The rows of one partition. It stays in the process that made it; a `Source` makes it anew elsewhere."""
+    """The rows of one partition. It stays in the process that made it; a `Source` makes it again elsewhere."""
 
     n_rows: int
     n_features: int  # a part of sparse rows may lack the last columns of the whole
     is_sparse: bool  # whether the rows are CSR
     dtype: np.dtype  # float32 or float64
-    answers: np.ndarray  # shape (n_rows,): labels as they are given, or targets
+    answers: np.ndarray  # shape (n_rows,): labels as given, or targets
     weights: np.ndarray | None  # float64, shape (n_rows,): None is a weight of 1 for each row
-    written: Written  # what the other parts have to settle
+    written: Written  # the properties that all parts must agree on
     is_in_memory = False  # whether the blocks are views of arrays in memory, which stay valid
 
     @abstractmethod
     def blocks(self, rows: int | None = None) -> Iterator[tuple[int, Features]]:
         """Yield all rows in order, in blocks of at most 64 MiB and at most `rows` rows, each with its first row.
 
-        A block, as of `MemoryPart.X`, is valid until the next one is asked for, and must not be written to.
+        A block, as in `MemoryPart.X`, is valid until the next one is requested, and must not be written to.
         """
 
     @abstractmethod
     def take(self, rows: np.ndarray) -> Features:
-        """Return some rows, by number in any order, in an array of their own; ascending ones are read fastest."""
+        """Return some rows, by number in any order, as a separate array; ascending ones are read fastest."""
 
     def _cuts(self, indptr: np.ndarray | None, rows: int | None) -> Iterator[tuple[int, int]]:
-        """Yield the first row of each block and the row behind its last one; row pointers are those of sparse rows."""
+        """Yield the first row of each block and the row after its last one; row pointers are given for sparse rows."""
         most = rows or self.n_rows
         if indptr is None:
             most = min(most, max(1, BLOCK // max(1, self.dtype.itemsize * self.n_features)))
@@ -53,7 +53,7 @@ class Part(ABC):
             lo = hi
 
     def with_layout(self, layout: Layout) -> Part:
-        """Return the part in the storage of all parts; the part itself if it has that already."""
+        """Return the part in the storage of all parts; the part itself if it already has it."""
         return self if self._fits(layout) else LaidOut(self, layout)
 
     def _fits(self, layout: Layout) -> bool:
@@ -69,7 +69,7 @@ class MemoryPart(Part):
     def __init__(
         self, X: Any, answers: np.ndarray, weights: np.ndarray | None = None, written: Written = Written()
     ) -> None:
-        if X.shape[0]:  # a part without rows is no matrix that could be trained on, but no mistake
+        if X.shape[0]:  # a part without rows is not a matrix to train on, but not an error
             X = as_features(X)
         self.X: Any = with_int32_indices(X) if is_sparse(X) else np.ascontiguousarray(X)
         self.answers, self.weights, self.written = answers, weights, written
@@ -109,7 +109,7 @@ class LaidOut(Part):
 
 
 def places(classes: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    """Return the place of each answer in the sorted classes, -1 of those that are none of them."""
+    """Return the place of each answer in the sorted classes, -1 for unknown answers."""
     if (classes.dtype.kind in "US") != (answers.dtype.kind in "US"):
         return np.full(len(answers), -1)
     at = np.minimum(np.searchsorted(classes, answers), len(classes) - 1).astype(np.int64)

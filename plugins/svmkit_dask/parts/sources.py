@@ -1,4 +1,4 @@
-"""Descriptions of parts, files and chunks of collections, from which any worker makes a part as often as it takes.
+"""Descriptions of parts, files and chunks of collections, from which any worker can make a part repeatedly.
 
 A file is decoded a few megabytes at a time: in memory as long as its rows fit, else to local disk.
 """
@@ -31,7 +31,7 @@ from svmkit_dask.parts.part import MemoryPart, Part
 
 
 class _MixedLabels(Exception):
-    """Some rows of a table have numbers as labels, others text: all are text then."""
+    """Some rows of a table have numbers as labels, others text: then all are text."""
 
 
 def decode(decoder: Decoder, writer: Callable[[], Writer] | None, most: int) -> Part:
@@ -72,7 +72,7 @@ def _decode(decoder: Decoder, writer: Callable[[], Writer] | None, most: int) ->
         if disk is not None:
             return disk.finish(small, decoder)
         if writer is not None and held:
-            with suppress(InputError):  # no room on disk only costs the next load its time
+            with suppress(InputError):  # lack of room on disk only costs the next load its time
                 _spill(writer, held).finish(small, decoder)
     except BaseException:
         if disk is not None:
@@ -88,7 +88,7 @@ def _decode(decoder: Decoder, writer: Callable[[], Writer] | None, most: int) ->
 
 
 def _spill(writer: Callable[[], Writer], held: dict[str, Stack]) -> Writer:
-    """Return a folder with the rows that were in memory."""
+    """Return a folder with the rows from memory."""
     disk = writer()
     for name, stack in held.items():
         disk.append(name, stack.array)
@@ -104,15 +104,16 @@ class Source(ABC):
     def load(self, cache: Path | None, most: int) -> Part:
         """Make the part.
 
-        With a folder on local disk as `cache`, a file's decoded rows are read from there by later loads, and the blocks
-        of a part whose rows take more than `most` bytes always. InputError names a part that cannot be read or kept.
+        With a folder on local disk as `cache`, later loads read a file's decoded rows from there, and the blocks of a
+        part whose rows take more than `most` bytes are always read from there. InputError names a part that cannot be
+        read or kept.
         """
         part = self._load(cache, most)
         return part if self.layout is None else part.with_layout(self.layout)
 
     @abstractmethod
     def _load(self, cache: Path | None, most: int) -> Part:
-        """Make the part in a storage of its own."""
+        """Make the part in its own storage."""
 
     def with_layout(self, layout: Layout) -> Source:
         """Return the description of the same part in the storage of all parts (`Summary.layout`)."""
@@ -121,7 +122,7 @@ class Source(ABC):
 
 @dataclass(frozen=True)
 class FilePart(Source):
-    """A part that is a file, which each worker has at the same path; a table is read as `reading` says."""
+    """A part that is a file, at the same path on each worker; a table is read according to `reading`."""
 
     path: Path
     reading: Reading
@@ -168,7 +169,7 @@ class FilePart(Source):
 
 @dataclass(frozen=True, eq=False)
 class ChunkPart(Source):
-    """A part that is one chunk of Dask collections; the worker that makes it has the chunk, whatever its size."""
+    """A part that is one chunk of Dask collections; the worker that makes it holds the chunk, whatever its size."""
 
     name: str
     X: Any
@@ -193,7 +194,7 @@ class ChunkPart(Source):
 
 
 def _numbers(X: Any) -> Any:
-    """Return the features of a chunk, those of a DataFrame with NaN where pandas has a mark for a missing value."""
+    """Return the features of a chunk, with NaN for missing values of a DataFrame."""
     if not hasattr(X, "dtypes") or not hasattr(X, "to_numpy"):
         return X
     A = np.asarray(X)
@@ -201,7 +202,7 @@ def _numbers(X: Any) -> Any:
 
 
 def from_paths(pattern: Any, reading: Reading | None = None) -> list[FilePart]:
-    """Return the parts that a pattern, folder, file or data set's name has, sorted by path, or those of a list."""
+    """Return the parts of a pattern, folder, file or data set's name, sorted by path, or the parts of a list."""
     named = [pattern] if isinstance(pattern, str | os.PathLike) else list(pattern)
     paths = [path for one in named for path in paths_of(one)]
     if not paths:

@@ -1,1 +1,1 @@
-"""What a worker computes with the rows of a part."""
+"""The worker's computations on the rows of a part."""

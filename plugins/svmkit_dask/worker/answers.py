@@ -1,4 +1,4 @@
-"""What a part answers to each message of the driver. Every answer is small: none grows with the rows of the part."""
+"""A part's answers to the messages of the driver. Every answer is small: none grows with the rows of the part."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from svmkit_dask.worker import linear
 from svmkit_dask.worker.rows import Change, Rows
 
 BETWEEN = 256  # SMO steps between two evaluations of the gap of the block
-MOST_STEPS = 20  # times the rows of the block that its steps may number
+MOST_STEPS = 20  # limit on SMO steps, in multiples of the rows of the block
 
 
 class Block(NamedTuple):
-    """What a part has found for its own rows."""
+    """A part's solution for its own rows."""
 
     positions: np.ndarray  # int64 (k,): the rows whose weights change, ascending
     values: np.ndarray  # float64 (k,): the changes
-    steps: int  # the SMO steps that this took
+    steps: int  # the number of SMO steps
 
 
 def _block(rows: Rows, own: Own, level: float, most: int, memory: int, inner: float) -> Block:
-    """Solve for up to `most` rows of this part alone: those that violate their condition, and those between bounds.
+    """Solve for up to `most` rows of this part alone: rows that violate their condition, and rows between bounds.
 
-    `level` is an estimate of v at the latter, `memory` the bytes for the matrix, and `inner` the gap at which the block
-    is solved, as a fraction of the gap that it had at first.
+    `level` is an estimate of v at rows between bounds, `memory` the bytes for the matrix, and `inner` the gap at which
+    the block is solved, as a fraction of its gap at first.
     """
     box, kinks, both = rows.box, rows.qp.l1, smo_box.UP | smo_box.LOW
     depths = violations(box, level, kinks)
@@ -72,15 +72,16 @@ def _block(rows: Rows, own: Own, level: float, most: int, memory: int, inner: fl
 
 
 def _tally(rows: Rows, own: object, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number and the summed weight of the rows of each class, of those that take part."""
+    """Return the number and the total weight of the rows of each class that take part."""
     return np.bincount(rows.codes, minlength=n_classes), np.bincount(rows.codes, rows.qp.C, minlength=n_classes)
 
 
 def _hits(rows: Rows, own: object, change: Change) -> np.ndarray:
-    """Return how the predictions of a model, in the place of vectors, compare with the answers of the rows.
+    """Compare the predictions of a model, passed instead of vectors, with the answers of the rows.
 
-    Of classes they are int64, shape (3, n_classes): for each class the number of its rows, of predictions of it, and of
-    both. Of targets they are five sums: 1, squares and sizes of errors, distances from the centre, and their squares.
+    For classes, the result is int64, shape (3, n_classes): for each class the number of its rows, of predictions of it,
+    and of both. For targets it has five sums: 1, squares and sizes of errors, distances from the centre, and their
+    squares.
     """
     model: SVMModel = change.X
     n_classes, centre = len(model.classes), rows.spec.centre
@@ -104,31 +105,31 @@ NONE = np.empty(0, dtype=np.int64)
 
 
 class Own(NamedTuple):
-    """The part of a message that is for one part only."""
+    """The part of a message for one part only."""
 
     rows: np.ndarray = NONE  # int64 (k,): positions of its rows, in the order of `Rows.at`
     values: np.ndarray = np.empty(0)  # float64 (k,): changes of their weights, or the weights
-    # int64 (q,): positions of its rows that are in the working set or have weights: the driver asks for their v, and
-    # none of them is a candidate
+    # int64 (q,): positions of its rows that are in the working set or have weights: the driver needs their v, and none
+    # of them is a candidate
     inside: np.ndarray = NONE
 
 
 class Survey(NamedTuple):
-    """What a part knows of its rows at the weights of the driver."""
+    """A part's facts about its rows at the weights of the driver."""
 
-    low: float  # the least slope of the rows of UP, inf if there is none, and the largest of those of LOW, -inf
+    low: float  # the least slope of the rows of UP, inf if there is none, and the largest of the rows of LOW, -inf
     high: float
-    value: float  # the part of the objective
-    norm: float  # sum beta_i y_i h_i, the part of |w|^2
+    value: float  # the part's share of the objective
+    norm: float  # sum beta_i y_i h_i, the part's share of |w|^2
     v: np.ndarray = NONE  # float64 (q,): v of the rows of `Own.inside`
     below: np.ndarray = NONE  # positions of the rows that violate their condition most, with v below the level
     above: np.ndarray = NONE  # and above it
-    of_below: np.ndarray = NONE  # by how much they do
+    of_below: np.ndarray = NONE  # by how much these rows violate it
     of_above: np.ndarray = NONE
 
 
 class Taken(NamedTuple):
-    """Rows that join the driver's: all that it has to know of them, and the numbers of their rows in the part."""
+    """Rows that join the driver's rows: all that it needs to know about them, and their row numbers in the part."""
 
     X: Any
     answers: np.ndarray
@@ -140,7 +141,9 @@ class Taken(NamedTuple):
 
 
 def _propose(rows: Rows, own: Own, change: Change) -> tuple[float, float]:
-    """Keep what a change of weights adds to v; return slope and curvature of the objective along it, of the rows."""
+    """Store the effect of a change of weights on v; return slope and curvature of the objective along it, for the
+    rows.
+    """
     qp, box, at, values = rows.qp, rows.box, own.rows, own.values
     rows.ahead = rows.product(change, rows.spec.dtype)
     signed, before = box.y[at] * values, box.beta[at]
@@ -157,7 +160,7 @@ def _propose(rows: Rows, own: Own, change: Change) -> tuple[float, float]:
 
 
 def _settle(rows: Rows, own: Own, portion: float, level: float, wanted: int) -> Survey:
-    """Follow a proposed change up to this portion, which leads to the weights `own`, and look at all rows."""
+    """Follow a proposed change up to this portion, which leads to the weights `own`, and survey all rows."""
     qp, box = rows.qp, rows.box
     if qp.ridge_down is qp.ridge:
         box.beta[own.rows] = own.values
@@ -172,9 +175,9 @@ def _settle(rows: Rows, own: Own, portion: float, level: float, wanted: int) -> 
 
 
 def _survey(rows: Rows, own: Own, level: float, wanted: int) -> Survey:
-    """Look at all rows: how far they are from optimal, and which ones are farthest.
+    """Survey all rows: how far they are from optimal, and which ones are farthest.
 
-    Up to `wanted` rows on each side of the level, an estimate of v between bounds, are named, none of `own.inside`.
+    Up to `wanted` rows on each side of the level, an estimate of v between bounds, are named, except `own.inside`.
     """
     box, qp = rows.box, rows.qp
     i, k = smo_box.extremes(box.v, box.side, qp.l1) if qp.m else (-1, -1)
@@ -190,14 +193,14 @@ def _survey(rows: Rows, own: Own, level: float, wanted: int) -> Survey:
 
 
 def _worst(depths: np.ndarray, side: np.ndarray, wanted: int) -> np.ndarray:
-    """Return up to `wanted` of these rows, those that violate most."""
+    """Return up to `wanted` of these rows with the largest violations."""
     if len(side) <= wanted:
         return side
     return side[np.argpartition(-depths[side], wanted - 1)[:wanted]] if wanted else side[:0]
 
 
 def _draw(rows: Rows, own: Own, seed: int) -> np.ndarray:
-    """Return the positions of rows drawn at random: `own.rows` are how many of each side of `SampleQP.y`."""
+    """Return the positions of randomly drawn rows: `own.rows` is their number on each side of `SampleQP.y`."""
     rng, sides = np.random.default_rng((seed, len(rows.at))), zip((1.0, -1.0), own.rows.tolist(), strict=True)
     drawn = [rng.permutation(np.flatnonzero(rows.qp.y == sign))[:most] for sign, most in sides]
     return np.sort(np.concatenate(drawn))
@@ -211,25 +214,25 @@ def _take(rows: Rows, own: Own) -> Taken:
 
 
 def _find(rows: Rows, own: Own) -> np.ndarray:
-    """Return the positions of the rows that have the numbers `own.rows` in the part, -1 for those that do not."""
+    """Return the positions of the rows with the numbers `own.rows` in the part, -1 for unknown numbers."""
     at = np.searchsorted(rows.at, own.rows)
     at[at == len(rows.at)] = 0
     return np.where(rows.at[at] == own.rows, at, -1) if len(rows.at) else np.full(len(own.rows), -1)
 
 
 def _count(rows: Rows, own: Own) -> tuple[int, int, float, tuple[float, float, int]]:
-    """Return the numbers of rows of each side of `SampleQP.y`, the largest k(x, x), and the bounds of the engines."""
+    """Return the numbers of rows on each side of `SampleQP.y`, the largest k(x, x), and the bounds of the engines."""
     plus = int(np.count_nonzero(rows.qp.y > 0.0))
     return plus, len(rows.at) - plus, float(rows.qp.gram.diag.max(initial=0.0)), rows.features.bounds()
 
 
 def _losses(rows: Rows, own: Own, biases: np.ndarray, mark: int) -> np.ndarray:
-    """Return the summed losses at each bias: of the certificate `mark`, or of the rounds' own v if that is 0."""
+    """Return the total losses at each bias: for the certificate `mark`, or for the rounds' own v if that is 0."""
     return rows.qp.record.losses(rows.h if mark else rows.decisions(), rows.spec.centre, biases)
 
 
 def _measure(rows: Rows, own: Own, change: Change, mark: int) -> Totals:
-    """Compute the decision values of a certificate from scratch in float64, from all vectors that have weights."""
+    """Compute the decision values of a certificate from scratch in float64, from all vectors with weights."""
     rows.measured = np.zeros(len(rows.at))
     rows.measured[own.rows] = own.values
     rows.h, rows.mark = rows.product(change, np.float64), mark
@@ -243,7 +246,7 @@ def _sums(rows: Rows, own: Own, bias: float, error: float) -> Sums:
 
 
 def _adopt(rows: Rows, own: Own) -> bool:
-    """Go on from the exact values of the last certificate; return False if there is none of these weights."""
+    """Continue from the exact values of the last certificate; return False if there is none for these weights."""
     if rows.h is None or not np.array_equal(rows.measured, rows.box.beta):
         return False
     rows.take(rows.stamp, rows.h)
@@ -251,7 +254,7 @@ def _adopt(rows: Rows, own: Own) -> bool:
 
 
 def _bring(rows: Rows, own: Own, stamp: int, change: Change) -> int:
-    """Bring the rows to a state from scratch, from all vectors that have weights and the weights `own` of its rows."""
+    """Bring the rows to a state from scratch, from all vectors with weights and the weights `own` of its rows."""
     rows.box.beta[:] = 0.0
     rows.box.beta[own.rows] = own.values
     rows.take(stamp, rows.product(change, np.float64))
@@ -269,11 +272,11 @@ def _together(rows: Rows, own: Own, messages: tuple[Message, ...]) -> tuple[Any,
 
 
 class Message(NamedTuple):
-    """What parts are asked to do."""
+    """A request to parts."""
 
     do: str  # a name in `_ANSWERS`
-    stamp: int = -1  # the state that the rows have to be in; -1 for any
-    mark: int = 0  # the certificate whose decision values they have to hold; 0 for none
+    stamp: int = -1  # the required state of the rows; -1 for any
+    mark: int = 0  # the certificate whose decision values they must hold; 0 for none
     options: dict[str, Any] = {}  # noqa: RUF012  further arguments, small ones; it is never written to
 
 
@@ -289,7 +292,7 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
 
 
 def answer(rows: Rows, message: Message, own: Own, change: Change | None) -> Any:
-    """Return what the rows of a part answer to a message; None if they are not in its state.
+    """Return the answer of the rows of a part to a message; None if they are not in its state.
 
     Parameters
     ----------

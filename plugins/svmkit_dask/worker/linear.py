@@ -1,9 +1,10 @@
-"""What a part answers in a linear problem, whose iterate is a weight for each column instead of support vectors.
+"""A part's answers in a linear problem, whose iterate is a weight for each column instead of support vectors.
 
-Messages hold all that an answer depends on besides the rows: the *path* (k, width + 1), whose rows are the weights of
-the columns, that of the bias, and the width by which losses with kinks are smoothed around a centre. The centre of the
-first row is 0, that of another one the dual weights which the row before suggests. So dual weights follow from a path
-alone, a part that has lost its rows needs no other message, and no message grows with the rows.
+Messages hold everything that an answer depends on besides the rows: the *path* (k, width + 1), whose rows are the
+weights of the columns, the weight of the bias, and the width by which losses with kinks are smoothed around a centre.
+The centre of the first row is 0; the centre of another row is the dual weights that the previous row suggests. So a
+path alone determines dual weights, a part that has lost its rows needs no other message, and no message grows with the
+rows.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from svmkit.problems.risks.points import Points, dual_sums, make_points, total_l
 from svmkit.problems.sums import Totals
 from svmkit_dask.worker.rows import Rows
 
-BIAS = 1.0  # value of the column of the bias, which costs nothing
+BIAS = 1.0  # value of the bias column, which is not penalised
 
 
 class LinearRows:
     """The rows of a part in a linear problem: the terms of their losses, and the dual weights of a path.
 
-    Rows of few columns (`is_few`) are looked at in passes that keep of a row the centre of its loss alone, if that has
-    a kink; of others the decision value and the derivatives at the end of the path are kept.
+    Rows of few columns (`is_few`) are read in passes that keep only the centre of a row's loss, if it has a kink; for
+    others, the decision value and the derivatives at the end of the path are kept.
     """
 
     def __init__(self, rows: Rows, width: int) -> None:
@@ -86,7 +87,7 @@ class LinearRows:
         return out
 
     def change_along(self, w: np.ndarray) -> np.ndarray:
-        """Return what `decisions` does, which is kept for the next call."""
+        """Return the same as `decisions`, and keep it for the next call."""
         if not np.array_equal(w, self._along):
             self._along, self._change = w.copy(), self.decisions(w)
         return self._change
@@ -99,7 +100,9 @@ class LinearRows:
         return out
 
     def follow(self, path: np.ndarray) -> None:
-        """Bring the centre to the last row of a path; unless columns are few, decision values and derivatives too."""
+        """Move the centre to the last row of a path; unless columns are few, update decision values and derivatives,
+        too.
+        """
         n = len(self._settled)
         if n >= len(path) or (n and not np.array_equal(self._settled, path[:n])):
             self._begin()
@@ -122,14 +125,14 @@ class LinearRows:
         self.sums = fill_derivatives(self.points, self.h, self.beta, self.curvature)
 
     def some(self, here: slice, width: float) -> tuple[Points, Curve | None]:
-        """Return the terms of some rows as they are, and what bends their losses by a width."""
+        """Return the terms of some rows, and the smoothing of their losses by a width."""
         points = self.exact._replace(rows=self.exact.rows[here])
         return points, Curve(self.shares[here], width, self.centre[here]) if self.shares.size else None
 
     def look(
         self, row: np.ndarray, beta: np.ndarray = NONE, curvature: np.ndarray = NONE, is_curved: bool = False
     ) -> Look:
-        """Return the sums at the last row of a path, to which the centre belongs.
+        """Return the sums at the last row of a path, whose centre must be set.
 
         Parameters
         ----------
@@ -144,7 +147,7 @@ class LinearRows:
         return passes.join(looks)
 
     def curvatures(self, path: np.ndarray) -> np.ndarray:
-        """Return the second derivatives (m,) at the end of a path, which are kept for the next call."""
+        """Return the second derivatives (m,) at the end of a path, and keep them for the next call."""
         self.follow(path)
         if self.is_few and not np.array_equal(path[-1], self._place):
             self._place, self.curvature = path[-1].copy(), np.empty(len(self.rows.at))
@@ -159,13 +162,13 @@ class LinearRows:
         return out
 
     def side(self, chosen: np.ndarray) -> SideSums:
-        """Return the sums over the weights that are chosen, bool (m,)."""
+        """Return the sums over the chosen weights, bool (m,)."""
         beta = np.where(chosen, self.beta, 0.0)
         linear, ridged = dual_sums(*self.exact, beta)
         return SideSums(float(beta.sum()), linear, ridged, self.pull(beta))
 
     def weights(self, path: np.ndarray) -> np.ndarray:
-        """Return the dual weights of a path, float64 (m,), which are kept for the next call."""
+        """Return the dual weights of a path, float64 (m,), and keep them for the next call."""
         self.follow(path)
         if not self.is_few:
             return self.beta
@@ -176,7 +179,7 @@ class LinearRows:
 
 
 class _Block:
-    """Some rows as solvers of linear problems read them, with their share of the Hessian."""
+    """Some rows in the form for linear solvers, with their share of the Hessian."""
 
     def __init__(self, X: Any, diag: np.ndarray) -> None:
         gram = SimpleNamespace(kernel=Linear(), engine=SimpleNamespace(X=X), diag=diag, budget=1 << 30)
@@ -184,7 +187,7 @@ class _Block:
         self._matrix: Matrix | None = None
 
     def hessian(self, curvature: np.ndarray) -> np.ndarray:
-        """Return X'DX (width, width), of which one triangle counts, for second derivatives (m,)."""
+        """Return X'DX (width, width), with one triangle valid, for second derivatives (m,)."""
         if self._matrix is None:
             self._matrix = Matrix(self.design, np.zeros(self.design.width))
         self._matrix.update(curvature)
@@ -204,12 +207,12 @@ def _linear(rows: Rows, width: int) -> LinearRows:
 
 
 def slopes(rows: Rows, own: object, path: np.ndarray, curved: str) -> Look:
-    """Return what the rows add at the end of a path.
+    """Return the rows' share of the sums at the end of a path.
 
     Parameters
     ----------
     rows, own, path, curved
-        The rows, nothing, the path, and what is returned of the Hessian: "matrix", "diagonal" or "none".
+        The rows, nothing, the path, and the part of the Hessian to return: "matrix", "diagonal" or "none".
     """
     width = path.shape[1] - 1
     linear = _linear(rows, width)
@@ -242,7 +245,7 @@ def curve(rows: Rows, own: object, path: np.ndarray, along: np.ndarray) -> np.nd
 
 
 def search(rows: Rows, own: object, path: np.ndarray, along: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Return the derivatives of the summed losses by the step along a direction (width,), at each of some steps (k,).
+    """Return the derivatives of the total loss by the step along a direction (width,), at each of some steps (k,).
 
     Parameters
     ----------
@@ -262,13 +265,13 @@ def search(rows: Rows, own: object, path: np.ndarray, along: np.ndarray, steps: 
 
 
 def spread(rows: Rows, own: object, width: int) -> tuple[float, float]:
-    """Return the sum of 1 / r of the rows whose loss has a kink, by which a width is divided among them, and the sum
-    of all losses at weights of 0; nothing where no loss has one.
+    """Return the sum of 1 / r of the rows whose loss has a kink, by which a width is divided among them, and the sum of
+    all losses at weights of 0; nothing if no loss has one.
 
     Parameters
     ----------
     rows, own, width
-        The rows, nothing, and the number of columns, that of the bias included.
+        The rows, nothing, and the number of columns, including the bias.
     """
     shares = _linear(rows, width).shares
     if not shares.size:
@@ -283,7 +286,7 @@ def guess(rows: Rows, own: object, width: int, m: int) -> tuple[np.ndarray, floa
     Parameters
     ----------
     rows, own, width, m
-        The rows, nothing, the number of columns, that of the bias included, and the number of the rows of all parts.
+        The rows, nothing, the number of columns, including the bias, and the number of the rows of all parts.
     """
     at, spec = np.arange(0, len(rows.at), ONE_IN), rows.spec
     targets, none = spec.targets(rows.answers[at]), (np.zeros(width), 0.0, 0)
@@ -297,7 +300,7 @@ def guess(rows: Rows, own: object, width: int, m: int) -> tuple[np.ndarray, floa
 
 
 def total(rows: Rows, own: object, w: np.ndarray) -> float:
-    """Return the summed losses at weights (width,)."""
+    """Return the total loss at weights (width,)."""
     linear = _linear(rows, len(w))
     if linear.is_few:
         looks = (passes.total_loss(block.design, linear.some(here, 0.0)[0], w) for here, block in linear.designs())

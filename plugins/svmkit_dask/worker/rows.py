@@ -1,4 +1,4 @@
-"""The rows of one part: their features as all problems see them, and in one problem their weights and gradient."""
+"""The rows of one part: their features for all problems, and their weights and gradient in one problem."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from svmkit_dask.parts.part import Part, places
 
 
 class Space(NamedTuple):
-    """Where all parts of a set of data lie, and the kernel on it."""
+    """The space of all parts of a data set, with the kernel."""
 
     kernel: Kernel  # the kernel, resolved on all parts
-    extent: Extent  # that of the samples of all parts
+    extent: Extent  # the extent of the samples of all parts
     width: int  # the number of columns after preprocessing
     preprocessing: Preprocessing | None = None  # the scaling, learnt from all parts
 
     def features(self, X):
-        """Return rows as they were read, scaled and as wide as the space."""
+        """Return rows from a source, scaled and as wide as the space."""
         if X.shape[1] < self.width and sp.issparse(X):
             X = sparse_rows(X.data, X.indices, X.indptr, self.width)
         if self.preprocessing is not None:
@@ -41,7 +41,7 @@ class Space(NamedTuple):
 
 
 class Features:
-    """The features of one part in a space, block by block; those of a part in memory are kept as they are used."""
+    """The features of one part in a space, block by block; for a part in memory they are kept in their final form."""
 
     def __init__(self, part: Part, space: Space) -> None:
         self.part, self.space = part, space
@@ -61,7 +61,7 @@ class Features:
         self._kept = kept
 
     def take(self, rows: np.ndarray):
-        """Return some rows of the part, int64 in any order, as the problem sees them."""
+        """Return some rows of the part, int64 in any order, as the problem uses them."""
         return self.space.features(self.part.take(rows))
 
     def diag(self, at: np.ndarray) -> np.ndarray:
@@ -72,7 +72,9 @@ class Features:
         return out
 
     def bounds(self) -> tuple[float, float, int]:
-        """Return what `svmkit.problems.sums.Bounds` asks of the engines: value, largest and panel of any block."""
+        """Return the inputs of `svmkit.problems.sums.Bounds` from the engines: value, largest and panel of any
+        block.
+        """
         kept = [(engine.error, engine.largest, engine.panel) for _, engine in self.engines()]
         error, largest, panel = zip(*kept, strict=True) if kept else ((0.0,), (0.0,), (1,))
         return max(error), max(largest), max(panel)
@@ -81,7 +83,7 @@ class Features:
         """Yield, for each block with rows of `at`, their positions in `at`, the engine, and their rows in the block."""
         for first, engine in self.engines():
             lo, hi = np.searchsorted(at, [first, first + engine.n])
-            if hi > lo:  # an engine takes an empty selection for all of its rows
+            if hi > lo:  # an engine interprets an empty selection as all of its rows
                 yield slice(lo, hi), engine, at[lo:hi] - first
 
 
@@ -97,28 +99,28 @@ class SampleQP(DualQP):
         self.l1 = smo_box.l1_part(self)
 
     def shift(self, beta: np.ndarray) -> np.ndarray:
-        """Return what v exceeds the decision values without the bias by, at the weights beta (m,)."""
+        """Return by how much v exceeds the decision values without the bias, at the weights beta (m,)."""
         return self.signs * (self.ridge_terms(beta) + self.origin)
 
 
 class Spec(NamedTuple):
-    """What a part has to know of a problem, besides its own rows."""
+    """A part's knowledge of a problem, besides its own rows."""
 
-    a: int  # the codes of the two classes; `b` may be REST, and is `a` where rows have targets in place of classes
+    a: int  # the codes of the two classes; `b` may be REST, and is `a` if rows have targets instead of classes
     b: int
-    C: float  # the weight of the summed losses
-    class_weights: np.ndarray  # float64 (n_classes,): the weight of each class; (1,) of targets
+    C: float  # the weight of the total loss
+    class_weights: np.ndarray  # float64 (n_classes,): the weight of each class; (1,) for targets
     loss: Loss  # the loss
-    dtype: np.dtype = np.dtype(np.float64)  # of the kernel values of a round; those of a certificate are float64
-    centre: float = 0.0  # what is subtracted from all targets
+    dtype: np.dtype = np.dtype(np.float64)  # of the kernel values of a round; certificates use float64
+    centre: float = 0.0  # the number subtracted from all targets
 
     @property
     def has_targets(self) -> bool:
-        """Whether the rows have targets in place of classes."""
+        """Whether the rows have targets instead of classes."""
         return self.a == self.b
 
     def targets(self, answers: np.ndarray) -> np.ndarray:
-        """Return -1.0 or +1.0 for the codes of rows that take part; targets as they are."""
+        """Return -1.0 or +1.0 for the codes of rows that take part; targets unchanged."""
         if self.has_targets:
             return answers
         if self.b == REST:
@@ -126,7 +128,7 @@ class Spec(NamedTuple):
         return signs(answers, self.a, self.b, len(self.class_weights))
 
     def codes(self, answers: np.ndarray) -> np.ndarray:
-        """Return the classes of rows; 0 for all that have targets."""
+        """Return the classes of rows; 0 for rows with targets."""
         return np.zeros(len(answers), dtype=np.int64) if self.has_targets else answers
 
 
@@ -152,7 +154,7 @@ class Rows:
         C = spec.C * spec.class_weights[self.codes] * weights[self.at]
         self.qp = SampleQP(spec, self.answers, C, self.features.diag(self.at))
         self.stamp = 0  # the number of changes of the weights so far: a message says to which state it belongs
-        # what a proposed change adds to v; without that of its ridges if these differ above and below 0
+        # the effect of a proposed change on v, without the ridges' part if these differ above and below 0
         self.ahead: np.ndarray | None = None
         # of the last certificate: its number, the decision values without the bias, and the weights
         self.mark, self.h, self.measured = 0, None, np.zeros(len(self.at))
@@ -160,13 +162,13 @@ class Rows:
 
     @cached_property
     def box(self) -> smo_box.Box:
-        """The weights that the rows have so far, and their v, which is y times the gradient there."""
+        """The current weights of the rows, and their v, which is y times the gradient there."""
         box = smo_box.box_of(self.qp, np.zeros(len(self.at)), self.qp.origin)
         smo_box.take_sides(box, self.qp.l1)
         return box
 
     def product(self, change: Change, dtype) -> np.ndarray:
-        """Return K(rows, vectors) @ coef, what a change adds to the decision values, float64 (n,)."""
+        """Return K(rows, vectors) @ coef, the effect of a change on the decision values, float64 (n,)."""
         out = np.zeros(len(self.at))
         if len(change.coef):
             for here, engine, sel in self.features.cut(self.at):
@@ -174,18 +176,18 @@ class Rows:
         return out
 
     def decisions(self) -> np.ndarray:
-        """Return the decision values without the bias that belong to v, float64 (n,)."""
+        """Return the decision values without the bias for the current v, float64 (n,)."""
         return self.box.v - self.qp.shift(self.box.beta)
 
     def take(self, stamp: int, h: np.ndarray) -> None:
-        """Let v follow from decision values without the bias that belong to the weights."""
+        """Compute v from decision values without the bias at the current weights."""
         self.box.v[:] = h + self.qp.shift(self.box.beta)
         smo_box.take_sides(self.box, self.qp.l1)
         self.stamp, self.ahead = stamp, None
 
 
 class Portion(NamedTuple):
-    """A part as its worker holds it: features, and the answer (a class's code, or a target) and weight of each row."""
+    """A part on its worker: features, and the answer (a class's code, or a target) and weight of each row."""
 
     features: Features
     answers: np.ndarray
@@ -193,6 +195,8 @@ class Portion(NamedTuple):
 
 
 def portion_of(part: Part, space: Space, classes: np.ndarray | None) -> Portion:
-    """Return a part with the places of its labels among the classes, -1 of others; without classes with targets."""
+    """Return a part with the places of its labels among the classes, -1 for unknown ones; without classes, with
+    targets.
+    """
     answers = part.answers.astype(np.float64) if classes is None else places(classes, part.answers)
     return Portion(Features(part, space), answers, np.ones(part.n_rows) if part.weights is None else part.weights)
