@@ -1,4 +1,4 @@
-"""What float32 means on a device: neither TF32 nor autocast, whatever the process has set, and no gradients."""
+"""Plain float32 on a device: neither TF32 nor autocast, whatever the process has set, and no gradients."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import torch
 
 from svmkit.runtime.threads import thread_count
 
-PLAIN = ("ieee", "none")  # values of PyTorch's newer setting by which a product of float32 is one
+PLAIN = ("ieee", "none")  # values of PyTorch's newer setting that give full float32 products
 
 _lock, _inside = Lock(), 0
 _restore = ExitStack()
 
 
 def _newer_settings() -> list[Any]:
-    """Return the objects that have the newer setting `fp32_precision`; none before PyTorch 2.9."""
+    """Return the objects with the newer setting `fp32_precision`; none before PyTorch 2.9."""
     places = [torch.backends.cuda.matmul, getattr(torch.backends.mkldnn, "matmul", None)]
     return [place for place in places if hasattr(place, "fp32_precision")]
 
 
 def _older_setting() -> str | None:
-    """Return the older setting, or None where only the newer ones were made, which PyTorch refuses to mix."""
+    """Return the older setting, or None if only the newer ones were set, which PyTorch refuses to mix."""
     try:
         return torch.get_float32_matmul_precision()
     except RuntimeError:
@@ -32,7 +32,7 @@ def _older_setting() -> str | None:
 
 
 def _make_plain() -> ExitStack:
-    """Change what makes products of float32 less than that; return what restores it."""
+    """Change settings that make products of float32 less precise; return their restoration."""
     restore = ExitStack()
     older = _older_setting()
     if older not in (None, "highest"):
@@ -47,7 +47,7 @@ def _make_plain() -> ExitStack:
 
 @contextmanager
 def _own_threads(device: torch.device) -> Iterator[None]:
-    """On the CPU compute with no more threads than svmkit may use."""
+    """On the CPU, compute with no more threads than svmkit may use."""
     before = torch.get_num_threads()
     if device.type != "cpu" or before <= thread_count():
         yield
@@ -66,7 +66,7 @@ def plain_arithmetic(device: torch.device) -> Iterator[None]:
     Parameters
     ----------
     device : torch.device
-        Where the tensors of the block are.
+        The device of the tensors in the block.
     """
     global _inside, _restore
     with _lock:

@@ -13,15 +13,15 @@ from svmkit.kernels.engines import ALL, Engine
 from svmkit.kernels.extent import Extent
 from svmkit.kernels.functions import Kernel, Precomputed
 
-KINDS = ("cuda", "xpu", "mps")  # of devices, by the names that torch gives them; cuda is AMD's, too
+KINDS = ("cuda", "xpu", "mps")  # of devices, by torch's names; cuda includes AMD
 ON_CPU = "torch:cpu"
 
 
 class TorchEngine(Engine):
-    """Kernel values by PyTorch, on the device that was asked for, else on the first one that there is.
+    """Kernel values by PyTorch, on the requested device, or else on the first one.
 
-    `device` is the name that torch gives it. X is copied there once, with |x|^2. float64 values, on which certificates
-    rest, are computed on the device too.
+    `device` is torch's name of it. X is copied there once, with |x|^2. float64 values, which certificates need, are
+    also computed on the device.
     """
 
     name = "torch"

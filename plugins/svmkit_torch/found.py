@@ -1,4 +1,4 @@
-"""The devices of PyTorch that exist here."""
+"""The available devices of PyTorch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KINDS = ("cuda", "xpu", "mps")
 
 @cache
 def has_double(device: str) -> bool:
-    """Return whether a device computes float64, in which certificates are."""
+    """Return whether a device supports float64, which certificates need."""
     try:
         one = torch.ones(1, dtype=torch.float64, device=device)
         return bool((one + one).item() == 2.0)
@@ -35,12 +35,12 @@ def names() -> list[str]:
 
 
 def best() -> str:
-    """Return torch's name of the first device that computes float64."""
+    """Return torch's name of the first device that supports float64."""
     return next(name for name in [*names()[:-1], "cpu"] if has_double(name))
 
 
 def require(device: str) -> str:
-    """Return torch's name of a device; raise InputError unless it exists and computes float64."""
+    """Return torch's name of a device; raise InputError unless it exists and supports float64."""
     if device == "torch:cpu":
         return "cpu"
     known = names()

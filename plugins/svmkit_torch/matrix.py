@@ -16,19 +16,19 @@ from svmkit_torch.values import PANEL
 
 
 class DeviceMatrix:
-    """Kernel values X (n, n_train) on a device, of which blocks are read and with which products are computed.
+    """Kernel values X (n, n_train) on a device, for blocks and products.
 
     Parameters
     ----------
     X : ndarray or CSR of shape (n, n_train), float32 or float64
         The values.
     device : torch.device or str
-        Where they are kept.
+        The device that stores them.
 
     Attributes
     ----------
     panel : int
-        Most products that are summed before their sum is added to those before.
+        Most products that are summed before their sum is added to the earlier ones.
     tiles : Tiles
         The memory that the arrays of a tile may take.
     """
@@ -42,7 +42,9 @@ class DeviceMatrix:
 
     @cached_property
     def error(self) -> float:
-        """A bound on the error of beta'K beta through a value: half of what the matrix is off its transpose."""
+        """A bound on the error of beta'K beta through a value: half of the difference of the matrix from its
+        transpose.
+        """
         return 0.5 * asymmetry(self.X).size if self.X.shape[0] == self.X.shape[1] else 0.0
 
     @cached_property
@@ -55,7 +57,7 @@ class DeviceMatrix:
         return torch.as_tensor(np.asarray(Z, dtype=np.int64), device=self.device)
 
     def places(self, sel: np.ndarray) -> torch.Tensor | None:
-        """Return numbers of rows as a tensor on the device; None for an empty array, which stands for all."""
+        """Return row numbers as a tensor on the device; None for an empty array, which stands for all rows."""
         return torch.as_tensor(sel, device=self.device) if sel.size else None
 
     def write_block(self, Z: torch.Tensor, out: np.ndarray, at: torch.Tensor | None, rough: bool) -> None:

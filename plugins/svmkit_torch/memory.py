@@ -1,4 +1,4 @@
-"""Memory of a device: work in tiles, which are halved when there is no room for one."""
+"""Memory of a device: work in tiles, which are halved if there is no room for one."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import torch
 
 from svmkit.errors import InputError
 
-CPU_BUDGET = 16 << 20  # bytes of the arrays of a tile: what the caches of processors hold
+CPU_BUDGET = 16 << 20  # bytes of the arrays of a tile: the size of processor caches
 BUDGET = 256 << 20  # the same on other devices
 FULL = ("out of memory", "can't allocate memory")  # messages of devices without an exception of their own
 
 
 def is_full(error: BaseException) -> bool:
-    """Return whether an error says that a device has no memory left."""
+    """Return whether an error says that a device is out of memory."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     return isinstance(error, RuntimeError) and any(words in str(error) for words in FULL)
 
 
 def room_on(device: torch.device) -> int:
-    """Return the bytes that are free on a device for a second copy of something; 0 where that is not known."""
+    """Return the free bytes on a device for a second copy of an array; 0 if they are not known."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     return 0
@@ -42,7 +42,7 @@ class Tiles:
     Parameters
     ----------
     device : torch.device
-        Where the arrays are.
+        The device of the arrays.
 
     Attributes
     ----------
@@ -84,8 +84,8 @@ class Tiles:
         each : int
             Bytes of the arrays for one row.
         use : callable
-            Called with a slice. When the device has no room, it is called again with half of the rows: it must not
-            have changed anything before its last allocation.
+            Called with a slice. If the device has no room, it is called again with half of the rows: it must not have
+            changed anything before its last allocation.
         most : int, optional
             The most rows of a slice.
 
@@ -116,7 +116,7 @@ class Tiles:
 
 
 def no_room(device: torch.device, size: int, what: str = "the smallest block") -> str:
-    """Return the line that says that a device has no room."""
+    """Return the message that a device has no room."""
     return (
         f"device {device} has no room for {what}, {size:,} bytes: end other processes there, take a smaller --memory, "
         "or train on device=cpu"

@@ -13,11 +13,13 @@ import torch
 
 from svmkit.data.prepare.device_arrays import source_of
 
-SCARCE = 0.05  # part of entries that are stored below which a product with CSR is faster than with a dense tile
+SCARCE = 0.05  # share of stored entries below which a product with CSR is faster than with a dense tile
 
 
 class Rows(ABC):
-    """Rows (n, d) on a device; `entries` is the most entries of a row, and `sparse` says whether they are CSR."""
+    """Rows (n, d) on a device; `entries` is the largest number of entries in a row, and `sparse` says whether they are
+    CSR.
+    """
 
     sparse: bool = False
     scarce: bool = False  # whether products are computed from the stored entries
@@ -27,7 +29,7 @@ class Rows(ABC):
 
     @property
     def width(self) -> int:
-        """The numbers that a row takes where it is multiplied."""
+        """The numbers per row in a product."""
         return self.d
 
     @property
@@ -42,11 +44,11 @@ class Rows(ABC):
         Parameters
         ----------
         at : slice or tensor of int64
-            Which rows.
+            The rows.
         dtype : torch.dtype
             Type of the result.
         origin : tensor of float64, shape (d,) or (0,), optional
-            What is subtracted, in float64, where rows are dense.
+            The vector that is subtracted, in float64, if rows are dense.
         """
 
     @abstractmethod
@@ -54,14 +56,14 @@ class Rows(ABC):
         """Return the largest absolute value."""
 
     def product_rows(self, at: Any, dtype: torch.dtype, origin: torch.Tensor, part: Part | None = None) -> torch.Tensor:
-        """Return some rows as `dense` does, or as a sparse CSR tensor where products with it are faster.
+        """Return some rows as `dense` does, or as a sparse CSR tensor if products with it are faster.
 
         Parameters
         ----------
         at, dtype, origin : object
             As for `dense`.
         part : Part, optional
-            The vectors that they are multiplied with, whose columns they get if they are scarce.
+            The vectors in the product; if they are scarce, the rows are restricted to their columns.
         """
         return self.dense(at, dtype, origin)
 
@@ -119,7 +121,7 @@ class SparseRows(Rows):
 
     @property
     def mean(self) -> int:
-        """The entries of a row, on average, at least 1."""
+        """The mean number of entries in a row, at least 1."""
         return max(1, len(self.columns) // max(1, self.n))
 
     @property
@@ -170,7 +172,7 @@ class SparseRows(Rows):
         return rows
 
     def product_rows(self, at, dtype, origin, part=None):
-        """Return some rows as a sparse CSR tensor where few entries are stored (`scarce`), else as a dense one.
+        """Return some rows as a sparse CSR tensor if few entries are stored (`scarce`), else as a dense one.
 
         Parameters
         ----------
@@ -186,16 +188,16 @@ class SparseRows(Rows):
         return torch.sparse_csr_tensor(pointers, columns, entries, shape, check_invariants=False)
 
     def split(self, at, part: Part, square: bool) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return some rows in the columns of vectors, dense, and the sums of what they have in others, (n,).
+        """Return some rows in the columns of vectors, dense, and the sums of their entries in other columns, (n,).
 
         Parameters
         ----------
         at : slice or tensor of int64
-            Which rows.
+            The rows.
         part : Part
             The vectors, which have `places`.
         square : bool
-            Whether squares are summed, or absolute values.
+            Whether squares are summed, rather than absolute values.
         """
         assert part.places is not None
         pointers, columns, entries = self.csr(at, part.values.dtype)
@@ -221,14 +223,14 @@ def _largest(values: torch.Tensor) -> float:
 
 
 def rows_on(X: Any, device: torch.device) -> Rows:
-    """Return the rows of X on a device; a tensor that is there is not copied.
+    """Return the rows of X on a device; a tensor that is already there is not copied.
 
     Parameters
     ----------
     X : ndarray, CSR or tensor of shape (n, d), float32 or float64
         The samples.
     device : torch.device
-        Where they are wanted.
+        The device.
     """
     source = source_of(X)  # the array of a device, which is not copied there again
     if source is not None:
@@ -245,7 +247,7 @@ def rows_on(X: Any, device: torch.device) -> Rows:
 
 
 class Taken:
-    """Some of the rows that are on a device, `idx` (q,), for any engine there; slices are of this class, too."""
+    """Some rows on a device, `idx` (q,), for any engine there; slices have this class, too."""
 
     def __init__(self, rows: Rows, idx: torch.Tensor) -> None:
         self.rows, self.idx, self.shape = rows, idx, (len(idx), rows.d)
@@ -260,11 +262,12 @@ class Part(NamedTuple):
     Attributes
     ----------
     values : tensor of shape (q, width)
-        The vectors less the origin, dense: all d columns, or those that have entries and one of zeros.
+        The vectors less the origin, dense: all d columns, or the columns with entries and one of zeros.
     sq : tensor of shape (q,)
         Their |z|^2.
     places : tensor of int64, shape (d,), or None
-        Where each of the d columns is among those of `values`, the last one for a column without entries; None for all.
+        The place of each of the d columns among those of `values`, the last one for a column without entries; None for
+        all.
     """
 
     values: torch.Tensor
@@ -273,18 +276,18 @@ class Part(NamedTuple):
 
 
 class Vectors:
-    """The `n` vectors that an engine on a device is given, dense or CSR, of the host or rows of a device.
+    """The `n` vectors passed to an engine on a device, dense or CSR, on the host or as rows of a device.
 
     Parameters
     ----------
     Z : Taken, ndarray, CSR or tensor of shape (n, d)
         The vectors.
     device : torch.device
-        Where they are wanted.
+        The device.
     origin : tensor of float64, shape (d,) or (0,)
-        What is subtracted from them.
+        The vector that is subtracted from them.
     scarce : bool, default=False
-        Whether only the columns of vectors that have entries are made dense, where the vectors are sparse.
+        Whether sparse vectors are made dense only in the columns with entries.
     """
 
     def __init__(self, Z: Any, device: torch.device, origin: torch.Tensor, scarce: bool = False) -> None:
@@ -319,7 +322,7 @@ def _pack_columns(pointers: torch.Tensor, columns: torch.Tensor, entries: torch.
 
 
 def _warn_nobody() -> None:
-    """Make torch's warnings, which it gives once, about arrays that are only read and about sparse CSR tensors."""
+    """Silence torch's one-time warnings about read-only arrays and about sparse CSR tensors."""
     only_read = np.zeros(1)
     only_read.flags.writeable = False
     with warnings.catch_warnings():

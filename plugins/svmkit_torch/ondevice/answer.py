@@ -1,4 +1,4 @@
-"""What a solve on the device answers, and where its seconds went."""
+"""The result of a solve on the device, and a profile of its time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from svmkit.problems.certificate import Certificate
 @dataclass(frozen=True)
 class Answer:
     """The point (m,) of a problem, its certificate, the numbers of SMO steps and of spectral steps, the decision values
-    (n,) of all rows without the bias, if they were asked for, and the problem, if it was posed."""
+    (n,) of all rows without the bias, if requested, and the problem, if it was posed.
+    """
 
     beta: np.ndarray
     certificate: Certificate
@@ -29,7 +30,7 @@ class Answer:
 
 @dataclass
 class Profile:
-    """Seconds and counts of the parts of a solve, by name; the device is waited for where `exact`."""
+    """Seconds and counts of the parts of a solve, by name; with `exact`, timing waits for the device."""
 
     device: torch.device
     exact: bool = False

@@ -1,4 +1,4 @@
-"""A batch of box problems on one device, side by side in padded arrays, and where their kernel values come from."""
+"""A batch of box problems on one device, side by side in padded arrays, and the source of their kernel values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 
 HALVINGS = 60  # of the interval of a level
-TINIEST = 1e-300  # stands for a ridge of 0 where one divides by it
+TINIEST = 1e-300  # replaces a ridge of 0 in divisions
 
 
 class Source(ABC):
@@ -19,7 +19,7 @@ class Source(ABC):
 
     @abstractmethod
     def image(self, weights: torch.Tensor) -> torch.Tensor:
-        """Return K weights of each problem, for weights (B, q) of the type of K that are 0 beyond its points."""
+        """Return K weights of each problem, for weights (B, q) in K's type that are 0 beyond its points."""
 
     @abstractmethod
     def rows(self, at: torch.Tensor) -> torch.Tensor:
@@ -27,11 +27,11 @@ class Source(ABC):
 
     @abstractmethod
     def block(self, at: torch.Tensor) -> torch.Tensor:
-        """Return the kernel rows (n, q) of the points `at` (n,) of the one problem that there is."""
+        """Return the kernel rows (n, q) of the points `at` (n,) of the only problem."""
 
     @abstractmethod
     def bytes_of_image(self) -> int:
-        """Return how many bytes `image` reads, or would read in the time that its arithmetic takes."""
+        """Return the bytes that `image` reads, or could read in the time of its arithmetic."""
 
     @abstractmethod
     def select(self, kept: torch.Tensor) -> Source:
@@ -39,12 +39,13 @@ class Source(ABC):
 
     @abstractmethod
     def layout(self) -> tuple[torch.Tensor, torch.Tensor, int, torch.Tensor | None]:
-        """Return the values, where those of each problem begin, the length of a row, and the columns (B, q) if they are
-        not consecutive."""
+        """Return the values, the starting position of each problem, the length of a row, and the columns (B, q) if they
+        are not consecutive.
+        """
 
 
 class Shared(Source):
-    """One matrix K (n, n) of all rows; `idx` (B, q) says which of them the points are, `real` which entries count."""
+    """One matrix K (n, n) of all rows; `idx` (B, q) are the rows of the points, `real` marks valid entries."""
 
     def __init__(self, K: torch.Tensor, idx: torch.Tensor, real: torch.Tensor) -> None:
         self.K, self.idx, self.real = K, idx, real
@@ -67,7 +68,7 @@ class Shared(Source):
         return rows if self.whole else rows.index_select(1, self.idx[0])
 
     def bytes_of_image(self) -> int:
-        # a number of the matrix is worth some 30 operations of a card for each problem
+        # a number of the matrix costs as much as some 30 operations of a card for each problem
         return self.K.numel() * max(4, len(self.idx) // 8)
 
     def select(self, kept: torch.Tensor) -> Shared:
@@ -128,11 +129,11 @@ class Batch:
     diag : tensor of float32, shape (B, q)
         The diagonal of the kernel matrix.
     balance : tensor of float64, shape (B, G)
-        What y'beta is, for each of the G equal parts of the points.
+        The value of y'beta, for each of the G equal parts of the points.
     sizes : tensor of int32, shape (B,)
         The numbers of points.
     linear, ridge : tensor of float64, shape (B, q), or None
-        The linear term and the ridges; None for -1 and 0, which are those of the hinge.
+        The linear term and the ridges; None for -1 and 0, as for the hinge.
     """
 
     source: Source
@@ -148,7 +149,7 @@ class Batch:
 
     @property
     def groups(self) -> int:
-        """The number of parts of the points with an equality constraint of their own: 2 for problems with nu."""
+        """The number of parts of the points with their own equality constraint: 2 for problems with nu."""
         return self.balance.shape[1]
 
     def split(self, values: torch.Tensor) -> torch.Tensor:
@@ -160,7 +161,7 @@ class Batch:
         return self._change(self.source.select(kept), ARRAYS, lambda values: values[kept])
 
     def among(self, at: torch.Tensor, source: Source) -> Batch:
-        """Return the problem of some points of a single one, `at` (n,), where all others keep their weights.
+        """Return the problem of some points of a single problem, `at` (n,), while all others keep their weights.
 
         Parameters
         ----------
@@ -177,16 +178,18 @@ class Batch:
         return replace(self, source=source, **{name: change(x) for name, x in known.items() if x is not None})
 
     def image(self, signed: torch.Tensor) -> torch.Tensor:
-        """Return what a change of y beta (B, q) changes v by, in float64."""
+        """Return the change of v by a change of y beta (B, q), in float64."""
         image = self.source.image(signed.to(self.source.K.dtype)).to(torch.float64)
         return image if self.ridge is None else image + self.ridge * signed
 
     def move(self, change: torch.Tensor) -> None:
-        """Add the effect of a change of beta (B, q), which beta has already, to v."""
+        """Add the effect of a change of beta (B, q), which beta already includes, to v."""
         self.v += self.image(change * self.y)
 
     def put(self, at: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
-        """Give points `at` (n,) of a single problem new weights; add what ridges do to v, and return the change."""
+        """Give points `at` (n,) of a single problem new weights; add the effect of ridges to v, and return the
+        change.
+        """
         change = beta - self.beta[0, at]
         self.beta[0, at] = beta
         if self.ridge is not None:
@@ -194,7 +197,7 @@ class Batch:
         return change
 
     def levels(self) -> torch.Tensor:
-        """Return the level of v that makes the gap smallest, of each part of the points of each problem, (B * G, 1)."""
+        """Return the level of v with the smallest gap, for each part of the points of each problem, (B * G, 1)."""
         v, y, upper, balance = (self.split(values) for values in (self.v, self.y, self.upper, self.balance))
         if self.ridge is not None:
             return self._bent_levels(v, y, upper, balance)
@@ -205,9 +208,9 @@ class Batch:
         return v.gather(1, order.gather(1, k))
 
     def _bent_levels(self, v, y, upper, balance) -> torch.Tensor:
-        """Return the levels where there are ridges, by bisection."""
+        """Return the levels if there are ridges, by bisection."""
         ridge, beta = self.split(self.ridge), self.split(self.beta)  # type: ignore[arg-type]
-        base, some = v - ridge * y * beta, upper > 0.0  # v where the weight itself is 0
+        base, some = v - ridge * y * beta, upper > 0.0  # v if the weight itself is 0
         far = ridge * upper
         lo = torch.where(some, torch.where(y > 0.0, base, base - far), torch.inf).amin(1, keepdim=True)
         hi = torch.where(some, torch.where(y > 0.0, base + far, base), -torch.inf).amax(1, keepdim=True)
@@ -218,7 +221,7 @@ class Batch:
         return 0.5 * (lo + hi)
 
     def gaps(self) -> torch.Tensor:
-        """Return the absolute gap P - D of each problem, (B,), at the levels that make it smallest."""
+        """Return the absolute gap P - D of each problem, (B,), at the levels with the smallest gap."""
         level = self.levels()
         slope = self.y * (self.split(self.v) - level).view_as(self.v)
         if self.ridge is None:
@@ -231,7 +234,7 @@ class Batch:
         if self.linear is None:
             return 0.5 * (self.beta * (1.0 - self.y * self.v)).sum(1)
         dual = -0.5 * (self.beta * (self.linear + self.y * self.v)).sum(1)
-        if self.groups > 1:  # D of the problem that nu stands for
+        if self.groups > 1:  # D of the problem with nu
             dual = dual + (self.balance * self.levels().view_as(self.balance)).sum(1)
         return dual
 

@@ -1,7 +1,7 @@
-"""SMO steps on one large problem: in blocks of drawn points, whose square a multiprocessor keeps near.
+"""SMO steps on one large problem: in blocks of randomly drawn points, whose square a multiprocessor caches.
 
-A step looks at the points of its block alone, and all others hear of a block at once, by one product of its rows. So a
-step costs the same however large the problem is.
+A step reads only the points of its block, and one product of the block's rows updates all others. So the cost of a step
+does not depend on the size of the problem.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from svmkit_torch.ondevice.answer import Profile
 from svmkit_torch.ondevice.batch import Batch, Squares
 from svmkit_torch.ondevice.working_set import draw
 
-POINTS = 2048  # of a block
-LEAST = 8 * POINTS  # points of a problem that is solved in blocks
-FEWEST, SWEEP = 8, 4  # blocks between two looks at the gap: so many, and enough for a quarter of all points
-MOST = 8192  # SMO steps of a block
-PART = 0.1  # violation at which a block ends, as a part of that of all points
+POINTS = 2048  # in a block
+LEAST = 8 * POINTS  # points from which on a problem is solved in blocks
+FEWEST, SWEEP = 8, 4  # blocks between two checks of the gap: at least so many, and enough for a quarter of all points
+MOST = 8192  # SMO steps in a block
+PART = 0.1  # violation at which a block ends, relative to that of all points
 
 
 class Blocks:
@@ -29,14 +29,14 @@ class Blocks:
     batch : Batch
         The problem, whose iterate is changed in place.
     take_steps : callable
-        SMO steps on the points of a block, as `pairs.take_steps` makes them.
+        SMO steps on the points of a block, as in `pairs.take_steps`.
     profile : Profile
-        Where seconds go.
+        Collects the time spent.
 
     Attributes
     ----------
     points : int
-        The points of a block, at most.
+        The largest number of points in a block.
     """
 
     def __init__(self, batch: Batch, take_steps: Callable[..., torch.Tensor], profile: Profile) -> None:
@@ -56,7 +56,7 @@ class Blocks:
         eps : float
             The violation at which the problem is solved.
         late : callable
-            Says whether to end.
+            Returns whether to end.
         """
         blocks, steps = max(FEWEST, self.batch.y.shape[1] // (SWEEP * self.points)), 0
         for k in range(blocks):
@@ -68,7 +68,7 @@ class Blocks:
         return blocks, steps
 
     def _solve(self, at: torch.Tensor, eps: float) -> int:
-        """Solve the block of the points `at` (n,), and let all others hear of it; return the number of SMO steps."""
+        """Solve the block of the points `at` (n,), and update all others; return the number of SMO steps."""
         batch = self.batch
         with self.profile.timing("square"):
             rows = batch.source.block(at)

@@ -1,4 +1,4 @@
-"""P and D of many points on the device, from one float64 product; the bounds on rounding are those of all problems."""
+"""P and D of many points on the device, from one float64 product, with the same rounding bounds as for all problems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svmkit_torch.values import PANEL
 
 
 def best_biases(batch: Batch, h: torch.Tensor) -> torch.Tensor:
-    """Return the bias (B, 1) of least hinge losses of each problem, for decisions h (B, q) without it."""
+    """Return the bias (B, 1) with the least hinge losses for each problem, for decisions h (B, q) without it."""
     residual = torch.where(batch.upper > 0.0, batch.y - h, torch.inf)
     order = residual.argsort(dim=1)
     passed = batch.upper.gather(1, order).cumsum(1)
@@ -54,7 +54,7 @@ def sums_of(batch: Batch, h: torch.Tensor, bias: torch.Tensor, of_h: torch.Tenso
 def certify(
     products: Any, batch: Batch, idx: torch.Tensor, decisions: bool = False
 ) -> tuple[list[Certificate], Sequence[np.ndarray | None]]:
-    """Return the certificate of each problem, and make v of the batch that of the decision values behind it.
+    """Return the certificate of each problem, and set v of the batch from the decision values behind it.
 
     The decision values come from scratch, by one product in float64 for all problems.
 
@@ -63,7 +63,7 @@ def certify(
     products : svmkit_torch.ondevice.products.Products
         Products with the rows of X.
     batch : Batch
-        The problems, all of whose points are in it, with the linear term -1'beta.
+        The problems, with all their points, and the linear term -1'beta.
     idx : tensor of int64, shape (B, q)
         The row of each point.
     decisions : bool, default=False
@@ -99,7 +99,7 @@ def certify(
     bounds = Bounds(of_values[0], rows.largest, of_values[1], 0.0, U)
     beta = batch.beta
     facts = torch.stack([(beta > 0.0).sum(1).to(torch.float64), beta.sum(1), beta.amax(1)], 1).cpu().numpy()
-    widest = batch.diag.amax(1).to(torch.float64).cpu().numpy() * (1.0 + 1e-6)  # which float32 may have rounded
+    widest = batch.diag.amax(1).to(torch.float64).cpu().numpy() * (1.0 + 1e-6)  # float32 may have rounded it
     totals = [
         Totals(m, int(n), float(total), float(most), float(wide), 1.0)
         for m, (n, total, most), wide in zip(batch.sizes.tolist(), facts, widest, strict=True)

@@ -11,8 +11,9 @@ from svmkit_torch.ondevice import pairs, spectral
 
 
 class Code(NamedTuple):
-    """SMO steps as `pairs.take_steps` makes them, the projection as `spectral.project` computes it, and where there is
-    one a product for the rbf kernel and X of up to `most_columns`, with the products that it sums together."""
+    """SMO steps as in `pairs.take_steps`, the projection as in `spectral.project`, and, if available, a product for the
+    rbf kernel and X of up to `most_columns` columns, with the number of products that it sums together.
+    """
 
     take_steps: Callable[..., torch.Tensor]
     project: Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]

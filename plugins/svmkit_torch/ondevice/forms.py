@@ -1,7 +1,7 @@
-"""Every problem that a device solves as one: weights >= 0 with signs, bounds, ridges, a linear term and an equality.
+"""The common form of all problems on a device: weights >= 0 with signs, bounds, ridges, a linear term and an equality.
 
-A weight that may have either sign counts as two. A regularised bias b is a further point with k(x, .) = 0, the ridge 1
-and a free sign: with it the weights sum to 0, and its weight is -b, which costs b^2 / 2.
+A weight that may have either sign counts as two. A regularised bias b is an additional point with k(x, .) = 0, the
+ridge 1 and a free sign: with it the weights sum to 0, and its weight is -b, which costs b^2 / 2.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from svmkit.problems.dual import DualQP
 from svmkit.problems.nu_dual import NuQP
 from svmkit.problems.simplex import SimplexQP, SquaredHinge
 
-BIAS = -1  # the number of the point that stands for a regularised bias
+BIAS = -1  # the number of the point for a regularised bias
 
 
 class Form(NamedTuple):
@@ -26,13 +26,13 @@ class Form(NamedTuple):
     Attributes
     ----------
     sample : ndarray of int64
-        The sample that a weight is of; `BIAS` for the bias.
+        The sample of each weight; `BIAS` for the bias.
     y, upper, start : ndarray of float64
         Signs, finite bounds, and a feasible point.
     linear, ridge : ndarray of float64, or None
-        The linear term and ridges; None for -1 and 0, which are those of the hinge.
+        The linear term and ridges; None for -1 and 0, as for the hinge.
     balance : ndarray of float64, shape (G,)
-        What the signed weights of each part sum to.
+        The sum of the signed weights of each part.
     make_point : callable
         Returns the point of the problem for weights (G, n).
     """
@@ -60,7 +60,7 @@ def hinge_form(y: np.ndarray, C: np.ndarray) -> Form:
 
 
 def form_of(problem: Problem) -> Form:
-    """Return the form of a problem; raise InputError where it has none, as with logistic losses.
+    """Return the form of a problem; raise InputError if it has none, as with logistic losses.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def _dual_form(problem: DualQP) -> Form:
 
 
 def _squared_hinge_form(problem: SquaredHinge) -> Form:
-    """Return the dual in beta, of which alpha = beta / sum(beta)."""
+    """Return the dual in beta, where alpha = beta / sum(beta)."""
     m = problem.m
     columns = [problem.y, np.full(m, np.inf), np.full(m, -1.0), problem.ridge, np.zeros(m)]
 
@@ -128,10 +128,10 @@ def _nu_form(problem: NuQP) -> Form:
 
 
 def _join(sample: np.ndarray, columns: list[Any], total: float, biased: bool, make_point: Any) -> Form:
-    """Return a form of one part, with the point of the bias, and finite bounds that no optimum exceeds.
+    """Return a form with one part, including the point of the bias, and finite bounds that no optimum exceeds.
 
-    `columns` are signs, upper bounds, linear term, ridges and the start. A weight without a bound is at most what its
-    ridge leaves of the most that all others can gain.
+    `columns` are signs, upper bounds, linear term, ridges and the start. A weight without a bound is limited by its
+    ridge and the most that all other weights can gain.
     """
     if biased:
         sample = np.append(sample, [BIAS, BIAS])

@@ -20,16 +20,16 @@ from svmkit_torch.ondevice.products import Products
 from svmkit_torch.ondevice.rounds import solve_by_rounds
 from svmkit_torch.values import DeviceRows
 
-CPU_ROOM = 1 << 30  # bytes on the CPU, where nothing says how much is free
+CPU_ROOM = 1 << 30  # bytes on the CPU, where the free memory is unknown
 PART = 0.8  # of the free memory of a device
-FOR_MATRIX, FOR_SQUARES, FOR_VECTORS = 0.6, 0.25, 0.2  # parts of the budget
-VECTORS = 24  # arrays (B, q) of 8 bytes that a batch takes while it is solved
-SAFETY = 0.8  # gap at which a solve ends, as a part of what is asked for: the iterations are in float32
+FOR_MATRIX, FOR_SQUARES, FOR_VECTORS = 0.6, 0.25, 0.2  # shares of the budget
+VECTORS = 24  # arrays (B, q) of 8 bytes that a batch needs while it is solved
+SAFETY = 0.8  # gap at which a solve ends, relative to the requested one: the iterations are in float32
 TRIES, ROUGH = (
     8,
     2,
 )  # certificates of a problem, each for half of the gap of the one before; of them with float32 values
-PADDED = 2.0  # the largest problem of a batch has at most so many times the points of the smallest
+PADDED = 2.0  # largest ratio of the sizes of the largest and the smallest problem of a batch
 
 
 def solve_many(
@@ -52,17 +52,17 @@ def solve_many(
     problems : sequence of Box
         The problems, such as the class pairs of a training, the folds of a search, or its values of C.
     gap : float, default=1e-3
-        The relative gap that is asked for.
+        The requested relative gap.
     memory : int, optional
-        Bytes of the device that may be taken; by default most of what is free.
+        Bytes of the device that may be used; by default most of the free memory.
     seconds : float, default=inf
-        A problem whose gap is not proven by then ends with the gap that it has.
+        A problem whose gap is not proven by then ends with its current gap.
     profile : Profile, optional
-        Where the seconds and counts of the parts go.
+        Collects the seconds and counts of the parts.
     decisions : bool, default=False
-        Whether decision values of all rows are wanted.
+        Whether decision values of all rows are returned.
     interrupted : callable, optional
-        Says whether to end at once, with the gaps that there are.
+        Returns whether to end at once, with the current gaps.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def solve_many(
 class _Matrix:
     """The kernel matrix K of the rows `used` (n,) of X on the device, float32 at first; `diag` is its diagonal.
 
-    Where problems have the point of a bias, it is the last one, and its values are 0.
+    If problems have a bias point, it is the last one, and its values are 0.
     """
 
     def __init__(self, rows: DeviceRows, used: np.ndarray, memory: int, profile: Profile, biased: bool = False) -> None:
@@ -124,7 +124,7 @@ class _Matrix:
         return K
 
     def places(self, rows: np.ndarray) -> np.ndarray:
-        """Return where rows of X are in the matrix."""
+        """Return the places of rows of X in the matrix."""
         return np.where(rows == BIAS, len(self.used), np.searchsorted(self.used, rows))
 
     def refine(self) -> bool:

@@ -1,4 +1,4 @@
-"""The iterations on a batch: spectral steps and SMO steps, whichever lowers the gaps more for what it costs."""
+"""The iterations on a batch: spectral steps and SMO steps, whichever lowers the gaps more for its cost."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from svmkit_torch.ondevice.blocks import Blocks
 from svmkit_torch.ondevice.code import Code, code_for
 from svmkit_torch.ondevice.spectral import Spectral
 
-LOOK = 8  # spectral steps between two looks at the gaps
-FIRST, MOST = 512, 8192  # SMO steps of the first launch, and of later ones at most
+LOOK = 8  # spectral steps between two checks of the gaps
+FIRST, MOST = 512, 8192  # SMO steps of the first launch, and largest number in later ones
 EPS, FINER = 4.0, 0.3  # violation at which SMO ends, as a multiple of the gap wanted a unit of weight; its next part
-STALLED = 0.95, 12  # a problem is left whose gap does not fall by this factor so many times in a row
-PATIENCE = 4000  # points for each further look at the gaps before spectral steps are judged
-LOOKS = 4  # at most, where blocks are the other kind of steps
-HOPE = 1.1  # by what the worth of what was not chosen grows
-GOOD = 2.0  # factor by which the first spectral steps lower the gap, or SMO steps are tried
+STALLED = 0.95, 12  # a problem is given up if its gap does not fall by this factor so many times in a row
+PATIENCE = 4000  # points for each further check of the gaps before spectral steps are judged
+LOOKS = 4  # at most, if blocks are the alternative
+HOPE = 1.1  # growth factor of the worth of the other kind of steps
+GOOD = 2.0  # factor by which the first spectral steps must lower the gap; otherwise SMO steps are tried
 # seconds on a card of 2023: a spectral step and each byte of the matrices, an SMO step and each point; programs at once
 SPECTRAL_STEP, A_BYTE, SMO_STEP, A_POINT, PROGRAMS = 3e-4, 2.8e-13, 5e-6, 1e-9, 132.0
-PLAIN_STEP = 3e-4  # seconds of an SMO step by PyTorch's operations, which problems with two constraints take
+PLAIN_STEP = 3e-4  # seconds of an SMO step by PyTorch's operations, as for problems with two constraints
 A_BLOCK, PASSES = 2e-3, 3  # seconds of a block without its steps and rows, and how often its rows are read or written
 
 
 class _Left:
-    """The problems of a batch that are not solved yet: a batch of their own, their numbers, and what is known of them.
+    """The unsolved problems of a batch: a separate batch, their numbers, and their state.
 
     `taken` (B, 2) counts the SMO steps and the spectral steps of all problems; `least` is the smallest gap of each
-    problem that is left, `waits` how many times in a row it has not fallen, `factor` what EPS has become.
+    unsolved problem, `waits` how many times in a row it has not fallen, `factor` the current value of EPS.
     """
 
     def __init__(self, whole: Batch, code: Code, profile: Profile) -> None:
@@ -45,7 +45,7 @@ class _Left:
         self.blocks = Blocks(whole, code.take_steps, profile) if Blocks.suit(whole) else None
 
     def keep(self, kept: torch.Tensor) -> None:
-        """Leave all problems but those marked in `kept` (B,)."""
+        """Drop all problems except those marked in `kept` (B,)."""
         self.save()
         at = kept.nonzero()[:, 0]
         if len(at) < len(kept):
@@ -59,7 +59,7 @@ class _Left:
             self.whole.beta[self.numbers], self.whole.v[self.numbers] = self.batch.beta, self.batch.v
 
     def take_spectral_steps(self) -> float:
-        """Make `LOOK` spectral steps; return what they cost, in seconds of a typical card."""
+        """Make `LOOK` spectral steps; return their cost, in seconds of a typical card."""
         with self.profile.timing("spectral"):
             for _ in range(LOOK):
                 self.spectral.step()
@@ -68,7 +68,7 @@ class _Left:
         return LOOK * (SPECTRAL_STEP + A_BYTE * self.batch.source.bytes_of_image())
 
     def take_smo_steps(self, goal: torch.Tensor, late: Callable[[], bool]) -> float:
-        """Make SMO steps; return what they cost, in seconds of a typical card."""
+        """Make SMO steps; return their cost, in seconds of a typical card."""
         batch = self.batch
         eps = self.factor * goal / batch.beta.sum(1).clamp(min=1e-300)
         if self.blocks is not None:
@@ -89,7 +89,7 @@ class _Left:
         return max(1, longest) * (SMO_STEP + A_POINT * batch.y.shape[1]) * max(1.0, len(batch.y) / PROGRAMS)
 
     def _take_blocks(self, eps: float, late: Callable[[], bool]) -> float:
-        """Make SMO steps in blocks of the one problem; return what they cost, in seconds of a typical card."""
+        """Make SMO steps in blocks of the only problem; return their cost, in seconds of a typical card."""
         assert self.blocks is not None
         with self.profile.timing("blocks"):
             blocks, steps = self.blocks.take(eps, late)
@@ -102,8 +102,9 @@ class _Left:
 
 
 class Worth(dict[str, float]):
-    """By how much each kind of steps lowers the logarithm of the gap in a second of a typical card; inf before it is
-    known."""
+    """How much each kind of steps lowers the logarithm of the gap in a second of a typical card; inf before it is
+    known.
+    """
 
     def __init__(self) -> None:
         super().__init__(spectral=math.inf, smo=math.inf, blocks=math.inf)
@@ -123,13 +124,13 @@ def minimise(
     batch : Batch
         The problems, whose iterates are changed in place.
     target : float or tensor of shape (B,)
-        A number is a relative gap; a tensor has absolute gaps.
+        A number is a relative gap; a tensor contains absolute gaps.
     late : callable
-        Says whether to end.
+        Returns whether to end.
     profile : Profile
-        Where seconds and counts go.
+        Collects seconds and counts.
     worth : Worth, optional
-        What is known of the kinds of steps from problems of the same kind, and will be known from this one.
+        The worth of the kinds of steps by problems of the same kind, updated by this one.
     """
     left = _Left(batch, code_for(batch.y.device), profile)
 
@@ -144,7 +145,7 @@ def minimise(
 
 
 def _iterate(left: _Left, goals: Callable[[], torch.Tensor], late: Callable[[], bool], worth: Worth) -> None:
-    """Make steps of the better kind until no problem is left."""
+    """Make steps of the better kind until all problems are solved."""
     pairwise = "smo" if left.blocks is None else "blocks"
     before: torch.Tensor | None = None  # the gaps when the kind of steps was chosen
     looks, spent = 0, 0.0  # since then
@@ -165,9 +166,9 @@ def _iterate(left: _Left, goals: Callable[[], torch.Tensor], late: Callable[[], 
         before, gaps = gaps[kept] if before is None else before[kept], gaps[kept]
         left.keep(kept)
         patience, good = left.batch.y.shape[1] // PATIENCE, GOOD
-        if left.blocks is not None:  # they are so much the better for some problems that they are tried for all
+        if left.blocks is not None:  # they are so much better for some problems that they are tried for all
             patience, good = min(patience, LOOKS), math.inf
-        if spectral and looks <= patience:  # gaps do not fall evenly
+        if spectral and looks <= patience:  # gaps fall unevenly
             continue
         fell = GOOD if first else float((before / gaps).median())
         is_news = not first or worth[chosen] == math.inf

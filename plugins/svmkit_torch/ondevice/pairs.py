@@ -1,6 +1,6 @@
-"""SMO steps on a batch by PyTorch's operations: one pair of each problem a step, chosen by second order.
+"""SMO steps on a batch by PyTorch's operations: one pair per problem and step, chosen by second order.
 
-`fused` has the same steps in one kernel, where Triton is installed.
+`fused` has the same steps in one kernel, if Triton is installed.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import torch
 from svmkit_torch.ondevice.batch import Batch
 
 TINY = 1e-12  # least curvature
-LOOK = 32  # steps between two looks at whether a problem is left
+LOOK = 32  # steps between two checks for unsolved problems
 
 
 def take_steps(batch: Batch, most: int, eps: torch.Tensor, late: Callable[[], bool] = lambda: False) -> torch.Tensor:
-    """Make up to `most` SMO steps for each problem until its violation is at most eps (B,); return how many, (B,).
+    """Make up to `most` SMO steps for each problem until its violation is at most eps (B,); return their numbers, (B,).
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def take_steps(batch: Batch, most: int, eps: torch.Tensor, late: Callable[[], bo
     most, eps
         The most steps of a problem, and the violation at which it ends.
     late : callable
-        Says whether to end at once.
+        Returns whether to end at once.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Problems as they are solved on a device, and their certificates: of hinges there, of all others by the problem."""
+"""Problems in their form on a device, and their certificates: hinges are certified there, all others by the problem."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from svmkit_torch.values import DeviceRows
 
 
 class RowsEngine(Engine):
-    """Kernel values among some rows of an X that is on a device already, for a Gram of their own.
+    """Kernel values among some rows of an X that is already on a device, for their own Gram.
 
     Parameters
     ----------
     rows : DeviceRows
         The rows of X.
     idx : ndarray of int64, shape (n,)
-        Which of them.
+        The selected rows.
     """
 
     name = "torch_rows"
@@ -79,7 +79,7 @@ class RowsEngine(Engine):
 
 
 class Posed:
-    """A `Box` in the form in which it is solved.
+    """A `Box` in the form that is solved.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Posed:
     rows : ndarray of int64, shape (G, n)
         The row of X of each weight; `BIAS` for the bias.
     problem : Problem or None
-        What is solved; None for a hinge, whose problem has no object.
+        The problem that is solved; None for a hinge, whose problem has no object.
     """
 
     def __init__(self, rows: DeviceRows, box: Box) -> None:
@@ -104,28 +104,29 @@ class Posed:
 
     @property
     def kind(self) -> tuple[int, bool]:
-        """What the problems of a batch have in common: the number of parts, and whether they are hinges."""
+        """The common properties of a batch: the number of parts, and whether the problems are hinges."""
         return len(self.rows), self.problem is None
 
     def first_answer(self) -> Answer:
-        """Return the first point, of which nothing is proven."""
+        """Return the first point, without a proven bound."""
         return Answer(self.form.make_point(self.form.start), Certificate(np.inf, None, None), 0, 0, None, self.problem)
 
     def weights_of(self, beta: torch.Tensor) -> np.ndarray:
-        """Return the weights (G, n) of a row (q,) of a batch, which may have places for more."""
+        """Return the weights (G, n) from a row (q,) of a batch, which may be longer."""
         n = self.rows.shape[1]
         return beta.reshape(len(self.rows), -1)[:, :n].cpu().numpy()
 
     def certify(self, a: np.ndarray) -> tuple[np.ndarray, Certificate, np.ndarray]:
         """Return the point of weights a (G, n), its certificate from scratch, and y times the gradient there (G, n).
 
-        Where rounding keeps the weights from their sum, as beside bounds of 1e12, the point is a feasible one near by.
+        If rounding keeps the weights from their required sum, as with bounds of 1e12, the point is a feasible one
+        nearby.
         """
         form, problem = self.form, self.problem
         assert problem is not None and form.linear is not None and form.ridge is not None
         signed = form.sum_by_sample(a, problem.m)
         idx, point = np.flatnonzero(signed), form.make_point(a)
-        h = np.append(self.gram.matvec(signed[idx], idx), 0.0)  # of the bias at the end, where -1 looks
+        h = np.append(self.gram.matvec(signed[idx], idx), 0.0)  # 0 for the bias at the end, which index -1 selects
         v = h[form.sample] + form.y * (form.ridge * a + form.linear)
         reason = problem.infeasible(point)
         if reason is not None and (near := problem.start(signed)) is not None:
@@ -166,7 +167,7 @@ def certify_all(
 
 
 def pad(arrays: list[np.ndarray], value: float, device: torch.device) -> torch.Tensor:
-    """Return arrays (G, n) of problems of one kind as a tensor (B, q) on a device, `value` where one has no points."""
+    """Return arrays (G, n) of problems of one kind as a tensor (B, q) on a device, padded with `value`."""
     n = max(array.shape[1] for array in arrays)
     padded = np.full((len(arrays), len(arrays[0]), n), value, dtype=arrays[0].dtype)
     for b, array in enumerate(arrays):

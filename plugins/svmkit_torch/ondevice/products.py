@@ -1,4 +1,4 @@
-"""Products of one vector of weights with kernel values: in one kernel where the columns are few, else by matrices."""
+"""Products of one vector of weights with kernel values: in one kernel if there are few columns, else by matrices."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Products:
     rows : DeviceRows
         The rows.
     fused : callable or None
-        `fused.products.product` where it is the way to compute them.
+        `fused.products.product` if it should compute them.
     error, panel : float, int
-        A bound on the error of a float64 value, and how many products are summed together, as `Bounds` has them.
+        A bound on the error of a float64 value, and the number of products that are summed together, as in `Bounds`.
     """
 
     def __init__(self, rows: DeviceRows) -> None:

@@ -1,7 +1,7 @@
-"""A problem whose kernel matrix does not fit on the device: rounds of a working set whose square does.
+"""Solves of a problem whose kernel matrix does not fit on the device: rounds of a working set whose square does.
 
-As for `fcsmo`: the gradient of all points follows from the weights that changed, in float32, and the certificate from
-scratch in float64. The set may be smaller than the number of support vectors: it is drawn anew for each round.
+As in `fcsmo`, the gradient of all points follows from the changed weights, in float32, and the certificate is computed
+from scratch in float64. The set may be smaller than the number of support vectors: it is drawn anew for each round.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from svmkit_torch.ondevice.products import Products
 from svmkit_torch.ondevice.working_set import draw
 from svmkit_torch.values import DeviceRows
 
-SQUARE = 0.75  # part of the memory for the square of the working set
-FIRST, PART = 4096, 64  # points of the first working set: one of so many if these are more
-INNER = 0.1  # gap of the set at which all points are looked at again, as a part of its own or of that of all points
-NEAR = 0.7  # estimated gap, as a part of what is asked for, at which the certificate is computed
+SQUARE = 0.75  # share of the memory for the square of the working set
+FIRST, PART = 4096, 64  # points of the first working set: this number, or one in so many if that is more
+INNER = 0.1  # gap of the set at which all points are examined again, relative to its own gap or to that of all points
+NEAR = 0.7  # estimated gap, relative to the requested one, at which the certificate is computed
 ROUNDS = 1000
 
 
@@ -44,9 +44,9 @@ def solve_by_rounds(
     rows, problem, gap, memory, profile, decisions
         As for `solve_many`.
     late : callable
-        Says whether to end.
+        Returns whether to end.
     """
-    if len(problem.rows) > 1:  # two constraints, which a working set does not know: nothing is proven
+    if len(problem.rows) > 1:  # two constraints, which working sets do not support: nothing is proven
         return problem.first_answer()
     return _Rounds(rows, problem, gap, memory, profile).run(late, decisions)
 
@@ -60,7 +60,8 @@ class _Rounds:
         at = torch.as_tensor(problem.rows.ravel(), device=device)
         self.real = at != BIAS
         self.idx = torch.where(self.real, at, 0)
-        # the rows of X, each once, and where each point finds its own; None where the points are rows, in their order
+        # the distinct rows of X, and the place of each point among them; None if the points are the rows, in their
+        # order
         self.distinct, self.back = self.idx.unique(return_inverse=True)
         self.all = len(self.distinct) == rows.n
         if len(self.distinct) == len(at) and bool(self.real.all()):
@@ -77,7 +78,7 @@ class _Rounds:
             self._move(begun, self.batch.beta[0, begun])
 
     def _move(self, moved: torch.Tensor, change: torch.Tensor) -> None:
-        """Add to v what a change of the weights of some points (n,) does through the kernel values."""
+        """Add the effect of changed weights of some points (n,) through the kernel values to v."""
         real, signed = self.real[moved], change * self.batch.y[0, moved]
         at, to = self.idx[moved[real]], None if self.all else self.distinct
         product = self.products.product(at, signed[real], to, torch.float32)
@@ -104,7 +105,7 @@ class _Rounds:
         return self._certify(decisions) if answer is None else answer
 
     def _certify(self, decisions: bool) -> Answer:
-        """Return the answer at the iterate, and take v from its certificate."""
+        """Return the result at the iterate, and take v from its certificate."""
         with self.profile.timing("certificate"):
             found = certify_all([self.problem], self.products, self.batch, self.idx[None], decisions)
         self.profile.count("certificates", 1)
@@ -113,7 +114,7 @@ class _Rounds:
         return Answer(point, certificate, steps, spectral, values, self.problem.problem)
 
     def _round(self, gap: float, late: Callable[[], bool]) -> None:
-        """Choose a working set, solve for it, and bring v of all points up to date."""
+        """Choose a working set, solve for it, and update v of all points."""
         with self.profile.timing("selection"):
             self.set = self._choose()
         at, batch = self.set, self.batch

@@ -1,7 +1,7 @@
 """Spectral projected gradient steps on a batch: one product with all kernel matrices moves all weights of all problems.
 
-They suit problems most of whose weights are free, or all of whose weights are at the bound. Each step goes along the
-projection of the gradient step, by an exact line search, so that no objective rises.
+They suit problems most of whose weights are free, or all at the bound. Each step goes along the projection of the
+gradient step, by an exact line search, so no objective rises.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from svmkit_torch.ondevice.batch import Batch
 Projection = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 HALVINGS = 48  # of the interval of the multiplier
-SHORT = 3  # steps of each of the two lengths in turn
+SHORT = 3  # consecutive steps of each of the two lengths
 
 
 def project(z: torch.Tensor, y: torch.Tensor, upper: torch.Tensor, balance: torch.Tensor) -> torch.Tensor:
@@ -29,7 +29,7 @@ def project(z: torch.Tensor, y: torch.Tensor, upper: torch.Tensor, balance: torc
     z, y, upper : tensor of float64, shape (B, q)
         The points, the labels and the upper bounds.
     balance : tensor of float64, shape (B, 1)
-        What y'beta is to be.
+        The required value of y'beta.
 
     References
     ----------
@@ -58,9 +58,9 @@ class Spectral:
     batch : Batch
         The problems, whose iterates are changed in place.
     projection : callable
-        `project`, or another that returns the same.
+        `project`, or an equivalent function.
     profile : Profile
-        Where seconds go.
+        Collects the time spent.
 
     References
     ----------
@@ -76,7 +76,7 @@ class Spectral:
         self.length = 1.0 / largest.clamp(min=1e-300)
 
     def select(self, batch: Batch, kept: torch.Tensor) -> None:
-        """Go on with some of the problems, whose numbers are `kept`."""
+        """Continue with some of the problems, whose numbers are `kept`."""
         self.batch, self.length = batch, self.length[kept]
 
     def step(self) -> None:
@@ -97,7 +97,7 @@ class Spectral:
         beta += part * change
         torch.minimum(beta.clamp_(min=0.0), batch.upper, out=beta)
         batch.v += part * image
-        # the image beyond the points of a problem is no part of it
+        # the image beyond the points of a problem does not belong to it
         inside = torch.where(batch.upper > 0.0, image, 0.0)
         moved, turned = change.square().sum(1, keepdim=True), inside.square().sum(1, keepdim=True)
         long = (self.count // SHORT) % 2 == 1

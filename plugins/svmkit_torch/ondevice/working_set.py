@@ -1,4 +1,4 @@
-"""The points of one problem on which a solver works next: those that violate their condition, and free ones."""
+"""The next working set of a solver on one problem: points that violate their condition, and free ones."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import torch
 
 from svmkit_torch.ondevice.batch import Batch
 
-TINY = 1e-100  # a violation that counts as one
-VIOLATING = 0.75  # part of the set for points that violate their condition, where others are free
+TINY = 1e-100  # smallest violation that counts
+VIOLATING = 0.75  # share of the set for violating points, if others are free
 
 
 def draw(batch: Batch, most: int, generator: torch.Generator) -> tuple[torch.Tensor, float]:
     """Return up to `most` points of the one problem of a batch, (n,) in ascending order, and the largest violation.
 
-    Violating points are drawn with probabilities that grow with the violation. Those that violate most are of one
-    kind, such as wrong labels: rounds that take them alone disturb all others, and need several times as many.
+    Violating points are drawn with probabilities that grow with the violation. The largest violations come from points
+    of one kind, such as wrong labels: rounds on these alone disturb all others, and several times as many are needed.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def draw(batch: Batch, most: int, generator: torch.Generator) -> tuple[torch.Ten
     free = below & above
     sides = (up & (v < level), level - v), (low & (v > level), v - level)
     luck = (1.0 - torch.rand(len(v), generator=generator, dtype=v.dtype, device=v.device)).log()
-    luck = torch.where(batch.diag[0] > 0.0, luck, 0.0)  # the bias is chosen whenever it may move
+    luck = torch.where(batch.diag[0] > 0.0, luck, 0.0)  # the bias is always chosen if it may move
     counts = torch.stack([sides[0][0].sum(), sides[1][0].sum(), free.sum()]).tolist()
     # weight moves between the two sides, so that a side gets more points only if the other has too few
     room = int(VIOLATING * most) if counts[2] else most
@@ -52,8 +52,9 @@ def draw(batch: Batch, most: int, generator: torch.Generator) -> tuple[torch.Ten
 
 
 def _level(batch: Batch, v: torch.Tensor, up: torch.Tensor, low: torch.Tensor) -> tuple[torch.Tensor, float]:
-    """Return the level that makes the gap smallest, within the range of v that violates its conditions, which is the
-    largest violation."""
+    """Return the level with the smallest gap, within the range of v that violates its conditions, and the length of
+    that range, which is the largest violation.
+    """
     least, largest = torch.where(up, v, torch.inf).min(), torch.where(low, v, -torch.inf).max()
     level = batch.levels()[0, 0]
     inside = (level > least) & (level < largest)

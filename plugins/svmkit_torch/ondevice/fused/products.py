@@ -1,7 +1,7 @@
-"""Products with kernel values of few columns in one Triton kernel: sums of differences, and no value is stored.
+"""Products with kernel values of few columns in one Triton kernel: sums of differences, with no stored values.
 
-Kernel values of rows with a few columns take less arithmetic than it takes to write them down. They are computed from
-x - z, so that float32 values are off by about d u of the exponent, wherever the data lie.
+Kernel values of rows with a few columns take less time to compute than to store. They are computed from x - z, so
+float32 values are off by about d u of the exponent, wherever the data lie.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import torch
 import triton
 import triton.language as tl
 
-ROWS, COLUMNS = 128, 64  # of a tile of kernel values
-MOST_COLUMNS = 64  # of X: with more, a product of matrices is faster
-PANEL = COLUMNS  # products that are summed together before they are added to the sums of those before
+ROWS, COLUMNS = 128, 64  # in a tile of kernel values
+MOST_COLUMNS = 64  # of X: with more, a matrix product is faster
+PANEL = COLUMNS  # products that are summed before they are added to the earlier sums
 
 
 @triton.jit
@@ -46,7 +46,7 @@ def product(X: torch.Tensor, Z: torch.Tensor, coef: torch.Tensor, gamma: float) 
     Parameters
     ----------
     X, Z : tensor of shapes (d, n) and (d, q)
-        Vectors by columns, contiguous, of the type in which values are computed.
+        Vectors by columns, contiguous, in the type of the computation.
     coef : tensor of shape (q,)
         Coefficients of the same type.
     gamma : float

@@ -1,4 +1,4 @@
-"""The projection of `spectral` in one Triton kernel: a program a problem, Newton steps on the multiplier."""
+"""The projection of `spectral` in one Triton kernel: one program per problem, Newton steps on the multiplier."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-LANES = 4096  # weights that a program looks at together, at most
-MOST = 64  # evaluations of the sum of a problem, of which each fourth halves the interval
+LANES = 4096  # weights that a program processes together, at most
+MOST = 64  # evaluations of a problem's sum; every fourth one halves the interval
 
 
 @triton.jit
@@ -73,14 +73,14 @@ def _project(Z, Y, upper, balance, out, q, most, BLOCK: tl.constexpr):
 
 
 def project(z: torch.Tensor, y: torch.Tensor, upper: torch.Tensor, balance: torch.Tensor) -> torch.Tensor:
-    """Return what `spectral.project` returns.
+    """Return the same as `spectral.project`.
 
     Parameters
     ----------
     z, y, upper : tensor of float64, shape (B, q)
         The points, the labels and the upper bounds, contiguous.
     balance : tensor of float64, shape (B, 1)
-        What y'beta is to be.
+        The required value of y'beta.
     """
     n, q = z.shape
     out = torch.empty_like(z)

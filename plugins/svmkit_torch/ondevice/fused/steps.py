@@ -1,8 +1,8 @@
-"""The SMO steps of `pairs` in one Triton kernel: a program a problem, many steps a launch.
+"""The SMO steps of `pairs` in one Triton kernel: one program per problem, many steps per launch.
 
-Vectors of a problem stay in the caches of the multiprocessor that runs it, and kernel rows come from the memory of the
-device. A step reads three kernel rows: those of its pair, whose difference moves v while the next first point is
-sought, and that of the next first point while its partner is sought. A ridge moves v of its own point alone.
+Vectors of a problem stay in the caches of its multiprocessor, and kernel rows come from the device's memory. A step
+reads three kernel rows: those of its pair, whose difference moves v during the search for the next first point, and
+that of the next first point during the search for its partner. A ridge moves only v of its own point.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import triton.language as tl
 
 from svmkit_torch.ondevice.batch import Batch
 
-LANES = 4096  # points that a program looks at together, at most
+LANES = 4096  # points that a program processes together, at most
 
 
 @triton.jit
@@ -62,7 +62,8 @@ def _steps(
     step = n * 0
     go = n * 0 + 1
     while go > 0:
-        # move v by the last pair; the point that may rise with the least v, and the largest v of those that may fall
+        # move v by the last pair; find the point that may rise with the least v, and the largest v of points that may
+        # fall
         least = tl.full([BLOCK], inf, v.dtype.element_ty)
         least_at = tl.zeros([BLOCK], tl.int32)
         largest = tl.full([BLOCK], -inf, v.dtype.element_ty)
@@ -88,7 +89,7 @@ def _steps(
         violation = tl.max(largest, axis=0) - low
         go = tl.where((violation > tol) & (step < most), 1, 0)
         tl.debug_barrier()
-        # its partner, by the decrease of the objective that a step would bring without the other bounds
+        # its partner, by the decrease of the objective in a step without the other bounds
         at_i = tl.load(columns + i).to(tl.int64) if GATHER else i.to(tl.int64)
         of_i = at_i * ld
         diag_i = tl.load(diag + i)
@@ -159,7 +160,7 @@ def _side(beta, upper, positive):
 
 
 def take_steps(batch: Batch, most: int, eps: torch.Tensor) -> torch.Tensor:
-    """Make SMO steps as `pairs.take_steps` does; v is followed in the type of K, then computed anew."""
+    """Make SMO steps as `pairs.take_steps` does; v is updated in K's type, then recomputed."""
     q, before, diag, ridge = batch.y.shape[1], batch.beta.clone(), batch.diag, batch.ridge
     K, first, ld, columns = batch.source.layout()
     plus, some = batch.y > 0.0, batch.upper > 0.0
