@@ -1,6 +1,6 @@
 """Atomic counters that the threads of one compiled loop share.
 
-The order is acquire and release: a thread that has read a change of a counter also sees everything that the changing
+The order is acquire and release: a thread that has read a change of a counter also sees everything that the writing
 thread wrote before.
 """
 
@@ -25,7 +25,7 @@ def _read(typing, counters, k):
         Parameters
         ----------
         context, builder, signature, args
-            As numba gives them to the code generator of an intrinsic.
+            As numba passes them to the code generator of an intrinsic.
         """
         return builder.load_atomic(_place(context, builder, signature.args[0], *args), "acquire", 8)
 
@@ -40,7 +40,7 @@ def _write(typing, counters, k, value):
         Parameters
         ----------
         context, builder, signature, args
-            As numba gives them to the code generator of an intrinsic.
+            As numba passes them to the code generator of an intrinsic.
         """
         builder.store_atomic(args[2], _place(context, builder, signature.args[0], *args[:2]), "release", 8)
         return context.get_dummy_value()
@@ -56,7 +56,7 @@ def _add(typing, counters, k, value):
         Parameters
         ----------
         context, builder, signature, args
-            As numba gives them to the code generator of an intrinsic.
+            As numba passes them to the code generator of an intrinsic.
         """
         return builder.atomic_rmw("add", _place(context, builder, signature.args[0], *args[:2]), args[2], "acq_rel")
 
@@ -71,7 +71,7 @@ def _swap(typing, counters, k, old, new):
         Parameters
         ----------
         context, builder, signature, args
-            As numba gives them to the code generator of an intrinsic.
+            As numba passes them to the code generator of an intrinsic.
         """
         place = _place(context, builder, signature.args[0], *args[:2])
         return builder.extract_value(builder.cmpxchg(place, args[2], args[3], "acq_rel", "acquire"), 1)

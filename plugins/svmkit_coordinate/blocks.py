@@ -1,8 +1,8 @@
 """Passes of `dcd` over rows on disk, and in memory once the points that take part fit there.
 
-A pass over a file visits blocks of consecutive rows, several blocks drawn at random at a time, all of whose points are
-shuffled. Blocks that are visited one by one (Yu, Hsieh, Chang, Lin 2012) cost ten to a hundred times the passes, also
-where each is visited several times while it is in memory: points of different blocks never take turns then.
+A pass over a file visits blocks of consecutive rows, several randomly drawn blocks at a time, all of whose points are
+shuffled. Visiting blocks one by one (Yu, Hsieh, Chang, Lin 2012) needs ten to a hundred times as many passes, even if
+each block is visited several times while it is in memory: points of different blocks then never take turns.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from svmkit.problems.risks.linear_risk import LinearDual
 from svmkit.runtime import mapping
 from svmkit_coordinate.passes import passes
 
-PARTS = 4  # of the memory: blocks of a visit take one, those that are read next another; the points in memory take two
+PARTS = 4  # divisor of the memory: a part for the visited blocks, one for the next ones; two for the points in memory
 LEAST = 1 << 16  # bytes of a block
-TOGETHER = 16  # blocks of a visit; with ten, the passes are as many as if all points were shuffled
+TOGETHER = 16  # blocks of a visit; with ten, as many passes are needed as if all points were shuffled
 
 
 class Blocks:
@@ -42,18 +42,18 @@ class Blocks:
         return cls(problem) if mapping.is_mapped(rows) and mapping.size_of(rows) > problem.gram.budget else None
 
     def passes(self, order, n, beta, v, thresholds, shrinking, rng, limits):
-        """Do as `svmkit_coordinate.passes.passes` with the `limits` room and most.
+        """Make passes as `svmkit_coordinate.passes.passes` does, with room and most in `limits`.
 
         A pass over the file is the only one of its call.
 
         Parameters
         ----------
         order, n, beta, v, thresholds, shrinking
-            As there.
+            As for `svmkit_coordinate.passes.passes`.
         rng : Generator or None
-            What orders are drawn from; None keeps the order of the rows.
+            The source of random orders; None keeps the order of the rows.
         limits : tuple of int
-            `room` and `most` as there, for passes in memory.
+            `room` and `most` of `svmkit_coordinate.passes.passes`, for passes in memory.
         """
         if self._bytes[order[:n]].sum() <= self._most:
             return self._pass_in_memory(order, n, beta, (v, thresholds, shrinking, rng, limits))

@@ -1,7 +1,7 @@
-"""Sparse X by columns, in blocks of rows: a product with few weights reads their columns alone, and no loop is short.
+"""Sparse X by columns, in blocks of rows: a product with few weights reads only their columns, and no loop is short.
 
-Rows of a dozen values, each as long as it happens to be, end where no processor expects it; columns are long. The rows
-of a block are counted from its first, which two bytes hold, and where all values are one and the same none is stored.
+Rows of a dozen values, of varying lengths, defeat branch prediction; columns are long. The rows of a block are numbered
+from its first one, so that two bytes suffice, and if all values are equal, none is stored.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from svmkit.runtime.compiling import njit
 from svmkit.runtime.mapping import is_mapped, size_of
 from svmkit.runtime.threads import spread
 
-BLOCK = 1 << 14  # rows of a block, each of which is the work of one thread: 1 << 16 at most
+BLOCK = 1 << 14  # rows of a block, the work of one thread: 1 << 16 at most
 ROOM = 1 << 28  # bytes of X up to which it is copied
 
 
@@ -28,7 +28,7 @@ class ByColumns:
         np.cumsum(self.starts, axis=1, out=self.starts)
         self.starts += np.append(0, np.cumsum(self.starts[:-1, -1]))[:, None]
         self.rows = np.empty(design.entries, dtype=np.uint16)
-        self.data: np.ndarray | None = None  # where all values are one and the same, that is `factor`
+        self.data: np.ndarray | None = None  # None if all values are equal to `factor`
         self.factor = float(X.data[0])
         if not _are_same(X.data[: design.entries]):
             self.data, self.factor = np.empty(design.entries, dtype=X.data.dtype), 1.0
@@ -65,7 +65,7 @@ class ByColumns:
 
 
 def _are_same(values: np.ndarray) -> bool:
-    """Return whether all values (n,) are one and the same, as of binary data."""
+    """Return whether all values (n,) are equal, as in binary data."""
     return all((values[lo : lo + BLOCK] == values[0]).all() for lo in range(0, len(values), BLOCK))
 
 
@@ -81,8 +81,8 @@ def _count(X, counts):
 
 @njit(cache=True, nogil=True)
 def _turn(X, heads, rows, data):
-    """Write the rows of each block by columns, and their values unless `data` is None; heads move from where a column
-    begins to where it ends.
+    """Write the rows of each block by columns, and their values unless `data` is None; heads move from the beginning of
+    a column to its end.
     """
     for i in range(X.indptr.size - 1):
         block, row = i // BLOCK, i % BLOCK

@@ -11,15 +11,15 @@ from numba.extending import overload
 from svmkit.problems.risks.design import row_add, row_dot
 from svmkit.runtime.compiling import njit
 
-AT_COST = 1.0 - 1e-12  # part of its cost from which the weight of a sample counts as its largest
+AT_COST = 1.0 - 1e-12  # share of its cost from which on a sample's weight counts as its largest
 ZERO = 1e-200  # |x|^2 of a row of zeros
-FINE = 1e-12  # violation that is left alone
+FINE = 1e-12  # violation that is ignored
 
 
 class Visit(NamedTuple):
     """Sums over the samples that a call has visited."""
 
-    kept: int  # samples that stay in
+    kept: int  # number of samples that are not shrunk
     gain: float  # decrease of the objective
     gap: float  # the samples' terms of P - D, each at the time of the visit
     top: float  # largest violation of the optimality conditions
@@ -37,9 +37,9 @@ def _score(X, i, W, bias, classes, n, out):
     W : ndarray of float64, shape (k, width) for dense X, (width, k) for CSR
         The weights of the k classes: a row each, or a column each.
     bias : float
-        The value of the column of the bias, the last one of the weights; 0 for none.
+        The value of the bias column, the last one of the weights; 0 for none.
     classes, n : ndarray of int, int
-        The classes whose scores are computed, and how many of them.
+        The classes whose scores are computed, and their number.
     out : ndarray of float64
         The scores.
     """
@@ -64,7 +64,7 @@ def _score_for(X, i, W, bias, classes, n, out):
     if isinstance(X, types.Array):  # W (k, width)
 
         def dense(X, i, W, bias, classes, n, out):
-            """Do what `_score` does for dense rows.
+            """`_score` for dense rows.
 
             Parameters
             ----------
@@ -78,7 +78,7 @@ def _score_for(X, i, W, bias, classes, n, out):
         return dense
 
     def sparse(X, i, W, bias, classes, n, out):  # W (width, k): the classes of a column lie side by side
-        """Do what `_score` does for rows in CSR storage.
+        """`_score` for rows in CSR storage.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ def _move_for(X, i, W, bias, classes, n, steps):
     if isinstance(X, types.Array):
 
         def dense(X, i, W, bias, classes, n, steps):
-            """Do what `_move` does for dense rows.
+            """`_move` for dense rows.
 
             Parameters
             ----------
@@ -118,7 +118,7 @@ def _move_for(X, i, W, bias, classes, n, steps):
         return dense
 
     def sparse(X, i, W, bias, classes, n, steps):
-        """Do what `_move` does for rows in CSR storage.
+        """`_move` for rows in CSR storage.
 
         Parameters
         ----------
@@ -148,18 +148,18 @@ def visit(X, bias, sq, C, order, first, last, kept, alpha, W, active, sizes, shr
     sq, C : ndarray of float64, shape (m,)
         Squared norms of the samples, bias included, and costs.
     order : ndarray of int64
-        The samples. Those that stay in come first afterwards, in the same order, from position `kept` on.
+        The samples. Samples that are not shrunk come first afterwards, in the same order, from position `kept` on.
     first, last, kept : int
-        Which samples to visit, and where to put the first one that stays in.
+        The range of samples to visit, and the position of the first one that is not shrunk.
     alpha : ndarray of float64, shape (m, k)
         The dual weights, in place.
     W : ndarray of float64, shape (k, width), or (width, k) for CSR
         sum_i alpha_ic x_i of each class, in place.
     active, sizes : ndarray of int32, shape (m, k) and (m,)
-        The classes of each sample: its own first, then those that take part, then those that are left out; and the
-        number of those that take part, its own included.
+        The classes of each sample: its own first, then the active ones, then those left out; and the number of active
+        ones, including its own.
     shrinking : bool
-        Whether classes and samples are left out whose weights are at a bound and would stay there.
+        Whether classes and samples are left out if their weights are at a bound and would stay there.
     room : ndarray of float64, shape (3, k)
         Memory for scores, steps and a sub-problem.
 
@@ -207,7 +207,7 @@ def visit(X, bias, sq, C, order, first, last, kept, alpha, W, active, sizes, shr
         if high - low <= FINE:
             continue
         top = max(top, high - low)
-        if curvature <= ZERO:  # a row of zeros: all of its weight goes to any other class
+        if curvature <= ZERO:  # a row of zeros: all of its weight goes to another class
             if best == 0 or full:
                 continue
             for r in range(1, n):
@@ -229,7 +229,7 @@ def visit(X, bias, sq, C, order, first, last, kept, alpha, W, active, sizes, shr
 
 @njit(cache=True, error_model="numpy")
 def _minimum(a, classes, n, cost, curvature, G, D, E):
-    """Write the best dual weights of a sample's other classes to D[1:n]; return what its own class has then.
+    """Write the best dual weights of a sample's other classes to D[1:n]; return the resulting weight of its own class.
 
     With B = G - |x|^2 alpha the minimum is alpha_c = min(upper_c, (beta - B_c) / |x|^2), where beta makes the sum 0:
     sum_c max(0, D_c - beta) = |x|^2 C for D_c = B_c + |x|^2 upper_c. As this is the projection onto a simplex, beta
@@ -247,7 +247,7 @@ def _minimum(a, classes, n, cost, curvature, G, D, E):
             E[count] = D[r]
             count += 1
             total += D[r]
-    if count == 0:  # whole is lost in the rounding of the largest D
+    if count == 0:  # whole is lost in rounding beside the largest D
         E[0], count, total = most, 1, most
     while True:
         beta = (total - whole) / count

@@ -19,14 +19,14 @@ from svmkit.solver.step_info import StepInfo
 from svmkit_coordinate.class_steps import Visit, visit
 from svmkit_coordinate.passes import shuffle
 
-WORK = 3e8  # values of X times classes that a call may read: a few tenths of a second, so that interrupts are heeded
+WORK = 3e8  # values of X times classes that a call may read: some tenths of a second, so that interrupts are noticed
 
 
 class ClassState:
     """State of a solve, which owns alpha (m, k).
 
     order[:n] are the samples that take part in the pass, and the next call begins at position `at`, with the sums
-    `so_far`. `partial` says whether the pass began without some samples or classes. All of them come back below the
+    `so_far`. `partial` says whether the pass began without some samples or classes. All of them return below the
     violation `fine`, which is halved each time, as in LIBLINEAR. W is (k, width), or (width, k) for CSR.
     """
 
@@ -65,10 +65,10 @@ class ClassState:
 
 @dataclass(frozen=True)
 class ClassDescent(Solver):
-    """The method of LIBLINEAR's `-s 4` (Keerthi, Sundararajan, Chang, Hsieh, Lin 2008); `dcd` makes it.
+    """The method of LIBLINEAR's `-s 4` (Keerthi, Sundararajan, Chang, Hsieh, Lin 2008); created by `dcd`.
 
     An iteration is a pass over the samples that take part. Each sample's dual weights of all classes are minimised
-    together, exactly. A long pass takes several steps, so that signals and limits in seconds are heeded.
+    together, exactly. A long pass takes several steps, so that signals and limits in seconds are noticed.
     """
 
     name = "dcd"

@@ -21,11 +21,11 @@ from svmkit_coordinate.blocks import Blocks
 from svmkit_coordinate.passes import passes
 from svmkit_coordinate.workers import Shared, few_points, number_type, shared_passes
 
-ROOM = 4  # one call makes several small passes, until they have looked at a quarter of the points
-LEAST = 8192  # or at this number, for which a call takes longer than its overhead,
+ROOM = 4  # a call makes several small passes, until they have visited a quarter of the points
+LEAST = 8192  # or this number, for which a call takes longer than its overhead,
 MORE = 16  # but no more than a sixteenth of the passes so far, so that a budget of passes is kept
 WORTH = 100_000  # values of X in a call below which other threads take longer to wake up than to help
-AUTO = "auto"  # of `workers`: MOST where X has PAYS values and more, if there are as many threads; else one
+AUTO = "auto"  # for `workers`: MOST if X has PAYS values or more and there are enough threads; else one
 MOST = 2  # four need 1.5 to 1.8 times the visits of two
 PAYS = 2_000_000  # values of X; below, two workers gain little on free cores and lose a lot on busy ones
 
@@ -48,7 +48,8 @@ class State:
         worth = workers > 1 and self.blocks is None and entries >= WORTH
         worth = worth and m >= few_points(problem.design, workers) and not problem.is_logistic
         self.shared = Shared.allocate(problem, workers) if worth else None
-        # all points, in a random order; several draws, since a few points may come in the order of the data by accident
+        # all points, in a random order; drawn several times, since a few points may accidentally be in the order of the
+        # data
         self.shuffled = draws.every and any((np.diff(draws()) < 0).any() for _ in range(8))
         self.count, self.goal = 0, draws.goal.gap if draws.goal else 0.0
         self.anew()
@@ -75,8 +76,8 @@ class DCD(Solver):
 
     Regression is Algorithm 4 of Ho, Lin (2012), with one signed weight a sample.
 
-    An iteration is a pass over the points that take part, each in a fresh random order, or over the points that another
-    sampler draws. With `--sampler full` the order is that of the data, which can take a hundred times as many passes.
+    An iteration is a pass over the points that take part, each in a fresh random order, or over the points drawn by
+    another sampler. With `--sampler full` the order is that of the data, which can take a hundred times as many passes.
 
     Parameters
     ----------
@@ -84,13 +85,13 @@ class DCD(Solver):
         Any piecewise linear-quadratic loss, or the logistic one.
     bias : float or "free", default=1.0
         Value of the column added for the bias, which is regularised; 0 for no bias. "free" for a bias that is not
-        regularised, for which the solver works around a centre that moves.
+        regularised, for which the solver works around a moving centre.
     shrinking : bool, default=True
         Whether points are left out while their weights stay at a bound.
     workers : int or "auto", default="auto"
         Number of workers that share a pass, each with its own part of the points (CoCoA+, Ma et al. 2015;
         `svmkit_coordinate.workers`). The iterates depend on this number, but not on the number of threads. "auto" is 2
-        where X has two million values or more, with two threads or more and no sampler, else 1.
+        if X has two million values or more, with two threads or more and no sampler, else 1.
 
     Raises
     ------
@@ -145,7 +146,7 @@ class DCD(Solver):
         Raises
         ------
         InputError
-            If several workers are asked for and the loss is logistic, or a sampler draws only some of the points.
+            If several workers are requested and the loss is logistic, or a sampler draws only some of the points.
         """
         if self.workers not in (1, AUTO) and problem.is_logistic:
             raise InputError("workers share passes with piecewise losses, not with the logistic one: set workers=1")
@@ -170,8 +171,8 @@ class DCD(Solver):
             made = shared_passes(d, state.order, n, *given, (room, most), shared)
         else:
             seed = np.uint64(rng.integers(1, 2**63) if state.shuffled else 0)
-            points = p.points  # which several workers have in a form of their own
-            state.order = state.order[:n].astype(np.int64, copy=False)  # as several workers do not have it
+            points = p.points  # several workers use a form of their own
+            state.order = state.order[:n].astype(np.int64, copy=False)  # several workers store it differently
             made = passes(d.rows, d.bias, points.rows, state.order, n, *given, seed, room, most, points.below)
         last, count, looks, gain, born = made
         state.n, state.count = last.n, state.count + count

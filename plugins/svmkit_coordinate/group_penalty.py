@@ -1,4 +1,4 @@
-"""The penalty of groups of columns: its steps on a matrix and on columns, and what the loops need."""
+"""The penalty of groups of columns: its steps on a matrix and on columns, and its data for the loops."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from svmkit.runtime.compiling import njit
 from svmkit_coordinate import columns
 from svmkit_coordinate.rows import JITTER
 
-PASSES = 20  # over the matrix before a Newton step for the weights that are not 0
+PASSES = 20  # over the matrix before a Newton step for the non-zero weights
 ROUNDS = 50  # of both
-SUFFICIENT = 0.1  # part of the fall that its slope promises, which a Newton step is to bring
-HALVES = 10  # of a step that brings less
+SUFFICIENT = 0.1  # share of the decrease predicted by its slope that a Newton step must achieve
+HALVES = 10  # halvings of a step that achieves less
 
 
 class Grouped(NamedTuple):
-    """The norms of n groups of k weights, times factors `weigh_by` (n,); `starts` (n + 1,) says where each begins."""
+    """The norms of n groups of k weights, times factors `weigh_by` (n,); `starts` (n + 1,) has the start of each
+    group.
+    """
 
     starts: np.ndarray
     weigh_by: np.ndarray
@@ -34,23 +36,23 @@ class Grouped(NamedTuple):
         return float(group_violations(pulls, w, self.starts, self.weigh_by, np.empty(len(self.weigh_by))))
 
     def find_free(self, pulls: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Return the numbers of the weights of groups that are not 0 or would become so, ascending."""
+        """Return the numbers of the weights of groups that are not 0 or would leave 0, ascending."""
         squares, at = np.square(np.stack([w, pulls])), self.starts[:-1]
         own, pull = np.sqrt(np.add.reduceat(squares, at, axis=1)) if at.size else np.empty((2, 0))
         return np.flatnonzero(np.repeat((own > 0.0) | (pull > self.weigh_by), np.diff(self.starts)))
 
     def take(self, free: np.ndarray) -> Grouped:
-        """Return the penalty of the weights `free` of whole groups alone."""
+        """Return the penalty of only the weights `free`, which form whole groups."""
         kept = np.isin(self.starts[:-1], free)
         return Grouped(np.append(0, np.cumsum(np.diff(self.starts)[kept])), self.weigh_by[kept])
 
     def minimise(self, H: np.ndarray, slope: np.ndarray, z: np.ndarray, goal: float, over: Callable[[], bool]) -> None:
-        """Do as `Separate.minimise`, by proximal steps of a group and Newton steps for the groups that are not 0.
+        """Minimise as `Separate.minimise` does, by proximal steps on groups and Newton steps for non-zero groups.
 
         Parameters
         ----------
         H, slope, z, goal, over
-            As there; `slope` moves with z.
+            As for `Separate.minimise`; `slope` moves with z.
         """
         bends = largest_eigenvalues(self.starts, lambda at: H[at[:, :, None], at[:, None, :]])
         for _ in range(ROUNDS):
@@ -59,7 +61,7 @@ class Grouped(NamedTuple):
             self._take_newton_step(H, slope, z)
 
     def _take_newton_step(self, H: np.ndarray, slope: np.ndarray, z: np.ndarray) -> None:
-        """Take a Newton step for the groups of z that are not 0, on which the penalty is smooth, if one is found."""
+        """Take a Newton step for the non-zero groups of z, on which the penalty is smooth, if one is found."""
         sizes = np.sqrt(np.add.reduceat(np.square(z), self.starts[:-1]))
         used = np.flatnonzero(np.repeat(sizes > 0.0, np.diff(self.starts)))
         if not used.size:
@@ -88,14 +90,14 @@ class Grouped(NamedTuple):
 
 
 def largest_eigenvalues(starts: np.ndarray, find: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Return the largest eigenvalue of the block of each group, a little enlarged.
+    """Return the largest eigenvalue of the block of each group, slightly enlarged.
 
     Parameters
     ----------
     starts : ndarray of shape (n + 1,)
         Where each group begins.
     find : callable
-        What returns the blocks (g, size, size) of the columns (g, size) of g groups of one size.
+        Returns the blocks (g, size, size) of the columns (g, size) of g groups of one size.
     """
     sizes, out = np.diff(starts), np.empty(len(starts) - 1)
     for size in np.unique(sizes):
@@ -114,7 +116,7 @@ def find_blocks(A: Any, curvature: np.ndarray, groups: np.ndarray) -> np.ndarray
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_blocks(A, curvature, groups, row, out):
-    """Write the matrices of `find_blocks` to out, with a `row` (m,) of zeros for the work."""
+    """Write the matrices of `find_blocks` to out, with a `row` (m,) of zeros as working memory."""
     for g in range(groups.shape[0]):
         for a in range(groups.shape[1]):
             if groups.shape[1] == 1:
@@ -169,7 +171,9 @@ def group_matrix_passes(H, bends, slope, starts, weigh_by, z, most, goal):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def prox(push, z, bend, first, last, factor):
-    """Replace the slopes in push[first:last] by the proximal step of a group from z; return the violation it shows."""
+    """Replace the slopes in push[first:last] by the proximal step of a group from z; return the violation it
+    indicates.
+    """
     for j in range(first, last):
         push[j] = z[j] - push[j] / bend
     size = _norm(push, first, last)
@@ -221,8 +225,8 @@ def group_violations(pulls, w, starts, weigh_by, out):
 def group_passes(A, curvature, bends, starts, weigh_by, z, r, most, goal):
     """Make passes over groups of z (k,) on the quadratic model of `columns.model_passes`, z and r (m,) in place.
 
-    A group takes a proximal step of the largest curvature `bends` of its columns (Tseng, Yun 2009), exactly to 0 where
-    that is the minimum. After a pass over all groups those of non-zero weights are visited until they are settled.
+    A group takes a proximal step with the largest curvature `bends` of its columns (Tseng, Yun 2009), exactly to 0 if
+    that is the minimum. After a pass over all groups, groups of non-zero weights are visited until they have settled.
     Return the number of passes.
     """
     push = np.zeros(z.size)
@@ -251,7 +255,7 @@ def group_passes(A, curvature, bends, starts, weigh_by, z, r, most, goal):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _improve(A, curvature, bend, first, last, factor, z, r, push):
-    """Take a proximal step of the model along a group; return its violation before, as the step shows it."""
+    """Take a proximal step of the model along a group; return its violation before, as indicated by the step."""
     for j in range(first, last):
         push[j] = row_dot(A, j, r)
     lacking = prox(push, z, bend, first, last, factor)

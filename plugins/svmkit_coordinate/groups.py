@@ -1,4 +1,4 @@
-"""Coordinate descent over groups of columns, for the penalty that makes the weights of whole groups exactly 0."""
+"""Coordinate descent over groups of columns, for the penalty that sets the weights of whole groups exactly to 0."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from svmkit_coordinate.primal_state import EASIER, FIRST, LEAST, NOTHING, Column
 from svmkit_coordinate.rows import Model, is_narrow
 
 PASSES = 200  # passes on a model at most
-SUFFICIENT = 0.1  # part of the fall of P that the model promises, which a step is to bring
-HALVES = 40  # of a step that brings less
+SUFFICIENT = 0.1  # share of the decrease of P predicted by the model that a step must achieve
+HALVES = 40  # halvings of a step that achieves less
 
 
 class GroupColumns(Columns):
-    """Columns of X, by whole groups, over which proximal steps make their passes."""
+    """Columns of X, by whole groups, for passes of proximal steps."""
 
     def __init__(self, A: Any, m: int) -> None:
         super().__init__(A, m)
@@ -27,9 +27,9 @@ class GroupColumns(Columns):
         self.bends = np.empty(0)
 
     def minimise(self, model: Model, goal: float, over: Callable[[], bool]) -> float:
-        """Minimise a model by passes over the groups, at most `PASSES`; return the passes over A that it took.
+        """Minimise a model by at most `PASSES` passes over the groups; return the equivalent passes over A.
 
-        The largest curvatures of the groups are computed anew only where the curvature of the model has changed.
+        The largest curvatures of the groups are recomputed only if the curvature of the model has changed.
 
         Parameters
         ----------
@@ -48,7 +48,7 @@ class GroupColumns(Columns):
 class GroupState(State):
     """State of a solve with groups: `violation`, `out` and the working set are of groups instead of columns.
 
-    `starts` (n_groups + 1,) says where each begins, and `weigh_by` (n_groups,) are the factors of the norms. An
+    `starts` (n_groups + 1,) has the start of each group, and `weigh_by` (n_groups,) are the factors of the norms. An
     intercept is a last group of one column.
     """
 
@@ -72,17 +72,19 @@ class GroupState(State):
         self.worst = group_violations(self._pulls(self.v), w, self.starts, self.weigh_by, self.violation)
 
     def _leave_out(self, scale: float) -> None:
-        """Leave out groups with |X_g'beta| < sqrt(n_g) for all dual points beta that the gap allows."""
+        """Leave out groups with |X_g'beta| < sqrt(n_g) for all dual points beta that the gap admits."""
         radius = np.sqrt(2.0 * max(self.primal - self.dual, 0.0) / self.ridge)
         at = self.starts[: self.n_groups]
         pulls = np.sqrt(np.add.reduceat(np.square(scale * self.v), at)) if at.size else np.zeros(0)
         norms = np.sqrt(np.add.reduceat(np.square(self.norms), at)) if at.size else np.zeros(0)
         self.out = pulls + radius * norms < self.weigh_by[: self.n_groups] * (1.0 - 1e-9)
-        if self.v.size > self.problem.design.d:  # the last sum may hold the entry of the bias: it is kept
+        if self.v.size > self.problem.design.d:  # the last sum may contain the bias entry: it is kept
             self.out[-1:] = False
 
     def choose(self) -> np.ndarray:
-        """Return the columns of the next working set: groups of non-zero weights, and those that violate most."""
+        """Return the columns of the next working set: groups of non-zero weights, and groups with the largest
+        violations.
+        """
         if is_narrow(self.problem.design, self.flat):
             return np.arange(self.problem.design.d)
         at = self.starts[: self.n_groups]
@@ -109,7 +111,7 @@ class GroupState(State):
         t = 1.0
         for _ in range(HALVES):
             new = self.problem.total_loss(self.h + t * change) + penalty.value(w + t * step)
-            if new - value <= SUFFICIENT * t * promised + NOTHING * value:  # what rounding may add
+            if new - value <= SUFFICIENT * t * promised + NOTHING * value:  # the last term is rounding
                 break
             t *= 0.5
         else:

@@ -1,4 +1,4 @@
-"""The compiled loop of `dcd`: passes over the points that take part, each in an order of its own, with shrinking."""
+"""The compiled loop of `dcd`: passes over the points that take part, each in its own order, with shrinking."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from svmkit.runtime.compiling import njit
 
 @njit(cache=True)
 def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room, most, below=None):
-    """Make one pass over order[:n], and further passes within `room` points and `most` passes in all.
+    """Make one pass over order[:n], and further passes within `room` points and `most` passes in total.
 
     Parameters
     ----------
@@ -22,15 +22,15 @@ def passes(X, bias, points, order, n, beta, v, thresholds, shrinking, seed, room
     seed : uint64
         Seed of a fresh order for each pass, 0 to keep `order`.
     room, most : int
-        Largest number of points looked at and of passes; one pass is always made.
+        Largest number of points visited and of passes; one pass is always made.
 
     Returns
     -------
     done : Pass
         The last pass.
     count, looks, gain, born : int, int, float, int
-        Of all passes: their number, the points looked at, the decrease of the objective, and the change of the number
-        of weights that are not 0.
+        Over all passes: their number, the points visited, the decrease of the objective, and the change of the number
+        of non-zero weights.
     """
     count, looks, gain, born = 0, 0, 0.0, 0
     while True:

@@ -1,4 +1,4 @@
-"""Primal coordinate descent for penalties that make weights exactly 0."""
+"""Primal coordinate descent for penalties that set weights exactly to 0."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ from svmkit_coordinate.primal_state import NOTHING, State
 
 @dataclass(frozen=True)
 class CD(Solver):
-    """Coordinate descent on the primal for penalties that make weights exactly 0: |w|_1 and the elastic net.
+    """Coordinate descent on the primal for penalties that set weights exactly to 0: |w|_1 and the elastic net.
 
-    It works on a growing set of columns (Johnson, Guestrin 2015; Massias, Gramfort, Salmon 2018): those of non-zero
-    weights and those that violate the optimality conditions most. Within it, coordinate descent minimises a quadratic
-    model of the losses at the point, and a line search on the losses themselves follows (Yuan, Ho, Lin 2012); where
-    that is slow, the weights that are not 0 are solved for at once. Columns that the gap proves to have weight 0 are
-    left out (Ndiaye, Fercoq, Gramfort, Salmon 2017). A free bias is the best one after each working set. An iteration
-    is a Newton step.
+    It works on a growing set of columns (Johnson, Guestrin 2015; Massias, Gramfort, Salmon 2018): columns of non-zero
+    weights and columns that violate the optimality conditions most. Within it, coordinate descent minimises a quadratic
+    model of the losses at the point, and a line search on the losses themselves follows (Yuan, Ho, Lin 2012); if that
+    is slow, the non-zero weights are solved for at once. Columns that the gap proves to have weight 0 are left out
+    (Ndiaye, Fercoq, Gramfort, Salmon 2017). A free bias is set to the best one after each working set. An iteration is
+    a Newton step.
 
     Parameters
     ----------
     loss : str or Loss, default="squared_hinge"
         Any piecewise linear-quadratic loss that is smooth.
     bias : float or "free", default=1.0
-        Value of the column added for the bias, which is penalised as any other; 0 for no bias. "free" for a bias that
+        Value of the column added for the bias, which is penalised like any other; 0 for no bias. "free" for a bias that
         is not penalised.
     penalty : {"l1", "elasticnet", "group"}, default="l1"
-        |w|_1, l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2, or sum_g sqrt(n_g) |w_g| (Yuan, Lin 2006), which makes the
-        weights of whole groups 0.
+        |w|_1, l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2, or sum_g sqrt(n_g) |w_g| (Yuan, Lin 2006), which sets the
+        weights of whole groups to 0.
     l1_ratio : float, default=0.5
         The share of |w|_1 in the elastic net, 0 < l1_ratio <= 1.
     groups : str, default=None
-        Of the penalty "group", the numbers of columns of groups that stand side by side, such as "3+2*1"; further
-        columns are groups of their own.
+        For the penalty "group", the numbers of columns of groups of adjacent columns, such as "3+2*1"; further columns
+        are groups of their own.
 
     Raises
     ------
     InputError
-        If the penalty is another one, or the groups are none.
+        If the penalty is another one, or the groups are invalid.
     """
 
     name = "cd"
@@ -79,7 +79,7 @@ class CD(Solver):
         return 10_000
 
     def init(self, problem: LinearRisk, start: np.ndarray | None, draws: Draws) -> State:
-        """Return the state at `start` or at w = 0, over groups of columns where the penalty has groups.
+        """Return the state at `start` or at w = 0, over groups of columns if the penalty has groups.
 
         Parameters
         ----------

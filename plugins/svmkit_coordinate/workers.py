@@ -1,14 +1,14 @@
-"""The compiled loop of `dcd` with K workers: each takes a part of the points, with a v of its own for a pass.
+"""The compiled loop of `dcd` with K workers: each takes a part of the points, with its own v for a pass.
 
-A pass is a round of CoCoA+ (Ma et al. 2015) in one process. Worker k goes over its part with v_k = v + sigma dv_k,
-where dv_k is the sum of its own steps; sigma > 1 stands for the simultaneous steps of the other workers. Then v becomes
+A pass is a round of CoCoA+ (Ma et al. 2015) in one process. Worker k processes its part with v_k = v + sigma dv_k,
+where dv_k is the sum of its own steps; sigma > 1 represents the simultaneous steps of the other workers. Then v becomes
 v + sum_k dv_k. With sigma = K the objective never rises, and K workers need nearly K times the passes of one. With
-sigma a little above K/2 they need far fewer (two workers: 1.1 to 1.5 times), and an exact line search along the sum of
-all steps follows where the objective falls by too little. Parts are drawn anew for each pass, since fixed parts take a
+sigma slightly above K/2 they need far fewer (two workers: 1.1 to 1.5 times), and an exact line search along the sum of
+all steps follows if the objective falls by too little. Parts are drawn anew for each pass, since fixed parts need a
 tenth more passes.
 
-The result depends on K alone and not on which thread takes which part. A thread takes any part that is left, so that
-one thread can make the whole pass when the others are late.
+The result depends on K alone and not on which thread takes which part. A thread takes any available part, so one thread
+can make the whole pass when the others are late.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from svmkit_coordinate.passes import shuffle
 
 SIGMA = 0.6  # times K; on a9a, w8a and mnist few passes need the line search from 0.55 on, and few are added up to 0.7
 SURE = 0.5  # share of the gain of the workers' own problems below which the line search pays
-FEW = 128  # points a worker below which one worker makes the pass alone,
-WIDE = 6.0  # or values of X in a pass for each column, since all workers copy v
-PATIENCE = 1 << 20  # looks at the counters, about a millisecond, after which an idle thread leaves
-OPEN, TAKEN, DONE = 0, 8, 16  # counters of parts, in a cache line each: how many may be taken, were taken, are done
+FEW = 128  # points per worker below which one worker makes the pass alone,
+WIDE = 6.0  # or values of X in a pass per column, since all workers copy v
+PATIENCE = 1 << 20  # checks of the counters, about a millisecond, after which an idle thread leaves
+OPEN, TAKEN, DONE = 0, 8, 16  # counters of parts, in a cache line each: available, taken, done
 LAST = -1  # value of OPEN when there are no more parts
 
 
 class Shared(NamedTuple):
-    """The memory that K workers share."""
+    """The shared memory of K workers."""
 
     few: int  # points below which one worker makes the pass alone
     sigma: float  # factor of the workers' own steps
@@ -60,7 +60,7 @@ class Shared(NamedTuple):
             few_points(d, K),
             sigma,
             *problem.make_points(sigma),
-            np.zeros((K, d.width + 16 - d.width % 8)),  # no cache line belongs to two workers
+            np.zeros((K, d.width + 16 - d.width % 8)),  # no cache line is shared by two workers
             np.zeros((K, 6)),
             np.zeros(K, dtype=np.uint64),
             np.zeros(K + 1, dtype=np.int64),
@@ -73,7 +73,7 @@ class Shared(NamedTuple):
 
 
 def number_type(m: int) -> type[np.signedinteger]:
-    """Return the type of the numbers of m points: half the memory where that suffices."""
+    """Return the type of the numbers of m points: half the memory if that suffices."""
     return np.int32 if m < 1 << 31 else np.int64
 
 
@@ -83,7 +83,7 @@ def few_points(design: Design, workers: int) -> int:
 
 
 def shared_passes(design, order, n, beta, v, thresholds, shrinking, limits, shared):
-    """Do as `passes` with several workers; end when few points take part.
+    """Make passes as `passes` does, with several workers; end when few points take part.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def _enter(first, last, X, bias, order, beta, v, thresholds, shrinking, room, mo
 
 @njit(cache=True)
 def _work(X, bias, order, beta, v, thresholds, shrinking, room, most, shared):
-    """Take parts on one thread while there are any; the thread that ends the last part of a pass joins them all."""
+    """Process parts on one thread while there are any; the thread that ends the last part of a pass combines them."""
     K, counters, idle = shared.v.shape[0], shared.counters, 0
     while idle < PATIENCE:
         k = atomic.read(counters, TAKEN)
@@ -146,7 +146,7 @@ def _part(k, X, bias, order, beta, v, thresholds, shared):
 
 @njit(cache=True)
 def _join(order, beta, v, thresholds, shrinking, room, most, shared):
-    """Set v, the result of the pass and the parts of the next pass; return whether there is to be a next pass."""
+    """Set v, the result of the pass and the parts of the next pass; return whether there is a next pass."""
     K, looked = shared.v.shape[0], shared.ends[-1]
     n, expected, gap, top, low, born = 0, 0.0, 0.0, -np.inf, np.inf, 0
     for k in range(K):
@@ -180,10 +180,10 @@ def _join(order, beta, v, thresholds, shrinking, room, most, shared):
 
 @njit(cache=True)
 def _search(beta, gain, together, born, shared):
-    """Make the best share, at most 1, of all steps of the pass; return (decrease of the objective, share, born).
+    """Apply the best share, at most 1, of all steps of the pass; return (decrease of the objective, share, born).
 
-    For a weight that changes its sign, what phi is above its smaller ridge counts as if it were linear from one end of
-    the step to the other, which is never too little; the decrease is that of the true objective.
+    For a weight that changes its sign, the part of phi above its smaller ridge is replaced by the chord over the step,
+    which is never too small; the decrease is that of the true objective.
     """
     n, curvature, less = shared.ends[-1], together, 0.0
     for j in range(n):
@@ -219,9 +219,9 @@ def _phi_above(shared, i, weight, ridge):
 
 @njit(cache=True)
 def _deal(order, n, shared):
-    """Put the points that stay at the front of `order`, taken from the parts in turns.
+    """Put the points that are not shrunk at the front of `order`, taken from the parts in turns.
 
-    Each of the next parts then has equally many points of every part before. Without seeds the order is kept.
+    Each of the next parts then has equally many points of every previous part. Without seeds the order is kept.
     """
     K, at = shared.v.shape[0], 0
     rounds = K if shared.seeds[0] else 1
