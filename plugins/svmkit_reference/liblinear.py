@@ -24,13 +24,13 @@ class LIBLINEAR(Reference):
     One step is a whole fit. LIBLINEAR solves the hinge loss, and the squared hinge loss with fewer rows than columns,
     by dual coordinate descent; the squared hinge loss with other data by a trust-region Newton method; and the l1
     penalty, which regression does not have, by primal coordinate descent. Each method counts its own iterations. A fit
-    cannot start from a model, runs on one thread of a process of its own, which a limit in seconds or Ctrl-C ends, and
+    cannot start from a model, runs on one thread of a separate process, which a limit in seconds or Ctrl-C ends, and
     copies float32 data to float64.
 
     Parameters
     ----------
     eps : float, default=0.1
-        Tolerance of the first fit. The default is that of LIBLINEAR's command line for its dual methods.
+        Tolerance of the first fit. The default is the one of LIBLINEAR's command line for its dual methods.
     loss : str, default="hinge"
         "hinge" or "squared_hinge".
     penalty : str, default="l2"

@@ -1,4 +1,4 @@
-"""Plain arrays and JSON over a pipe, between svmkit and the process in which other software works; never a pickle."""
+"""Plain arrays and JSON over a pipe, between svmkit and the process that runs other software; never a pickle."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LENGTH = struct.Struct("<Q")
 
 
 def send(stream: BinaryIO, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Write a header, of values that JSON can hold, and arrays of numbers by name."""
+    """Write a header of JSON values, and arrays of numbers by name."""
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     shapes = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
     text = json.dumps([header, shapes]).encode()
@@ -23,7 +23,7 @@ def send(stream: BinaryIO, header: dict[str, Any], arrays: dict[str, np.ndarray]
 
 
 def receive(stream: BinaryIO) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Read what `send` wrote; raise EOFError if the other process has ended."""
+    """Read a message of `send`; raise EOFError if the other process has ended."""
     (size,) = LENGTH.unpack(_exactly(stream, LENGTH.size))
     header, shapes = json.loads(_exactly(stream, size))
     arrays = {}

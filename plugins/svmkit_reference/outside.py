@@ -1,4 +1,4 @@
-"""Fits by other software in a process of its own, which a limit or a signal can end."""
+"""Fits by other software in a separate process, which a limit or a signal can end."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import scipy.sparse as sp
 from svmkit.errors import InputError, SvmkitError
 from svmkit_reference.messages import receive, send
 
-LOOK = 0.02  # seconds between two looks at the limit and the flag
+LOOK = 0.02  # seconds between two checks of the limit and the flag
 
-_idle: list[subprocess.Popen] = []  # processes that wait for a request, as many as have worked at once
+_idle: list[subprocess.Popen] = []  # processes that wait for a request, as many as have worked simultaneously
 _owner = os.getpid()  # of the idle processes: a forked child starts its own
 _lock = threading.Lock()
 
@@ -40,12 +40,12 @@ def fit(
     Parameters
     ----------
     module, name, params
-        The module and the class of the estimator, and its parameters, values that JSON can hold.
+        The module and the class of the estimator, and its parameters as JSON values.
     X, y, weights
         The samples, dense or CSR (n_samples, n_features), their labels and their weights (n_samples,).
     wanted, over
-        The attributes of the fitted estimator to return; what is asked again and again, until it returns True: the
-        process is killed then.
+        The attributes of the fitted estimator to return, and a function that is called repeatedly until it returns
+        True: then the process is killed.
     """
     header = {"module": module, "name": name, "params": params, "wanted": list(wanted), "shape": list(X.shape)}
     parts = {k: getattr(X, k) for k in ("data", "indices", "indptr")} if sp.issparse(X) else {"X": X}
@@ -75,7 +75,7 @@ def prepare(module: str) -> None:
 
 
 def _take(module: str) -> subprocess.Popen:
-    """Return a process that has imported the module and waits for a request, an idle one if one still lives."""
+    """Return a process that has imported the module and waits for a request, an idle one if there is one."""
     global _owner
     with _lock:
         if _owner != os.getpid():
@@ -90,7 +90,7 @@ def _take(module: str) -> subprocess.Popen:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=env,
-        start_new_session=True,  # Ctrl-C on the terminal is the parent's to answer
+        start_new_session=True,  # Ctrl-C on the terminal is handled by the parent
     )
     if not _answers(process, module):
         raise SvmkitError(f"a process for {module} could not be started (exit code {process.returncode})")
@@ -98,7 +98,7 @@ def _take(module: str) -> subprocess.Popen:
 
 
 def _answers(process: subprocess.Popen, module: str) -> bool:
-    """Return whether a process answers once it has imported the module; kill it if it does not."""
+    """Return whether a process answers after importing the module; kill it if it does not."""
     assert process.stdin is not None and process.stdout is not None
     answered = False
     try:
@@ -114,7 +114,7 @@ def _answers(process: subprocess.Popen, module: str) -> bool:
 
 
 def _give(process: subprocess.Popen) -> None:
-    """Keep the process for the next fit; those that have ended after a minute without one go."""
+    """Keep the process for the next fit; processes that have ended after a minute without one are dropped."""
     with _lock:
         ended = [other for other in _idle if other.poll() is not None]
         _idle[:] = [*(other for other in _idle if other not in ended), process]
@@ -128,6 +128,6 @@ def _kill(process: subprocess.Popen) -> None:
         try:
             if stream is not None:
                 stream.close()
-        except OSError:  # what was left to write to a process that has ended
+        except OSError:  # for unwritten output to a process that has ended
             pass
     process.wait()

@@ -1,4 +1,4 @@
-"""The base of the adapters: each step is a whole fit by third-party software, with a tenth of the eps of the last."""
+"""The base of the adapters: each step is a whole fit by third-party software, with a tenth of the previous eps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Fitted(NamedTuple):
 
     point: np.ndarray  # the fitted point of the problem: dual weights of shape (m,), or w with its bias entry
     n_iter: int  # iterations, as the software counts them
-    cut_short: bool  # whether the fit used all iterations that it was given
+    cut_short: bool  # whether the fit used all of its iterations
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Reference(Solver):
     """
 
     external: ClassVar[bool] = True
-    # with the software's estimators; imported when a solver is made, so that the clock of a run does not see it
+    # of the software's estimators; imported when a solver is made, so that the clock of a run does not include it
     module: ClassVar[str] = "sklearn.svm"
 
     eps: float = 1e-3
@@ -75,7 +75,7 @@ class Reference(Solver):
             raise InputError(f"eps must be a finite number > 0, not {self.eps}")
 
     def pose(self, gram: Gram, target: np.ndarray, C: float | np.ndarray, loss: Loss | None = None) -> Problem:
-        """Pose the problem, and have a process ready that has imported the software.
+        """Pose the problem, and prepare a process that has imported the software.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class Reference(Solver):
             As for `Solver.pose`.
         """
         problem = super().pose(gram, target, C, loss)
-        outside.prepare(self.module)  # here, so that the clock of the solve does not see it
+        outside.prepare(self.module)  # here, so that the clock of the solve does not include it
         return problem
 
     def outside(self, name: str, *given: Any, **params: Any) -> dict[str, np.ndarray] | None:
@@ -126,7 +126,7 @@ class Reference(Solver):
         if fitted is None:  # the point is that of the last fit, or the start
             return StepInfo(math.nan, int(np.count_nonzero(state.point)), 0.0, moved=False, steps=0)
         violation = math.inf if fitted.cut_short else state.eps
-        finer = state.eps / 10.0  # the first fit has the eps that was asked for, however small
+        finer = state.eps / 10.0  # the first fit has the requested eps, however small
         state.point, state.eps = fitted.point, 0.0 if fitted.cut_short or finer < FINEST else finer
         n_support = int(np.count_nonzero(fitted.point))
         return StepInfo(math.nan, n_support, float(fitted.n_iter), steps=fitted.n_iter, violation=violation)
@@ -136,7 +136,7 @@ class Reference(Solver):
 
 
 def features(gram: Gram) -> Any:
-    """Return a Gram's X in the storage that scikit-learn accepts, dense or CSR with int32 indices, else InputError."""
+    """Return a Gram's X in a storage that scikit-learn accepts, dense or CSR with int32 indices, else InputError."""
     X = gram.engine.X
     if sp.issparse(X) and not X.indices.dtype == X.indptr.dtype == np.int32:
         raise InputError(f"{X.nnz:,} stored values are more than the int32 indices of this software can count")

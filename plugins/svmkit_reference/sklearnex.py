@@ -16,14 +16,14 @@ class SklearnEx(SVC):
 
     One working set counts as one iteration. Starts, budgets and kernels are treated as in `LIBSVM`; for a kernel that
     the software lacks, it calls LIBSVM itself. Float32 data stay float32, and so do the weights, whose rounding the
-    certificate includes. The software starts its own threads, whatever `--threads` says.
+    certificate includes. The software starts its own threads, regardless of `--threads`.
 
     Parameters
     ----------
     eps : float, default=0.001
         Largest violation of the optimality conditions that the first fit leaves.
     shrinking : bool, default=True
-        Whether points are left out for as long as their weights seem to stay at a bound.
+        Whether points are left out while their weights seem to stay at a bound.
     """
 
     name = "sklearnex"

@@ -30,7 +30,7 @@ class SVC(Reference):
     regression: ClassVar[type[Problem] | None] = TubeQP
     losses = ("hinge",)
 
-    shrinking: bool = True  # whether points are left out for as long as their weights seem to stay at a bound
+    shrinking: bool = True  # whether points are left out while their weights seem to stay at a bound
 
     def patience(self, m: int) -> int:
         return libsvm_patience(m)
@@ -57,7 +57,7 @@ class SVC(Reference):
         name, own, targets = "SVC", {"random_state": seed}, problem.y
         if isinstance(problem, TubeQP):
             name, own, targets = "SVR", {"epsilon": problem.epsilon}, problem.t
-        # the sample weights that are handed over are the C_i
+        # the sample weights passed are the C_i
         wanted = ("support_", "dual_coef_", "n_iter_")
         model = self.outside(name, X, targets, problem.C, wanted, over, C=1.0, **own, **options, **kernel)
         if model is None:
@@ -69,7 +69,9 @@ class SVC(Reference):
 
 
 def _handed_over(gram: Gram) -> tuple[Any, dict[str, Any], float]:
-    """Return X or the matrix of all kernel values, the SVC's kernel parameters, and the MiB left for its row cache."""
+    """Return X or the matrix of all kernel values, the SVC's kernel parameters, and the remaining MiB for its row
+    cache.
+    """
     name = KERNELS.get(gram.kernel.form) if gram.kernel.form is not None else None
     if name is not None:
         _, gamma, coef0, degree = gram.kernel.scalars
@@ -85,7 +87,7 @@ def _handed_over(gram: Gram) -> tuple[Any, dict[str, Any], float]:
 
 
 def _make_feasible(problem: BoxQP | TubeQP, coef: np.ndarray) -> np.ndarray:
-    """Return the dual weights (m,) of coefficients (m,), made feasible where rounding violates a constraint."""
+    """Return the dual weights (m,) of coefficients (m,), made feasible if rounding violates a constraint."""
     point = np.clip(coef, -problem.upper, problem.upper)
     point = point if isinstance(problem, TubeQP) else np.abs(point)
     if problem.infeasible(point) is None:
@@ -98,18 +100,18 @@ def _make_feasible(problem: BoxQP | TubeQP, coef: np.ndarray) -> np.ndarray:
 class LIBSVM(SVC):
     """LIBSVM through scikit-learn's SVC and SVR (Chang, Lin 2011; Fan, Chen, Lin 2005).
 
-    One step is a whole fit, on one thread. A fit cannot start from a model. It runs in a process of its own, which a
+    One step is a whole fit, on one thread. A fit cannot start from a model. It runs in a separate process, which a
     limit in seconds or Ctrl-C ends, and it is repeated with eps / 10 while the certified gap is too large. For the
-    linear, rbf, poly and sigmoid kernels LIBSVM computes the values itself. Any other kernel is handed over as a matrix
-    of all its values, which has to fit into the memory budget; LIBSVM's row cache may use the rest of the budget.
-    Float32 data are copied to float64.
+    linear, rbf, poly and sigmoid kernels LIBSVM computes the values itself. Any other kernel is passed as a matrix of
+    all its values, which has to fit into the memory budget; LIBSVM's row cache may use the rest of the budget. Float32
+    data are copied to float64.
 
     Parameters
     ----------
     eps : float, default=0.001
         Largest violation of the optimality conditions that the first fit leaves.
     shrinking : bool, default=True
-        Whether points are left out for as long as their weights seem to stay at a bound.
+        Whether points are left out while their weights seem to stay at a bound.
     """
 
     name = "libsvm"

@@ -1,7 +1,7 @@
-"""The process in which other software fits: `python -m svmkit_reference.worker PARENT`, one request after another.
+"""The process for fits by other software: `python -m svmkit_reference.worker PARENT`, one request after another.
 
-A request names an estimator, its parameters and the attributes that are wanted, and brings X, y and sample weights. The
-process ends when its parent does, however that ends, and after a minute without a request.
+A request names an estimator, its parameters and the requested attributes, and contains X, y and sample weights. The
+process ends when its parent does, for whatever reason, and after a minute without a request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ IDLE = 60.0  # seconds without a request after which the process ends
 
 def answer(header: dict, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, np.ndarray]]:
     """Return the answer to a request: the attributes of the fitted estimator, or an error in one line."""
-    if header["name"] is None:  # only the import is asked for
+    if header["name"] is None:  # only the import is requested
         import_module(header["module"])
         return {}, {}
     X = arrays.get("X")
@@ -31,7 +31,7 @@ def answer(header: dict, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str,
         X = sp.csr_matrix(tuple(arrays[name] for name in ("data", "indices", "indptr")), shape=header["shape"])
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that the iterations ran out is reported by the status
+            warnings.simplefilter("ignore")  # the status reports exhausted iterations
             model = getattr(import_module(header["module"]), header["name"])(**header["params"])
             model.fit(X, arrays["y"], sample_weight=arrays["weights"])
         attributes = {name: getattr(model, name) for name in header["wanted"]}
@@ -44,7 +44,7 @@ def answer(header: dict, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str,
 def main() -> None:
     """Answer requests on standard input until it ends."""
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the software prints is no answer
+    os.dup2(2, 1)  # the software's output must not mix with answers
     end_with(int(sys.argv[1]))
     while select.select([requests], [], [], IDLE)[0]:
         try:
