@@ -159,7 +159,7 @@ def _find_change(run: Callable[[], object], arrays: dict[str, np.ndarray]) -> st
 
 
 def _states() -> tuple[bytes, int, Any]:
-    state: Any = np.random.get_state(legacy=False)  # to see whether it changes
+    state: Any = np.random.get_state(legacy=False)  # noqa: NPY002  to see whether it changes
     return state["state"]["key"].tobytes(), state["state"]["pos"], random.getstate()
 
 

@@ -78,8 +78,8 @@ def plot_history(
 
     Warns
     -----
-    An item is left out because it has no point with both values.
-        If an item is left out because it has no point with both values.
+    SvmkitWarning
+        An item is left out because it has no point with both values.
 
     Examples
     --------

@@ -223,8 +223,9 @@ def _require_used(truth: Answers, task: Task, rows: np.ndarray) -> None:
 
 
 def _part_single(truth: Answers, rows: np.ndarray, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Separate the rows that are divided into folds from the rows of single-row classes, on which every fold trains. A
-    note reports this. If fewer than two other classes remain, no row is separated.
+    """Separate the rows that are divided into folds from the rows of single-row classes, on which every fold trains.
+
+    A note reports this. If fewer than two other classes remain, no row is separated.
     """
     codes = truth.codes[rows]
     counts = np.bincount(codes, minlength=len(truth.classes))

@@ -54,7 +54,7 @@ def run_on(cluster: Cluster, jobs: list[Job], tell: CellCallback, stop: Any) -> 
     ----------
     cluster, jobs : Cluster, list of Job
         The workers, and the cells, one at a time on each worker.
-    Called with a cell and None when it begins, and with its record when it ends; true once the user has interrupted.
+    tell, stop : callable, object
         Called with a cell and None when it begins, and with its record at its end; true once the user has interrupted.
     """
     about = (f"{platform.node()}-{os.getpid()}-{id(jobs)}", os.getcwd(), platform.node())

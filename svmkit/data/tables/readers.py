@@ -219,7 +219,7 @@ def learn(path: Path, kind: str, *, n_features: int | None = None, reading: Read
     Parameters
     ----------
     path, kind, reading, labelled : as for `read_table`
-    n_features : int or None, the number of features that a model expects; which identifies an unlabelled table
+    n_features : int or None, the number of features that a model expects, which identifies an unlabelled table
     """
     table = _outline(path, kind, reading, None)
     choice = _choice(table, reading, labelled, n_features)

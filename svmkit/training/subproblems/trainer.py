@@ -38,8 +38,8 @@ class Trainer:
     ----------
     one : SubproblemTrainer
         Trains one subproblem at a time.
-    Why no further subproblem could begin, if the data are gone.
-        Why no further subproblem could begin, where the data have gone away.
+    gone : Gone or None
+        Why no further subproblem could begin, if the data are gone.
 
     Examples
     --------
