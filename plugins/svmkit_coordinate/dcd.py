@@ -62,7 +62,7 @@ class State:
         self.all()
 
     def all(self) -> None:
-        """Let every point take part."""
+        """Make all points take part."""
         m = self.problem.m
         self.order, self.n = np.arange(m, dtype=number_type(m) if self.shared else np.int64), m
         if self.shared and self.shuffled:

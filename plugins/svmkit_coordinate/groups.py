@@ -23,7 +23,7 @@ class GroupColumns(Columns):
 
     def __init__(self, A: Any, m: int) -> None:
         super().__init__(A, m)
-        self.curvature: np.ndarray | None = None  # (m,), those of `bends`, the largest curvatures of the groups
+        self.curvature: np.ndarray | None = None  # (m,), for which `bends`, the largest of each group, hold
         self.bends = np.empty(0)
 
     def minimise(self, model: Model, goal: float, over: Callable[[], bool]) -> float:

@@ -49,7 +49,7 @@ class Shared(NamedTuple):
     met: np.ndarray  # (m,) of `number_type`: points in the order of the pass
     before: np.ndarray  # (m,): their weights before it
     whole: np.ndarray  # (6,): the `Pass` of all workers
-    sums: np.ndarray  # (4,): passes, points looked at, gain and born of a call
+    sums: np.ndarray  # (4,): passes, points visited, gain and born of a call
     counters: np.ndarray  # (24,): OPEN, TAKEN and DONE
 
     @classmethod
