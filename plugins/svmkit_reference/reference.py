@@ -47,7 +47,7 @@ class State:
 class Reference(Solver):
     """Base of the adapters of third-party software; the loop certifies the fitted point, off the clock.
 
-    The software ignores a start. It works in a process of its own, which a limit in seconds or a signal ends; the
+    The software ignores a start. It works in a separate process, which a limit in seconds or a signal ends; the
     answer is then the last fit that was complete, or the start. Other budgets take effect after a fit. When the
     certified gap is above the tolerance of the run, the software fits again with a tenth of its eps. `kernel_values`
     counts the values that svmkit computed, not those of the software.
