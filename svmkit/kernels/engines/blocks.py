@@ -107,7 +107,7 @@ class PrecomputedEngine(Engine):
 
     @cached_property
     def error(self) -> float:
-        # the values are exact as they are given; only the symmetric part of the matrix counts in beta'K beta
+        # the given values are exact; only the symmetric part of the matrix counts in beta'K beta
         if self.survey is not None:
             return 0.5 * self.survey.asymmetry
         return 0.5 * asymmetry(self.X).size if self._is_square else 0.0
@@ -131,7 +131,7 @@ class PrecomputedEngine(Engine):
         return values.toarray() if sp.issparse(values) else np.asarray(values)
 
     def block(self, Z, out, sel=ALL, rough=False):
-        """Write the values X[sel, Z], as they are given, to `out`, transposed.
+        """Write the values X[sel, Z], unchanged, to `out`, transposed.
 
         Parameters
         ----------

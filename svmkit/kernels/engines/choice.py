@@ -170,7 +170,7 @@ def _present(engine: type[Engine]) -> list[str]:
 
 
 def _leave_out(engine: type[Engine], method: str, error: Exception) -> None:
-    """Warn of an engine that was not asked for by name and fails to list its devices."""
+    """Warn of an engine that was not requested by name and fails to list its devices."""
     package = plugins.package_name(plugins.registered("engine")[engine.name])
     reason = f"{type(error).__name__}: {one_line(error)}"
     warnings.warn(

@@ -173,7 +173,7 @@ class _Products(Engine):
             rest, n = idx[here.start :], here.stop - here.start
             own = coef[here.start :].astype(panel[0].dtype)
             weights, own[:n] = own[:n].copy(), 0.0  # the panel's own points: all of their values are computed
-            # added up in one order, whatever the threads
+            # summed in a fixed order, for any number of threads
             back = np.zeros((tiles.n_tiles(len(rest)), tiles.panel_width(n), coef.shape[1]))
             self._add(panel, weights, rest, out[here.start :], own, back)
             out[here] += back.sum(axis=0)[:n]

@@ -13,7 +13,7 @@ CHUNK = 8 << 20  # bytes by which the pool grows at a time
 
 
 class Vectors:
-    """Some points of a class: their numbers and, once asked for, their rows of X."""
+    """Some points of a class: their numbers and, on demand, their rows of X."""
 
     def __init__(self, engine: Engine, points: np.ndarray) -> None:
         self.engine, self.points = engine, points

@@ -134,7 +134,7 @@ class Gram:
 
     @cached_property
     def definiteness(self) -> Definiteness:
-        """What is known about the positive semidefiniteness of the kernel matrix; examined when first asked for."""
+        """The known definiteness of the kernel matrix, which is examined on first access."""
         with self.pause_counting():
             return examine(self.engine, self.diag, self.budget)
 
