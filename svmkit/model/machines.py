@@ -329,7 +329,7 @@ def _as_float64(A: Any) -> np.ndarray:
 
 
 def couple(pairwise: np.ndarray, n_classes: int, against: np.ndarray | None = None) -> np.ndarray:
-    """Return probabilities of more than two classes that agree with those of all class pairs as well as possible.
+    """Return the probabilities of more than two classes that best agree with those of all class pairs.
 
     `pairwise` (n_samples, n_pairs) has the probability of the first class of each pair against the second, `against`
     that of the second, by default 1 - pairwise; the result (n_samples, n_classes) has numbers >= 0 whose rows sum to 1,
