@@ -335,8 +335,8 @@ def select_bias(y, c, cost, total):
     """Return the argmin over b of the sum of losses without ridges, plus b total, as `best_bias`.
 
     A sample with y > 0 has a loss of slope `cost` for b below its c, one with y < 0 for b above its c. The arrays c and
-    cost are reordered, since sums and copies of arrays would take long to compile. The derivative rises by the cost at
-    each c, from minus the costs of the positive samples and the total. The c at which it reaches 0 is selected as in
+    cost are reordered in place, which leaves no sums and copies of arrays to compile. The derivative rises by the cost
+    at each c, from minus the costs of the positive samples and the total. The c at which it reaches 0 is selected as in
     quickselect, with a pivot that splits the costs.
     """
     n = y.size

@@ -239,7 +239,7 @@ class DualQP(Problem):
         return DecisionFunction(point * self.signs, certificate.bias)
 
     def start(self, coef: np.ndarray) -> np.ndarray | None:
-        """Clip the weights to their bounds and scale down those of the sign with the larger sum until they sum to 0."""
+        """Clip the weights to their bounds and scale down the sign with the larger sum until all sum to 0."""
         point = np.clip(coef * self.signs, self.lower, self.upper)
         plus = point * self.signs > 0.0
         sums = float(np.abs(point[plus]).sum()), float(np.abs(point[~plus]).sum())

@@ -18,7 +18,7 @@ def reward_error(terms: Terms, beta: np.ndarray) -> float:
 def outside_bounds(terms: Any, beta: np.ndarray, first: int = 0) -> str | None:
     """Return why beta is not float64 of shape (m,) with lower <= beta <= upper, or None if it is.
 
-    The weights are those of the rows from `first` on.
+    The weights belong to the rows from `first` on.
     """
     if beta.shape != terms.upper.shape or beta.dtype != np.float64:
         return f"it should be float64 of shape {terms.upper.shape}, not {beta.dtype} of shape {beta.shape}"

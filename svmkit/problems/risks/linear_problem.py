@@ -30,7 +30,7 @@ from svmkit.problems.rounding import dot_error, exact_sum
 from svmkit.problems.weights import outside_bounds
 from svmkit.runtime.mapping import copy_rows, examination_of, examine, sample_rows
 
-MANY = 1 << 16  # samples from which on the best bias is searched by threads
+MANY = 1 << 16  # number of samples from which on threads search the best bias
 BLOCK = 1 << 16  # samples whose rounding errors are computed together, which saves memory
 COLUMN = 0.5  # value of the column of a free bias in root mean square norms of the samples
 
