@@ -110,7 +110,7 @@ def compare_categories(then: np.ndarray, now: np.ndarray, n_categories: int) -> 
 class Unseen(NamedTuple):
     """The training count of unseen categories, and its variance.
 
-    Categories that no row has are as frequent as those that one row has alone (Good: The population frequencies of
+    Together, unseen categories are as frequent as the categories of a single row (Good: The population frequencies of
     species and the estimation of population parameters. Biometrika 40, 1953; the variance: Esty, Annals of Statistics
     11, 1983).
     """

@@ -36,7 +36,7 @@ class Measurement:
     """What the predictions of a model are worth on some rows."""
 
     scores: Any = None  # of the kind that the evaluation counts; None where rows have no labels that the model knows
-    value: float | None = None  # of the metric, None where it is not defined
+    value: float | None = None  # of the metric, None if it is not defined
     seconds: float | None = None  # None where predicting was not timed
     probabilities: ProbabilityScores | None = None  # None without a calibration
     outliers: float | None = None  # a share of the rows
@@ -158,7 +158,7 @@ class Evaluation(ABC):
         Parameters
         ----------
         model, X, n_threads : as for `predict_with_scores`
-        metric : Metric, what is measured besides the scores
+        metric : Metric, measured besides the scores
         """
         return model.predict(X, n_threads=n_threads), None, None
 
@@ -188,7 +188,7 @@ class Evaluation(ABC):
         Parameters
         ----------
         model, data, metric : SVMModel, Dataset, Metric
-            The model; the rows; what is measured besides the scores.
+            The model, the rows, and the metric besides the scores.
         n_threads : int or None
             The number of threads; None uses all.
         """
