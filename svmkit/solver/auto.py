@@ -43,7 +43,7 @@ FLOAT64 = 8  # bytes of a kernel value
 # Newton's method has a Hessian of d^2 numbers: it is faster than coordinate descent with LONG rows a column and more,
 # FLAT rows a squared column and more, up to so many columns; without a kink of the loss, products with it will do
 LONG, FLAT, FEW_COLUMNS, FEW_OF_SMOOTH = 4, 1 / 40, 990, 3_000
-# columns beyond which its Hessian is no matrix, and rows a column from which on no rule says which one is faster
+# columns beyond which its Hessian is not a matrix, and rows per column above which no rule tells the faster one
 WIDE, EVEN = 1_000, 0.5
 LOGISTIC_COST = 2.2  # of a pass of coordinate descent with the logistic loss, relative to a piecewise loss
 

@@ -293,7 +293,7 @@ class Support(Criterion):
 
     Notes
     -----
-    A solver that `LimitsSupport` keeps within the limit and goes on. Any other solver ends when a step passes the
+    A solver that `LimitsSupport` keeps within the limit and continues. Any other solver ends when a step passes the
     limit, and its answer is the best point within it (`svmkit.solver.loop.support_limit`).
 
     Examples

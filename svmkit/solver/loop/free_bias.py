@@ -23,7 +23,7 @@ SOLVED = 0.1  # gap of a neighbour, in units of the cost of its bias, at which i
 WORTH = 0.02  # cost of the bias, as a share of the requested gap, below which the centre stays
 FINEST = 1e-6  # that gap if none is requested
 FAR = 50.0  # steps of the secant in units of the plain step
-EVERY = 8  # the bias is looked at again after an eighth of the steps so far
+EVERY = 8  # the bias is checked again after an eighth of the steps so far
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def minimize_simplex(
     stop : str, Criterion or Stop, default=None
         Stop rules instead of `tol`: text such as "abs:1e-6|iter:1000", or criteria joined with `|`.
     tol : float, default=1e-6
-        Relative gap (P - D) / max(|P|, |D|) to certify. A solver that looks at all points also ends at
+        Relative gap (P - D) / max(|P|, |D|) to certify. A solver that examines all points also ends at
         P - D = 1e-14 (max |A_ii| + 2 max |c_i|), which matters where the minimum is close to zero.
     start : ndarray of shape (m,), default=None
         A point of the simplex to start from; None is the solver's choice.

@@ -49,7 +49,7 @@ def solve(
     solver : Solver
         The solver; `auto` chooses one for this problem.
     sampler : Sampler, default=None
-        The points that each step looks at. None is the solver's own sampler, for most solvers all points.
+        The points that each step examines. None is the solver's own sampler, for most solvers all points.
     stop : Criterion or Stop, default=None
         Stop rules, joined with `|`. None is `Gap(1e-3)`. `Solver.patience` iterations are added as a budget when the
         rules have no budget of time, iterations or epochs.
