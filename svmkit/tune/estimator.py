@@ -225,7 +225,7 @@ def decisions(fits: Sequence[Fit], X, n_threads: int) -> np.ndarray | None:
 def _predict(
     model: SVMModel, X, decision: np.ndarray | None, training: Training
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return labels, and decisions as the metric takes them if it needs any; `decision` is known for two classes."""
+    """Return labels, and decisions in the metric's form if it needs any; `decision` has known ones of two classes."""
     if not training.has_one_label:
         return (model.predict(X, n_threads=training.threads) if decision is None else decision), None
     needed = training.metric.needs_decisions
@@ -258,7 +258,7 @@ def predict_rows(
 
 
 def _score_probabilities(model: SVMModel, X, y, training: Training) -> float | None:
-    """Return the metric of the probabilities that a model has of its loss; None for metrics of something else."""
+    """Return the metric of the probabilities that follow from a model's loss; None if it needs no probabilities."""
     if training.metric.name not in OF_PROBABILITIES:
         return None
     likely = model.predict_proba(X, n_threads=training.threads)

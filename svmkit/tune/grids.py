@@ -59,7 +59,7 @@ def defaults(kernel_options: dict[str, Any], fixed: set[str], drawn: bool, task:
     Parameters
     ----------
     kernel_options, fixed : dict of str to object, set of str
-        Parameters of the kernel, and the names that have a value of their own.
+        Parameters of the kernel, and the names with fixed values.
     drawn : bool
         Ranges to draw from instead of steps.
     task : {"classify", "regress", "outliers", "rank"}, default=None

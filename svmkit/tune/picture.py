@@ -53,7 +53,7 @@ def axes_of(candidates: Sequence[Candidate]) -> list[str]:
 
 
 def name_kernels(candidates: Sequence[Candidate]) -> str:
-    """Return the kernels that were tried, each with its gamma where that is not searched."""
+    """Return the kernels that were tried, each with its gamma unless that is searched."""
     named = dict[str, None]()
     for c in candidates:
         rule = c.kernel.params.get("gamma")

@@ -17,7 +17,7 @@ from svmkit.tune.space import Path, settings_of
 # of each C in each fold
 FACTS = ("accuracy", "metric", "fit_s", "n_iter", "kernel_values", "n_support", "converged", "determined", "tol", "gap")
 
-NEXT = 1.5  # times the rows of a round of halving from which on they are of the next, which has twice as many or more
+NEXT = 1.5  # ratio of rows above which a record is of a later round of halving, which has at least twice as many
 
 
 @dataclass(frozen=True)

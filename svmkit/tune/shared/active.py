@@ -91,7 +91,7 @@ class ActiveSets:
         self._factor = empty_factor(len(self.at), self._kind)
 
     def begin(self, problem: DualQP, point: np.ndarray, C: float) -> None:
-        """Let the next solve begin at a point, unless it lies outside the bounds.
+        """Set the start of the next solve, unless the point lies outside the bounds.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class ActiveSets:
         for _ in range(rounds.TRIES):
             now, taken, cost = self._descend(problem, C, now, goal, most - spent, most < patience)
             steps, spent = steps + taken, spent + cost
-            if now.depth > len(self.at):  # which is what a certificate allows for
+            if now.depth > len(self.at):  # a certificate allows for no more
                 now = self._from_scratch(problem, now.point)
             certificate = problem.certify(now.point, now.h[self.at])
             is_hard = most < patience and spent >= most
@@ -132,7 +132,7 @@ class ActiveSets:
             if certificate.gap is None or certificate.gap <= enough or certificate.is_exhausted or spent >= patience:
                 break
             goal *= 0.5
-        if now is not began:  # what is scaled from a solution is off by one rounding, however often
+        if now is not began:  # scaling the same solution again and again costs one rounding only
             self._base = now, C
         self._limit_memory()
         n_free = np.count_nonzero((now.point > problem.lower) & (now.point < problem.upper))
@@ -287,7 +287,7 @@ class ActiveSets:
         return Iterate(own.beta, now.h + length * image, depth)
 
     def _ahead(self, C: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the weights times their signs, and the slopes, that the last two solutions tend to."""
+        """Return the weights times their signs, and the slopes, extrapolated from the last two solutions."""
         (w, s, before), (weights, slopes, last) = self._solutions
         t = (C - last) / (last - before)
         return weights + t * (weights - w), slopes + t * (slopes - s)

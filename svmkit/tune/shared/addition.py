@@ -114,7 +114,7 @@ def misfit_bounds(problem: DualQP, solved: Solved, at: np.ndarray) -> Bounds:
     Parameters
     ----------
     problem, solved, at : DualQP, Solved, ndarray of int
-        The problem, its solution, and its rows among those of the kernel values.
+        The problem, its solution, and the places of its rows in the kernel matrix.
     """
     y, certificate, h = problem.signs, solved.certificate, solved.h[at]
     if certificate.gap is None or certificate.dual is None:

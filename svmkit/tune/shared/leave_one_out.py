@@ -50,7 +50,7 @@ OF_ROWS = ("accuracy", MAE, "neg_mean_squared_error")  # means over rows
 
 
 def is_loo(cv: Any) -> bool:
-    """Return whether folds are those of leave-one-out: "loo", or scikit-learn's LeaveOneOut."""
+    """Return whether `cv` means leave-one-out: "loo", or scikit-learn's LeaveOneOut."""
     return isinstance(cv, model_selection.LeaveOneOut) or (isinstance(cv, str) and cv == LOO)
 
 

@@ -14,7 +14,7 @@ from svmkit.solver.smo.steps import take_steps
 
 @njit(nogil=True, cache=True)
 def pick_active(box, b, margin, out, slack, kinks=None):
-    """Write the samples that may move to `out`, and by how much their slopes invite to, at a bias b; return how many.
+    """Write the samples that may move at a bias b to `out`, and their descent slopes to `slack`; return their number.
 
     A sample may move if the objective falls as its weight rises or falls, or would if the slope were off by `margin`.
     """

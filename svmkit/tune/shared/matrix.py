@@ -61,7 +61,7 @@ class SharedMatrix:
         self._likely = np.flatnonzero(self.is_used if last is None else last.is_used)
 
     def prepare(self) -> SharedMatrix:
-        """Compute all values, or those of the rows of `last` that were used where there are many rows; return self."""
+        """Compute all values, or, for many rows, only the rows that were used in `last`; return self."""
         if self.m < MANY:
             self._compute_all()
         else:
@@ -123,7 +123,7 @@ class SharedMatrix:
         return examine(self.engine, self.diag, self.memory)
 
     def gram(self, rows: np.ndarray) -> PartGram:
-        """Return the Gram of some rows, whose kernel values are those of the matrix."""
+        """Return the Gram of some rows, with kernel values from the matrix."""
         return PartGram(self, rows)
 
 

@@ -71,7 +71,7 @@ class Standings:
     def near_best(self, paths: Sequence[Path]) -> list[Path]:
         """Return the paths with fits to be continued: those within a margin of the best score, each of them once.
 
-        The margin is a standard error of the best score, and the most by which a score has moved so far as its fits
+        The margin is a standard error of the best score, plus the most by which a score has moved so far as its fits
         were continued.
         """
         means = {number: float(np.mean(list(found.values()))) for number, found in self._scores.items()}

@@ -104,7 +104,7 @@ def method_of(path: Path, settings: Settings, task: Task) -> Method:
 def most_of_a_round(m: int, settings: Settings, jobs: int) -> int:
     """Return how many samples a round of a fit may have beside the kernel values of m rows; 0 if there is no room."""
     left = max(0, parse_bytes(settings.memory) - VALUE * m * m)
-    # half of the room is for what is kept from one C to the next, if the other half is enough
+    # half of the room is for data kept from one C to the next, if the other half is enough
     for part, least in ((2, max(FEWEST, AMPLE * m)), (1, FEWEST)):
         most = math.isqrt(left // (part * COPIES * jobs))
         if most >= min(m, least):
