@@ -92,7 +92,7 @@ class Cluster(ABC):
 
         Parameters
         ----------
-        function, *args
+        function, *args : callable, object
             The function, which `here` tells on the worker about its surroundings, and its arguments.
         began : callable, default=None
             Called with the worker's address when a worker is given the call, each time.
@@ -227,7 +227,7 @@ def connect(
     address : str
         tcp://HOST:PORT or tls://HOST:PORT of a scheduler, the path of its scheduler file, or local:N, which starts N
         worker processes with one thread each on this machine; they end with the cluster, and with this process.
-    solvers, memory, wait, notify
+    solvers, memory, wait, notify : sequence of str, str or int or None, float, callable or None
         As for `Needs`.
 
     Raises

@@ -28,9 +28,9 @@ def take_columns(
 
     Parameters
     ----------
-    design, chosen
+    design, chosen : Design, ndarray
         X, and the columns.
-    before, A
+    before, A : ndarray or None
         For dense X, columns that have been taken before, and the result for them: chosen columns among them are copied
         from there, since the values of a column of X lie far apart.
     """
@@ -85,7 +85,7 @@ def normal_matrix(A: Any, chosen: np.ndarray, weights: np.ndarray, m: int) -> np
 
     Parameters
     ----------
-    A, chosen, weights, m
+    A, chosen, weights, m : object, ndarray, ndarray, int
         The result of `take_columns`, the indices of its rows, weights >= 0, and its number of columns.
     """
     used = np.flatnonzero(weights)

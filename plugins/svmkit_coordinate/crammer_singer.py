@@ -96,7 +96,7 @@ class ClassDescent(Solver):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : CrammerSinger, ndarray or None, Draws
             As for `Solver.init`.
 
         Raises

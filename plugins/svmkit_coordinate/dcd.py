@@ -140,7 +140,7 @@ class DCD(Solver):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : LinearDual, ndarray or None, Draws
             As for `Solver.init`.
 
         Raises

@@ -51,7 +51,7 @@ class Grouped(NamedTuple):
 
         Parameters
         ----------
-        H, slope, z, goal, over
+        H, slope, z, goal, over : ndarray, ndarray, ndarray, float, callable
             As for `Separate.minimise`; `slope` moves with z.
         """
         bends = largest_eigenvalues(self.starts, lambda at: H[at[:, :, None], at[:, None, :]])

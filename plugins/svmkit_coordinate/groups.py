@@ -33,7 +33,7 @@ class GroupColumns(Columns):
 
         Parameters
         ----------
-        model, goal, over
+        model, goal, over : Model, float, callable
             As for `Columns.minimise`.
         """
         if not np.array_equal(model.curvature, self.curvature):

@@ -83,7 +83,7 @@ class CD(Solver):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : LinearRisk, ndarray or None, Draws
             As for `Solver.init`.
         """
         if problem.penalty.has_groups:

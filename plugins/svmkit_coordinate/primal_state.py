@@ -47,7 +47,7 @@ class Normal:
 
         Parameters
         ----------
-        A, used, curvature
+        A, used, curvature : object, ndarray, ndarray
             The rows, the same in each call; the indices of the requested ones; and the curvatures.
         """
         if self.used is not None and self.H is not None and np.array_equal(curvature, self.curvature):

@@ -75,7 +75,7 @@ class Separate(NamedTuple):
 
         Parameters
         ----------
-        H, slope, z
+        H, slope, z : ndarray
             The matrix (k, k), which is overwritten, the derivatives (k,) at z0, and z0.
         goal, over : float, callable
             The largest violation that may be left, and what says that time is over.
@@ -110,7 +110,7 @@ class Rows:
 
         Parameters
         ----------
-        design, chosen, flat, products
+        design, chosen, flat, products : Design, ndarray, bool, object
             X, the columns, whether all curvatures stay as they are, and what has `margins` and `pull` of X, None for
             the design.
         """
@@ -224,7 +224,7 @@ def is_narrow(design: Design, flat: bool) -> bool:
 
     Parameters
     ----------
-    design, flat
+    design, flat : Design, bool
         X, and whether all curvatures stay as they are.
     """
     if isinstance(design.rows, CSR):
@@ -247,7 +247,7 @@ def minimise_with_signs(H: np.ndarray, slope: np.ndarray, start: np.ndarray, l1:
 
     Parameters
     ----------
-    H, slope, start, l1
+    H, slope, start, l1 : ndarray
         The matrix (k, k), the derivatives (k,) without those of l1, the weights (k,), and the factors (k,) of |z|.
     """
     z, left, slope = start.copy(), np.arange(start.size), slope.copy()

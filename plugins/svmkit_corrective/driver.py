@@ -72,7 +72,7 @@ class Corrective(Solver):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : object, ndarray or None, Draws
             As for `svmkit.solver.Solver.init`.
         """
 
@@ -81,7 +81,7 @@ class Corrective(Solver):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : object, ndarray or None, Draws
             As for `Solver.init`.
         """
         state = self.begin(problem, start, draws)
@@ -141,7 +141,7 @@ class Corrective(Solver):
 
         Parameters
         ----------
-        state, steps, fell
+        state, steps, fell : Rounds, int, float
             The state, changed in place, SMO steps since the last report, and the objective's change by them, <= 0.
         """
         state.value, state.n_iter = state.value + fell, state.n_iter + steps

@@ -84,7 +84,7 @@ def spread_start(problem: SimplexQP, goal: float) -> Start | None:
 
     Parameters
     ----------
-    problem, goal
+    problem, goal : SimplexQP, float
         The problem, and the requested relative gap.
     """
     if not problem.is_gap_squared or problem.m > MOST:

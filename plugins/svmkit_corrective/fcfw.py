@@ -56,7 +56,7 @@ class FCFW(Corrective):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : SimplexQP or BiasedTubeQP, ndarray or None, Draws
             As for `Solver.init`.
         """
         if isinstance(problem, BiasedTubeQP):

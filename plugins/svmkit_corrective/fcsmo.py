@@ -48,7 +48,7 @@ class FCSMO(Corrective):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : Problem, ndarray or None, Draws
             As for `Solver.init`.
         """
         point = problem.first_point() if start is None else start.copy()

@@ -114,9 +114,9 @@ def _descend(image: Image, ridge: np.ndarray, c: np.ndarray, goal: float) -> Sta
 
     Parameters
     ----------
-    image, ridge, c
+    image, ridge, c : Image, ndarray, ndarray
         Products with A without the ridge, the ridge, and the linear term, of min a'A a + 2 c'a.
-    goal
+    goal : float
         As above.
     """
     alpha, change = weights_at(c, ridge), np.empty(len(c))

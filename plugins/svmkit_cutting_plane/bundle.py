@@ -82,7 +82,7 @@ class Bundle:
 
         Parameters
         ----------
-        method, primal, share
+        method, primal, share : str, float, float
             "face" or the name of a SimplexQP solver, P of the best point so far, and a share in (0, 1).
         """
         self.alpha = dual.solve_dual(method, self._K, self.b, self.alpha, primal, share)

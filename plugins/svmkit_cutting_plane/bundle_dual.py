@@ -43,10 +43,10 @@ def solve_dual(method: str, K: np.ndarray, b: np.ndarray, alpha: np.ndarray, pri
 
     Parameters
     ----------
-    method, K, b, alpha
+    method, K, b, alpha : str, ndarray, ndarray, ndarray
         "face" or the name of a SimplexQP solver; an array that is C-contiguous, whose first n rows and columns count;
         the linear term (n,); and the weights (n,) to start from.
-    primal, share
+    primal, share : float
         Primal objective of the best point so far, and the share of the gap, in (0, 1).
     """
     n = len(b)
@@ -79,7 +79,7 @@ class Share(Criterion):
 
         Parameters
         ----------
-        info, n_iter, epochs, seconds
+        info, n_iter, epochs, seconds : StepInfo, int, float, float
             As for `Criterion.holds`.
         """
         return 0.5 * info.gap_abs <= self.limit * (self.primal + 0.5 * info.objective)

@@ -145,7 +145,7 @@ class CuttingPlane(Solver):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : LinearRisk or RankRisk, ndarray or None, Draws
             As for `Solver.init`.
         """
         if isinstance(problem, KernelRankRisk):

@@ -94,7 +94,7 @@ class DFCSMO(FCSMO):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : Problem, ndarray or None, Draws
             As for `Solver.init`.
         """
         if isinstance(problem, ScatteredQP):

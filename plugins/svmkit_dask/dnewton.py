@@ -51,7 +51,7 @@ class DNewton(Newton):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : Problem, ndarray or None, Draws
             As for `Solver.init`.
 
         Raises

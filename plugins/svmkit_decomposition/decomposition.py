@@ -53,7 +53,7 @@ class Decomposition(Solver):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : Problem, ndarray or None, Draws
             As for `Solver.init`.
         """
         return BoxState(problem, problem.first_point() if start is None else start.copy())
@@ -113,7 +113,7 @@ class Pairwise(Decomposition):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : Problem, ndarray or None, Draws
             As for `Solver.init`.
         """
         if isinstance(problem, NuQP):
@@ -127,7 +127,7 @@ class Pairwise(Decomposition):
 
         Parameters
         ----------
-        state, most, target
+        state, most, target : BoxState, int, float
             As for `Decomposition.advance`.
         """
         rows = state.source.row_table

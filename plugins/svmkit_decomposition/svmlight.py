@@ -51,7 +51,7 @@ class SVMLight(Decomposition):
 
         Parameters
         ----------
-        state, most, target
+        state, most, target : BoxState, int, float
             As for `Decomposition.advance`.
         """
         rows = state.source.row_table

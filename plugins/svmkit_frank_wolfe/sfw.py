@@ -71,7 +71,7 @@ class ArrivalState(SimplexState):
 
         Parameters
         ----------
-        point, g, row
+        point, g, row : int, float, ndarray
             The sample, the gradient there, and its values (n,) with the points that are tracked.
         """
         position = oracle.join(self, point, np.full(self.keeps, g), row)
@@ -126,7 +126,7 @@ class SFW(LearnsFromStreams, FrankWolfe):
 
         Parameters
         ----------
-        state, problem, draws
+        state, problem, draws : ArrivalState, SimplexQP, Draws
             As for `LearnsFromStreams.renew`.
         """
         state.renew(problem, draws)

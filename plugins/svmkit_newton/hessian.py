@@ -100,7 +100,7 @@ class Matrix:
 
         Parameters
         ----------
-        g, room, enough, value
+        g, room, enough, value : ndarray, ndarray or None, float, float
             The gradient (width,), and the other arguments of `Products.direction`.
         """
         if self.factor is None:
@@ -190,7 +190,7 @@ class Rough(Matrix):
 
         Parameters
         ----------
-        lo, hi, after
+        lo, hi, after : int, int, ndarray
             The ends of the rows, and their second derivatives (hi - lo,).
         """
         before = self.curvature[lo:hi]
@@ -478,7 +478,7 @@ class Products:
 
         Parameters
         ----------
-        g, room
+        g, room : ndarray, ndarray or None
             The gradient (width,), and an array (m,) to write numbers to.
         enough : float, default=0.0
             Norm of the residual at which to end: it is that of the gradient after a whole step, were the model exact.

@@ -183,7 +183,7 @@ class KLR(Solver):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : BoxQP, ndarray or None, Draws
             As for `Solver.init`.
         """
         return State(problem, start)

@@ -23,7 +23,7 @@ def solve(first: int, last: int, parts: Parts, answers: Answers) -> None:
 
     Parameters
     ----------
-    first, last, parts, answers
+    first, last, parts, answers : int, int, Parts, Answers
         As for `SolvesMany`.
     """
     _solve_parts(first, last, parts, answers, BELOW)

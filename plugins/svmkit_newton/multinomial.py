@@ -255,7 +255,7 @@ class MultinomialNewton(Solver):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : Multinomial, ndarray or None, Draws
             As for `Solver.init`.
         """
         return MultinomialState(problem, start, (draws.goal.gap if draws.goal else 0.0) or NEAR)

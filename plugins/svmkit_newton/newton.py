@@ -358,7 +358,7 @@ class Newton(Solver):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : LinearDual, ndarray or None, Draws
             As for `Solver.init`.
         """
         goal = draws.goal or Goal(0.0, 1.0)

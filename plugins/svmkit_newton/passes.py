@@ -141,7 +141,7 @@ def slopes_along(
 
     Parameters
     ----------
-    design, points, w, s, steps, curve
+    design, points, w, s, steps, curve : Design, Points, ndarray, ndarray, ndarray, Curve or None
         As for `look`, with steps (k,).
     """
     total = np.zeros(len(steps))

@@ -41,7 +41,7 @@ def fill_derivatives(points: Points, h: np.ndarray, beta: np.ndarray, curvature:
 
     Parameters
     ----------
-    points, h, beta, curvature
+    points, h, beta, curvature : Points, ndarray, ndarray, ndarray
         The terms of m samples, their decision values, and the arrays of float64 to write to.
     """
     sums = np.empty((-(-h.size // TILE), 4))
@@ -57,7 +57,7 @@ def line_search(points: Points, h: np.ndarray, change: np.ndarray, along: float,
 
     Parameters
     ----------
-    points, h, change, along, square, begin
+    points, h, change, along, square, begin : Points, ndarray, ndarray, float, float, float
         The terms of m samples, their decision values and the direction of these, and the numbers above.
     """
     if h.size <= 2 * TILE:

@@ -173,7 +173,7 @@ class BySums(ABC):
 
         Parameters
         ----------
-        s, steep
+        s, steep : ndarray, float
             The direction (width,), and the slope of the merit at its beginning, < 0.
         """
         return (self._search(steep, self._along(s)), True) if self.is_bent else (1.0, False)

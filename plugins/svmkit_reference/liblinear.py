@@ -86,7 +86,7 @@ class LIBLINEAR(Reference):
 
         Parameters
         ----------
-        problem, eps, seed, over
+        problem, eps, seed, over : LinearRisk, float, int, callable
             As for `Reference.fit_once`.
         """
         name, own = "LinearSVC", {"penalty": self.penalty}

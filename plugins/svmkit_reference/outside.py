@@ -39,11 +39,11 @@ def fit(
 
     Parameters
     ----------
-    module, name, params
+    module, name, params : str, str, dict of str
         The module and the class of the estimator, and its parameters as JSON values.
-    X, y, weights
+    X, y, weights : object, ndarray, ndarray
         The samples, dense or CSR (n_samples, n_features), their labels and their weights (n_samples,).
-    wanted, over
+    wanted, over : sequence of str, callable
         The attributes of the fitted estimator to return, and a function that is called repeatedly until it returns
         True: then the process is killed.
     """

@@ -79,7 +79,7 @@ class Reference(Solver):
 
         Parameters
         ----------
-        gram, target, C, loss
+        gram, target, C, loss : Gram, ndarray, float or ndarray, Loss or None
             As for `Solver.pose`.
         """
         problem = super().pose(gram, target, C, loss)
@@ -113,7 +113,7 @@ class Reference(Solver):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : Problem, ndarray or None, Draws
             As for `Solver.init`.
         """
         point = self.zero(problem) if start is None else start.copy()

@@ -43,7 +43,7 @@ class SVC(Reference):
 
         Parameters
         ----------
-        problem, eps, seed, over
+        problem, eps, seed, over : BoxQP or TubeQP, float, int, callable
             As for `Reference.fit_once`.
         """
         X, kernel, cache = _handed_over(problem.gram)

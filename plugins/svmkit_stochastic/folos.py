@@ -85,7 +85,7 @@ class FOLOS(Streaming, LinearStochastic):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : LinearRisk, ndarray or None, Draws
             As for `Solver.init`.
         """
         state = LinearState(problem, start, draws, average="none" if self.penalty == "l1" else self.average)

@@ -56,7 +56,7 @@ class NORMA(Streaming, LimitsSupport, Stochastic):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : KernelRisk, ndarray or None, Draws
             As for `Solver.init`.
         """
         state = KernelState(problem, start, draws, average=self.average, tau=self.tau)

@@ -89,7 +89,7 @@ class Pegasos(Streaming, Stochastic):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : Risk, ndarray or None, Draws
             As for `Solver.init`.
         """
         kind = LinearState if problem.is_linear else KernelState

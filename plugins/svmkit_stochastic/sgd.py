@@ -43,7 +43,7 @@ class SGD(Streaming, LinearStochastic):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : LinearRisk, ndarray or None, Draws
             As for `Solver.init`.
         """
         state = LinearState(problem, start, draws, average=self.average)

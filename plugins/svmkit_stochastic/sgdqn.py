@@ -169,7 +169,7 @@ class SGDQN(LinearStochastic):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : LinearRisk, ndarray or None, Draws
             As for `Solver.init`.
         """
         state = ScaledState(problem, start, draws, self.average, self.skip)

@@ -85,7 +85,7 @@ class Streaming(LearnsFromStreams):
 
         Parameters
         ----------
-        state, problem, draws
+        state, problem, draws : object, Problem, Draws
             As for `LearnsFromStreams.renew`.
         """
         state.renew(problem, draws)

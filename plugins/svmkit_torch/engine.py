@@ -77,7 +77,7 @@ class TorchEngine(Engine):
 
         Parameters
         ----------
-        Z, out, sel, rough
+        Z, out, sel, rough : object, ndarray, ndarray, bool
             As for `Engine.block`.
         """
         self.rows.write_block(self.rows.vectors(Z), out, self.rows.places(sel), rough)
@@ -88,7 +88,7 @@ class TorchEngine(Engine):
 
         Parameters
         ----------
-        Z, coef, sel, dtype
+        Z, coef, sel, dtype : object, ndarray, ndarray, object
             As for `Engine.product`.
         """
         return self.rows.host_product(self.rows.vectors(Z), coef, self.rows.places(sel), np.dtype(dtype))

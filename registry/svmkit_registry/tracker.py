@@ -93,7 +93,7 @@ class MLflowTracker(Tracker):
 
         Parameters
         ----------
-        name, params, tags, data, parent
+        name, params, tags, data, parent : str, dict of str, dict of str to str, Dataset or None, str or None
             As for `Tracker.start`.
         """
         from mlflow.entities import Param
@@ -133,7 +133,7 @@ class MLflowTracker(Tracker):
 
         Parameters
         ----------
-        run_id, params, data
+        run_id, params, data : str, dict of str, Dataset or None
             As for `Tracker.resume`.
         """
         client = store.open_client(self.uri)
@@ -196,7 +196,7 @@ class MLflowTracker(Tracker):
 
         Parameters
         ----------
-        model, example, register
+        model, example, register : SVMModel, object, str or None
             As for `Tracker.model`.
         """
         from mlflow.entities import LoggedModelOutput

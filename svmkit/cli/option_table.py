@@ -58,7 +58,7 @@ def option(name: str, kind: Any, default: Any, text: str, *flags: str, **more: A
     ----------
     name, kind, default, text : str, type, object, str
         The name of the value, its type, its default, and the text of `--help`.
-    *flags, **more
+    *flags, **more : str, object
         The options, such as -C, if they are not `--` and the name; further arguments of typer, such as min.
     """
     if default is False and not flags:
@@ -71,7 +71,7 @@ def argument(name: str, kind: Any, text: str, default: Any = ...) -> Row:
 
     Parameters
     ----------
-    name, kind, text, default
+    name, kind, text, default : str, object, str, object
         As for `option`; an argument without a default is required.
     """
     return Row("", name, kind, typer.Argument(default, help=text))

@@ -42,7 +42,7 @@ class FitTasks(Callbacks):
 
         Parameters
         ----------
-        k, n_problems, name
+        k, n_problems, name : int, int, str
             As for `Callbacks.on_begin`.
         """
         self._several = n_problems > 1

@@ -78,7 +78,7 @@ class Conformal:
             The model, how sets are made of its decisions, and the rows.
         alpha : float or None
             The share of the rows that sets may miss; None takes the share of the training.
-        **options
+        **options : object
             Options of `SVMModel.decision_function`.
         """
         return sets.select(model, model.decision_function(X, **options), self.radii(alpha))
@@ -198,7 +198,7 @@ class CrossConformal:
 
         Parameters
         ----------
-        model, sets, X, alpha, **options
+        model, sets, X, alpha, **options : object, object, object, float or None, object
             As for `Conformal.select`.
         """
         alpha, held = self.alpha if alpha is None else require_alpha(alpha), []

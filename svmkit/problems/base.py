@@ -182,7 +182,7 @@ class Problem(ABC):
             Cost of a unit of loss, > 0. Class and sample weights are multiplied in.
         loss : Loss
             The loss; its task says what is learnt.
-        **terms
+        **terms : object
             Further terms of the problem, such as `bias`.
 
         Returns

@@ -100,7 +100,7 @@ class DualQP(Problem):
 
         Parameters
         ----------
-        gram, target, C, loss, **terms
+        gram, target, C, loss, **terms : Gram, ndarray, float or ndarray, Loss, object
             As for `Problem.from_loss`.
         """
         return cls(gram, target, C, loss=loss, **terms)  # type: ignore[call-arg, arg-type]
@@ -123,7 +123,7 @@ class DualQP(Problem):
 
         Parameters
         ----------
-        h, point, here
+        h, point, here : ndarray, ndarray, object
             The result of `decision` for the point, the point, and the samples of both.
         """
         h = h + self.bias * point.sum() if self.bias else h
@@ -140,7 +140,7 @@ class DualQP(Problem):
 
         Parameters
         ----------
-        weights, idx, dtype
+        weights, idx, dtype : ndarray, ndarray, dtype or None
             Changes of the point, the distinct samples that they belong to, and the type as for `Gram.matvec`.
         """
         signed = weights * self.signs[idx]

@@ -52,7 +52,7 @@ class NuQP(Problem):
 
         Parameters
         ----------
-        weights, idx, dtype
+        weights, idx, dtype : ndarray, ndarray, dtype or None
             As for `svmkit.problems.dual.DualQP.image`.
         """
         return self.gram.matvec(weights, idx, dtype=dtype)
@@ -195,7 +195,7 @@ class NuBoxQP(NuQP):
 
         Parameters
         ----------
-        gap, objective, levels
+        gap, objective, levels : float, float, tuple
             As for `NuQP.relative`.
         """
         rho = 0.5 * (levels[0] - levels[1])
@@ -301,7 +301,7 @@ class NuTubeQP(NuQP):
 
         Parameters
         ----------
-        gap, objective, levels
+        gap, objective, levels : float, float, tuple
             As for `NuQP.relative`.
         """
         return relative_gap(gap, -objective - self.half * max(levels[1] - levels[0], 0.0))

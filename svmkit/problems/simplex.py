@@ -86,7 +86,7 @@ class SimplexQP(Problem):
 
         Parameters
         ----------
-        gram, target, C, loss, **terms
+        gram, target, C, loss, **terms : Gram, ndarray, float or ndarray, Loss, object
             As for `Problem.from_loss`.
 
         Raises

@@ -67,7 +67,7 @@ class Record(NamedTuple):
 
         Parameters
         ----------
-        beta, diag, centre
+        beta, diag, centre : ndarray, ndarray, float
             As for `values_at`.
         """
         return Totals(*_totals_of(self, beta, diag, centre))
@@ -91,7 +91,7 @@ class Record(NamedTuple):
 
         Parameters
         ----------
-        h, beta, centre, bias, error, unit
+        h, beta, centre, bias, error, unit : ndarray, ndarray, float, float, float, float
             As for `values_at`; h and bias together have errors of at most `error`.
         """
         return Sums(*_sums_of(self, h, beta, centre, bias, error, unit))
@@ -112,7 +112,7 @@ class LogisticRecord(Record):
 
         Parameters
         ----------
-        beta, diag, centre
+        beta, diag, centre : ndarray, ndarray, float
             As for `Record.totals`.
         """
         terms = self.terms
@@ -123,7 +123,7 @@ class LogisticRecord(Record):
 
         Parameters
         ----------
-        h, centre, biases
+        h, centre, biases : ndarray, float, ndarray
             As for `Record.losses`.
         """
         return _logistic_losses_at(self.signs * (self.upper + self.lower), self.target - centre - h, biases)
@@ -133,7 +133,7 @@ class LogisticRecord(Record):
 
         Parameters
         ----------
-        h, beta, centre, bias, error, unit
+        h, beta, centre, bias, error, unit : ndarray, ndarray, float, float, float, float
             As for `Record.sums`.
         """
         terms, signed = self.terms, self.signs * beta

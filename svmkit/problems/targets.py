@@ -50,7 +50,7 @@ def read_samples(
 
     Parameters
     ----------
-    problem, target, C, m, loss
+    problem, target, C, m, loss : Problem, ndarray, float or ndarray, int, Loss
         The problem, its labels or targets (m,), its costs, the number of samples, and the loss.
     """
     if problem.has_targets():

@@ -76,7 +76,7 @@ def certify(
         The memory limit for kernel rows.
     polish : bool, default=False
         Whether our solver continues to `tol` even if the model's own dual weights prove enough.
-    **problem
+    **problem : object
         Facts that the model does not record, or records wrongly: C, loss, bias ("free", or the value of a column),
         class_weight, epsilon, nu.
 
@@ -175,7 +175,7 @@ class _Court:
 
         Parameters
         ----------
-        tol, limit, memory, polish
+        tol, limit, memory, polish : float, float, str or int, bool
             As for `certify`, with all values given; no limit is infinity.
         """
         foreign = self.foreign

@@ -325,7 +325,7 @@ def with_arrays(X: Any, data: np.ndarray, indices: np.ndarray, indptr: np.ndarra
 
     Parameters
     ----------
-    X, data, indices, indptr
+    X, data, indices, indptr : object, ndarray, ndarray, ndarray
         The CSR matrix that the arrays are made from, and the arrays.
     """
     out = type(X)((data, indices, indptr), shape=(len(indptr) - 1, X.shape[1]), copy=False)

@@ -132,7 +132,7 @@ class Auto(Solver):
 
         Parameters
         ----------
-        gram, target, C, loss
+        gram, target, C, loss : Gram, ndarray, float or ndarray, Loss or None
             As for `Solver.pose`.
         """
         task = "classify" if loss is None else loss.task
@@ -143,7 +143,7 @@ class Auto(Solver):
 
         Parameters
         ----------
-        kernel, task, epsilon
+        kernel, task, epsilon : Kernel, str, float or None
             As for `Solver.loss_for`.
         """
         return _loss_for(self, kernel.name == "linear", task, epsilon)
@@ -204,7 +204,7 @@ class Auto(Solver):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : object, ndarray or None, Draws
             As for `Solver.init`.
         """
         solver = self.solver_for(Task.of(problem))

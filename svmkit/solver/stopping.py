@@ -95,7 +95,7 @@ class Gap(Criterion):
 
         Parameters
         ----------
-        info, n_iter, epochs, seconds
+        info, n_iter, epochs, seconds : StepInfo, int, float, float
             As for `Criterion.holds`.
         """
         return info.gap <= self.limit
@@ -128,7 +128,7 @@ class Absolute(Criterion):
 
         Parameters
         ----------
-        info, n_iter, epochs, seconds
+        info, n_iter, epochs, seconds : StepInfo, int, float, float
             As for `Criterion.holds`.
         """
         return info.gap_abs <= self.limit
@@ -161,7 +161,7 @@ class Relative(Criterion):
 
         Parameters
         ----------
-        info, n_iter, epochs, seconds
+        info, n_iter, epochs, seconds : StepInfo, int, float, float
             As for `Criterion.holds`.
         """
         return info.gap_abs <= self.limit * abs(info.objective)
@@ -193,7 +193,7 @@ class Violation(Criterion):
 
         Parameters
         ----------
-        info, n_iter, epochs, seconds
+        info, n_iter, epochs, seconds : StepInfo, int, float, float
             As for `Criterion.holds`.
         """
         return info.violation <= self.limit
@@ -221,7 +221,7 @@ class Iterations(Criterion):
 
         Parameters
         ----------
-        info, n_iter, epochs, seconds
+        info, n_iter, epochs, seconds : StepInfo, int, float, float
             As for `Criterion.holds`.
         """
         return n_iter >= self.limit
@@ -249,7 +249,7 @@ class Epochs(Criterion):
 
         Parameters
         ----------
-        info, n_iter, epochs, seconds
+        info, n_iter, epochs, seconds : StepInfo, int, float, float
             As for `Criterion.holds`.
         """
         return epochs >= self.limit * (1.0 - 1e-9)  # m times 1 / m sum to nearly 1
@@ -277,7 +277,7 @@ class Seconds(Criterion):
 
         Parameters
         ----------
-        info, n_iter, epochs, seconds
+        info, n_iter, epochs, seconds : StepInfo, int, float, float
             As for `Criterion.holds`.
         """
         return seconds >= self.limit
@@ -315,7 +315,7 @@ class Support(Criterion):
 
         Parameters
         ----------
-        info, n_iter, epochs, seconds
+        info, n_iter, epochs, seconds : StepInfo, int, float, float
             As for `Criterion.holds`.
         """
         return info.n_support > self.limit

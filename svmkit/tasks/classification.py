@@ -54,7 +54,7 @@ class Classification(Task):
 
         Parameters
         ----------
-        solver, gram, target, C, settings
+        solver, gram, target, C, settings : Solver, Gram, ndarray, float or ndarray, Settings
             As for `Task.pose`.
         """
         return solver.pose(gram, target, C, settings.loss)

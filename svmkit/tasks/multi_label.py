@@ -53,7 +53,7 @@ class MultiLabel(Classification):
 
         Parameters
         ----------
-        y, n_rows, learnt
+        y, n_rows, learnt : object, int, Answers
             As for `Task.encode_held`.
 
         Raises

@@ -69,7 +69,7 @@ class OneClass(Task):
 
         Parameters
         ----------
-        solver, gram, target, C, settings
+        solver, gram, target, C, settings : Solver, Gram, ndarray, float or ndarray, Settings
             As for `Task.pose`.
 
         Raises

@@ -63,7 +63,7 @@ class Ranking(Task):
 
         Parameters
         ----------
-        y, n_rows, learnt
+        y, n_rows, learnt : object, int, Answers
             As for `Task.encode_held`.
 
         Raises
@@ -99,7 +99,7 @@ class Ranking(Task):
 
         Parameters
         ----------
-        solver, gram, target, C, settings
+        solver, gram, target, C, settings : Solver, Gram, ndarray, float or ndarray, Settings
             As for `Task.pose`.
         """
         loss = settings.loss or solver.loss_for(gram.kernel, self.name)

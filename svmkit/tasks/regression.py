@@ -50,7 +50,7 @@ class Regression(Task):
 
         Parameters
         ----------
-        y, n_rows, learnt
+        y, n_rows, learnt : object, int, Answers
             As for `Task.encode_held`.
 
         Raises
@@ -81,7 +81,7 @@ class Regression(Task):
 
         Parameters
         ----------
-        solver, gram, target, C, settings
+        solver, gram, target, C, settings : Solver, Gram, ndarray, float or ndarray, Settings
             As for `Task.pose`.
         """
         loss = settings.loss or solver.loss_for(gram.kernel, self.name, float(settings.epsilon))

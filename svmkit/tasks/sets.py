@@ -165,7 +165,7 @@ class ClassSets(Sets):
 
         Parameters
         ----------
-        model, decision, answers
+        model, decision, answers : object, ndarray, object
             As for `Sets.misfits`.
         """
         return self._misfits(model, decision)[np.arange(len(decision)), answers.codes]
@@ -175,7 +175,7 @@ class ClassSets(Sets):
 
         Parameters
         ----------
-        model, decision, radii
+        model, decision, radii : object, ndarray, ndarray
             As for `Sets.select`.
         """
         return self._misfits(model, decision) <= radii
@@ -185,7 +185,7 @@ class ClassSets(Sets):
 
         Parameters
         ----------
-        held, alpha, by_class
+        held, alpha, by_class : sequence of Any, float, bool
             As for `Sets.compare`.
         """
         return _count_worse(held, [self._misfits(fold.model, fold.decision) for fold in held], alpha, by_class)
@@ -195,7 +195,7 @@ class ClassSets(Sets):
 
         Parameters
         ----------
-        model, sets, truth, alpha
+        model, sets, truth, alpha : object, ndarray, ndarray, float
             As for `Sets.cover`.
         """
         place, is_class = places(truth, model.classes)
@@ -217,7 +217,7 @@ class OutlierSets(Sets):
 
         Parameters
         ----------
-        model, decision, answers
+        model, decision, answers : object, ndarray, object
             As for `Sets.misfits`.
         """
         return -decision
@@ -227,7 +227,7 @@ class OutlierSets(Sets):
 
         Parameters
         ----------
-        model, decision, radii
+        model, decision, radii : object, ndarray, ndarray
             As for `Sets.select`.
         """
         fits = -decision <= radii[0]
@@ -238,7 +238,7 @@ class OutlierSets(Sets):
 
         Parameters
         ----------
-        held, alpha, by_class
+        held, alpha, by_class : sequence of Any, float, bool
             As for `Sets.compare`.
         """
         fits = _count_worse(held, [-fold.decision[:, None] for fold in held], alpha, by_class)[:, 0]
@@ -249,7 +249,7 @@ class OutlierSets(Sets):
 
         Parameters
         ----------
-        model, sets, truth, alpha
+        model, sets, truth, alpha : object, ndarray, ndarray, float
             As for `Sets.cover`.
         """
         place, is_label = places(truth, model.classes)
@@ -274,7 +274,7 @@ class IntervalSets(Sets):
 
         Parameters
         ----------
-        model, decision, answers
+        model, decision, answers : object, ndarray, object
             As for `Sets.misfits`.
         """
         low, high = self._ends(model, decision)
@@ -285,7 +285,7 @@ class IntervalSets(Sets):
 
         Parameters
         ----------
-        model, decision, radii
+        model, decision, radii : object, ndarray, ndarray
             As for `Sets.select`.
         """
         low, high = self._ends(model, decision)
@@ -300,7 +300,7 @@ class IntervalSets(Sets):
 
         Parameters
         ----------
-        held, alpha, by_class
+        held, alpha, by_class : sequence of Any, float, bool
             As for `Sets.compare`.
         """
         ends = [[each.reshape(len(each), -1) for each in self._ends(fold.model, fold.decision)] for fold in held]
@@ -328,7 +328,7 @@ class IntervalSets(Sets):
 
         Parameters
         ----------
-        model, sets, truth, alpha
+        model, sets, truth, alpha : object, ndarray, ndarray, float
             As for `Sets.cover`.
         """
         held = (sets[..., 0] <= truth) & (truth <= sets[..., 1])

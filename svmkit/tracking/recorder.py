@@ -42,7 +42,7 @@ class Recorder(Tracker):
 
         Parameters
         ----------
-        name, params, tags, data, parent
+        name, params, tags, data, parent : str, dict of str, dict of str to str, Dataset or None, str or None
             As for `Tracker.start`.
         """
         self._calls.append(("start", (name, params, tags, data and _Outline.from_dataset(data), parent)))
@@ -58,7 +58,7 @@ class Recorder(Tracker):
 
         Parameters
         ----------
-        model, example, register
+        model, example, register : SVMModel, object, str or None
             As for `Tracker.model`.
         """
         self._calls.append(("model", (model, example, register)))

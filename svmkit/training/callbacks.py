@@ -77,7 +77,7 @@ class Display(Callbacks):
 
         Parameters
         ----------
-        k, n_problems, name
+        k, n_problems, name : int, int, str
             As for `Callbacks.on_begin`.
         """
         prefix = f"{k + 1:,}/{n_problems:,} {name}: " if n_problems > 1 else ""

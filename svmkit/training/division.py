@@ -177,7 +177,7 @@ class ClassPairs(Division):
 
         Parameters
         ----------
-        answers, rows, k
+        answers, rows, k : Answers, ndarray, int
             As for `Division.target`.
         """
         return signs(answers.codes[rows], *self.parts[k], len(self.classes))
@@ -217,7 +217,7 @@ class OneVsRest(Division):
 
         Parameters
         ----------
-        answers, rows, k
+        answers, rows, k : Answers, ndarray, int
             As for `Division.target`.
         """
         return np.where(answers.codes[rows] == k, 1.0, -1.0)
@@ -241,7 +241,7 @@ class AllClasses(Division):
 
         Parameters
         ----------
-        answers, rows, k
+        answers, rows, k : Answers, ndarray, int
             As for `Division.target`.
         """
         return answers.codes[rows].astype(np.float64)
@@ -251,7 +251,7 @@ class AllClasses(Division):
 
         Parameters
         ----------
-        decisions, codes, width
+        decisions, codes, width : sequence of DecisionFunction, ndarray, int
             As for `Division.join`; there is one decision.
         """
         (one,) = decisions
@@ -279,7 +279,7 @@ class Whole(Division):
 
         Parameters
         ----------
-        answers, rows, k
+        answers, rows, k : Answers, ndarray, int
             As for `Division.target`.
         """
         return answers.values[rows]
@@ -318,7 +318,7 @@ class SeveralOutputs(Division):
 
         Parameters
         ----------
-        answers, rows, k
+        answers, rows, k : Answers, ndarray, int
             As for `Division.target`.
         """
         values, column = answers.values[rows], self.learnt[k].column

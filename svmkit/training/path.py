@@ -51,7 +51,7 @@ def c_path(
         As for `fit`.
     watch : callable, default=None
         As for `fit`; it is called with "a vs b, C=1", and counts each C of each class pair.
-    **options
+    **options : object
         As for `fit`, except for checkpoint, calibration and verbose. The stop rules apply to each C separately, and
         `start` to the smallest.
 

@@ -242,7 +242,7 @@ def run(
         As for `svmkit.fit`.
     sample_weight : array-like of shape (n_samples,), default=None
         The weight of each sample in training, >= 0; held-out samples count alike, but those of weight 0 do not.
-    **options
+    **options : object
         The fields of `Search`, and settings as for `svmkit.fit`, of which memory and n_threads are those of all jobs
         together. Weights are determined in each fold anew, and with preparation="each", the default, so are imputing,
         scaling and a rule such as gamma="scale". With "once" they are learnt, without labels, from all rows, so that

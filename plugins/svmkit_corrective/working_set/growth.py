@@ -78,7 +78,7 @@ class WorkingSet:
 
         Parameters
         ----------
-        box, level, wanted, kinks
+        box, level, wanted, kinks : Box, float, int, float or L1Part or None
             All points at an iterate to which `box.v` belongs, an estimate of v at the points between their bounds, the
             maximum number of points that join, and the kinks as in `StandardForm`.
         """

@@ -127,7 +127,7 @@ class DaskCluster(Cluster):
 
         Parameters
         ----------
-        function, *args, began, sent
+        function, *args, began, sent : callable, object, callable or None, callable or None
             As for `Cluster.submit`.
         """
         shared = list(self._shared)
@@ -156,7 +156,7 @@ class DaskCluster(Cluster):
 
         Parameters
         ----------
-        parts, method, reading
+        parts, method, reading : object, Method, Reading
             As for `Cluster.training_data`.
         """
         from svmkit_dask.cluster.executor import DaskExecutor

@@ -85,7 +85,7 @@ async def run_aside(
 
     Parameters
     ----------
-    task, files, call, held, dask_worker
+    task, files, call, held, dask_worker : tuple, tuple, tuple, str, Worker
         As for `run`, and the key of the one shared object; Dask adds the worker.
     """
     if held not in dask_worker.data:

@@ -123,7 +123,7 @@ class Session:
 
         Parameters
         ----------
-        message, own, change
+        message, own, change : Message, sequence of Own or Mapping[int, Own] or None, Change or None
             As for `Workers.ask`, where `own` is by part.
         parts : sequence of int, optional
             The parts, ascending; by default all that have rows in the problem.

@@ -296,7 +296,7 @@ def answer(rows: Rows, message: Message, own: Own, change: Change | None) -> Any
 
     Parameters
     ----------
-    rows, message, own, change
+    rows, message, own, change : Rows, Message, Own, Change or None
         The rows, and the rest as for `Workers.ask`.
     """
     if message.stamp >= 0 and rows.stamp != message.stamp:

@@ -136,7 +136,7 @@ class LinearRows:
 
         Parameters
         ----------
-        row, beta, curvature, is_curved
+        row, beta, curvature, is_curved : ndarray, ndarray, ndarray, bool
             The row (width + 1,); the others as for `svmkit_newton.passes.look`.
         """
         looks = []
@@ -211,7 +211,7 @@ def slopes(rows: Rows, own: object, path: np.ndarray, curved: str) -> Look:
 
     Parameters
     ----------
-    rows, own, path, curved
+    rows, own, path, curved : Rows, object, ndarray, str
         The rows, nothing, the path, and the part of the Hessian to return: "matrix", "diagonal" or "none".
     """
     width = path.shape[1] - 1
@@ -234,7 +234,7 @@ def curve(rows: Rows, own: object, path: np.ndarray, along: np.ndarray) -> np.nd
 
     Parameters
     ----------
-    rows, own, path, along
+    rows, own, path, along : Rows, object, ndarray, ndarray
         The rows, nothing, the path and the vector.
     """
     linear, out = _linear(rows, len(along)), np.zeros(len(along))
@@ -249,7 +249,7 @@ def search(rows: Rows, own: object, path: np.ndarray, along: np.ndarray, steps: 
 
     Parameters
     ----------
-    rows, own, path, along, steps
+    rows, own, path, along, steps : Rows, object, ndarray, ndarray, ndarray
         The rows, nothing, the path at whose end the direction begins, the direction, and the steps.
     """
     linear = _linear(rows, len(along))
@@ -270,7 +270,7 @@ def spread(rows: Rows, own: object, width: int) -> tuple[float, float]:
 
     Parameters
     ----------
-    rows, own, width
+    rows, own, width : Rows, object, int
         The rows, nothing, and the number of columns, including the bias.
     """
     shares = _linear(rows, width).shares
@@ -285,7 +285,7 @@ def guess(rows: Rows, own: object, width: int, m: int) -> tuple[np.ndarray, floa
 
     Parameters
     ----------
-    rows, own, width, m
+    rows, own, width, m : Rows, object, int, int
         The rows, nothing, the number of columns, including the bias, and the number of the rows of all parts.
     """
     at, spec = np.arange(0, len(rows.at), ONE_IN), rows.spec
@@ -313,7 +313,7 @@ def reach(rows: Rows, own: object, path: np.ndarray) -> tuple[Look, float]:
 
     Parameters
     ----------
-    rows, own, path
+    rows, own, path : Rows, object, ndarray
         The rows, nothing and the path.
     """
     linear = _linear(rows, path.shape[1] - 1)
@@ -326,7 +326,7 @@ def gauge(rows: Rows, own: object, path: np.ndarray, scales: np.ndarray, w: np.n
 
     Parameters
     ----------
-    rows, own, path, scales, w, mark
+    rows, own, path, scales, w, mark : Rows, object, ndarray, ndarray, ndarray, int
         As for `reach`, then factors (2,) of the weights above and below 0, w and the number of the certificate.
     """
     linear = _linear(rows, len(w))

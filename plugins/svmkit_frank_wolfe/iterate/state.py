@@ -58,7 +58,7 @@ class SimplexState:
 
         Parameters
         ----------
-        idx, point, g
+        idx, point, g : ndarray or None, ndarray, ndarray or None
             The rows (n,), the iterate (m,), and the gradient (n,) of the tracked points there; None computes it from
             scratch.
         """
@@ -257,7 +257,7 @@ class SimplexState:
 
         Parameters
         ----------
-        point, gs, row
+        point, gs, row : int, ndarray, ndarray or None
             Row of the problem's X, not tracked yet, its gradients (keeps,) at the kept iterates, and its kernel values
             (n,) with the tracked points; None computes them.
         """
@@ -274,7 +274,7 @@ class SimplexState:
 
         Parameters
         ----------
-        p, point, g, row
+        p, point, g, row : int, int, float, ndarray
             Position of the tracked point, row of the problem's X, and before the exchange the gradient of `point` and
             its kernel values (n,) with the tracked points.
         """

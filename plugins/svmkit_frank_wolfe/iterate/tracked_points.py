@@ -92,7 +92,7 @@ class TrackedPoints:
 
         Parameters
         ----------
-        p, point, row
+        p, point, row : int, int, ndarray
             The position, the row of X, not tracked yet, and its kernel values (n,) with the points tracked before the
             exchange.
         """

@@ -58,7 +58,7 @@ class WorkingRows:
 
         Parameters
         ----------
-        p, point, row
+        p, point, row : int, int, ndarray
             The position, the new point, and its values (n,) with the earlier points.
         """
         self._idx[p] = point
@@ -127,7 +127,7 @@ class _Square(_Rows):
 
         Parameters
         ----------
-        gram, n, row, diag
+        gram, n, row, diag : Gram, int, ndarray, float
             As for `_Rows.append`.
         """
         p = n - 1
@@ -144,7 +144,7 @@ class _Square(_Rows):
 
         Parameters
         ----------
-        gram, idx, p
+        gram, idx, p : Gram, ndarray, int
             As for `_Rows.row`.
         """
         n, K = len(idx), self._K
@@ -160,7 +160,7 @@ class _Square(_Rows):
 
         Parameters
         ----------
-        n, p, row, diag
+        n, p, row, diag : int, int, ndarray, float
             As for `_Rows.replace`.
         """
         self._K[p, :n] = self._K[:n, p] = row
@@ -181,7 +181,7 @@ class _Recent(_Rows):
 
         Parameters
         ----------
-        gram, n, row, diag
+        gram, n, row, diag : Gram, int, ndarray, float
             As for `_Rows.append`.
         """
         p = n - 1
@@ -195,7 +195,7 @@ class _Recent(_Rows):
 
         Parameters
         ----------
-        gram, idx, p
+        gram, idx, p : Gram, ndarray, int
             As for `_Rows.row`.
         """
         n = len(idx)
@@ -218,7 +218,7 @@ class _Recent(_Rows):
 
         Parameters
         ----------
-        n, p, row, diag
+        n, p, row, diag : int, int, ndarray, float
             As for `_Rows.replace`.
         """
         for q, (values, filled) in self._rows.items():

@@ -78,7 +78,7 @@ def join(state: SimplexState, point: int, gs: np.ndarray, row: np.ndarray | None
 
     Parameters
     ----------
-    state, point, gs, row
+    state, point, gs, row : SimplexState, int, ndarray, ndarray or None
         The state that tracks a working set, the row of the problem's X, not tracked yet, its gradients (keeps,) at the
         kept iterates, and its kernel values (n,) with the tracked points; None computes them.
     """
@@ -98,7 +98,7 @@ def exchange(state: SimplexState, row: np.ndarray, g_i: float, a_ii: float, y_i:
 
     Parameters
     ----------
-    state, row, g_i, a_ii, y_i
+    state, row, g_i, a_ii, y_i : SimplexState, ndarray, float, float, float
         The current iterate, and for the point outside the kernel values (n,) with the tracked points, the gradient,
         A_ii and the label.
     """

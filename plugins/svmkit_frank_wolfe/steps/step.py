@@ -42,7 +42,7 @@ class FrankWolfe(LimitsSupport):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : SimplexQP, ndarray or None, Draws
             As for `Solver.init`.
         """
         point = self.origin(problem, draws.rng) if start is None else start

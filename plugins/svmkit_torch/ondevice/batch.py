@@ -165,7 +165,7 @@ class Batch:
 
         Parameters
         ----------
-        at, source
+        at, source : torch.Tensor, Source
             The points, and their kernel values.
         """
         part = self._change(source, POINTS, lambda values: values[:, at].clone())

@@ -31,7 +31,7 @@ def sums_of(batch: Batch, h: torch.Tensor, bias: torch.Tensor, of_h: torch.Tenso
 
     Parameters
     ----------
-    batch, h, bias
+    batch, h, bias : Batch, torch.Tensor, torch.Tensor
         The problems, their decision values (B, q) without the bias, and the biases (B, 1).
     of_h : tensor of float64, shape (B, 1)
         A bound on the error of each decision value.

@@ -208,7 +208,7 @@ def solve_boxes(
     ----------
     rows : DeviceRows
         The rows of X.
-    boxes, gap, memory, decisions, flag
+    boxes, gap, memory, decisions, flag : sequence of Box, float, int or None, bool, callable
         As for `SolvesBoxes`.
     """
     answers = solve_many(rows, boxes, gap, memory=memory, decisions=decisions, interrupted=flag)

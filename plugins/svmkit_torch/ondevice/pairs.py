@@ -22,7 +22,7 @@ def take_steps(batch: Batch, most: int, eps: torch.Tensor, late: Callable[[], bo
     ----------
     batch : Batch
         The problems, whose iterates are changed in place.
-    most, eps
+    most, eps : int, torch.Tensor
         The most steps of a problem, and the violation at which it ends.
     late : callable
         Returns whether to end at once.

@@ -61,7 +61,7 @@ class RowsEngine(Engine):
 
         Parameters
         ----------
-        Z, out, sel, rough
+        Z, out, sel, rough : object, ndarray, ndarray, bool
             As for `Engine.block`.
         """
         self.rows.write_block(self.rows.vectors(Z), out, self._places(sel), rough)
@@ -72,7 +72,7 @@ class RowsEngine(Engine):
 
         Parameters
         ----------
-        Z, coef, sel, dtype
+        Z, coef, sel, dtype : object, ndarray, ndarray, object
             As for `Engine.product`.
         """
         return self.rows.host_product(self.rows.vectors(Z), coef, self._places(sel), np.dtype(dtype))
@@ -145,7 +145,7 @@ def certify_all(
     ----------
     some : list of Posed
         The problems, all of one kind.
-    products, batch, idx, decisions
+    products, batch, idx, decisions : object, Batch, torch.Tensor, bool
         As for `certify`. Only hinges have decision values.
     """
     if some[0].problem is None:

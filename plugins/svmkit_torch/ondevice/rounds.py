@@ -41,7 +41,7 @@ def solve_by_rounds(
 
     Parameters
     ----------
-    rows, problem, gap, memory, profile, decisions
+    rows, problem, gap, memory, profile, decisions : DeviceRows, Posed, float, int, Profile, bool
         As for `solve_many`.
     late : callable
         Returns whether to end.

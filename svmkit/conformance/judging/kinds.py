@@ -22,7 +22,7 @@ def judge_nu(fit: Fit, X: Any, y: Any, nu: float, *, solver: Solver, C: float, s
 
     Parameters
     ----------
-    fit, X, y, nu, solver, C, sample_weight, tol
+    fit, X, y, nu, solver, C, sample_weight, tol : Fit, object, object, float, Solver, float, object, float
         As for `judge_fit` and as given; C is for regression.
     """
     weights = np.ones(len(y), Exact) if sample_weight is None else np.asarray(sample_weight).astype(Exact)
@@ -68,7 +68,7 @@ def judge_all_classes(
 
     Parameters
     ----------
-    fit, X, y, C, class_weight, sample_weight, tol
+    fit, X, y, C, class_weight, sample_weight, tol : Fit, object, object, float, object, object, float or None
         As for `judge_fit`.
     """
     y, model, solution = np.asarray(y), fit.model, fit.solutions[0]
@@ -124,9 +124,9 @@ def judge_multinomial(
 
     Parameters
     ----------
-    bias
+    bias : float or None
         The value of the column of the bias, 0 for none; None if the biases are free.
-    fit, X, y, C, class_weight, sample_weight, tol
+    fit, X, y, C, class_weight, sample_weight, tol : Fit, object, object, float, object, object, float or None
         As for `judge_fit`.
     """
     y, model, solution = np.asarray(y), fit.model, fit.solutions[0]
@@ -173,7 +173,7 @@ def judge_outputs(
 
     Parameters
     ----------
-    fit, X, solver, C, epsilon, tol
+    fit, X, solver, C, epsilon, tol : Fit, object, Solver, float, float, float or None
         As for `judge_regression`; for labels as for `judge_fit`, without weights.
     y : array-like of shape (m,), or (m, n_outputs)
         Targets, one column for all levels of a loss; or labels, 0 and 1.

@@ -97,7 +97,7 @@ def judge_ranking(
 
     Parameters
     ----------
-    fit, X, y, groups, observed, C, tol
+    fit, X, y, groups, observed, C, tol : Fit, object, object, object, object, float, float or None
         As given; y, groups and observed are arrays.
     loss : {"hinge", "squared_hinge"}
         The loss of the margin of a pair.

@@ -51,7 +51,7 @@ class BlockEngine(Engine):
 
         Parameters
         ----------
-        Z, out, sel, rough
+        Z, out, sel, rough : ndarray or CSR, ndarray, ndarray or None, bool
             As for `Engine.block`.
         """
         if sp.issparse(Z) != sp.issparse(self.X):
@@ -67,7 +67,7 @@ class BlockEngine(Engine):
 
         Parameters
         ----------
-        Z, coef, sel, dtype
+        Z, coef, sel, dtype : ndarray or CSR, ndarray, ndarray or None, dtype or None
             As for `Engine.product`.
         """
         rows = self._count(sel)
@@ -135,7 +135,7 @@ class PrecomputedEngine(Engine):
 
         Parameters
         ----------
-        Z, out, sel, rough
+        Z, out, sel, rough : ndarray or CSR, ndarray, ndarray or None, bool
             As for `Engine.block`.
         """
         return _transpose(self._values(Z, sel), out)
@@ -152,7 +152,7 @@ class PrecomputedEngine(Engine):
 
         Parameters
         ----------
-        Z, coef, sel, dtype
+        Z, coef, sel, dtype : ndarray or CSR, ndarray, ndarray or None, dtype or None
             As for `Engine.product`.
         """
         out = np.zeros((self._count(sel), coef.shape[1]))

@@ -212,7 +212,7 @@ def solves_boxes(kernel: Kernel, X: Any) -> bool:
 
     Parameters
     ----------
-    kernel, X
+    kernel, X : Kernel, object
         As for `engine_for`.
 
     Examples
@@ -231,7 +231,7 @@ def asked_engine(kernel: Kernel, X: Any) -> Engine | None:
 
     Parameters
     ----------
-    kernel, X
+    kernel, X : Kernel, object
         As for `engine_for`.
 
     Examples

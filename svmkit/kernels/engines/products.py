@@ -142,7 +142,7 @@ class _Products(Engine):
 
         Parameters
         ----------
-        Z, coef, sel, dtype
+        Z, coef, sel, dtype : ndarray or CSR, ndarray, ndarray or None, dtype or None
             As for `Engine.product`.
         """
         out = np.zeros((self._count(sel), coef.shape[1]))
@@ -160,7 +160,7 @@ class _Products(Engine):
 
         Parameters
         ----------
-        idx, coef, dtype
+        idx, coef, dtype : ndarray of int, ndarray, dtype or None
             As for `Engine.self_product`.
         """
         Z = self.take(idx)
@@ -240,7 +240,7 @@ class DenseEngine(_Products):
 
         Parameters
         ----------
-        Z, out, sel, rough
+        Z, out, sel, rough : ndarray or CSR, ndarray, ndarray or None, bool
             As for `Engine.block`.
         """
         if self._short(Z, sel):
@@ -282,7 +282,7 @@ class DenseEngine(_Products):
 
         Parameters
         ----------
-        Z, coef, sel, dtype
+        Z, coef, sel, dtype : ndarray or CSR, ndarray, ndarray or None, dtype or None
             As for `Engine.product`.
         """
         if not (self._short(Z, sel) or self._is_plain(Z, sel)):
@@ -359,7 +359,7 @@ class CSREngine(_Products):
 
         Parameters
         ----------
-        Z, out, sel, rough
+        Z, out, sel, rough : ndarray or CSR, ndarray, ndarray or None, bool
             As for `Engine.block`.
         """
         from svmkit.kernels.loops import differences, tiles
@@ -393,7 +393,7 @@ class CSREngine(_Products):
 
         Parameters
         ----------
-        Z, coef, sel, dtype
+        Z, coef, sel, dtype : ndarray or CSR, ndarray, ndarray or None, dtype or None
             As for `Engine.product`.
         """
         if not self.cancels:

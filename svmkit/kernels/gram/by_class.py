@@ -128,7 +128,7 @@ class ClassPairEngine(Engine):
 
         Parameters
         ----------
-        Z, out, sel, rough
+        Z, out, sel, rough : ndarray or CSR, ndarray, ndarray or None, bool
             As for `Engine.block`.
         """
         columns = self._columns(0, sel), self._columns(1, sel)
@@ -145,7 +145,7 @@ class ClassPairEngine(Engine):
 
         Parameters
         ----------
-        Z, coef, sel, dtype
+        Z, coef, sel, dtype : ndarray or CSR, ndarray, ndarray or None, dtype or None
             As for `Engine.product`.
         """
         out = np.zeros((sel.size or self.n, coef.shape[1]))

@@ -258,7 +258,7 @@ class CompleteEngine(Engine):
 
         Parameters
         ----------
-        Z, out, sel, rough
+        Z, out, sel, rough : ndarray or CSR, ndarray, ndarray or None, bool
             As for `Engine.block`.
         """
         slots = self.fill(Z)
@@ -278,7 +278,7 @@ class CompleteEngine(Engine):
 
         Parameters
         ----------
-        Z, coef, sel, dtype
+        Z, coef, sel, dtype : ndarray or CSR, ndarray, ndarray or None, dtype or None
             As for `Engine.product`.
         """
         self.fill(Z)

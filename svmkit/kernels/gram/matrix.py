@@ -58,7 +58,7 @@ class MatrixEngine(Engine):
 
         Parameters
         ----------
-        Z, out, sel, rough
+        Z, out, sel, rough : ndarray or CSR, ndarray, ndarray or None, bool
             As for `Engine.block`.
         """
         for at, values in self.panels(Z):
@@ -70,7 +70,7 @@ class MatrixEngine(Engine):
 
         Parameters
         ----------
-        Z, coef, sel, dtype
+        Z, coef, sel, dtype : ndarray or CSR, ndarray, ndarray or None, dtype or None
             As for `Engine.product`.
         """
         out = np.zeros((sel.size or self.n, coef.shape[1]))

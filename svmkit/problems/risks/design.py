@@ -211,7 +211,7 @@ class Design:
 
         Parameters
         ----------
-        lo, hi, w, out
+        lo, hi, w, out : int, int, ndarray, ndarray
             The ends of the rows, weights (width,), and the array.
         """
         spread(_add_margins, hi - lo, ENTRY * self.entries / self.m, self.part(lo, hi), w, out[lo:hi])
@@ -225,7 +225,7 @@ class Design:
 
         Parameters
         ----------
-        lo, hi, v, parts
+        lo, hi, v, parts : int, int, ndarray, ndarray
             The ends of the rows, their weights (hi - lo,), and the sums over parts of them.
         """
         work = ENTRY * self.entries * (hi - lo) / self.m / len(parts)
@@ -261,7 +261,7 @@ class Design:
 
         Parameters
         ----------
-        lo, hi, w, v, h, parts
+        lo, hi, w, v, h, parts : int, int, ndarray, ndarray, ndarray, ndarray
             The ends of the rows, weights (width,), weights of all rows and the array for X w, both (m,), and the sums
             (2, n, width).
         """

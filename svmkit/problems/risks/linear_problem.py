@@ -236,7 +236,7 @@ class LinearProblem(Risk):
 
         Parameters
         ----------
-        order, beta, v, high, low
+        order, beta, v, high, low : ndarray, ndarray, ndarray, float, float
             As for `coordinate_pass`.
         """
         d, points = self.design, self.points

@@ -136,7 +136,7 @@ class RankRisk(Problem):
 
         Parameters
         ----------
-        gram, target, C, loss, **terms
+        gram, target, C, loss, **terms : Gram, ndarray, float or ndarray, Loss, object
             As for `Problem.from_loss`.
         """
         return cls(gram, target, C, loss, **terms)

@@ -94,7 +94,7 @@ class Risk(Problem):
 
         Parameters
         ----------
-        gram, target, C, loss, **terms
+        gram, target, C, loss, **terms : Gram, ndarray, float or ndarray, Loss, object
             As for `Problem.from_loss`.
         """
         return cls(gram, target, C, loss, **terms)
@@ -109,7 +109,7 @@ class Risk(Problem):
             The loss.
         bias : float or "free", default=1.0
             The value of the bias column.
-        **terms
+        **terms : object
             `penalty`, `l1_ratio` and `groups`, as for `make_penalty`.
         """
         penalty = make_penalty(terms.get("penalty", "l2"), terms.get("l1_ratio", L1_RATIO), terms.get("groups")).words

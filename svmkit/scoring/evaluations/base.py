@@ -110,7 +110,7 @@ class Evaluation(ABC):
 
         Parameters
         ----------
-        name, classes, class_weight, probabilities
+        name, classes, class_weight, probabilities : str or None, ndarray, object, bool
             As for `Metric.from_name`; no classes in regression.
         codes : ndarray of int, shape (n_samples,)
             The class of each sample; not used in regression.
@@ -170,7 +170,7 @@ class Evaluation(ABC):
 
         Parameters
         ----------
-        model, X, metric, n_threads
+        model, X, metric, n_threads : object, object, Metric, int or None
             As for `answers`, but that X may have fewer columns than the model or more.
         """
         model = model.widened(X.shape[1])

@@ -62,7 +62,7 @@ class ClassEvaluation(Evaluation):
 
         Parameters
         ----------
-        model, test, n_threads
+        model, test, n_threads : object, Dataset, int or None
             As for `Evaluation.predict`.
 
         Raises
@@ -93,7 +93,7 @@ class ClassEvaluation(Evaluation):
 
         Parameters
         ----------
-        model, predicted, truth, decision
+        model, predicted, truth, decision : object, ndarray, object, ndarray or None
             As for `Evaluation.count`.
         """
         return Scores.from_predictions(predicted, truth, model.classes)
@@ -174,7 +174,7 @@ class ClassEvaluation(Evaluation):
 
         Parameters
         ----------
-        model, X, metric, n_threads
+        model, X, metric, n_threads : object, object, Metric, int or None
             As for `Evaluation.answers`.
         """
         if model.calibration is not None:
@@ -191,7 +191,7 @@ class ClassEvaluation(Evaluation):
 
         Parameters
         ----------
-        model, data, metric, n_threads
+        model, data, metric, n_threads : object, Dataset, Metric, int or None
             As for `Evaluation.measure`.
         """
         (predicted, decision, likely), seconds = cls.timed_answers(model, data.X, metric, n_threads)
@@ -410,7 +410,7 @@ class OutlierEvaluation(ClassEvaluation):
 
         Parameters
         ----------
-        model, data, metric, n_threads
+        model, data, metric, n_threads : object, Dataset, Metric, int or None
             As for `Evaluation.measure`.
         """
         began = time.perf_counter()

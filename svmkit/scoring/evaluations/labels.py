@@ -37,7 +37,7 @@ class LabelEvaluation(Evaluation):
 
         Parameters
         ----------
-        model, test, n_threads
+        model, test, n_threads : object, Dataset, int or None
             As for `Evaluation.predict`.
 
         Raises
@@ -56,7 +56,7 @@ class LabelEvaluation(Evaluation):
 
         Parameters
         ----------
-        model, predicted, truth, decision
+        model, predicted, truth, decision : object, ndarray, object, ndarray or None
             As for `Evaluation.count`.
         """
         return LabelScores.from_predictions(predicted, truth, model.outputs)

@@ -37,7 +37,7 @@ class OrderEvaluation(Evaluation):
 
         Parameters
         ----------
-        model, test, n_threads
+        model, test, n_threads : object, Dataset, int or None
             As for `Evaluation.predict`.
         """
         began = time.perf_counter()
@@ -50,7 +50,7 @@ class OrderEvaluation(Evaluation):
 
         Parameters
         ----------
-        model, predicted, truth, decision
+        model, predicted, truth, decision : object, ndarray, object, ndarray or None
             As for `Evaluation.count`.
         """
         return RankScores.from_predictions(predicted, truth)

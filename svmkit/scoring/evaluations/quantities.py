@@ -46,7 +46,7 @@ class QuantityEvaluation(Evaluation):
 
         Parameters
         ----------
-        model, test, n_threads
+        model, test, n_threads : object, Dataset, int or None
             As for `Evaluation.predict`.
 
         Raises
@@ -67,7 +67,7 @@ class QuantityEvaluation(Evaluation):
 
         Parameters
         ----------
-        model, predicted, truth, decision
+        model, predicted, truth, decision : object, ndarray, object, ndarray or None
             As for `Evaluation.count`.
         """
         if levels := model.levels:
@@ -148,7 +148,7 @@ class QuantityEvaluation(Evaluation):
 
         Parameters
         ----------
-        model, X, metric, n_threads
+        model, X, metric, n_threads : object, object, Metric, int or None
             As for `Evaluation.answers`.
         """
         if not model.levels:

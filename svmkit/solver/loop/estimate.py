@@ -31,7 +31,7 @@ class Estimate:
 
         Parameters
         ----------
-        info, state, n_iter
+        info, state, n_iter : StepInfo, object, int
             The solver's report, its state, and the iterations so far.
         """
         is_own = info.in_own_units and not info.full and self._problem.is_gap_squared

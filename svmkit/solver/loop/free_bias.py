@@ -53,7 +53,7 @@ class FreeBias(Solver):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : LinearProblem, ndarray or None, Draws
             As for `Solver.init`.
 
         Raises

@@ -61,8 +61,8 @@ def minimize_simplex(
           f(X, Z);
         - a `Gram`, which has its own memory budget;
         - a callable rows(idx) that returns rows of A, of shape (len(idx), m), together with `diag`. It is called for
-        the rows of A that a solve needs, mostly few of the m. They are kept within `memory`, and requested again only
-        if the memory did not suffice.
+          the rows of A that a solve needs, mostly few of the m. They are kept within `memory`, and requested again only
+          if the memory did not suffice.
     c : ndarray of shape (m,), default=None
         The linear term; None is zero.
     diag : ndarray of shape (m,), default=None

@@ -61,7 +61,7 @@ class Relay(Solver):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : Problem, ndarray or None, Draws
             As for `Solver.init`.
         """
         return _Run(self, problem, start, draws)

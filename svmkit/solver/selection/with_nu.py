@@ -61,7 +61,7 @@ class WithNu(Solver):
 
         Parameters
         ----------
-        gram, target, C, loss
+        gram, target, C, loss : Gram, ndarray, float or ndarray, Loss or None
             As for `Solver.pose`.
         """
         problem: Any = self.problem_of(gram.kernel, "classify" if loss is None else loss.task)
@@ -72,7 +72,7 @@ class WithNu(Solver):
 
         Parameters
         ----------
-        kernel, task, epsilon
+        kernel, task, epsilon : Kernel, str, float or None
             As for `Solver.loss_for`.
         """
         return make_loss("hinge", task, epsilon=epsilon)
@@ -88,7 +88,7 @@ class WithNu(Solver):
 
         Parameters
         ----------
-        problem, start, draws
+        problem, start, draws : object, ndarray or None, Draws
             As for `Solver.init`.
         """
         return self.inner.init(problem, start, draws)

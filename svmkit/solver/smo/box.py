@@ -61,7 +61,7 @@ def nu_boxes_of(
 
     Parameters
     ----------
-    problem, parts, v, at
+    problem, parts, v, at : object, tuple, ndarray, ndarray or slice
         The problem, `NuQP.parts` of a point, and v, both of the samples `at`; of all by default.
     """
     n, boxes = len(v), []
@@ -108,7 +108,7 @@ def ridge_at(ridge: np.ndarray, kinks: Any, r: int, is_below: bool) -> float:
 
     Parameters
     ----------
-    ridge, kinks, r, is_below
+    ridge, kinks, r, is_below : ndarray, object, int, bool
         As in `Box`, as in this module, the point, and whether its weight is below 0.
     """
     return kinks.ridge_down[r] if is_below and isinstance(kinks, L1Part) else ridge[r]
@@ -162,7 +162,7 @@ def slopes(box: Box, i: int, k: int, kinks: float | L1Part | None) -> tuple[floa
 
     Parameters
     ----------
-    box, i, k, kinks
+    box, i, k, kinks : Box, int, int, float or L1Part or None
         The state, two of its points, and the kinks as in this module.
     """
     at = getattr(slope, "py_func", slope)  # itself if nothing is compiled

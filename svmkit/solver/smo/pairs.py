@@ -67,7 +67,7 @@ class Room(NamedTuple):
 
         Parameters
         ----------
-        n, rows, done
+        n, rows, done : int, ndarray, ndarray
             The largest number of samples of a class pair, and the attributes.
         """
         slots, side, trail = np.arange(n), np.empty(n, dtype=np.uint8), np.empty((LINES, 5))
@@ -87,13 +87,13 @@ class SolvesPairs(Protocol):
 
         Parameters
         ----------
-        pairs, bounds, answers, room
+        pairs, bounds, answers, room : Pairs, Bounds, Answers, Room
             The class pairs, the inputs of bounds on the rounding errors of certificates, the results, and the memory,
             with the state of the unfinished class pair.
-        at, budget
+        at, budget : int, float
             The class pair to begin or to continue with; kernel values and entries of vectors that may be computed and
             read, roughly, before the call ends.
-        hurry
+        hurry : bool
             Whether the unfinished class pair ends where it is, and no other one begins.
         """
         ...

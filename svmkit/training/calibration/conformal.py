@@ -33,7 +33,7 @@ def train_with_sets(train: Callable[..., Fit], data: TrainingData, method: Metho
     ----------
     train, data, method : callable, TrainingData, Method
         `fit_prepared`, all samples, and the method, whose settings have the share of rows that sets may miss.
-    **options
+    **options : object
         Further arguments of `fit_prepared`.
     """
     settings, sets = method.settings, method.task.sets

@@ -154,7 +154,7 @@ class _PartEngine(Engine):
 
         Parameters
         ----------
-        Z, out, sel, rough
+        Z, out, sel, rough : ndarray or CSR, ndarray, ndarray or None, bool
             As for `Engine.block`.
         """
         out[:] = self.shared.K[np.ix_(self.rows[Z], self.rows[sel] if sel.size else self.rows)]
@@ -165,7 +165,7 @@ class _PartEngine(Engine):
 
         Parameters
         ----------
-        Z, coef, sel, dtype
+        Z, coef, sel, dtype : ndarray or CSR, ndarray, ndarray or None, dtype or None
             As for `Engine.product`.
         """
         values = self.block(Z, np.empty((len(Z), sel.size or self.n)), sel)

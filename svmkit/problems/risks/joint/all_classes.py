@@ -72,7 +72,7 @@ class AllClasses(Problem):
 
         Parameters
         ----------
-        gram, target, C, loss, **terms
+        gram, target, C, loss, **terms : Gram, ndarray, float or ndarray, Loss, object
             As for `Problem.from_loss`.
         """
         return cls(gram, target, C, **terms)
