@@ -436,7 +436,7 @@ def train_chosen(
         As for `svmkit.fit`.
     method, how : Method, Choice
         As for `choose`. A calibration takes the folds of the search.
-    **options : object
+    **options
         As for `svmkit.training.train.train`.
 
     Examples
@@ -523,7 +523,7 @@ def fit(
         The scorer of scikit-learn by which candidates are compared, as for `svmkit.tune.run`.
     groups : array-like of shape (n_samples,), default=None
         Rows of the same group are in the same fold.
-    **options : object
+    **options
         The others are those of `svmkit.training.fit`:
 
     Returns
