@@ -37,36 +37,30 @@ _before: dict[signal.Signals, Any] = {}  # the handlers outside that block
 _outside: dict[signal.Signals, Any] = {}  # the handlers outside a `command`
 _raised = False  # whether KeyboardInterrupt has been raised in the command; a library may have swallowed it
 _hook: Any = None  # Python's hook for exceptions that cannot be caught, while ours replaces it
+_signum: int = signal.SIGINT  # signal of the last Interrupted
 _left = False  # whether this process leaves signals to its parent
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:
     """Raise Interrupted; if Python can only print and discard it, the signal is soon sent again."""
-    global _hook
+    global _hook, _signum
     if _hook is None:
         _hook = sys.unraisablehook
         sys.unraisablehook = _send_again
-    _send_again.signum = signum
+    _signum = signum
     raise Interrupted
 
 
-class _SendAgain:
-    """Python's hook for exceptions that cannot be caught: those of destructors, of callbacks of weak references, one of
-    which belongs to every import, and of the collector.
+def _send_again(unraisable: Any) -> None:
+    """Send the signal again if its exception cannot be caught; Python's hook for exceptions of destructors, of the
+    callbacks of weak references, one of which belongs to every import, and of the collector.
     """
-
-    signum: int = signal.SIGINT
-
-    def __call__(self, unraisable: Any) -> None:
-        if not issubclass(unraisable.exc_type, Interrupted):
-            (_hook or sys.__unraisablehook__)(unraisable)
-            return
-        again = threading.Timer(SOON, os.kill, (os.getpid(), self.signum))
-        again.daemon = True
-        again.start()
-
-
-_send_again = _SendAgain()
+    if not issubclass(unraisable.exc_type, Interrupted):
+        (_hook or sys.__unraisablehook__)(unraisable)
+        return
+    again = threading.Timer(SOON, os.kill, (os.getpid(), _signum))
+    again.daemon = True
+    again.start()
 
 
 def leave_to_parent() -> None:
