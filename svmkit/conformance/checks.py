@@ -90,7 +90,7 @@ def description(name: str, kind: str) -> dict[str, Check]:
 
 
 def _has_docstring(plugin: Any) -> str | None:
-    """The first line of the class's docstring is what `svmkit plugins` shows."""
+    """The summary of the class's docstring is what `svmkit plugins` shows."""
     own = plugin if isinstance(plugin, type) else type(plugin)
     doc = (own.__dict__.get("__doc__") or "").strip()
     generated = doc.startswith(f"{own.__name__}(")  # by dataclass

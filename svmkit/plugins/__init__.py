@@ -85,7 +85,7 @@ class Listed:
     package : str
         The distribution that registers it, or the name of the file (`load_file`); "?" when neither is known.
     doc : str
-        The first line of its docstring; of a command, its help.
+        The summary of its docstring, which is the first paragraph, on one line; of a command, its help.
     options : dict of str to Any
         Its hyperparameters with their defaults.
     error : str or None
@@ -317,7 +317,7 @@ def _describe(kind: Kind, name: str, point: EntryPoint) -> Listed:
     except InputError as failure:
         error, status = str(failure), "broken"
     text = getattr(getattr(plugin, "info", None), "help", None) if kind == "command" else getattr(plugin, "__doc__", "")
-    doc = (text if isinstance(text, str) else "").strip().split("\n")[0]
+    doc = " ".join((text if isinstance(text, str) else "").strip().partition("\n\n")[0].split())
     return Listed(kind, name, package, doc, options(plugin), error, status, plugin)  # type: ignore[arg-type]
 
 

@@ -3,6 +3,7 @@
 import io
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -86,6 +87,20 @@ def test_the_method_is_told_without_its_source():
     ):
         known = facts(replace(row, doc=doc))
         assert (known["method"], known["paper"]) == (method, paper)
+
+
+def test_a_summary_of_two_lines_is_whole(monkeypatch):
+    """The summary is the first paragraph of a docstring, however it is broken into lines."""
+    swap = plugins.load("solver", "swap")
+    monkeypatch.setattr(swap, "__doc__", "Swaps weight\n    of two points.\n\n    Much more\n    follows.\n    ")
+    (row,) = (row for row in plugins.describe("solver") if row.name == "swap")
+    assert row.doc == "Swaps weight of two points."
+
+
+def test_summaries_are_whole():
+    for kind in get_args(plugins.Kind):
+        for row in plugins.describe(kind):
+            assert row.status != "ok" or row.doc.endswith("."), f"{kind} {row.name}: {row.doc!r}"
 
 
 @pytest.mark.slow

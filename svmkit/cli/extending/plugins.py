@@ -75,7 +75,7 @@ def facts(row: Listed) -> dict[str, Any]:
     """Return the `FACTS` of a solver that are known without running it, or `OF_LOSSES`; empty for other plugins.
 
     Names of problems begin with that of the linear kernel, names of losses with the default; the paper is the source,
-    or else the citation in the first line of the docstring, which is then cut from the method.
+    or else the citation in the summary of the docstring, which is then cut from the method.
     """
     from svmkit.kernels.functions import RBF, Linear
     from svmkit.losses.base import Loss

@@ -20,9 +20,11 @@ TURNED = 16  # rows that are transposed together, so that lines of the cache are
 
 
 class BlockEngine(Engine):
-    """The engine for a kernel that only has `block(X, Z)`. It evaluates a tile at a time, X and Z in one storage. What
-    a kernel computes inside is unknown. `error` assumes that a value is off by no more than a sum of d products of the
-    size of k(x, x) would be, and `largest` that the kernel is positive semidefinite.
+    """The engine for a kernel that only has `block(X, Z)`.
+
+    It evaluates a tile at a time, X and Z in one storage. What a kernel computes inside is unknown. `error` assumes
+    that a value is off by no more than a sum of d products of the size of k(x, x) would be, and `largest` that the
+    kernel is positive semidefinite.
     """
 
     name = "blocks"
