@@ -233,6 +233,10 @@ class MLflowTracker(Tracker):
         store.patiently(self._client.set_terminated, self.run_id, status)
         self._client = None
 
+    def where(self) -> str:
+        plain = redact(self.uri)
+        return plain if plain.startswith("http") else f"mlflow ui --backend-store-uri {plain}"
+
     def fetch(self, uri: str, folder: str) -> str:
         from svmkit_registry.fetching import fetch_file
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from svmkit.errors import InputError, Unavailable, redact
+from svmkit.errors import InputError, Unavailable
 from svmkit.runtime import interrupt
 from svmkit.runtime.terminal import console, say, shows_progress, tell
 
@@ -176,10 +176,12 @@ def require_wanted() -> None:
         raise KeyboardInterrupt
 
 
-def where(uri: Any) -> str:
-    """Return how to view the runs of a store: an address, or a command."""
-    plain = redact(str(uri))
-    return plain if plain.startswith("http") else f"mlflow ui --backend-store-uri {plain}"
+def describe_run(run: Tracker) -> str | None:
+    """Return the id of the run that is open or was closed last and how to view it; None if nothing was logged."""
+    if not run.run_id:
+        return None
+    place = run.where()
+    return f"{run.run_id}  ({place})" if place else run.run_id
 
 
 def rows(pairs: list[tuple[str, Any]]) -> None:

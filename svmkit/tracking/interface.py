@@ -1,14 +1,15 @@
-"""The interface of a tracker, and the only place that names the tracker to which svmkit logs."""
+"""The interface of a tracker, and the only place that chooses the tracker to which svmkit logs."""
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svmkit import plugins
-from svmkit.errors import InputError, SvmkitWarning
+from svmkit.errors import InputError, SvmkitWarning, UnknownName, redact
 
 if TYPE_CHECKING:
     from svmkit.data import Dataset
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
     from svmkit.solver.history import HistoryPoint
 
 TRACKER = "mlflow"
-"""The name under which the tracker to which svmkit logs is registered."""
+"""The name of the tracker to which svmkit logs if `VARIABLE` names no other."""
+
+VARIABLE = "SVMKIT_TRACKER"
+"""The environment variable that names the tracker to which svmkit logs."""
 
 
 class Tracker:
     """A tracker that logs nothing; subclasses log what they can and never make the training fail.
 
-    A tracker is registered in the entry-point group ``svmkit.trackers``.
+    A tracker is registered in the entry-point group ``svmkit.trackers``, and chosen by ``$SVMKIT_TRACKER``.
 
     Parameters
     ----------
@@ -96,7 +100,7 @@ class Tracker:
         str or None
             A clause, such as "its parameters differ: tol"; also None from a tracker that logs nothing.
         """
-        return None
+        return None if type(self) is Tracker else "its tracker continues no runs"
 
     def curve(self, points: list[HistoryPoint], prefix: str = "curve/") -> None:
         """Log points of a history: objective, gap, n_support, accuracy and elapsed_s by iteration."""
@@ -135,13 +139,32 @@ class Tracker:
         else:
             warnings.warn(message, SvmkitWarning, stacklevel=3)
 
+    def where(self) -> str:
+        """Return how to view the runs: an address or a command, without passwords; empty if there is no store."""
+        return redact(str(self.uri or ""))
+
     def fetch(self, uri: str, folder: str) -> str:
         """Download the model file of `uri` (models:/name@alias) to `folder`, and return its path."""
         raise InputError(f"{uri}: this tracker keeps no models")
 
 
-def tracker(uri: str | None = None, experiment: str | None = None) -> Tracker:
-    """Create the registered tracker for a store and an experiment, without an open run.
+def tracker_name() -> str:
+    """Return the name of the tracker to which this process logs: ``$SVMKIT_TRACKER``, or else "mlflow".
+
+    Examples
+    --------
+    >>> import os
+    >>> from unittest import mock
+    >>> from svmkit.tracking import tracker_name
+    >>> with mock.patch.dict(os.environ, SVMKIT_TRACKER="diary"):
+    ...     tracker_name()
+    'diary'
+    """
+    return os.environ.get(VARIABLE) or TRACKER
+
+
+def tracker(uri: str | None = None, experiment: str | None = None, name: str | None = None) -> Tracker:
+    """Create a registered tracker for a store and an experiment, without an open run.
 
     Parameters
     ----------
@@ -149,16 +172,22 @@ def tracker(uri: str | None = None, experiment: str | None = None) -> Tracker:
         The store of the runs; None is the tracker's default.
     experiment : str, default=None
         The name of the experiment; None is the tracker's default.
+    name : str, default=None
+        The name under which the tracker is registered; None is `tracker_name()`.
 
     Raises
     ------
     InputError
-        No tracker is registered under the name `TRACKER`, or it does not work here.
+        No tracker is registered under this name, or it does not work here.
 
     Examples
     --------
     >>> from svmkit.tracking import tracker
-    >>> type(tracker("sqlite:///runs.db")).__name__
+    >>> type(tracker("sqlite:///runs.db", name="mlflow")).__name__
     'MLflowTracker'
     """
-    return plugins.load("tracker", TRACKER)(uri=uri, experiment=experiment)
+    try:
+        kind = plugins.load("tracker", name or tracker_name())
+    except UnknownName as unknown:
+        raise unknown if name else UnknownName(f"${VARIABLE}: {unknown}") from None
+    return kind(uri=uri, experiment=experiment)

@@ -12,9 +12,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from svmkit.cli.common import cells_shown, where
+from svmkit.cli.common import cells_shown
 from svmkit.errors import redact
 from svmkit.runtime import terminal
+from svmkit.tracking import Tracker, tracker
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -162,8 +163,12 @@ def test_addresses_without_their_secrets(text, plain):
 
 
 def test_how_to_view_the_runs_has_no_password():
+    def where(uri):
+        return tracker(uri, name="mlflow").where()
+
     assert where("http://me:secret@host:5000") == "http://***@host:5000"
     assert where("postgresql://me:secret@host/db") == "mlflow ui --backend-store-uri postgresql://***@host/db"
+    assert Tracker("http://me:secret@host:5000").where() == "http://***@host:5000"
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ class Diary(Tracker):
 def test_a_cell_is_logged_by_the_process_that_waits_for_it(scheme, monkeypatch):
     """With all that its worker knows, which holds no rows; what the tracker says joins the notes of the cell."""
     monkeypatch.setattr(worker, "_bench", worker.Bench())
-    monkeypatch.setattr(worker.tracking, "tracker", lambda uri, experiment: Diary(uri, experiment))
+    monkeypatch.setattr(worker.tracking, "tracker", lambda uri, experiment, name: Diary(uri, experiment))
     monkeypatch.setattr(Diary, "said", [])
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 6)) * (rng.random((80, 6)) < (1.0 if scheme == "dense" else 0.3))

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from svmkit.cli.common import cells_shown, closing, emit, note, open_tracker, where
+from svmkit.cli.common import cells_shown, closing, describe_run, emit, note, open_tracker
 from svmkit.cli.option_table import Options, defaults
 from svmkit.cli.options import (
     class_weights,
@@ -38,7 +38,7 @@ from svmkit.runtime.terminal import say
 from svmkit.scoring.metric import title
 from svmkit.scoring.ranks import require_any_metric
 from svmkit.tasks import TASKS, task_named
-from svmkit.tracking import Tracker
+from svmkit.tracking import Tracker, tracker_name
 from svmkit.training.settings import resolve
 
 RESULTS = "svmkit-compare.jsonl"
@@ -257,7 +257,7 @@ class Comparison(CellsJob):
             return None
         # the environment of a cluster's worker may name another store
         uri = self.tracker.uri if options.scheduler else options.tracking_uri
-        return Tracking(uri, options.experiment, self.tracker.run_id)
+        return Tracking(uri, options.experiment, self.tracker.run_id, tracker_name())
 
     def _keep(self) -> None:
         """Write the table and the report if they are requested; log the report, the pictures and the results."""
@@ -305,8 +305,8 @@ class Comparison(CellsJob):
             for what, path in (("report", self.options.report), ("table", self.options.latex)):
                 if path and Path(path).exists():
                     say(f"{what:<7}  {path}")
-            if self.tracker.run_id:
-                say(f"run      {self.tracker.run_id}  ({where(self.tracker.uri)})")
+            if run := describe_run(self.tracker):
+                say(f"run      {run}")
         if not self.is_whole and not self.failure:
             note("interrupted: the same command goes on with the cells that are missing")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from svmkit.cli.common import note, where
+from svmkit.cli.common import describe_run, note
 from svmkit.cli.training.saving import Keeper, origin
 from svmkit.cli.training.sets import Sets
 from svmkit.cli.training.train_options import TrainOptions
@@ -31,7 +31,7 @@ class Outcome:
 
     result: dict[str, Any]  # the keys and values of `svmkit train --json`
     is_linear: bool
-    where: str  # how to view the run of the tracker
+    run: str | None  # the logged run, and how to view it
     failure: SvmkitError | None = None  # an error that spares the model, as of an unwritable file; raised last
 
 
@@ -115,7 +115,7 @@ def finish(
     }
     failure = _draw_relevance(model, options.plot) if options.plot else None
     result |= {"plot": options.plot} if options.plot and not failure else {}
-    return Outcome(result, is_linear, where(tracker.uri), keeper.failure or failure)
+    return Outcome(result, is_linear, describe_run(tracker), keeper.failure or failure)
 
 
 def _scalars(job: Job, fitted: Fit, parts: Mapping[str, Measurement]) -> dict[str, float | None]:

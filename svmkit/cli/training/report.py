@@ -35,7 +35,6 @@ def report(outcome: Outcome, as_json: bool) -> None:
         about += f", label column{'s' if further else ''} {names} ({label['chosen']})"
     compiling = f", of which {result['compile_s']:.2f} s compiling" if result["compile_s"] >= 0.005 else ""
     values = "" if outcome.is_linear else f", {result['kernel_values']:,} kernel values"
-    run = result["run_id"] and f"{result['run_id']}  ({outcome.where})"
     cluster = facts = result.get("cluster")
     if facts is not None:
         sent, received = (facts[key] / 1e6 for key in ("sent", "received"))
@@ -58,7 +57,7 @@ def report(outcome: Outcome, as_json: bool) -> None:
             *(("" if k else "curve", line) for k, line in enumerate(curve_lines(result["curve"] or [], metric))),
             ("cluster", cluster),
             ("model", result["model"]),
-            ("run", run),
+            ("run", outcome.run),
         ]
     )
 

@@ -68,11 +68,12 @@ _bench = Bench()
 
 @dataclass(frozen=True)
 class Tracking:
-    """The store and the experiment in which cells are logged, and the parent run."""
+    """The store and the experiment in which cells are logged, the parent run, and the name of the tracker."""
 
     uri: str | None
     experiment: str | None
     parent: str | None
+    tracker: str | None = None
 
 
 class Job(NamedTuple):
@@ -208,7 +209,7 @@ def log(record: dict[str, Any], recorder: Recorder, where: Tracking) -> dict[str
     Returns the record with the run's id, which is None if the store failed, and with the messages of the tracker.
     """
     notes: list[str] = []
-    tracker = tracking.tracker(where.uri, where.experiment)
+    tracker = tracking.tracker(where.uri, where.experiment, where.tracker)
     tracker.notify = notes.append
     recorder.repeat(tracker)
     record = record | {"run_id": tracker.run_id, "parent_run_id": where.parent}
