@@ -68,7 +68,9 @@ def _explain(error: Exception) -> int:
     from svmkit.errors import InputError, SvmkitError
 
     if hasattr(error, "format_message"):  # click's usage errors; typer may use its own copy of click
-        return _say(f"{' '.join(error.format_message().split())}; see svmkit --help", 2)
+        path = getattr(getattr(error, "ctx", None), "command_path", "svmkit")
+        text = " ".join(error.format_message().split()).removesuffix(".")
+        return _say(f"{text} See {path} --help" if text.endswith("?") else f"{text}; see {path} --help", 2)
     if isinstance(error, SvmkitError):
         return _say(str(error), 2 if isinstance(error, InputError) else 1)
     if isinstance(error, MemoryError):

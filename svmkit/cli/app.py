@@ -49,7 +49,28 @@ class Commands(TyperGroup):
         """Return the command to call, and the rest of `args`."""
         if args[0] in self.plugged:
             self.add_command(typer.main.get_command(plugin_registry.load("command", args[0])), args[0])
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            _require_values(command, rest)
+        return name, command, rest
+
+
+def _require_values(command: Any, args: list[str]) -> None:
+    """Raise InputError if an option has no value; click takes the option that follows it, and an empty text, for one."""
+    options = [each for each in command.params if each.param_type_name == "option"]
+    names = {name for each in options for name in (*each.opts, *each.secondary_opts)} | {"--help"}
+    valued = {name for each in options if not (each.is_flag or each.count) for name in each.opts}
+    following = iter(args)
+    for each in following:
+        if each == "--":
+            return
+        name, equals, value = each.partition("=")
+        if name not in valued:
+            continue
+        found = value if equals else next(following, None)
+        if not found or (found in names and not equals):
+            what = {None: "", "": ", and its text is empty"}.get(found, f", and {found} follows it")
+            raise InputError(f"{name} needs a value{what}; see svmkit {command.name} --help")
 
 
 def _line(point: EntryPoint) -> str:
