@@ -56,7 +56,7 @@ class Commands(TyperGroup):
 
 
 def _require_values(command: Any, args: list[str]) -> None:
-    """Raise InputError if an option has no value; click takes the option that follows it, and an empty text, for one."""
+    """Raise InputError if an option has no value; click takes the option behind it, or an empty text, for one."""
     options = [each for each in command.params if each.param_type_name == "option"]
     names = {name for each in options for name in (*each.opts, *each.secondary_opts)} | {"--help"}
     valued = {name for each in options if not (each.is_flag or each.count) for name in each.opts}

@@ -18,7 +18,7 @@ NAMES = [
     (
         "another option for a value",
         ["--calibrate", "--out", "m.svmkit"],
-        ["--calibrate needs a value", "--out follows"],
+        ["--calibrate needs a value", "--out"],
     ),
     ("a short option for a value", ["--kernel", "-C", "3"], ["--kernel needs a value", "-C follows it"]),
     ("no value at the end", ["--label"], ["--label needs a value; see svmkit train --help"]),
