@@ -14,7 +14,7 @@ from svmkit.runtime.terminal import align, say, visible
 NAME = typer.Argument(help="Name of a registered model.")
 
 app = typer.Typer(
-    help="Models in the registry: list, show, register, promote, pull, serve, delete.",
+    help="List, show, register, promote, pull, serve and delete models of the registry.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -22,7 +22,7 @@ app = typer.Typer(
 
 @app.command("list")
 def list_(tracking_uri: str = TRACKING_URI, json: bool = JSON) -> None:
-    """Registered models: aliases, and the test accuracy or R2 of the latest version."""
+    """List registered models with their aliases, and the test accuracy or R2 of the latest version."""
     from svmkit_registry import models
 
     registered = models.list_models(tracking_uri)
@@ -41,7 +41,7 @@ def list_(tracking_uri: str = TRACKING_URI, json: bool = JSON) -> None:
 
 @app.command()
 def show(name: str = NAME, tracking_uri: str = TRACKING_URI, json: bool = JSON) -> None:
-    """Versions of a model, newest first, each with its lineage."""
+    """Show the versions of a model, newest first, each with its lineage."""
     from svmkit_registry import models
 
     model = models.show_model(name, tracking_uri)
@@ -57,8 +57,8 @@ def show(name: str = NAME, tracking_uri: str = TRACKING_URI, json: bool = JSON) 
 @app.command("register")
 def _register(
     file: str = typer.Argument(help="Model file, as svmkit train --out writes it."),
-    name: str = typer.Option(..., "--name", help="Name in the registry, created when missing."),
-    experiment: str = typer.Option(None, help="MLflow experiment of the run that goes with it; default svmkit."),
+    name: str = typer.Option(..., "--name", help="Name in the registry, which is created if it does not exist."),
+    experiment: str = typer.Option(None, help="MLflow experiment of the run that belongs to it; default svmkit."),
     tracking_uri: str = TRACKING_URI,
     plugin: list[str] = PLUGIN,
     json: bool = JSON,
@@ -78,9 +78,13 @@ def _register(
 def _promote(
     name: str = NAME,
     version: str = typer.Argument(help="Number of the version, or latest."),
-    alias: str = typer.Argument(help="Such as champion: svmkit predict models:/NAME@champion DATA."),
-    force: bool = typer.Option(False, "--force", help="Also when it is worse or cannot be compared; a tag records it."),
-    metric: str = typer.Option(None, help="Compare by this scorer of scikit-learn; default that of the version."),
+    alias: str = typer.Argument(help="Alias, such as champion: svmkit predict models:/NAME@champion DATA."),
+    force: bool = typer.Option(
+        False, "--force", help="Give the alias even if the version is worse or cannot be compared; a tag records this."
+    ),
+    metric: str = typer.Option(
+        None, help="Compare by this scorer of scikit-learn; the default is that of the version."
+    ),
     tracking_uri: str = TRACKING_URI,
     json: bool = JSON,
 ) -> None:
@@ -108,7 +112,7 @@ def _promote(
 @app.command("pull")
 def _pull(
     source: str = typer.Argument(metavar="MODEL", help="models:/NAME@ALIAS, models:/NAME/VERSION or runs:/ID/model."),
-    out: str = typer.Option(..., "--out", help="Write the model here."),
+    out: str = typer.Option(..., "--out", help="Write the model to this file."),
     force: bool = typer.Option(False, "--force", help="Replace an existing file."),
     tracking_uri: str = TRACKING_URI,
     plugin: list[str] = PLUGIN,
@@ -127,7 +131,9 @@ def _pull(
 @app.command("serve")
 def _serve(
     source: str = typer.Argument(metavar="MODEL", help="models:/NAME@ALIAS, models:/NAME/VERSION or runs:/ID/model."),
-    host: str = typer.Option("127.0.0.1", "--host", help="Address to listen on; 0.0.0.0 takes requests of others."),
+    host: str = typer.Option(
+        "127.0.0.1", "--host", help="Address to listen on; 0.0.0.0 accepts requests from other machines."
+    ),
     port: int = typer.Option(5000, "--port", help="Port to listen on."),
     tracking_uri: str = TRACKING_URI,
 ) -> None:
@@ -141,7 +147,7 @@ def _serve(
 def _delete(
     name: str = NAME,
     version: str = typer.Option(None, "--version", help="Number of a version, or latest; default: all of them."),
-    yes: bool = typer.Option(False, "--yes", help="Do not ask, and delete a version that has an alias, too."),
+    yes: bool = typer.Option(False, "--yes", help="Delete without asking, even a version that has an alias."),
     tracking_uri: str = TRACKING_URI,
     json: bool = JSON,
 ) -> None:

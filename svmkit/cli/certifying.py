@@ -22,24 +22,26 @@ MOST = 12  # decisions that are listed
 @takes(
     "certify",
     argument("model", str, "Model file of svmkit, LIBSVM or LIBLINEAR, models:/name@alias, .skops, or a pickle."),
-    argument("data", str, "The rows of the training, with labels: file, or name of a set."),
-    option("trust", bool, False, "Read MODEL although it is a pickle, which runs whatever code it holds."),
-    option("C", float, None, "Weight of the summed losses where MODEL does not say it.", "-C"),
-    option("loss", str, None, "Loss where MODEL does not say it: svmkit plugins --kind loss."),
-    option("bias", str, None, "free, or the value of its column, 0 for none, where MODEL does not say it."),
-    option("class_weight", str, None, "balanced, or LABEL=WEIGHT,...: by what C was multiplied."),
-    option("epsilon", float, None, "Of a regression, where MODEL does not say it."),
-    option("nu", float, None, "Of nu-SVC, nu-SVR and outliers, where MODEL does not say it."),
-    option("tol", float, None, "Gap to prove: exit 1 where the gap is larger, or not known."),
-    option("time_limit", float, None, "Seconds for our solver, which improves the bound; default 10, or none with "
-           "--polish.", min=0.0),
-    option("memory", str, "1GB", "Budget of kernel rows."),
-    option("polish", str, None, "Go on from MODEL to the optimum and write that model here.", metavar="FILE"),
+    argument("data", str, "The training rows, with labels: a file, or the name of a set."),
+    option("trust", bool, False, "Read MODEL even if it is a pickle, which can run any code."),
+    option("C", float, None, "Weight of the sum of losses, if MODEL does not contain it.", "-C"),
+    option("loss", str, None, "Loss, if MODEL does not contain it; svmkit plugins --kind loss lists all losses."),
+    option("bias", str, None, "Bias, if MODEL does not contain it: free, or the value of its column, which is 0 "
+                              "without a bias."),
+    option("class_weight", str, None, "Factors of C in the training: balanced, or LABEL=WEIGHT,..."),
+    option("epsilon", float, None, "epsilon of a regression, if MODEL does not contain it."),
+    option("nu", float, None, "nu of nu-SVC, nu-SVR and outliers, if MODEL does not contain it."),
+    option("tol", float, None, "Relative duality gap to prove: exit 1 if it is larger or unknown."),
+    option("time_limit", float, None, "Longest time for improving the bound by a solver, as in 90s or 5m; default 10 "
+                                      "s, or no limit with --polish.", min=0.0),
+    option("memory", str, "1GB", "Size of the cache of kernel rows."),
+    option("polish", str, None, "Train on from MODEL to the optimum, and write this model to this "
+                                "file.", metavar="FILE"),
 )  # fmt: skip
 def certify(options: Options) -> None:
-    """Judge MODEL, of any software, on the rows of its training: P, the best lower bound, the gap, what a polish gains.
+    """Judge MODEL, of any software, on its training rows: P, the best lower bound, the gap, the gain of a polish.
 
-    The problem is posed as its software poses it. Exit 1 if --tol is given and not met.
+    The problem is that of the software that trained it. Exit 1 if --tol is given and not met.
     """
     from svmkit import referee
     from svmkit.model.model import SVMModel

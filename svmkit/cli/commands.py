@@ -25,8 +25,8 @@ from svmkit.runtime.terminal import say, shows_progress
 def train(options: Options) -> None:
     """Train a classifier or a regression, certify how far from optimal it is, log it, and save it.
 
-    Ctrl-C (or SIGTERM) ends training with the best model so far. With - for DATA, svmlight lines are read from standard
-    input and learned from once, as they arrive, by a solver that learns from streams (sfw, sgd, ...).
+    Ctrl-C (or SIGTERM) ends training with the best model so far. If DATA is -, a solver for streams (sfw, sgd, ...)
+    reads svmlight lines from standard input and learns from each of them once, as it arrives.
     """
     from svmkit.cli.training import job
     from svmkit.cli.training.report import report
@@ -55,9 +55,9 @@ def train(options: Options) -> None:
 def tune(options: Options) -> None:
     """Search for C, gamma and solver options by cross-validation; refit the best on all rows, certify and save it.
 
-    The values of C of one setting are fitted on shared kernel rows, each from the last solution. Among equal metrics
-    the smallest C wins, then the smallest gamma. Ctrl-C (or SIGTERM) ends the search: the candidates that were tried in
-    all folds count.
+    Fits that differ only in C share kernel rows, and each starts from the solution of the last. Among candidates with
+    equal metrics, the smallest C wins, then the smallest gamma. Ctrl-C (or SIGTERM) ends the search; candidates that
+    were tried in all folds count.
     """
     _tune(options)
 
@@ -66,8 +66,8 @@ def tune(options: Options) -> None:
 def compare(options: Options) -> None:
     """Compare solvers: time, certified gap, suboptimality, accuracy or R2, and whether differences are significant.
 
-    Each solver runs on each set in a process of its own; compilation is off the clock. Ctrl-C ends with the
-    finished cells; the same command goes on from there. Exit 1 when a cell failed.
+    Each solver runs on each set in a process of its own, and compilation is not timed. Ctrl-C ends with the finished
+    cells, and the same command continues from there. Exit 1 if a cell failed.
     """
     from svmkit.cli.comparing.comparison import Comparison
 
@@ -76,17 +76,17 @@ def compare(options: Options) -> None:
 
 @takes("curve", argument("data", str, "A file, or the name of a set.", "breast_cancer"))
 def curve(options: Options) -> None:
-    """Learning curves: accuracy, time and gap of solvers against the number of training rows.
+    """Compute learning curves: accuracy, time and gap of solvers against the number of training rows.
 
-    Says how fast the time of each solver grows. Test rows are the same for all. Fits run in a process of their own,
-    compilation off the clock. Ctrl-C ends with the finished fits. (train --curve: the size of one model as it grows.)
+    Also estimates how fast the time of each solver grows. All fits have the same test rows and run in a process of
+    their own, and compilation is not timed. Ctrl-C ends with the finished fits. (train --curve follows a single model.)
     """
     from svmkit.cli.comparing.learning import Learning
 
     _run(Learning(options))
 
 
-@takes("warmup", argument("solvers", list[str], "Only these solvers; default all.", None))
+@takes("warmup", argument("solvers", list[str], "Compile only these solvers; default all.", None))
 def warmup(options: Options) -> None:
     """Compile every loop for dense and sparse data in both precisions (a minute for all, once per installation)."""
     from svmkit.cli.extending.warming import perform, steps
@@ -109,34 +109,33 @@ def warmup(options: Options) -> None:
 @takes(
     "evaluate",
     argument("model", str, "Model file, or models:/name@alias."),
-    argument("data", str, "Labelled data: file, or name of a set."),
+    argument("data", str, "Labelled data: a file, or the name of a set."),
     option(
         "plot",
         str,
         None,
-        "Picture of the confusion matrix and, for two classes, the ROC and precision-recall curves; how reliable "
-        "probabilities are; of quantities, predicted over true values and residuals.",
+        "Draw to this file the confusion matrix and, for two classes, the ROC and precision-recall curves; the "
+        "reliability of probabilities; for quantities, predicted against true values, and residuals.",
     ),
     option(
         "cost",
         str,
         None,
-        "What errors cost, of two classes: fn=50,fp=1 for a positive row that is missed, and for "
-        "another row that is taken for positive.",
+        "Costs of the errors between two classes: fn=50,fp=1 for a false negative and a false positive.",
     ),
     option(
         "threshold",
         str,
         None,
-        "Labels are the positive class where its decision is above this number; best takes "
-        "the one of least --cost out of the folds of --calibrate, not on DATA.",
+        "Predict the positive class if the decision is above this number; best is the threshold with the least --cost "
+        "in the folds of the training (train --calibrate or --thresholds), not on DATA.",
     ),
 )
 def evaluate(options: Options) -> None:
-    """Accuracy, precision, recall, F1, ROC AUC and the confusion matrix of MODEL on DATA; R2, RMSE and MAE.
+    """Measure MODEL on DATA: accuracy, precision, recall, F1, ROC AUC, the confusion matrix; or R2, RMSE and MAE.
 
-    Of a model with a calibration the log loss and the Brier score, too; of a ranker the concordance, AUC, Kendall's tau
-    and NDCG within groups.
+    For a model with probabilities, also the log loss and the Brier score; for a ranking model, concordance, AUC,
+    Kendall's tau and NDCG within groups.
     """
     from svmkit.cli.evaluating import report
     from svmkit.cli.evaluating.costs import apply_costs, cost_rows
@@ -175,29 +174,49 @@ def evaluate(options: Options) -> None:
 @takes(
     "predict",
     argument("model", str, "Model file, or models:/name@alias."),
-    argument("data", str, "Data, with labels or without: file, or name of a set."),
+    argument("data", str, "Data, with or without labels: a file, or the name of a set."),
     option(
-        "out", str, None, "Write here instead of stdout (-): .csv and .tsv with a header, .parquet, else plain lines."
+        "out",
+        str,
+        None,
+        "Write to this file instead of stdout (-): .csv and .tsv with a header, .parquet, otherwise plain lines.",
     ),
-    option("decision", bool, False, "Margins, tab-separated, instead of labels; of quantities the same."),
+    option(
+        "decision",
+        bool,
+        False,
+        "Print decision values, separated by tabs, instead of labels; for quantities, this changes nothing.",
+    ),
     option(
         "cost",
         str,
         None,
-        "Labels by the threshold of least cost, as fn=50,fp=1, out of folds (train --thresholds, --calibrate).",
+        "Predict by the threshold with the least cost, as fn=50,fp=1, in the folds of the training (train "
+        "--thresholds or --calibrate).",
     ),
-    option("sets", bool, False, "Sets of classes, or both ends of intervals, as CSV, of a model that has them."),
-    option("alpha", float, None, "Share of the rows that --sets may miss; default that of training."),
-    option("proba", bool, False, "Probabilities of the classes, tab-separated, of a model that has them."),
-    option("keep", list[str], [], "COL,...: columns of DATA to write before the predictions, such as an ID, as CSV."),
-    option("append", bool, False, "Write all columns of DATA before the predictions, as CSV."),
+    option(
+        "sets",
+        bool,
+        False,
+        "Print sets of classes, or both ends of intervals, as CSV (for models trained with --conformal).",
+    ),
+    option("alpha", float, None, "Share of rows whose --sets may miss the truth; the default is that of the training."),
+    option(
+        "proba",
+        bool,
+        False,
+        "Print probabilities of the classes, separated by tabs (for models trained with "
+        "--calibrate or a loss with probabilities).",
+    ),
+    option("keep", list[str], [], "COL,...: columns of DATA, such as an ID, to write as CSV before the predictions."),
+    option("append", bool, False, "Write all columns of DATA as CSV before the predictions."),
 )
 def predict(options: Options) -> None:
-    """Predict DATA with MODEL: one label or number a line, or one of each output, as CSV, so that a label with a comma
-    is in quotes.
+    """Predict DATA with MODEL: a line for each row, with a label or a number, or one for each output.
 
-    A file .csv, .tsv or .parquet has a header: prediction, or the names of the classes or outputs. With --keep or
-    --append so has the CSV on stdout. A row that was skipped has an empty prediction.
+    Lines are CSV: a label with a comma is quoted. A .csv, .tsv or .parquet file has a header, which is prediction or
+    the names of the classes or outputs; so has the CSV on stdout with --keep or --append. The prediction of a row that
+    was skipped is empty.
     """
     ways = [options.sets, options.cost is not None, options.decision or options.proba]
     if sum(ways) > 1:
@@ -217,29 +236,51 @@ def predict(options: Options) -> None:
 @takes(
     "explain",
     argument("model", str, "Model file, or models:/name@alias."),
-    argument("data", str, "Rows to explain, with labels or without: file, or name of a set."),
+    argument("data", str, "Rows to explain, with or without labels: a file, or the name of a set."),
     option("rows", str, None, "Rows of DATA, counted from 1: 3, 1-5, 2,7-9 or all; default the first five."),
-    option("background", str, None, "File or set whose rows decisions are compared with; default all of DATA."),
-    option("backgrounds", int, 100, "Most rows of it, drawn by --seed if there are more.", min=1),
-    option("of", str, None, "Class or output whose decision is explained; default the predicted class of each row."),
-    option("top", int, 10, "Columns that are shown.", min=1),
-    option("vectors", int, 3, "Support vectors that are shown of each row.", min=0),
-    option("flip", bool, False, "Find the nearest change of each row that gives it another label."),
-    option("fix", list[str], [], "COL,...: columns that --flip leaves as they are; repeatable."),
-    option("few", bool, False, "Have --flip change few columns, rather than stay near."),
-    option("to", str, None, "The label that --flip is to reach."),
-    option("shuffle", int, None, "Permutation importance, too: shuffle each column so often; needs labels.", min=1),
     option(
-        "nodes", int, None, "Most nodes of quadrature; default as many as are exact, or lose less than 1e-9.", min=1
+        "background",
+        str,
+        None,
+        "File or set with the background rows, with which decisions are compared; default all of DATA.",
     ),
-    option("rounds", int, 2, "Of kernels without exact values (sigmoid, plugins): orders drawn for each pair of rows."),
-    option("seed", int, 0, "Seed of all that is drawn.", min=0),
-    option("plot", str, None, "Picture of the columns that matter and of the first row: .png, .svg or .pdf."),
+    option("backgrounds", int, 100, "Largest number of background rows; --seed draws them if there are more.", min=1),
+    option("of", str, None, "Class or output to explain; the default is the predicted class of each row."),
+    option("top", int, 10, "Number of columns to show.", min=1),
+    option("vectors", int, 3, "Number of support vectors to show for each row.", min=0),
+    option("flip", bool, False, "Find the nearest change of each row that changes its label."),
+    option("fix", list[str], [], "COL,...: columns that --flip must not change; repeatable."),
+    option("few", bool, False, "Let --flip change as few columns as possible, even if the change is larger."),
+    option("to", str, None, "Label that --flip should reach."),
+    option(
+        "shuffle",
+        int,
+        None,
+        "Also compute permutation importance with this number of shuffles of each column; needs labels.",
+        min=1,
+    ),
+    option(
+        "nodes",
+        int,
+        None,
+        "Largest number of quadrature nodes; by default, enough for exact values or an error below 1e-9.",
+        min=1,
+    ),
+    option(
+        "rounds",
+        int,
+        2,
+        "For kernels without exact values (sigmoid, plugins): the number of column orders that "
+        "are drawn for each pair of rows.",
+    ),
+    option("seed", int, 0, "Seed of all random choices.", min=0),
+    option("plot", str, None, "Draw the most important columns and the first row to this file: .png, .svg or .pdf."),
 )
 def explain(options: Options) -> None:
-    """What each column of DATA contributes to the decisions of MODEL: Shapley values, exact (sampled for sigmoid).
+    """Explain decisions of MODEL by what each column of DATA contributes: exact Shapley values (sampled for sigmoid).
 
-    Of up to five rows each is shown, with the support vectors that decided; of more, the columns that matter over all.
+    For up to five rows, each is shown with its most important support vectors; for more rows, the most important
+    columns of all.
     """
     from svmkit.cli.evaluating import explaining
 
@@ -249,16 +290,16 @@ def explain(options: Options) -> None:
 @takes(
     "report",
     argument("model", str, "Model file, or models:/name@alias."),
-    argument("data", str, "Labelled data, best rows that were not trained on: file, or name of a set."),
-    option("out", str, None, "Write the page here: REPORT.html."),
-    option("card", str, None, "Write a model card in Markdown here: CARD.md."),
-    option("seed", int, 0, "Seed of the rows that are drawn.", min=0),
+    argument("data", str, "Labelled data, preferably not the training rows: a file, or the name of a set."),
+    option("out", str, None, "Write the page to this file, as REPORT.html."),
+    option("card", str, None, "Write a model card in Markdown to this file, as CARD.md."),
+    option("seed", int, 0, "Seed of the random choice of rows.", min=0),
 )
 def report(options: Options) -> None:
-    """One page about MODEL for a reader who did not train it: quality on DATA with its spread, reasons, certificate.
+    """Write a page about MODEL for a reader who did not train it: quality on DATA, explanations, certificate.
 
-    What was trained on what, measures beside the trivial model, the columns that matter, three rows explained, what is
-    proven and what to be careful about. The page needs no network.
+    It says what was trained on which data, compares MODEL with the trivial model, shows the most important columns,
+    explains three rows, and says what is proven and where to be careful. The page needs no network.
     """
     from svmkit.cli.evaluating.reporting import job
 
@@ -267,13 +308,15 @@ def report(options: Options) -> None:
 
 @takes(
     "check",
-    argument("name", str, "Name of a plugin; default all in the files of --plugin.", None),
-    option("kind", str, None, "solver, kernel, loss, sampler or engine, where the name alone is not clear."),
+    argument("name", str, "Name of a plugin; the default is all plugins in the files of --plugin.", None),
+    option(
+        "kind", str, None, "Kind of the plugin, if several have this name: solver, kernel, loss, sampler or engine."
+    ),
 )
 def check(options: Options) -> None:
     """Run the conformance suite on a plugin; exit 1 when a check fails.
 
-    Below a check that fails: what was found, what was expected, and where the contract says so.
+    For a check that fails, it prints what was found, what was expected, and where the contract says so.
     """
     from svmkit.conformance import check_plugin, report
     from svmkit.plugins import plugin_file

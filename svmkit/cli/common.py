@@ -23,10 +23,14 @@ if TYPE_CHECKING:
     from svmkit.tracking import Tracker
     from svmkit.training.callbacks import Display
 
-JSON = typer.Option(False, "--json", help="One JSON object on stdout and nothing else.")
-THREADS = typer.Option(None, "--threads", min=1, help="Threads; default all.")
-STRICT = typer.Option(False, "--strict", help="Refuse an svmlight file with features that training does not have.")
-TRACKING_URI = typer.Option(None, "--tracking-uri", help="MLflow store; default sqlite:///mlflow.db here.")
+JSON = typer.Option(False, "--json", help="Print one JSON object on stdout and nothing else.")
+THREADS = typer.Option(None, "--threads", min=1, help="Number of threads; default all.")
+STRICT = typer.Option(
+    False, "--strict", help="Refuse an svmlight file with features that are not in the training data."
+)
+TRACKING_URI = typer.Option(
+    None, "--tracking-uri", help="MLflow store; default sqlite:///mlflow.db in the working folder."
+)
 
 
 def _load_plugins(files: list[str]) -> list[str]:
@@ -42,8 +46,8 @@ PLUGIN = typer.Option(
     "--plugin",
     metavar="FILE.py",
     callback=_load_plugins,
-    help="Solvers, kernels, losses or samplers of your own; repeatable. The file is code and runs with your rights; it "
-    "is never loaded unless it is named.",
+    help="Python file with solvers, kernels, losses or samplers of your own; repeatable. It is code that runs with "
+    "your rights, and is loaded only if it is named here.",
 )
 
 

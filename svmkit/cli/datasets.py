@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 CLASSES = 20  # classes that are listed, at most
 WIDE = 40  # characters of a cell, at most
 
-app = typer.Typer(help="Data sets that can be named.", no_args_is_help=True)
+app = typer.Typer(help="List, describe and download data sets that have names.", no_args_is_help=True)
 
 
 @app.command("list")
 @takes("list")
 def list_(options: Options) -> None:
-    """Names of the built-in sets, of files in $SVMKIT_DATA and of the download cache, and of what can be fetched."""
+    """List the built-in sets, files in $SVMKIT_DATA and in the download cache, and sets that can be fetched."""
     from svmkit.data import available
     from svmkit.data.places.remote import REMOTE
 
@@ -41,9 +41,9 @@ def list_(options: Options) -> None:
 
 
 @app.command()
-@takes("info", argument("name", str, "File, or name of a set."))
+@takes("info", argument("name", str, "A file, or the name of a set."))
 def info(options: Options) -> None:
-    """Size and classes of a data set; what train takes each column of a table for, and what it would refuse."""
+    """Show size and classes of a data set, how train treats each column of a table, and what it would refuse."""
     from svmkit.data.survey import survey
 
     about = survey(options.name, options.reading)
@@ -56,8 +56,14 @@ def info(options: Options) -> None:
 @app.command()
 @takes(
     "fetch",
-    argument("names", list[str], "Sets such as a9a; the test half (a9a.t) comes with it."),
-    option("mirror", str, None, "Folder with the files, packed or not; default $SVMKIT_MIRROR.", metavar="URL"),
+    argument("names", list[str], "Names of sets, such as a9a; the test set (a9a.t) is fetched, too."),
+    option(
+        "mirror",
+        str,
+        None,
+        "Address of a folder with the files, compressed or not; default $SVMKIT_MIRROR.",
+        metavar="URL",
+    ),
 )
 def fetch(options: Options) -> None:
     """Download sets into the cache ($SVMKIT_CACHE) and verify them; an interrupted transfer is resumed."""

@@ -16,12 +16,17 @@ if TYPE_CHECKING:
 @takes(
     "export",
     argument("model", str, "Model file, or models:/name@alias."),
-    option("onnx", str, None, "Write an ONNX graph of plain operators here.", metavar="FILE"),
-    option("libsvm", str, None, "Write a text model of LIBSVM here.", metavar="FILE"),
-    option("liblinear", str, None, "Write a text model of LIBLINEAR here.", metavar="FILE"),
-    option("c", str, None, "Write a C99 header without allocation here.", metavar="FILE"),
-    option("js", str, None, "Write plain JavaScript here.", metavar="FILE"),
-    option("dtype", str, None, "Of ONNX (default float64) and C (float32): X, the arithmetic and decisions."),
+    option("onnx", str, None, "Write an ONNX graph of standard operators to this file.", metavar="FILE"),
+    option("libsvm", str, None, "Write a text model of LIBSVM to this file.", metavar="FILE"),
+    option("liblinear", str, None, "Write a text model of LIBLINEAR to this file.", metavar="FILE"),
+    option("c", str, None, "Write a C99 header, which allocates no memory, to this file.", metavar="FILE"),
+    option("js", str, None, "Write JavaScript without dependencies to this file.", metavar="FILE"),
+    option(
+        "dtype",
+        str,
+        None,
+        "Data type of rows, arithmetic and decisions in ONNX (default float64) and C (default float32).",
+    ),
 )
 def export(options: Options) -> None:
     """Write MODEL as ONNX, as C99 or JavaScript, or as a text model of LIBSVM or LIBLINEAR."""
@@ -98,10 +103,16 @@ def _size(model: SVMModel) -> list[tuple[str, Any]]:
 @takes(
     "import",
     argument("file", str, "Text model of LIBSVM or LIBLINEAR, plain or compressed."),
-    option("out", str, None, "Write the model here; default FILE.svmkit.", metavar="MODEL"),
-    option("n_features", int, None, "Columns of the data; default the most that FILE mentions.", min=1),
-    option("no_proba", bool, False, "No probabilities: labels by the decisions alone."),
-    option("force", bool, False, "Keep no FILE.bak of a model that is replaced."),
+    option("out", str, None, "Write the model to this file; default FILE.svmkit.", metavar="MODEL"),
+    option(
+        "n_features",
+        int,
+        None,
+        "Number of columns of the data; the default is the largest column number in FILE.",
+        min=1,
+    ),
+    option("no_proba", bool, False, "Leave out probabilities, and predict labels by the decisions."),
+    option("force", bool, False, "Replace --out without keeping the old file as FILE.bak."),
 )
 def import_model(options: Options) -> None:
     """Read FILE, a model of LIBSVM or LIBLINEAR, and write it as a model file for predict, show, export and models."""

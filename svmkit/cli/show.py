@@ -18,7 +18,7 @@ _TASKS = {"regress": "regression", "outliers": "outliers", "rank": "ranking"}
 
 @takes("show", argument("model", str, "Model file, or models:/name@alias."))
 def show(options: Options) -> None:
-    """Kernel, classes or task, vectors, columns, scaling, accuracy or R2, and lineage of MODEL."""
+    """Show MODEL: kernel, classes or task, vectors, columns, scaling, accuracy or R2, and lineage."""
     from svmkit.cli.common import emit, load_model, rows
 
     model = options.model

@@ -196,7 +196,7 @@ def test_the_commands_that_take_it_say_that_it_is_code(svmkit):
     options = {name: {o for p in its.params for o in p.opts} for name, its in command().commands.items()}
     assert {name for name, has in options.items() if "--plugin" in has} >= TAKERS
     told = " ".join(svmkit("show", "--help").out.replace("│", " ").split())
-    assert "The file is code and runs with your rights; it is never loaded unless it is named" in told
+    assert "It is code that runs with your rights, and is loaded only if it is named here" in told
 
 
 # --- the commands

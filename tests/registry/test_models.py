@@ -298,7 +298,8 @@ def test_register_makes_the_store_and_takes_sparse_models_and_tables(svmkit):
 def test_names_that_cannot_be_taken(refused, name):
     scored(0.9).save("m.svmkit")
     refused(["cannot be the name of a model", "letters"], "models", "register", "m.svmkit", f"--name={name}")
-    refused(["cannot be the name of a model"], "train", "iris", f"--register={name}")
+    wrong = "cannot be the name of a model" if name else "--register needs a value"
+    refused([wrong], "train", "iris", f"--register={name}")
     assert [path.name for path in Path().iterdir()] == ["m.svmkit"]
 
 

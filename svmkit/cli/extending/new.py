@@ -33,10 +33,15 @@ USED = {
 @takes(
     "new",
     argument("kind", str, "solver, kernel, loss or sampler."),
-    argument("name", str, "What users will type after --KIND: an identifier of at most 32 characters (a solver: 10)."),
-    option("package", bool, False, "A package to install, instead of one file."),
-    option("out", str, ".", "Folder in which it is written.", metavar="DIR"),
-    option("force", bool, False, "Replace files that are there."),
+    argument(
+        "name",
+        str,
+        "Name of the plugin, as users will type it after --KIND: an identifier of at most 32 "
+        "characters (for a solver, 10).",
+    ),
+    option("package", bool, False, "Write a package to install, instead of one file."),
+    option("out", str, ".", "Folder for the files.", metavar="DIR"),
+    option("force", bool, False, "Replace existing files."),
 )
 def new(options: Options) -> None:
     """Write a solver, kernel, loss or sampler to start from, with its tests.

@@ -24,9 +24,14 @@ _SOURCE = re.compile(r"\b(?:19|20)\d\d\b|\bpaper\b")
 
 @takes(
     "plugins",
-    option("kind", str, None, "solver, kernel, loss, sampler, engine, tracker, cluster or command; default all."),
-    option("package", str, None, "Only those that this package brings, such as svmkit."),
-    option("format", str, "text", "text, or markdown: a table of all facts."),
+    option(
+        "kind",
+        str,
+        None,
+        "Kind of plugin: solver, kernel, loss, sampler, engine, tracker, cluster or command; default all.",
+    ),
+    option("package", str, None, "Only the plugins of this package, such as svmkit."),
+    option("format", str, "text", "text, or markdown, a table of all facts."),
 )
 def plugins(options: Options) -> None:
     """List solvers, kernels, losses, samplers, engines and more; what does not work here is listed with the reason.
