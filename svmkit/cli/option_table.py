@@ -101,7 +101,7 @@ _PANELLESS = (
     Row("train tune compare evaluate predict explain report", "strict", bool, STRICT),
     Row("train tune evaluate predict explain report", "threads", int, THREADS),
     _row("train tune compare evaluate predict report", "device", str, None, "Device for kernel values: cpu (the "
-         "default), auto (a GPU if there is one) or, with svmkit[torch], cuda, cuda:1, xpu, mps, torch:cpu."),
+         "default), auto (a GPU if there is one) or, with the extra torch, cuda, cuda:1, xpu, mps, torch:cpu."),
     _row("train tune", "option", list[str], [], "KEY=VALUE: an option of the solver, such as loss=squared_hinge; "
          "kernel.KEY=VALUE: a parameter of the kernel. Repeatable.", "-o"),
     _row("curve", "option", list[str], [], "SOLVER.KEY=VALUE: an option of a solver; kernel.KEY=VALUE: a parameter of "

@@ -9,6 +9,7 @@ import pytest
 from support.cli import process
 
 from svmkit import plugins
+from svmkit.cli.app import command
 from svmkit.cli.extending.warming import divide, steps
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -190,3 +191,11 @@ def test_tracker_that_fails_costs_a_note_not_the_model():
     assert done.json["status"] == "converged" and done.json["run_id"] is None
     assert Path("m.model").exists()
     assert done.err.startswith("svmkit: ") and "Traceback" not in done.err
+
+
+def test_help_has_no_brackets_which_rich_takes_for_markup():
+    """Of "svmkit[torch]" it printed "svmkit"."""
+    for name, its in command().commands.items():
+        for each in (its, *getattr(its, "commands", {}).values()):
+            texts = [each.help or "", *(getattr(param, "help", None) or "" for param in each.params)]
+            assert not any("[" in text for text in texts), (name, texts)
