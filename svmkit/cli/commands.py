@@ -140,6 +140,7 @@ def evaluate(options: Options) -> None:
     from svmkit.cli.evaluating import report
     from svmkit.cli.evaluating.costs import apply_costs, cost_rows
     from svmkit.cli.evaluating.drift import drift_rows, drift_table, measure_drift
+    from svmkit.cli.evaluating.further import measure
     from svmkit.cli.evaluating.truth import load_truth
     from svmkit.tasks import task_named
 
@@ -152,6 +153,7 @@ def evaluate(options: Options) -> None:
     drift = measure_drift(model, test, options)
     evaluated = task_named(model.task).evaluate(model, test, options.threads)
     evaluated, costs = apply_costs(evaluated, options)
+    metric, metric_row = measure(evaluated, options.metric)
     for line in evaluated.notes:
         note(line)
     failure = report.draw(evaluated, plot) if plot else None
@@ -162,10 +164,12 @@ def evaluate(options: Options) -> None:
     result |= {} if cover is None else {"sets": cover.result()}
     result |= {} if costs is None else {"cost": costs}
     result |= {} if drift is None else {"drift": drift}
+    result |= {} if metric is None else {"metric": metric}
     if options.json:
         emit(result)
     else:
-        report.show(evaluated, result, [*(cover.rows() if cover else ()), *cost_rows(costs), *drift_rows(drift)])
+        further = [*metric_row, *(cover.rows() if cover else ()), *cost_rows(costs), *drift_rows(drift)]
+        report.show(evaluated, result, further)
         say(*(drift_table(drift) if drift else ()))
     if failure:
         raise failure

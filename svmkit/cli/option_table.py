@@ -246,6 +246,8 @@ _RUN = _panel(
          "train and compare: a model of normal rows, without labels; --nu (0.1) is the largest fraction of training "
          "rows that are outliers."),
     _row("compare curve", "metric", str, None, METRIC),
+    _row("evaluate", "metric", str, None, "Measure this, too: a scorer of scikit-learn, such as matthews_corrcoef or "
+         "f1_macro; for rankings concordance, ndcg, ndcg@5, kendall_tau or auc."),
     _row("compare", "repeat", int, None, "Repeat with the seeds 0 to N-1; default 1.", min=1),
     _row("compare", "jobs", int, 1, "Number of cells that run at the same time; they slow each other down.", min=1),
     _row("compare", "threads", int, None, "Number of threads of all jobs together; default all cores.", min=1),

@@ -568,7 +568,7 @@ class SVMModel:
             without = f"{task.machine} has no probabilities: ask for predictions"
             raise InputError(without if task.has_targets else WITHOUT)
 
-    def evaluate(self, X, y, *, n_threads: int | None = None) -> dict[str, Any]:
+    def evaluate(self, X, y, *, metric: str | None = None, n_threads: int | None = None) -> dict[str, Any]:
         """Score the predictions for some rows, as `svmkit evaluate --json` does.
 
         Parameters
@@ -577,6 +577,9 @@ class SVMModel:
             The rows, as for `decision_function`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Their labels or targets; of a ranker `svmkit.data.Ranks`, too.
+        metric : str or None, default=None
+            A further metric: the name of a scorer of scikit-learn, such as "matthews_corrcoef"; for a ranker
+            concordance, ndcg, ndcg@5, kendall_tau or auc.
         n_threads : int or None, default=None
             The number of threads; None uses all.
 
@@ -585,12 +588,14 @@ class SVMModel:
         dict
             The scores by name, such as test_accuracy, balanced_accuracy, roc_auc and confusion of classes, test_r2,
             test_rmse and test_mae of quantities; and predict_s, the seconds that predicting took. For a model with
-            prediction sets also "sets": how often they contain the true answer.
+            prediction sets also "sets": how often they contain the true answer. With `metric` also "metric": its
+            name, the positive class if it has one, the reason for this class, and its value "test".
 
         Raises
         ------
         InputError
-            The rows do not fit the model, or y lacks the answer for one of them.
+            The rows do not fit the model, y lacks the answer for one of them, or the metric is not known, or measures
+            something else.
 
         Examples
         --------
@@ -608,6 +613,9 @@ class SVMModel:
         evaluated, cover = task.evaluate(self, data, n_threads), task.cover(self, data, n_threads)
         result = {name: value for name, value in evaluated.result().items() if name != "data"}
         result["predict_s"] = evaluated.seconds
+        if metric is not None:
+            chosen, value = evaluated.by_metric(metric)
+            result["metric"] = chosen.about() | {"test": value}
         return result if cover is None else {**result, "sets": cover.result()}
 
     def certify(

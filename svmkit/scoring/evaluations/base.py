@@ -197,6 +197,21 @@ class Evaluation(ABC):
         value = metric.score_predictions(predicted, truth, decision)
         return Measurement(cls.count(model, predicted, truth, decision), value, seconds)
 
+    @abstractmethod
+    def by_metric(self, name: str) -> tuple[Metric, float | None]:
+        """Return a metric and its value for the predictions, which is None if it is not defined for them.
+
+        Parameters
+        ----------
+        name : str
+            As for `metric`; of the classes of two, the rarer one among these rows is the positive class.
+
+        Raises
+        ------
+        InputError
+            As for `metric`.
+        """
+
     @property
     @abstractmethod
     def notes(self) -> list[str]:

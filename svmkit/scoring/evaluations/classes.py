@@ -123,7 +123,18 @@ class ClassEvaluation(Evaluation):
         """
         name = None if name is None else require_metric(name, probabilities=probabilities)
         metric_of_levels(name)
-        return Metric.from_name(name, classes, np.bincount(codes), class_weight, probabilities=probabilities)
+        rows = np.bincount(codes, minlength=len(classes))
+        return Metric.from_name(name, classes, rows, class_weight, probabilities=probabilities)
+
+    def by_metric(self, name: str) -> tuple[Metric, float | None]:
+        classes = self.model.classes
+        truth, predicted = self.scores.classes[self.truth], self.scores.classes[self.predicted]
+        codes = Metric("accuracy", classes).codes(truth)
+        metric = self.metric(name, classes, codes[codes < len(classes)], probabilities=self.probabilities is not None)
+        if metric.name in OF_PROBABILITIES:
+            return metric, metric.score_probabilities(self.probabilities)
+        decision = metric.by_class(self.model, self.decision) if metric.needs_decisions else None
+        return metric, metric.score_predictions(predicted, truth, decision)
 
     @classmethod
     def score(cls, metric: Metric | None, loss: Loss | None) -> Score:

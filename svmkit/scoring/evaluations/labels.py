@@ -86,6 +86,10 @@ class LabelEvaluation(Evaluation):
         """
         return LabelMetric.from_scorer(None if name is None else require_metric(name, probabilities=probabilities))
 
+    def by_metric(self, name: str) -> tuple[Metric, float | None]:
+        metric = self.metric(name, np.empty(0), np.empty(0))
+        return metric, metric.score_predictions(self.predicted, self.labels)
+
     @classmethod
     def score(cls, metric: Metric | None, loss: Loss | None) -> Score:
         return score_signs(None)

@@ -80,6 +80,10 @@ class OrderEvaluation(Evaluation):
         """
         return RankMetric.from_words(name)
 
+    def by_metric(self, name: str) -> tuple[Metric, float | None]:
+        metric = RankMetric.from_words(name)
+        return metric, metric.score_predictions(self.predicted, self.truth)
+
     @classmethod
     def score(cls, metric: Metric | None, loss: Loss | None) -> Score:
         return score_by(LevelMetric.from_losses([loss]) if loss else metric or RankMetric.from_words())

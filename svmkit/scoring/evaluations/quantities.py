@@ -100,6 +100,10 @@ class QuantityEvaluation(Evaluation):
         name = None if name is None else metrics.require_metric(name, probabilities=probabilities)
         return metric_of_levels(name, levels) or QuantityMetric.from_scorer(name)
 
+    def by_metric(self, name: str) -> tuple[Metric, float | None]:
+        metric = self.metric(name, np.empty(0), np.empty(0), levels=self.model.levels)
+        return metric, metric.score_predictions(self.predicted, self.targets)
+
     @classmethod
     def score(cls, metric: Metric | None, loss: Loss | None) -> Score:
         return score_by(LevelMetric.from_losses([loss]) if loss else metric or QuantityMetric.from_scorer())
