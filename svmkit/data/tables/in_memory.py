@@ -55,18 +55,20 @@ def as_frame(X: Any) -> Any:
     require_installed("tables that are not of pandas", "pyarrow")
     import pyarrow as pa
 
+    # Arrow has no type for Python objects: polars would export their addresses, and 1.17 aborts the process
+    schema = X.schema.items() if home == "polars" else ()
+    objects = [name for name, dtype in schema if str(dtype) == "Object"]
     try:
-        table = pa.table(X)
+        table = pa.table(X.drop(objects) if objects else X)
         require_different(table.column_names, "X")
         frame = table.to_pandas(ignore_metadata=True)
     except (pa.ArrowException, TypeError, ValueError) as err:
         if isinstance(err, InputError):
             raise
         raise InputError(f"X is a table that cannot be read ({one_line(err)}): convert it to pandas first") from err
-    if home == "polars":  # Arrow has no type for Python objects: polars would export their addresses
-        for name in (name for name, dtype in X.schema.items() if str(dtype) == "Object"):
-            frame[name] = X[name].to_list()
-    return frame
+    for name in objects:
+        frame[name] = X[name].to_list()
+    return frame[X.columns] if objects else frame
 
 
 def learn_frame(frame: Any, target: Any = None, *, holes: bool = False, what: str = "X") -> Dataset:
