@@ -174,6 +174,15 @@ def test_probabilities_of_sigmoids(language, dtype, tmp_path):
 
 
 @pytest.mark.parametrize(("language", "dtype"), LANGUAGES)
+def test_probabilities_that_are_all_tiny_before_they_are_divided_by_their_sum(language, dtype, tmp_path):
+    model = calibrated(IRIS[0], NAMES[IRIS[1]], multiclass="ovr")
+    steep = replace(model.calibration, A=np.array([-1.0, -1.0, -1.0]), B=np.array([999.0, 1000.0, 1001.0]))
+    model, X = replace(model, calibration=steep), rows_within(model, 100)
+    _, _, found = run(model, X, tmp_path, language, dtype, "probability")
+    np.testing.assert_allclose(found, model.predict_proba(X), atol=1e-3 if dtype == "float32" else 1e-9)
+
+
+@pytest.mark.parametrize(("language", "dtype"), LANGUAGES)
 def test_sparse_vectors_and_rows_beyond_the_limits(language, dtype, tmp_path):
     X, y = binary()
     model = trained(sp.csr_array(np.where(np.abs(X) < 0.5, 0.0, X)), y)

@@ -74,11 +74,11 @@ class Language:
         f = "f" if self.dtype == "float32" else ""
         if self.is_c:
             words = {r"REAL (\w+)\[(\w+)\]": rf"{self.real} \1[\2]", "REAL ": f"{self.real} ", "INT ": "int "}
-            words |= {"EXP": f"exp{f}", "TANH": f"tanh{f}", "ABS": f"fabs{f}", "@": f"{self.name}_"}
+            words |= {"EXP": f"exp{f}", "TANH": f"tanh{f}", "ABS": f"fabs{f}", "LOG": f"log{f}", "@": f"{self.name}_"}
             words |= {r"(?<![\w.])(\d+\.\d+)(?![\w.])": rf"\1{f}"}
         else:
             words = {r"REAL (\w+)\[(\w+)\]": r"const \1 = new Float64Array(\2)", "REAL ": "let ", "INT ": "let "}
-            words |= {"EXP": "Math.exp", "TANH": "Math.tanh", "ABS": "Math.abs", "@": ""}
+            words |= {"EXP": "Math.exp", "TANH": "Math.tanh", "ABS": "Math.abs", "LOG": "Math.log", "@": ""}
         for word, theirs in words.items():
             body = re.sub(word, theirs, body)
         return body
@@ -165,16 +165,18 @@ def _probability(model: SVMModel) -> str:
     start = f"  REAL h[{n}];\n  @decision(x, h);"
     if model.has_one_function:
         return f"{start}\n  INT k = 0;\n  out[1] = {positive};\n  out[0] = 1.0 - out[1];"
-    if isinstance(model.machine, LogProbabilities):
-        return f"""{start}
-  REAL top = h[0], sum = 0.0;
-  for (INT k = 1; k < {n}; k++) if (h[k] > top) top = h[k];
-  for (INT k = 0; k < {n}; k++) {{ out[k] = EXP(h[k] - top); sum += out[k]; }}
-  for (INT k = 0; k < {n}; k++) out[k] = out[k] / sum;"""
-    each = f"{start}\n  REAL sum = 0.0;\n  for (INT k = 0; k < {n}; k++) {{ out[k] = {positive}; sum += out[k]; }}"
     if model.outputs:
-        return each.replace("REAL sum = 0.0;\n  ", "").replace(" sum += out[k];", "")
-    return f"{each}\n  for (INT k = 0; k < {n}; k++) out[k] = sum > 0.0 ? out[k] / sum : 1.0 / {n}.0;"
+        return f"{start}\n  for (INT k = 0; k < {n}; k++) out[k] = {positive};"
+    log = "h[k]"
+    if not isinstance(model.machine, LogProbabilities):  # by logarithms: all of them may be below the least number
+        start += f"\n  for (INT k = 0; k < {n}; k++) h[k] = -(h[k] * @slope[k] + @offset[k]);"
+        log = "(h[k] < 0.0 ? h[k] : 0.0) - LOG(1.0 + EXP(-ABS(h[k])))"
+    return f"""{start}
+  for (INT k = 0; k < {n}; k++) out[k] = {log};
+  REAL top = out[0], sum = 0.0;
+  for (INT k = 1; k < {n}; k++) if (out[k] > top) top = out[k];
+  for (INT k = 0; k < {n}; k++) {{ out[k] = EXP(out[k] - top); sum += out[k]; }}
+  for (INT k = 0; k < {n}; k++) out[k] = out[k] / sum;"""
 
 
 def _predict(model: SVMModel) -> str:
