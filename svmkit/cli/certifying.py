@@ -9,7 +9,7 @@ import typer
 
 from svmkit.cli.common import emit, load_model, note, rows
 from svmkit.cli.option_table import Options, argument, option, takes
-from svmkit.cli.options import class_weights
+from svmkit.cli.options import Seconds, Size, class_weights
 from svmkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ MOST = 12  # decisions that are listed
     option("epsilon", float, None, "epsilon of a regression, if MODEL does not contain it."),
     option("nu", float, None, "nu of nu-SVC, nu-SVR and outliers, if MODEL does not contain it."),
     option("tol", float, None, "Relative duality gap to prove: exit 1 if it is larger or unknown."),
-    option("time_limit", float, None, "Longest time for improving the bound by a solver, as in 90s or 5m; default 10 "
-                                      "s, or no limit with --polish.", min=0.0),
-    option("memory", str, "1GB", "Size of the cache of kernel rows."),
+    option("time_limit", Seconds, None, "Longest time for improving the bound by a solver, as in 90s or 5m; 0 does "
+                                        "without it; default 10 s, or no limit with --polish.", min=0),
+    option("memory", Size, "1GB", "Size of the cache of kernel rows."),
     option("polish", str, None, "Train on from MODEL to the optimum, and write this model to this "
                                 "file.", metavar="FILE"),
 )  # fmt: skip

@@ -213,15 +213,19 @@ def share(text: str | float, what: str) -> float:
     return number(str(text).strip().removesuffix("%"), what) / 100.0 if percent else number(text, what)
 
 
-def seconds(text: str | float, what: str) -> float:
-    """Return the seconds in a text such as "30s", "2m", "500ms", "1h" or "30"; raise Unreadable, which names `what`."""
+def seconds(text: str | float, what: str, least: float | None = None) -> float:
+    """Return the seconds in a text such as "30s", "2m", "500ms", "1h" or "30"; raise Unreadable, which names `what`.
+
+    The time has to be > 0, or >= 0 if `least` is 0.
+    """
     match = re.fullmatch(r"([0-9]*\.?[0-9]+)(ms|s|m|min|h)", str(text).strip().lower(), re.ASCII)
     try:
         value = float(match[1]) * UNITS[match[2]] if match else float(text)
     except ValueError:
         value = math.nan
-    if not 0.0 < value < math.inf:
-        raise Unreadable(f"{what} {text!r} is no time: write it as 30s, 2m, 1h or a number of seconds > 0")
+    if not (0.0 < value < math.inf or value == least):
+        sign = ">" if least is None else ">="
+        raise Unreadable(f"{what} {text!r} is no time: write it as 30s, 2m, 1h or a number of seconds {sign} 0")
     return value
 
 

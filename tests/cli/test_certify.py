@@ -54,6 +54,13 @@ def test_a_polished_model_is_a_model_of_svmkit(svmkit, rows):
     assert again.json["software"] == "svmkit auto" and again.json["gap"] <= 1e-5
 
 
+@pytest.mark.parametrize(("limit", "improves"), [("90s", True), ("5", True), ("0", False)])
+def test_the_time_for_the_bound(svmkit, rows, limit, improves):
+    joblib.dump(LinearSVC(tol=0.1).fit(rows.X, rows.y), "its.joblib")
+    done = svmkit("certify", "its.joblib", "rows.svm", "--trust", "--time-limit", limit)
+    assert done.code == 0 and ("gains" in done.out) == improves, done
+
+
 def test_a_text_model_and_a_model_of_svmkit(svmkit, rows):
     svmkit("train", "rows.svm", "--solver", "smo", "--tol", "1e-7", "--no-track", "--out", "m.svmkit")
     assert svmkit("certify", "m.svmkit", "rows.svm", "--tol", "1e-6").code == 0
@@ -74,6 +81,9 @@ def test_what_is_told_is_checked(svmkit, rows):
         (("--bias", "some"), "--bias 'some' is not known: give free"),
         (("--loss", "some"), "loss='some' is not known"),
         (("--class-weight", "some"), "--class-weight 'some' is not known"),
+        (("--time-limit", "-1"), "--time-limit '-1' is no time"),
+        (("--time-limit", "soon"), "--time-limit 'soon' is no time"),
+        (("--memory", "1"), "--memory 1 is a number of bytes"),
     ):
         told = svmkit("certify", "its.joblib", "rows.svm", "--trust", *options)
         assert told.code == 2 and says in told.err and told.err.count("\n") == 1
