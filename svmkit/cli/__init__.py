@@ -68,6 +68,10 @@ def _explain(error: Exception) -> int:
     from svmkit.errors import InputError, SvmkitError
 
     if hasattr(error, "format_message"):  # click's usage errors; typer may use its own copy of click
+        if type(error).__name__ == "NoArgsIsHelpError":
+            page = error.format_message()  # empty if rich has printed it
+            print(page, end="\n" if page else "")
+            return 2
         path = getattr(getattr(error, "ctx", None), "command_path", "svmkit")
         text = " ".join(error.format_message().split()).removesuffix(".")
         return _say(f"{text} See {path} --help" if text.endswith("?") else f"{text}; see {path} --help", 2)

@@ -54,12 +54,21 @@ class Commands(TyperGroup):
             self.add_command(typer.main.get_command(plugin_registry.load("command", args[0])), args[0])
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None:
-            _require_values(command, rest)
+            _require_values(command, rest, f"svmkit {args[0]}")
         return name, command, rest
 
 
-def _require_values(command: Any, args: list[str]) -> None:
-    """Raise InputError if an option has no value; click takes the option behind it, or an empty text, for one."""
+def _require_values(command: Any, args: list[str], call: str) -> None:
+    """Raise InputError if an option has no value; click takes the option behind it, or an empty text, for one.
+
+    Parameters
+    ----------
+    command, args, call : click.Command, list of str, str
+        The command, or a group such as models; what follows it; and how it is called, as svmkit train.
+    """
+    if args and (further := getattr(command, "commands", {}).get(args[0])):
+        _require_values(further, args[1:], f"{call} {args[0]}")
+        return
     options = [each for each in command.params if each.param_type_name == "option"]
     names = {name for each in options for name in (*each.opts, *each.secondary_opts)} | {"--help"}
     valued = {name for each in options if not (each.is_flag or each.count) for name in each.opts}
@@ -73,7 +82,7 @@ def _require_values(command: Any, args: list[str]) -> None:
         found = value if equals else next(following, None)
         if not found or (found in names and not equals):
             what = {None: "", "": ", and its text is empty"}.get(found, f", and {found} follows it")
-            raise InputError(f"{name} needs a value{what}; see svmkit {command.name} --help")
+            raise InputError(f"{name} needs a value{what}; see {call} --help")
 
 
 def _line(point: EntryPoint) -> str:

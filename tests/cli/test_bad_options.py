@@ -58,6 +58,26 @@ def test_wrong_names(refused, args, words):
     refused(words, "train", "iris", "--no-track", *args)
 
 
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["datasets", "info", "iris", "--label"], ["--label needs a value", "svmkit datasets info --help"]),
+        (["datasets", "info", "iris", "--drop", "--json"], ["--drop needs a value", "--json follows it"]),
+        (["datasets", "fetch", "a9a", "--mirror="], ["--mirror needs a value", "is empty"]),
+        (["models", "list", "--tracking-uri", ""], ["is empty", "svmkit models list --help"]),
+        (["models", "pull", "models:/a/1", "--out", "--force"], ["--out needs a value", "svmkit models pull --help"]),
+    ],
+)
+def test_options_of_sub_commands_need_values(refused, args, words):
+    refused(words, *args)
+
+
+@pytest.mark.parametrize("args", [[], ["datasets"], ["models"]], ids=["svmkit", "datasets", "models"])
+def test_a_call_without_a_command_shows_the_help_page(svmkit, args):
+    done = svmkit(*args)
+    assert (done.code, done.err) == (2, "") and done.out.count("Usage: svmkit") == 1 and done.out.count("\n") > 10
+
+
 def test_unknown_command(refused):
     refused(["trian", "--help"], "trian")
 
