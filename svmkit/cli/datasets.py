@@ -107,7 +107,7 @@ def _report(about: dict[str, Any]) -> None:
     """Print the result of `svmkit.data.survey.survey`."""
     size = {key: about[key] for key in ("name", "n_samples", "n_features", "density", "sparse", "dtype")}
     label, target, classes, words = about["label"], about["target"], about["classes"], None
-    named = label and f"{label['position'] + 1 if label['column'] is None else label['column']} ({label['chosen']})"
+    named = label and f"{label['column'] or 'column' + str(label['position'] + 1)} ({label['chosen']})"
     if target is not None:
         low, high = target["range"]
         words = f"a quantity: {target['distinct']:,} values from {low:.6g} to {high:.6g}, mean {target['mean']:.6g}"

@@ -1,6 +1,7 @@
 """`train`, `tune`, `compare` and `datasets info` on tables as people have them."""
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -127,6 +128,14 @@ def test_datasets_info(svmkit, churned):
     assert "train would refuse this: churn.csv: columns 'income', 'balance' hold numbers with a decimal comma" in out
     about = svmkit("datasets", "info", churned, *READ, "--json").json
     assert about["refusal"] is None and len(about["columns"]) == 9 and about["n_features"] == 21
+
+
+def test_columns_without_names_are_known_by_the_ones_that_are_shown(svmkit):
+    Path("t.csv").write_text("".join(f"{7 * i},{i % 5},{'ab'[i % 2]}\n" for i in range(40)))
+    shown = svmkit("datasets", "info", "t.csv").out
+    assert "column3 (last column)" in shown and "column1  number" in shown
+    about = svmkit("datasets", "info", "t.csv", "--label", "column3", "--drop", "column1", "--json").json
+    assert about["n_features"] == 1 and set(about["classes"]) == {"a", "b"}
 
 
 def test_datasets_info_of_a_single_class(svmkit):

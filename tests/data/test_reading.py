@@ -154,6 +154,7 @@ def test_files_without_a_header_keep_the_places_of_the_columns():
         ("a,b,c\n1,0,2\n2,1,3\n", None, "label column 'c' (last column)"),
         ("a,b,c\n1,0,2\n2,1,3\n", "b", "label column 'b' (given)"),
         ("1,0,2\n2,1,3\n", None, "label column 3, counted from 1 (last column)"),
+        ("1,0,2\n2,1,3\n", "column2", "label column 2, counted from 1 (given)"),
     ],
 )
 def test_the_label_column_in_words(text, label, words):

@@ -20,12 +20,12 @@ _NAMES = ("label", "target", "class", "y")
 def position_of(table: Table, column: str | int) -> int:
     """Return the position of a column given by name or position; raise InputError if there is none."""
     names = table.names
-    if isinstance(column, str) and table.has_header and column in names:
+    if isinstance(column, str) and column in names:
         return names.index(column)
     try:
         position = int(column)
     except ValueError:
-        close = difflib.get_close_matches(str(column), names, n=3) if table.has_header else []
+        close = difflib.get_close_matches(str(column), names, n=3)
         offer = f"did you mean {' or '.join(close)}?" if close else f"it has {name_columns(names)}"
         header = "" if table.has_header else " (the file has no header)"
         raise InputError(
@@ -40,7 +40,7 @@ def positions_of(table: Table, columns: Sequence[str | int]) -> list[int]:
     """Return the positions of columns; a text that is not a name may contain several separated by commas."""
     positions = []
     for column in columns:
-        is_name = not isinstance(column, str) or (table.has_header and column in table.names)
+        is_name = not isinstance(column, str) or column in table.names
         parts = [column] if is_name else [part.strip() for part in str(column).split(",") if part.strip()]
         positions += [position_of(table, part) for part in parts]
     return positions
