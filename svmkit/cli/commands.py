@@ -9,6 +9,7 @@ import typer
 
 from svmkit.cli.common import emit, load_model, note
 from svmkit.cli.option_table import Options, argument, option, takes
+from svmkit.cli.options import Share
 from svmkit.errors import InputError
 from svmkit.runtime.terminal import say, shows_progress
 
@@ -204,7 +205,7 @@ def evaluate(options: Options) -> None:
         False,
         "Print sets of classes, or both ends of intervals, as CSV (for models trained with --conformal).",
     ),
-    option("alpha", float, None, "Share of rows whose --sets may miss the truth; the default is that of the training."),
+    option("alpha", Share, None, "Share of rows whose --sets may miss the truth; the default is that of the training."),
     option(
         "proba",
         bool,

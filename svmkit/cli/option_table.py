@@ -318,10 +318,11 @@ _MODEL = _panel(
          "five folds: sigmoid, or isotonic for many rows."),
     _row("train", "thresholds", bool, False, "For two classes, keep the decisions of five folds for evaluate --cost "
          "and predict --cost, without a calibration; --calibrate keeps them, too."),
-    _row("train", "conformal", float, None, "Share of new rows whose sets may miss the truth, as 0.1: predict --sets "
+    _row("train", "conformal", Share, None, "Share of new rows whose sets may miss the truth, as 0.1: predict --sets "
          "then prints sets of classes, or intervals. A quarter of the training rows is held out for this."),
     _row("train", "conformal_folds", int, None, "Number of folds for --conformal (CV+): the model is trained on all "
-         "rows, and others without each fold; the guarantee is at least 1 - 2 SHARE.", min=2),
+         "rows, and others without each fold; the guarantee falls from 1 - SHARE to a little less than 1 - 2 "
+         "SHARE.", min=2),
     _row("train", "conformal_by", str, None, "class: the share of --conformal holds for each class by itself."),
     _row("train tune", "relevance", str, None, "learned: weight the columns by the gradients of the model, if this is "
          "better in three folds; tune does so for its best candidate. --scale is then standard by default, and maxabs "

@@ -307,10 +307,14 @@ def require_known(options: Options, **known: Iterable[str]) -> None:
 
 
 def require_of_task(options: Any, task: str | None) -> None:
-    """Raise InputError for an option of another task; if the task is unknown, None, only values are checked."""
+    """Raise InputError for an option of another task or penalty; of a task that is unknown, None, only values are
+    checked.
+    """
     from svmkit.tasks import task_named
 
     epsilon, of = options.epsilon, None if task is None else task_named(task)
+    if options.l1_ratio is not None and options.penalty != "elasticnet":
+        raise InputError("--l1-ratio is for --penalty elasticnet: give it, too, or leave --l1-ratio out")
     if task_named(options.task).has_groups:
         refuse(options, NOT_OF_RANKS)
     else:

@@ -42,6 +42,8 @@ NAMES = [
     ("--penalty with a kink", ["--penalty", "l1", "--loss", "hinge"], ["without a kink", "squared_hinge", "huber"]),
     ("--penalty of others", ["--penalty", "l1", "--solver", "dcd"], ["dcd has no penalty=l1", "cd, folos, liblinear"]),
     ("--l1-ratio beyond 1", ["--penalty", "elasticnet", "--l1-ratio", "2"], ["l1_ratio", "from 0 to 1", "2"]),
+    ("--l1-ratio of l1", ["--penalty", "l1", "--l1-ratio", "0.3"], ["--l1-ratio is for --penalty elasticnet"]),
+    ("--l1-ratio alone", ["--l1-ratio", "0.3"], ["--l1-ratio is for --penalty elasticnet"]),
     ("-o l1 hinge", ["--solver", "liblinear", "-o", "penalty=l1"], ["l1", "loss=squared_hinge"]),
     ("kernel for linear", ["--solver", "dcd", "--kernel", "rbf"], ["dcd", "linear kernel", "rbf", "swap2o", "libsvm"]),
     ("kernel for liblinear", ["--solver", "liblinear", "--kernel", "poly"], ["liblinear", "linear", "poly", "smo"]),

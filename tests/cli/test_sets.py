@@ -47,10 +47,10 @@ def test_shares_are_told_in_the_digits_that_were_asked_for(svmkit):
 
 
 def test_intervals_and_outliers(svmkit):
-    args = ("--conformal", 0.1, "--no-track", "--json")
+    args = ("--conformal", "10%", "--no-track", "--json")
     done = svmkit("train", "diabetes", "--task", "regress", "--out", "m.model", *args)
     assert done.json["conformal"] == {"alpha": 0.1, "by": None, "rows": 110}
-    assert svmkit("predict", "m.model", "diabetes", "--sets", "--out", "sets.csv").code == 0
+    assert svmkit("predict", "m.model", "diabetes", "--sets", "--alpha", "10%", "--out", "sets.csv").code == 0
     low, high = np.loadtxt("sets.csv", delimiter=",").T
     y = load("diabetes").y
     found = svmkit("evaluate", "m.model", "diabetes", "--json").json["sets"]
