@@ -51,8 +51,8 @@ def require_metric(name: str, *, probabilities: bool = False) -> str:
     if all(failures):
         if any("predict_proba" in str(failure) for failure in failures):
             raise InputError(
-                f"metric {name} needs probabilities, which the models do not have: give roc_auc or average_precision, "
-                "or train with a calibration (--calibrate) or the logistic loss, for neg_log_loss and neg_brier_score"
+                f"metric {name} needs probabilities: give roc_auc or average_precision, or train with a calibration "
+                "(--calibrate) or the logistic loss, and give neg_log_loss or neg_brier_score"
             )
         raise InputError(f"metric {name} cannot be computed for one label a row: {failures[0]}")
     return name
