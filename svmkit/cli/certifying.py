@@ -24,13 +24,14 @@ MOST = 12  # decisions that are listed
     argument("model", str, "Model file of svmkit, LIBSVM or LIBLINEAR, models:/name@alias, .skops, or a pickle."),
     argument("data", str, "The training rows, with labels: a file, or the name of a set."),
     option("trust", bool, False, "Read MODEL even if it is a pickle, which can run any code."),
-    option("C", float, None, "Weight of the sum of losses, if MODEL does not contain it.", "-C"),
-    option("loss", str, None, "Loss, if MODEL does not contain it; svmkit plugins --kind loss lists all losses."),
-    option("bias", str, None, "Bias, if MODEL does not contain it: free, or the value of its column, which is 0 "
-                              "without a bias."),
+    option("C", float, None, "Weight of the sum of losses, if MODEL lacks it or has a wrong one.", "-C"),
+    option("loss", str, None, "Loss, if MODEL lacks it or has a wrong one; svmkit plugins --kind loss lists all "
+                              "losses."),
+    option("bias", str, None, "Bias, if MODEL lacks it or has a wrong one: free, or the value of its column, which is "
+                              "0 without a bias."),
     option("class_weight", str, None, "Factors of C in the training: balanced, or LABEL=WEIGHT,..."),
-    option("epsilon", float, None, "epsilon of a regression, if MODEL does not contain it."),
-    option("nu", float, None, "nu of nu-SVC, nu-SVR and outliers, if MODEL does not contain it."),
+    option("epsilon", float, None, "epsilon of a regression, if MODEL lacks it or has a wrong one."),
+    option("nu", float, None, "nu of nu-SVC, nu-SVR and outliers, if MODEL lacks it or has a wrong one."),
     option("tol", float, None, "Relative duality gap to prove: exit 1 if it is larger or unknown."),
     option("time_limit", Seconds, None, "Longest time for improving the bound by a solver, as in 90s or 5m; 0 does "
                                         "without it; default 10 s, or no limit with --polish.", min=0),

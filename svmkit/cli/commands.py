@@ -203,7 +203,8 @@ def evaluate(options: Options) -> None:
         "sets",
         bool,
         False,
-        "Print sets of classes, or both ends of intervals, as CSV (for models trained with --conformal).",
+        "Print sets of classes, or both ends of intervals, as CSV without a header (for models trained with "
+        "--conformal).",
     ),
     option("alpha", Share, None, "Share of rows whose --sets may miss the truth; the default is that of the training."),
     option(
@@ -220,8 +221,8 @@ def predict(options: Options) -> None:
     """Predict DATA with MODEL: a line for each row, with a label or a number, or one for each output.
 
     Lines are CSV: a label with a comma is quoted. A .csv, .tsv or .parquet file has a header, which is prediction or
-    the names of the classes or outputs; so has the CSV on stdout with --keep or --append. The prediction of a row that
-    was skipped is empty.
+    the names of the classes or outputs, except with --sets; so has the CSV on stdout with --keep or --append. The
+    prediction of a row that was skipped is empty.
     """
     ways = [options.sets, options.cost is not None, options.decision or options.proba]
     if sum(ways) > 1:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from svmkit.tracking import Tracker
     from svmkit.training.callbacks import Display
 
-JSON = typer.Option(False, "--json", help="Print one JSON object on stdout and nothing else.")
+JSON = typer.Option(False, "--json", help="Print the result as JSON on stdout, and nothing else.")
 THREADS = typer.Option(None, "--threads", min=1, help="Number of threads; default all.")
 STRICT = typer.Option(
     False, "--strict", help="Refuse an svmlight file with features that are not in the training data."

@@ -139,17 +139,17 @@ _SOLVING = _panel(
     _row("train tune", "solver", str, "auto", "Name of the solver; svmkit plugins lists all solvers."),
     _row("curve", "solver", str, "auto", "Names of solvers, separated by commas; svmkit plugins lists all "
          "solvers.", "--solver", "--solvers"),
-    _row("train tune", "sampler", str, None, "Sampler: full, uniform:59, balanced:59, ...; the default is that of the "
-         "solver."),
+    _row("train tune", "sampler", str, None, "Rows at which a step looks: full, uniform:59, balanced:59, ...; the "
+         "default is that of the solver. smo and fcsmo, and auto with them, look at all rows."),
     _row("train tune curve", "tol", float, None, "Relative duality gap to reach, which is "
          "certified.", show_default=f"{TOL:g}"),
     _row("train tune curve", "stop", str, None, "Stopping rule instead of --tol: kkt:1e-3 (LIBSVM's eps), rel:1e-3 or "
          "abs:1e-6 (the estimate of Frank-Wolfe methods), or several, as 'gap:1e-3|iter:1000'."),
-    _row("train", "max_iter", int, None, "Largest number of iterations."),
+    _row("train", "max_iter", int, None, "Largest number of iterations, for each pair of classes."),
     _row("train", "max_epochs", float, None, "Largest number of passes over the data."),
     _row("train", "time_limit", Seconds, None, "Longest time, as in 90s or 5m."),
     _row("train", "max_support", int, None, "Largest number of support vectors, for each pair of classes."),
-    _row("tune", "max_iter", int, None, "Largest number of iterations of one fit."),
+    _row("tune", "max_iter", int, None, "Largest number of iterations of one fit, for each pair of classes."),
     _row("tune", "max_epochs", float, None, "Largest number of passes over the data in one fit."),
     _row("tune", "time_limit", Seconds, None, "Longest time of one fit, as in 90s or 5m."),
     _row("curve", "time_limit", Seconds, None, "Longest time of one fit, as in 90s or 5m; default 300 s."),
@@ -207,7 +207,8 @@ _RUN = _panel(
     _row("train", "metric", str, None, METRIC),
     _row("train tune", "n_features", int, None, "Number of columns of an svmlight file, if the last ones may be "
          "empty.", min=1),
-    _row("train tune compare curve certify info", "label", str, None, "Label column of a table: name or position."),
+    _row("train tune compare curve certify info", "label", str, None, "Label column of a table: its name, or its "
+         "position from 0 (-1 is the last); several, separated by commas, are several outputs."),
     _row("train tune compare curve certify info", "decimal", str, None, "Decimal mark of a table: . or ,"),
     _row("evaluate predict explain report", "decimal", str, None, "Decimal mark of a table: . or , (the default is "
          "that of the training file)."),
@@ -221,7 +222,7 @@ _RUN = _panel(
     _row("evaluate explain report", "on_error", str, None, "If the model cannot read a cell: stop (the default), skip "
          "the row, or impute (for a model that fills missing values)."),
     _row("evaluate predict", "drift", str, None, "Compare DATA with this training file: the drift of columns and "
-         "decisions (KS, PSI), and the number of rows outside its ranges; predict reports it on stderr."),
+         "decisions (KS, PSI), and the share of rows outside its ranges; predict reports it on stderr."),
     _row("predict", "on_error", str, None, "If the model cannot read a cell: stop (the default), skip the row, whose "
          "prediction is then empty, or impute (for a model that fills missing values)."),
     _row("evaluate predict explain report", "allow_missing", bool, False, "Treat columns that are absent from the "
