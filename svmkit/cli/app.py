@@ -71,7 +71,7 @@ def _require_values(command: Any, args: list[str], call: str) -> None:
         return
     options = [each for each in command.params if each.param_type_name == "option"]
     names = {name for each in options for name in (*each.opts, *each.secondary_opts)} | {"--help"}
-    valued = {name for each in options if not (each.is_flag or each.count) for name in each.opts}
+    valued = {name for each in options if not (each.is_flag or each.count) and each.nargs == 1 for name in each.opts}
     following = iter(args)
     for each in following:
         if each == "--":
