@@ -41,6 +41,7 @@ def plain_search(model, X, y, cv, **given):
     return GridSearchCV(clone(model).set_params(**fixed), points, cv=cv, refit=False, **given).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 def test_scores_and_the_winner_are_those_of_a_plain_grid_search(storage):
     X, y = storage(StandardScaler().fit_transform(CANCER[0])), CANCER[1]
@@ -110,6 +111,7 @@ def test_every_kind_of_classifier(options):
     assert model.model_.about["C"] == model.best_params_["C"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{}, {"loss": "squared_epsilon_insensitive"}, {"kernel": "linear", "gamma": "scale"}], ids=str
 )
@@ -137,6 +139,7 @@ def test_each_width_is_tried_with_the_loss_that_was_named(loss):
         assert score == pytest.approx(cross_val_score(plain, X, y, cv=KFold(3)).mean(), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_other_parameters_of_a_regression():
     X, y = DIABETES
     model = SVMRegressor(C="cv", loss="huber", delta=30.0, scale="standard", cv=3).fit(X, y)

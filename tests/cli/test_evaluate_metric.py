@@ -73,6 +73,7 @@ def test_rows_of_one_class_and_unknown_labels(train, measured, svmkit):
     assert measured("accuracy", other)["test"] == pytest.approx(accuracy) and accuracy < 1.0
 
 
+@pytest.mark.slow
 def test_quantities_orders_and_outliers(train, measured):
     train("diabetes", "--kernel", "linear", "--out", "m.model")
     data, model = load("diabetes"), SVMModel.load("m.model")
@@ -103,6 +104,7 @@ def test_metrics_of_something_else_are_refused(train, refused, name, words):
     refused(words, "evaluate", "m.model", "iris", "--metric", name)
 
 
+@pytest.mark.slow
 def test_levels_have_their_own_loss(train, measured, refused):
     how = ["--loss", "quantile", "-o", "tau=0.1,0.5,0.9", "--kernel", "linear"]
     train("diabetes", *how, "--out", "m.model")

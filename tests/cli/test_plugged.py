@@ -45,7 +45,7 @@ def plugged(tmp_path, monkeypatch):
 def test_help_lists_them_and_imports_none(svmkit, plugged):
     done = svmkit("--help")
     assert done.code == 0
-    for words in ("models", "Models in the registry", "greet", "wrong", "train"):
+    for words in ("models", "delete models of", "greet", "wrong", "train"):
         assert words in done.out
     assert "Labels for data" not in done.out and done.out.count("predict ") == 1
     assert not {"tests_greet", "tests_broken"} & set(sys.modules)

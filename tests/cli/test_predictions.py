@@ -71,6 +71,7 @@ def test_headers_and_parquet(svmkit, model):
     assert [row[0] for row in read("q.csv")[1:]] == model["id"].tolist()
 
 
+@pytest.mark.slow
 def test_names_of_classes_and_pairs(svmkit, train):
     pd.DataFrame(
         {"x": np.arange(30) // 10 + np.linspace(0, 0.1, 30), "kind": list("a" * 10 + "b" * 10 + "c" * 10)}

@@ -9,6 +9,7 @@ from support.report import failure, made, record
 from svmkit.cli.comparing.comparison import Comparison
 from svmkit.cli.comparing.learning import Learning
 from svmkit.compare.results import results_frame
+from svmkit.tracking import Tracker
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("alone")
 def a_job(**options):
     results = made(change=lambda cell, found: found | {"n_test": 50})
     about = {"json": False, "report": None, "latex": None} | options
-    tracker = SimpleNamespace(run_id=None, uri="sqlite:///runs.db")
+    tracker = Tracker("sqlite:///runs.db")
     store = SimpleNamespace(path="results.jsonl")
     own = {"results": results, "options": SimpleNamespace(**about), "tracker": tracker, "store": store}
     return SimpleNamespace(**own, is_whole=True, failure=None)

@@ -78,6 +78,7 @@ def test_candidates_of_a_search_are_logged_by_it(diary, svmkit):
     assert len(starts) == 3 and all(run.endswith(f" of {starts[0]}") for run in starts[1:])
 
 
+@pytest.mark.slow
 def test_cells_of_a_comparison_are_logged_by_it(diary, svmkit, cells_here):
     svmkit("compare", "iris", "--solvers", "smo,fw", "--tracking-uri", "shelf")
     whole, *cells = [line for line in diary() if line["what"] == "start"]

@@ -121,6 +121,7 @@ TABLE = b'age,city,label\n1.5,Rome,yes\n2,"Lund, north",no\n,Rome,yes\n4,Oslo,no
 BARE = b"1;2;0\n3;4;1\n5;6;0\n7;8;1\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["svm", "csv", "tsv", "dat", "csv.gz", "xz"])
 @pytest.mark.filterwarnings("ignore")
 def test_texts(folder, ending):

@@ -38,6 +38,7 @@ def numbers(texts):
     return bits(lines.data)
 
 
+@pytest.mark.slow
 def test_ugly_numbers():
     assert numbers(UGLY.split()) == bits([float(text) for text in UGLY.split()])
 

@@ -73,6 +73,7 @@ def test_attributes_follow_the_solver_of_the_last_fit():
     assert len(model.set_params(solver="libsvm").fit(X, y).support_vectors_) == len(model.support_)
 
 
+@pytest.mark.slow
 def test_the_kernel_is_the_one_asked_for():
     X, y = data()
     assert SVMClassifier().fit(X, y).model_.kernel.name == "rbf"

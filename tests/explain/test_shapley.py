@@ -58,6 +58,7 @@ def test_values_of_hostile_scales(seed):
         assert np.abs(found.values - right).max() <= 1e-10 * max(1.0, np.abs(right).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [1, 2, 3, 4, 7])
 @pytest.mark.parametrize("coef0", [0.0, 1.0, -0.5])
 def test_values_of_powers(degree, coef0):

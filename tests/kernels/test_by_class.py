@@ -99,6 +99,7 @@ def test_a_pair_has_the_values_of_a_gram_of_its_own(storage, kernel, size, sized
                 np.testing.assert_allclose(got, own.matvec(coef, I, at), **single)
 
 
+@pytest.mark.slow
 @sizes
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_values_do_not_depend_on_how_they_were_fetched(dtype, size, sized):
@@ -118,6 +119,7 @@ def test_values_do_not_depend_on_how_they_were_fetched(dtype, size, sized):
                 np.testing.assert_array_equal(some, want[np.ix_(idx, odd)])
 
 
+@pytest.mark.slow
 @sizes
 @pytest.mark.parametrize("idx", [np.arange(200), np.arange(40, 190), np.r_[np.arange(70), np.arange(110, 200)]])
 def test_products_of_many_points_in_float32_are_those_of_all_of_them(idx, size, sized):

@@ -18,7 +18,7 @@ from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
 from svmkit.solver.stopping import Gap
 
-pytestmark = pytest.mark.usefixtures("one_pool")
+pytestmark = [pytest.mark.usefixtures("one_pool"), pytest.mark.every_case]
 
 
 @pytest.mark.parametrize("case", list(tiny.cases()), ids="-".join)

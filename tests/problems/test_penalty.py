@@ -130,6 +130,7 @@ def test_rounding_of_the_primal_is_that_of_its_terms(given):
     assert abs(Fraction(found.primal) - P) <= error <= 1e-13 * P
 
 
+@pytest.mark.slow
 def test_cd_says_what_is_true_of_targets_far_beyond_the_width_of_the_loss():
     X = np.random.default_rng(0).normal(size=(60, 4))
     t, cd = X @ [1.0, 2.0, 0.0, -1.0] + 0.1 * X[:, ::-1].prod(axis=1), plugins.build("solver", "cd", {"loss": Huber()})

@@ -64,6 +64,7 @@ def test_a_project_without_the_line_is_refused():
         MADE["halves"](TEXT.replace(MADE["MARK"], ""))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "work",
     [

@@ -157,6 +157,7 @@ def test_linear_svc_with_the_l1_penalty():
     assert own(verdict) == pytest.approx(size + 0.5 * losses.sum(), rel=1e-9) and verdict.gap <= 1e-6
 
 
+@pytest.mark.slow
 def test_crammer_singer():
     machine = LinearSVC(C=0.5, multi_class="crammer_singer", **FIRST).fit(X3, THREE)
     verdict = certify(machine, X3, THREE)

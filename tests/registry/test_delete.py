@@ -41,6 +41,7 @@ def left():
     return [found["version"] for found in models.show_model("toy")["versions"]]
 
 
+@pytest.mark.slow
 def test_a_version_is_deleted_after_a_question(svmkit, toy, answer):
     for said in ("", "\n", "n\n", "what?\n"):
         answer(said)

@@ -77,6 +77,7 @@ def check_one_run(svmkit, uri: str) -> None:
     assert len(client.search_runs([run.info.experiment_id])) == 1
 
 
+@pytest.mark.slow
 def test_a_resumed_training_continues_its_run(svmkit):
     check_one_run(svmkit, "mlflow.db")
 
@@ -104,6 +105,7 @@ def test_a_refused_checkpoint_opens_no_run(svmkit, refused):
     assert [run.info.status for run in runs] == ["FINISHED"]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_not_there_is_named_in_one_line(svmkit):
     run_id = kill_training(*train(svmlight(), "mlflow.db"))
     resumed = svmkit(*train(Path("clouds.svm"), "other.db"))
@@ -138,6 +140,7 @@ def test_why_a_run_is_not_continued(change, says):
     assert run.info.status == ("FINISHED" if says and change.get("ended", True) else "RUNNING")
 
 
+@pytest.mark.slow
 @linux
 def test_runs_of_dead_processes_are_killed_and_others_left(tmp_path):
     """Eight processes at once are killed; the runs of a living process and of another host go on."""

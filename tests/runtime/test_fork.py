@@ -126,6 +126,7 @@ def test_a_signal_interrupts_a_fit_in_a_forked_process(signum):
     assert lines == ["interrupted"]
 
 
+@pytest.mark.slow
 def test_a_process_forked_during_a_fit_ends_by_sigterm():
     """multiprocessing ends the workers of a pool by SIGTERM, which the flag of the parent's fit must not swallow."""
     lines = run("""

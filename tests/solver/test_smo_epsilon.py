@@ -207,6 +207,7 @@ def test_a_weight_changes_its_sign_in_two_steps():
     assert steps == 1 and b.beta[0] > 0.0 and slopes(b)[1].max() - slopes(b)[0].min() <= 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second", [True, False])
 @pytest.mark.parametrize(("ridge", "below"), [(0.25, 0.25), (0.1, 2.0), (3.0, 0.0)])
 def test_widths_and_ridges_of_their_own(second, ridge, below):

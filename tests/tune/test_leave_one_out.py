@@ -45,6 +45,7 @@ def svc(C, **options):
 TWO = {"moons": datasets.make_moons(90, noise=0.35, random_state=0), "rare": blobs(80, share=0.15, seed=1)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TWO)
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy"])
 def test_labels_of_two_classes_are_those_of_refits(name, metric, no_refits, recwarn):
@@ -86,6 +87,7 @@ def test_many_classes(no_refits):
     assert {C: c.mean_score for C, c in found.items()} == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["r2", "neg_mean_absolute_error"])
 def test_quantities(metric, no_refits, recwarn):
     X, t = datasets.make_friedman1(70, 5, noise=1.0, random_state=0)

@@ -45,6 +45,7 @@ def by_point(result):
     return {(c.C, c.gamma): c for c in result.candidates}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_near_the_best_is_solved_to_the_gap_and_the_winner_is_the_same(seed, jobs, large):

@@ -141,6 +141,7 @@ def test_every_fit_is_certified(loss, least, shared, monkeypatch):
         assert solved.certificate.primal == pytest.approx(primal) and solved.certificate.dual == pytest.approx(dual)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["overlapping", "repeated", "rare"])
 @pytest.mark.parametrize("refine", ["near", "all"])
 def test_several_values_of_C_in_one_call_have_the_fits_of_a_call_for_each(refine, name, calls, monkeypatch):
@@ -719,6 +720,7 @@ def test_the_second_half_of_a_matrix_is_the_mirror_of_the_first_on_several_threa
     np.testing.assert_allclose(K, pairwise.rbf_kernel(rows, gamma=0.5), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_leaps_wait_for_a_fit_of_many_steps_and_go_on_from_there(shared, monkeypatch):
     X, y = overlapping(150)
     monkeypatch.setattr(active, "LEAP", 10)

@@ -100,6 +100,7 @@ def test_the_terms_of_the_gap_add_up(loss, epsilon):
         assert total == pytest.approx(certificate.primal - certificate.dual, rel=1e-9)
 
 
+@pytest.mark.slow
 @every_loss
 @pytest.mark.threads
 def test_workers_reach_the_optimum_whatever_the_number_of_threads(loss):

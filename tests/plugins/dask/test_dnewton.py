@@ -50,6 +50,7 @@ def primal(w, b, loss, C=1.0):
     return 0.5 * float(w @ w) + C * float((slack if loss == "hinge" else slack**2).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wide", [1000, 0])  # the Hessian as a matrix, and by its products
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, lambda X: X.astype(np.float32)])
 def test_the_optimum_is_that_of_libsvm_and_the_certificate_says_so(storage, wide):
@@ -94,6 +95,7 @@ def test_an_independent_judge_agrees(loss):
     assert found.solutions[0].certificate.dual <= judged.primal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "loss",
     [

@@ -131,6 +131,7 @@ def test_targets_are_learnt_and_scored_on_the_workers(client, tmp_path):
     refused(["y is 7"], DaskSVMRegressor().fit, at, da.full(len(X), 7.0, chunks=100))
 
 
+@pytest.mark.slow
 def test_it_is_cloned_pickled_and_made_plain(fitted, client):
     machine = DaskSVMClassifier(C=3.0, client=client)
     assert machine.get_params()["client"] is client and machine.get_params()["C"] == 3.0
@@ -146,6 +147,7 @@ def test_it_is_cloned_pickled_and_made_plain(fitted, client):
     assert not hasattr(fitted.to_local(), "client")
 
 
+@pytest.mark.slow
 def test_a_warning_says_why_a_model_is_only_the_best_so_far(client, arrays, monkeypatch):
     done = fit(X, Y, kernel=RBF(0.3))
     lost = Certificate(1.0, None, None, flaw="the cluster is gone")

@@ -197,6 +197,7 @@ def test_an_exception_in_a_thread_comes_through(monkeypatch):
         trained(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("budget", [1.0, 1e9], ids=["interrupted often", "one call"])
 @pytest.mark.parametrize("wide", [1, 10**9], ids=["matrix", "rows"])

@@ -74,6 +74,7 @@ def test_objective_is_that_of_libsvm(name, C, wide):
         assert -solution.certificate.dual >= best - 1e-9 * abs(best)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("complete", [True, False])
 def test_every_variant_finds_the_optimum(name, complete):

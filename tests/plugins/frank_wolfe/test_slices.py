@@ -60,6 +60,7 @@ def test_a_slice_takes_the_steps_that_single_steps_take(name, C, memory):
     assert python.i == apart.i
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [None, 70, 333, 1501])
 @every_rule
 def test_a_solve_by_slices_is_the_one_by_single_steps(name, limit, monkeypatch):

@@ -41,6 +41,7 @@ def solved(X, target, C, loss, gap=1e-8, memory="100KB", **options):
     return solve(problem, solver, stop=Gap(gap))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [SquaredHinge(), Logistic(), Huber(0.4)], ids=str)
 @pytest.mark.parametrize("bias", [1.0, "free"])
 @pytest.mark.parametrize("storage", [np.asarray, np.float32, sp.csr_array])
