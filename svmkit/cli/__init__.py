@@ -69,8 +69,10 @@ def _explain(error: Exception) -> int:
 
     if hasattr(error, "format_message"):  # click's usage errors; typer may use its own copy of click
         if type(error).__name__ == "NoArgsIsHelpError":
-            page = error.format_message()  # empty if rich has printed it
-            print(page, end="\n" if page else "")
+            from svmkit.runtime.terminal import say
+
+            if page := error.format_message():  # empty if rich has printed it
+                say(*page.splitlines())
             return 2
         path = getattr(getattr(error, "ctx", None), "command_path", "svmkit")
         text = " ".join(error.format_message().split()).removesuffix(".")

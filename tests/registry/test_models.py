@@ -297,9 +297,9 @@ def test_register_makes_the_store_and_takes_sparse_models_and_tables(svmkit):
 )
 def test_names_that_cannot_be_taken(refused, name):
     scored(0.9).save("m.svmkit")
-    refused(["cannot be the name of a model", "letters"], "models", "register", "m.svmkit", f"--name={name}")
-    wrong = "cannot be the name of a model" if name else "--register needs a value"
-    refused([wrong], "train", "iris", f"--register={name}")
+    words = ["cannot be the name of a model", "letters"] if name else ["needs a value", "is empty"]
+    refused(words, "models", "register", "m.svmkit", f"--name={name}")
+    refused(words, "train", "iris", f"--register={name}")
     assert [path.name for path in Path().iterdir()] == ["m.svmkit"]
 
 
