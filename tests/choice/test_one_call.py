@@ -27,7 +27,10 @@ from svmkit.training import TrainingData
 from svmkit.training.settings import Settings, resolve
 from svmkit.tune import search
 
-pytestmark = pytest.mark.filterwarnings("ignore::svmkit.errors.SvmkitWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::svmkit.errors.SvmkitWarning"),
+    pytest.mark.slow,
+]  # what they compile together takes long
 IRIS = load_iris(return_X_y=True)
 CANCER = tuple(part[:200] for part in load_breast_cancer(return_X_y=True))
 DIABETES = tuple(part[:150] for part in load_diabetes(return_X_y=True))
@@ -41,7 +44,6 @@ def plain_search(model, X, y, cv, **given):
     return GridSearchCV(clone(model).set_params(**fixed), points, cv=cv, refit=False, **given).fit(X, y)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 def test_scores_and_the_winner_are_those_of_a_plain_grid_search(storage):
     X, y = storage(StandardScaler().fit_transform(CANCER[0])), CANCER[1]
@@ -93,11 +95,11 @@ def test_a_calibration_takes_the_folds_of_the_search():
     [
         {"kernel": "linear", "gamma": "scale"},
         {"solver": "dcd", "gamma": "scale"},
-        pytest.param({"kernel": "poly", "degree": 2}, marks=pytest.mark.slow),  # what is compiled for each
-        pytest.param({"kernel": "laplacian", "scale": "standard"}, marks=pytest.mark.slow),
+        {"kernel": "poly", "degree": 2},
+        {"kernel": "laplacian", "scale": "standard"},
         {"multiclass": "ovr"},
-        pytest.param({"class_weight": "balanced", "metric": "f1_macro"}, marks=pytest.mark.slow),
-        pytest.param({"kernel": "linear", "gamma": "scale", "multiclass": "crammer_singer"}, marks=pytest.mark.slow),
+        {"class_weight": "balanced", "metric": "f1_macro"},
+        {"kernel": "linear", "gamma": "scale", "multiclass": "crammer_singer"},
         {"loss": "squared_hinge"},
         {"max_support": 20, "solver": "swap2o"},
     ],
@@ -111,7 +113,6 @@ def test_every_kind_of_classifier(options):
     assert model.model_.about["C"] == model.best_params_["C"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{}, {"loss": "squared_epsilon_insensitive"}, {"kernel": "linear", "gamma": "scale"}], ids=str
 )
@@ -139,7 +140,6 @@ def test_each_width_is_tried_with_the_loss_that_was_named(loss):
         assert score == pytest.approx(cross_val_score(plain, X, y, cv=KFold(3)).mean(), abs=1e-4)
 
 
-@pytest.mark.slow
 def test_other_parameters_of_a_regression():
     X, y = DIABETES
     model = SVMRegressor(C="cv", loss="huber", delta=30.0, scale="standard", cv=3).fit(X, y)

@@ -19,8 +19,10 @@ from svmkit.solver import Gap, Iterations
 from svmkit.training.data import TrainingData
 from svmkit.training.settings import Settings, resolve
 
+pytestmark = pytest.mark.slow  # what they compile together takes long
+
 # loops for other integers are compiled for them
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("newton", "ocas", "sgd", "pegasos", "folos", "smo")]
+SOLVERS = ("dcd", "newton", "ocas", "sgd", "pegasos", "folos", "smo")
 
 
 @pytest.fixture
@@ -124,7 +126,6 @@ def test_what_is_read_keeps_narrow_column_numbers(few, indices):
     np.testing.assert_array_equal(X.toarray(), A.toarray())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("indices", [np.int32, np.int64])
 @pytest.mark.parametrize("scale", [None, "standard", "maxabs"])
 @pytest.mark.parametrize("solver", ["dcd", "auto", "newton", "ocas", "sgd", "pegasos", "folos", "smo"])
@@ -159,7 +160,6 @@ def test_statistics_are_those_of_int32(few):
     np.testing.assert_array_equal(Scaling.fit("maxabs", X).scale, abs(A).max(axis=0).toarray())
 
 
-@pytest.mark.slow
 def test_several_classes_held_out_rows_and_estimators(few):
     A = plain(m=90)
     X, y = rows_of(A), np.arange(90) % 3
@@ -194,7 +194,7 @@ def beyond(tmp_path):
     return A, wide.WideCSR((*arrays, A.indptr.astype(np.int64) + start), shape=A.shape)
 
 
-@pytest.mark.parametrize("solver", ["dcd", *SLOW, pytest.param("bmrm", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("solver", [*SOLVERS, "bmrm"])
 def test_loops_count_beyond_int32(beyond, solver):
     """Of rows behind so many entries a solve is that of the rows alone."""
     (A, X), solutions = beyond, []

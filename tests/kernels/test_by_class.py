@@ -15,7 +15,7 @@ from svmkit.kernels.gram.by_class import SharedGram, SharedKernel
 from svmkit.training.subproblems.one import SubproblemTrainer
 from svmkit.training.train import fit
 
-pytestmark = pytest.mark.usefixtures("one_pool")
+pytestmark = [pytest.mark.usefixtures("one_pool"), pytest.mark.slow]  # what they compile together takes long
 MEMBERS = [np.flatnonzero(np.random.default_rng(0).integers(4, size=240) == c) for c in range(4)]
 KERNELS = [Linear(), RBF(0.4), Laplacian(0.3), Poly(0.5, 2, 1.0), Sigmoid(0.1, 0.1)]
 KERNELS.append(FromFunction(lambda A, B: pairwise.rbf_kernel(A, B, gamma=0.4)))
@@ -62,7 +62,6 @@ def kernel_of(X, kernel=None, memory=1 << 30):
 @sizes
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
 @pytest.mark.parametrize("storage", STORED)
-@pytest.mark.slow
 def test_a_pair_has_the_values_of_a_gram_of_its_own(storage, kernel, size, sized):
     X = STORED[storage]
     kernels, rng = kernel_of(X, kernel), np.random.default_rng(2)
@@ -99,7 +98,6 @@ def test_a_pair_has_the_values_of_a_gram_of_its_own(storage, kernel, size, sized
                 np.testing.assert_allclose(got, own.matvec(coef, I, at), **single)
 
 
-@pytest.mark.slow
 @sizes
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_values_do_not_depend_on_how_they_were_fetched(dtype, size, sized):
@@ -119,7 +117,6 @@ def test_values_do_not_depend_on_how_they_were_fetched(dtype, size, sized):
                 np.testing.assert_array_equal(some, want[np.ix_(idx, odd)])
 
 
-@pytest.mark.slow
 @sizes
 @pytest.mark.parametrize("idx", [np.arange(200), np.arange(40, 190), np.r_[np.arange(70), np.arange(110, 200)]])
 def test_products_of_many_points_in_float32_are_those_of_all_of_them(idx, size, sized):
@@ -209,7 +206,6 @@ def test_the_pool_keeps_to_its_part(memory, monkeypatch):
         assert gram.budget + kernels.pool.memory + gram.engine.between <= max(memory, 2)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("storage", ["dense", "csr"])
 def test_memory_is_kept_to(storage):
     """Peak of what is allocated, beyond a copy of the data and what blocks take while they are computed."""

@@ -15,7 +15,7 @@ from svmkit.losses.by_name import make_loss
 from svmkit.solver.stopping import Gap
 from svmkit.tune.shared import leave_one_out, left_out, removal
 
-pytestmark = pytest.mark.filterwarnings("ignore:cv='loo'")
+pytestmark = [pytest.mark.filterwarnings("ignore:cv='loo'"), pytest.mark.slow]  # what they compile together takes long
 
 CS, GAMMA = [0.1, 3.0, 100.0], 0.3
 
@@ -45,7 +45,6 @@ def svc(C, **options):
 TWO = {"moons": datasets.make_moons(90, noise=0.35, random_state=0), "rare": blobs(80, share=0.15, seed=1)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", TWO)
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy"])
 def test_labels_of_two_classes_are_those_of_refits(name, metric, no_refits, recwarn):
@@ -87,7 +86,6 @@ def test_many_classes(no_refits):
     assert {C: c.mean_score for C, c in found.items()} == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["r2", "neg_mean_absolute_error"])
 def test_quantities(metric, no_refits, recwarn):
     X, t = datasets.make_friedman1(70, 5, noise=1.0, random_state=0)
@@ -102,7 +100,6 @@ def test_quantities(metric, no_refits, recwarn):
     assert bool(recwarn) == (metric == "r2")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared_error", "expectile", "quantile"])
 def test_other_losses_of_quantities(loss, no_refits):
     X, t = datasets.make_friedman1(40, 5, noise=1.0, random_state=0)
@@ -153,7 +150,6 @@ def test_a_sign_is_not_known_within_the_bound():
         assert not removal.knows_sign(*given, large, r, f[r] - model.intercept_[0], bool(f[r] > 0), False)
 
 
-@pytest.mark.slow
 def test_rows_are_left_out_by_fits_where_nothing_is_shared():
     """Balanced weights depend on every row, scaling is learnt without the row, and weights of 0 take no part."""
     X, y = TWO["moons"]
@@ -167,7 +163,6 @@ def test_rows_are_left_out_by_fits_where_nothing_is_shared():
     assert found[3.0].mean_score == pytest.approx(np.mean(own == y[5:]), abs=1e-12) and found[3.0].n_rows == 35
 
 
-@pytest.mark.slow
 def test_jobs_and_a_splitter_of_scikit_learn_change_nothing():
     X, y = overlapping(150)
     one, two, splitter = (search(X, y, **how) for how in ({}, {"jobs": 2}, {"cv": LeaveOneOut()}))
@@ -200,7 +195,6 @@ def test_bad_input():
         search(X[:2], np.array([0.1, 0.2]), task="regress")
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_the_command(svmkit):
     found = svmkit(

@@ -26,6 +26,8 @@ from svmkit.tune.shared import active, bordered, engine, leaps, loops, matrix, n
 from svmkit.tune.shared.active import ActiveSets
 from svmkit.tune.shared.matrix import SharedMatrix, as_thin
 
+pytestmark = pytest.mark.slow  # what they compile together takes long
+
 CS, GAMMAS, FOLDS = [0.03, 1.0, 30.0], [0.05, 0.5], 3
 
 
@@ -85,7 +87,6 @@ def refits(make, X, y, folds):
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", SETS)
 def test_the_winner_and_the_scores_are_those_of_refits(name, seed, calls, monkeypatch):
@@ -141,7 +142,6 @@ def test_every_fit_is_certified(loss, least, shared, monkeypatch):
         assert solved.certificate.primal == pytest.approx(primal) and solved.certificate.dual == pytest.approx(dual)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["overlapping", "repeated", "rare"])
 @pytest.mark.parametrize("refine", ["near", "all"])
 def test_several_values_of_C_in_one_call_have_the_fits_of_a_call_for_each(refine, name, calls, monkeypatch):
@@ -218,7 +218,6 @@ def test_both_ends_of_a_path_take_hardly_a_step():
     assert steps[1:9] == [0.0] * 8 and sum(steps[-6:]) < max(steps)
 
 
-@pytest.mark.slow
 def test_quantities_and_their_tube(shared):
     X, t = datasets.make_regression(90, 4, noise=20.0, random_state=0)
     t = t / t.std()
@@ -574,7 +573,6 @@ def ahead_of(box):
     return box.y * box.beta, box.v - float(np.median(box.v[is_free]))
 
 
-@pytest.mark.slow  # compiles leaps for factors of float64
 @pytest.mark.parametrize("seed", range(4))
 def test_leaps_along_a_path_end_at_the_optima_of_libsvm(seed, monkeypatch):
     """Each from the last optimum times C over the last C, with the factor that the leaps before have left."""
@@ -613,7 +611,6 @@ def test_leaps_along_a_path_end_at_the_optima_of_libsvm(seed, monkeypatch):
     assert 0 < n_new < len(Cs) - 1
 
 
-@pytest.mark.slow  # compiles leaps for factors of float64
 @pytest.mark.parametrize("seed", range(10))
 def test_a_leap_from_anywhere_keeps_the_bounds_and_the_sum_and_never_leads_up(seed):
     K, y, *_ = path_of(seed, 40)
@@ -631,7 +628,6 @@ def test_a_leap_from_anywhere_keeps_the_bounds_and_the_sum_and_never_leads_up(se
     np.testing.assert_allclose(box.v, v + length * image, atol=1e-12)
 
 
-@pytest.mark.slow  # compiles each part of a leap by itself
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("come", [3, 40])
 def test_a_factor_with_a_border_solves_for_other_sets(come, kind):
@@ -720,7 +716,6 @@ def test_the_second_half_of_a_matrix_is_the_mirror_of_the_first_on_several_threa
     np.testing.assert_allclose(K, pairwise.rbf_kernel(rows, gamma=0.5), atol=1e-12)
 
 
-@pytest.mark.slow
 def test_leaps_wait_for_a_fit_of_many_steps_and_go_on_from_there(shared, monkeypatch):
     X, y = overlapping(150)
     monkeypatch.setattr(active, "LEAP", 10)

@@ -21,6 +21,8 @@ from svmkit.solver.loop.solve import solve
 from svmkit.solver.sampler import Draws, Full
 from svmkit.solver.stopping import Gap, Iterations
 
+pytestmark = pytest.mark.slow  # what they compile together takes long
+
 
 @pytest.fixture(autouse=True)
 def _on_disk_alone(monkeypatch):
@@ -41,7 +43,6 @@ def solved(X, target, C, loss, gap=1e-8, memory="100KB", **options):
     return solve(problem, solver, stop=Gap(gap))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", [SquaredHinge(), Logistic(), Huber(0.4)], ids=str)
 @pytest.mark.parametrize("bias", [1.0, "free"])
 @pytest.mark.parametrize("storage", [np.asarray, np.float32, sp.csr_array])
@@ -54,7 +55,6 @@ def test_the_optimum_is_that_in_memory(loss, bias, storage):
     assert found.certificate.dual <= known.primal * (1 + 1e-9) and known.dual <= found.certificate.primal * (1 + 1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("memory, most", [("500KB", 4), ("1MB", 3)], ids=["from 0", "from a sample"])
 @pytest.mark.parametrize("bias", [1.0, "free"])
 def test_a_step_is_a_pass(memory, most, bias, monkeypatch):
