@@ -37,11 +37,10 @@ class Commands(TyperGroup):
         command = super().get_command(ctx, cmd_name)
         if command and not command.help and cmd_name in self.plugged:
             command.help = _line(self.plugged[cmd_name])
-        if command and command.help:  # rich keeps the ends of lines
-            command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in command.help.split("\n\n"))
-            command.short_help = (
-                command.short_help or command.help.partition("\n\n")[0]
-            )  # else its end would be truncated
+        if command and command.help:
+            paragraphs = [" ".join(each.split()) for each in command.help.split("\n\n")]  # rich keeps ends of lines
+            command.help = "\n\n".join(paragraphs)
+            command.short_help = command.short_help or paragraphs[0]  # otherwise click truncates it
         return command
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

@@ -204,7 +204,7 @@ class Evaluation(ABC):
         Parameters
         ----------
         name : str
-            As for `metric`; of the classes of two, the rarer one among these rows is the positive class.
+            As for `metric`; with two classes, the rarer one among these rows is the positive class.
 
         Raises
         ------
