@@ -40,7 +40,7 @@ def test_the_interval_of_the_checkpoint(svmkit, monkeypatch, text, seconds):
     assert seen == [pytest.approx(seconds)]
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "0s", "soon", "3 weeks", "", "nan", "inf", "1e3s", "٣s"])
+@pytest.mark.parametrize("text", ["0", "-1", "0s", "soon", "3 weeks", "nan", "inf", "1e3s", "٣s"])
 def test_an_interval_that_is_none(refused, text):
     refused(["--every", "30s"], "train", *QUICK, "--checkpoint", "c.ckpt", "--every", text)
 
