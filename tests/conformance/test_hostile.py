@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from support.sample import ONE_A_FAMILY
+from support.tiny import ONE_A_FAMILY
 
 from svmkit import plugins
 from svmkit.conformance import grid
@@ -60,6 +60,7 @@ OF_CASES = [[job for job in CHOSEN if job[0] == case and job[1] in QUICK] for ca
 THIRD = [job for k, own in enumerate(OF_CASES) if own for job in own[k % min(3, len(own)) :: 3]]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("case", "name", "loss"),
     [pytest.param(*job, id=" - ".join(job), marks=[] if job in THIRD else [pytest.mark.slow]) for job in CHOSEN],

@@ -23,17 +23,6 @@ from typing import Any
 import pytest
 
 FULL_ONLY = ("slow", "float32", "browser", "install", "data")
-ONE_A_FAMILY = {
-    "svmkit_frank_wolfe": "swap",
-    "svmkit_decomposition": "smo",
-    "svmkit_corrective": "fcfw",
-    "svmkit_dask": "dfcsmo",
-    "svmkit_coordinate": "dcd",
-    "svmkit_stochastic": "sgd",
-    "svmkit_cutting_plane": "ocas",
-    "svmkit_newton": "newton",
-    "svmkit_reference": "libsvm",
-}
 
 
 def left_out(items: Iterable[pytest.Item]) -> set[pytest.Item]:

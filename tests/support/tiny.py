@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from support.sample import ONE_A_FAMILY
 
 from svmkit import plugins
 from svmkit.kernels.functions import RBF, Kernel, Linear
@@ -21,6 +20,17 @@ from svmkit.solver.stopping import Gap, Iterations
 
 C = 1.0
 KERNELS: dict[str, Kernel] = {"linear": Linear(), "rbf": RBF(0.5)}
+ONE_A_FAMILY = {
+    "svmkit_frank_wolfe": "swap",
+    "svmkit_decomposition": "smo",
+    "svmkit_corrective": "fcfw",
+    "svmkit_dask": "dfcsmo",
+    "svmkit_coordinate": "dcd",
+    "svmkit_stochastic": "sgd",
+    "svmkit_cutting_plane": "ocas",
+    "svmkit_newton": "newton",
+    "svmkit_reference": "libsvm",
+}
 SUBLINEAR = {"fw", "partan", "sfw", "msfw"}  # their gap falls as 1/k
 
 
