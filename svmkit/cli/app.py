@@ -41,6 +41,9 @@ class Commands(TyperGroup):
             paragraphs = [" ".join(each.split()) for each in command.help.split("\n\n")]  # rich keeps ends of lines
             command.help = "\n\n".join(paragraphs)
             command.short_help = command.short_help or paragraphs[0]  # otherwise click truncates it
+        for each in (command, *getattr(command, "commands", {}).values()) if command else ():
+            if helping := each.get_help_option(ctx):
+                helping.metavar = ""  # a flag, which typer shows as <bool>
         return command
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -115,7 +118,9 @@ def _version(show: bool) -> None:
 @app.callback()
 def root(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
-    log: str = typer.Option("text", "--log", help="json: messages on stderr as JSON objects, one a line."),
+    log: str = typer.Option(
+        "text", "--log", metavar="<text>", help="json: messages on stderr as JSON objects, one a line."
+    ),
 ) -> None:
     """Train, certify and compare support vector machines. Results on stdout, messages on stderr."""
     try:

@@ -13,6 +13,7 @@ from functools import partial, wraps
 from typing import Any, NamedTuple
 
 import typer
+from typer.models import OptionInfo
 
 from svmkit.cli.common import JSON, PLUGIN, STRICT, THREADS, TRACKING_URI, warnings_as_notes
 from svmkit.cli.options import READERS, SHOWN_AS, Folds, Options, Seconds, Share, Size, merge_file
@@ -373,7 +374,9 @@ def _read_in_our_words(row: Row) -> Any:
     if row.type in READERS and info.parser is None:
         what = next(iter(info.param_decls or ()), f"--{row.name.replace('_', '-')}")
         least = {} if info.min is None else {"least": info.min}
-        info.parser, info.min, info.metavar = partial(READERS[row.type], what=what, **least), None, SHOWN_AS[row.type]
+        info.parser, info.min = partial(READERS[row.type], what=what, **least), None
+    if isinstance(info, OptionInfo) and info.metavar is None:
+        info.metavar = SHOWN_AS.get(row.type)
     return info
 
 

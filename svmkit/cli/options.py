@@ -253,6 +253,9 @@ def folds(text: str | float, what: str, least: float | None = None) -> int | str
 READERS = {float: number, int: integer, Seconds: seconds, Share: share, Size: size, Folds: folds, list[float]: number}
 """How the texts of an option are read, by its type."""
 SHOWN_AS = {
+    bool: "",  # a flag takes no value
+    str: "<text>",
+    list[str]: "<text>",
     float: "<number>",
     list[float]: "<number>",
     int: "<whole number>",

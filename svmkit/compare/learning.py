@@ -41,8 +41,8 @@ class Growth:
     """How fast the training time of a solver grows: time ~ rows^exponent."""
 
     solver: str
-    exponent: float  # the slope of log(time) over log(rows), by least squares over the runs that converged
-    low: float  # its interval of 95% by Student's t
+    exponent: float  # the slope of the mean of log(time) over log(rows), by least squares over the sizes
+    low: float  # its interval of 95% by Student's t, from the means of log(time) at the sizes
     high: float
     sizes: tuple[int, ...]  # the numbers of rows that count
     # whether only sizes with a mean time of at least `SLOW` seconds count, as they do if there are at least three;
@@ -162,7 +162,11 @@ def default_sizes(n: int) -> list[int]:
 
 
 def growth(frame: pd.DataFrame) -> list[Growth]:
-    """Return the growth of training time of each solver in a frame with at least three sizes."""
+    """Return the growth of training time of each solver in a frame with at least three sizes.
+
+    Only runs that converged count. Each size is one observation, whatever the number of its repeats: they share rows
+    (all of them at the full size), and by how far the size lies off the line.
+    """
     from scipy.stats import linregress, t
 
     slopes = []
@@ -176,9 +180,8 @@ def growth(frame: pd.DataFrame) -> list[Growth]:
         chosen = slow if is_slow else sizes
         if len(chosen) < 3:
             continue
-        among = np.isin(rows, chosen)
-        line = linregress(np.log(rows[among]), np.log(seconds[among]))
-        room = float(t.ppf(0.5 + CONFIDENCE / 2, int(among.sum()) - 2)) * float(line.stderr)
+        line = linregress(np.log(chosen), [np.log(seconds[rows == size]).mean() for size in chosen])
+        room = float(t.ppf(0.5 + CONFIDENCE / 2, len(chosen) - 2)) * float(line.stderr)
         slope = float(line.slope)
         slopes.append(Growth(str(solver), slope, slope - room, slope + room, tuple(map(int, chosen)), is_slow))
     return slopes

@@ -17,7 +17,7 @@ from svmkit.problems.base import FREE
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
 from svmkit.problems.schemes import SCHEMES
 from svmkit.referee.estimators import Rows
-from svmkit.referee.foreign import Foreign
+from svmkit.referee.foreign import Claim, Foreign
 from svmkit.referee.posed import Posed, PosedDecision
 
 
@@ -56,6 +56,7 @@ class Given:
         model = foreign.model
         if self.C is not None and not 0.0 < float(self.C) < np.inf:
             raise InputError(f"C must be finite and > 0, not {self.C}")
+        recorded = foreign
         foreign = replace(
             foreign,
             C=foreign.C if self.C is None else float(self.C),
@@ -65,11 +66,12 @@ class Given:
         if model.finds_outliers:
             if foreign.nu is None:
                 raise InputError("the model does not say its nu: give nu=NUMBER")
-            return foreign
+            return replace(foreign, claim=_claim_of(recorded, foreign))
         objective = self._objective(foreign)
         if foreign.C is None:
             raise InputError("the model does not say its C: give C=NUMBER, that of its training")
-        return replace(foreign, objective=objective)
+        foreign = replace(foreign, objective=objective)
+        return replace(foreign, claim=_claim_of(recorded, foreign))
 
     def _objective(self, foreign: Foreign) -> Objective:
         known, task = foreign.objective, "regress" if foreign.model.regresses else "classify"
@@ -100,6 +102,28 @@ class Given:
         if unknown:
             raise InputError(f"class_weight names {min(unknown)!r}, which is none of the classes {', '.join(names)}")
         return np.array([by_text.get(name, 1.0) for name in names])
+
+
+def _claim_of(recorded: Foreign, stated: Foreign) -> Claim:
+    """Return the software's report; of another problem than the one that is stated, it says nothing about this one."""
+    other = [
+        f"{name}={was:g}"
+        for name in ("C", "nu")
+        if (was := getattr(recorded, name)) is not None and was != getattr(stated, name)
+    ]
+    if recorded.class_weight is not None and not np.array_equal(recorded.class_weight, stated.class_weight):
+        other.append("other class weights")
+    before, now = recorded.objective, stated.objective
+    if before is not None and now is not None:
+        if (before.loss.name, before.loss.params) != (now.loss.name, now.loss.params):
+            options = ", ".join(f"{name}={value}" for name, value in before.loss.params.items())
+            other.append(f"loss={before.loss.name}" + (f" ({options})" if options else ""))
+        if before.bias != now.bias:
+            other.append("bias=free" if before.bias is None else f"bias={before.bias:g}")
+    claim = recorded.claim
+    if not other or claim.converged is None:
+        return claim
+    return Claim(None, f"{claim.words}, with {', '.join(other)}")
 
 
 def describe_problem(foreign: Foreign, posed: Sequence[Posed]) -> str:

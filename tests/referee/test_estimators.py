@@ -385,6 +385,24 @@ def test_what_its_own_word_hides():
     assert 0.0 < loose.gain <= loose.gap
 
 
+@pytest.mark.parametrize(
+    ("problem", "says"),
+    [
+        ({"C": 2.0}, "with C=1"),
+        ({"loss": "squared_hinge"}, "with loss=hinge"),
+        ({"bias": 1.0}, "with bias=free"),
+        ({"class_weight": {0: 1.0, 1: 3.0}}, "with other class weights"),
+    ],
+)
+def test_its_own_word_about_another_problem_is_none_about_this_one(problem, says):
+    machine = SVC(C=1.0, class_weight={0: 1.0, 1: 2.0}).fit(X, (Y > 0).astype(int))
+    same = certify(machine, X, (Y > 0).astype(int), C=1.0)
+    other = certify(machine, X, (Y > 0).astype(int), **problem)
+    assert same.claim.converged and "with" not in same.claim.words
+    assert other.claim.converged is None and other.claim.words.endswith(says) and other.hidden is None
+    assert other.gap > same.gap
+
+
 def test_an_indefinite_kernel_has_no_bound():
     verdict = certify(SVC(kernel="sigmoid", gamma=2.0).fit(X, Y), X, Y)
     assert verdict.dual is None and verdict.gap is None and "not positive semidefinite" in verdict.flaw
