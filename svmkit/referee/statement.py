@@ -111,7 +111,8 @@ def _claim_of(recorded: Foreign, stated: Foreign) -> Claim:
         for name in ("C", "nu")
         if (was := getattr(recorded, name)) is not None and was != getattr(stated, name)
     ]
-    if recorded.class_weight is not None and not np.array_equal(recorded.class_weight, stated.class_weight):
+    weights, given = recorded.class_weight, stated.class_weight
+    if weights is not None and given is not None and not np.array_equal(weights, given):
         other.append("other class weights")
     before, now = recorded.objective, stated.objective
     if before is not None and now is not None:
