@@ -136,7 +136,7 @@ def _show(verdict: Verdict, options: Options) -> None:
             ("problem", verdict.problem),
             ("P", f"{verdict.primal:.10g}" + _own_units(verdict)),
             ("D", "not known: " + str(verdict.flaw) if verdict.dual is None else f"{verdict.dual:.10g}"),
-            ("gap", "not known" if known is None else f"{known:.2g}" + _verdict_on(known, options.tol)),
+            ("gap", "not known" if known is None else _gap(verdict, known) + _verdict_on(known, options.tol)),
             ("polish", _polish(verdict)),
             (verdict.measure, score(verdict.score)),
             ("polished", None if verdict.gain is None else score(verdict.polished_score)),
@@ -152,6 +152,11 @@ def _own_units(verdict: Verdict) -> str:
     return "" if verdict.unit == 1.0 else f" ({verdict.unit * verdict.primal:.10g} in its own units)"
 
 
+def _gap(verdict: Verdict, gap: float) -> str:
+    n = len(verdict.rulings)
+    return f"{gap:.2g}" + (f", the largest of {n:,} decisions" if n > 1 else "")
+
+
 def _verdict_on(gap: float, tol: float | None) -> str:
     return "" if tol is None else f" (within {tol:g})" if gap <= tol else f" (above {tol:g})"
 
@@ -163,7 +168,8 @@ def _polish(verdict: Verdict) -> str | None:
     polished = sum((r.polished or r.own).primal for r in verdict.rulings)
     ends = sorted({r.status for r in verdict.rulings if r.status})
     seconds = sum(r.seconds for r in verdict.rulings)
-    return f"gains {gain:.2g} of P: {polished:.10g} ({', '.join(ends)}, {seconds:.2f} s)"
+    gains = f"gains {gain:.2g} of P:" if len(verdict.rulings) == 1 else f"gains up to {gain:.2g} of a decision's P; sum"
+    return f"{gains} {polished:.10g} ({', '.join(ends)}, {seconds:.2f} s)"
 
 
 def _decisions(verdict: Verdict) -> list[tuple[str, str]]:

@@ -173,10 +173,11 @@ class Verdict:
         said, gap = self.claim.converged, self.gap
         if said is None or gap is None:
             return None
+        P = "P" if len(self.rulings) == 1 else "the P of a decision"
         if said and gap > LOOSE:
             gain = self.gain
             at_least = "" if gain is None else f"at least {gain:.2g} and "
-            return f"it says that it has converged: P is {at_least}at most {gap:.2g} of its size above the optimum"
+            return f"it says that it has converged: {P} is {at_least}at most {gap:.2g} of its size above the optimum"
         if not said and gap <= TIGHT:
             return f"it says that it has not converged: P is within {gap:.2g} of its size of the optimum"
         return None
