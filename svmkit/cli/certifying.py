@@ -125,7 +125,7 @@ def _show(verdict: Verdict, options: Options) -> None:
         return
     for line in verdict.notes:
         note(line)
-    known, percent = verdict.gap, verdict.measure in ("accuracy", "outliers")
+    percent = verdict.measure in ("accuracy", "outliers")
 
     def score(value: float | None) -> str | None:
         return None if value is None else f"{value:.2%}" if percent else f"{value:.6g}"
@@ -136,7 +136,7 @@ def _show(verdict: Verdict, options: Options) -> None:
             ("problem", verdict.problem),
             ("P", f"{verdict.primal:.10g}" + _own_units(verdict)),
             ("D", "not known: " + str(verdict.flaw) if verdict.dual is None else f"{verdict.dual:.10g}"),
-            ("gap", "not known" if known is None else _gap(verdict, known) + _verdict_on(known, options.tol)),
+            ("gap", _gap(verdict, options.tol)),
             ("polish", _polish(verdict)),
             (verdict.measure, score(verdict.score)),
             ("polished", None if verdict.gain is None else score(verdict.polished_score)),
@@ -152,13 +152,13 @@ def _own_units(verdict: Verdict) -> str:
     return "" if verdict.unit == 1.0 else f" ({verdict.unit * verdict.primal:.10g} in its own units)"
 
 
-def _gap(verdict: Verdict, gap: float) -> str:
-    n = len(verdict.rulings)
-    return f"{gap:.2g}" + (f", the largest of {n:,} decisions" if n > 1 else "")
-
-
-def _verdict_on(gap: float, tol: float | None) -> str:
-    return "" if tol is None else f" (within {tol:g})" if gap <= tol else f" (above {tol:g})"
+def _gap(verdict: Verdict, tol: float | None) -> str:
+    gap, n = verdict.gap, len(verdict.rulings)
+    if gap is None:
+        return "not known"
+    remarks = [f"the largest of {n:,} decisions"] if n > 1 else []
+    remarks += [] if tol is None else [f"within {tol:g}" if gap <= tol else f"above {tol:g}"]
+    return f"{gap:.2g}" + (f" ({', '.join(remarks)})" if remarks else "")
 
 
 def _polish(verdict: Verdict) -> str | None:
