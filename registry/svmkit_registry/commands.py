@@ -57,8 +57,12 @@ def show(name: str = NAME, tracking_uri: str = TRACKING_URI, json: bool = JSON) 
 @app.command("register")
 def _register(
     file: str = typer.Argument(help="Model file, as svmkit train --out writes it."),
-    name: str = typer.Option(..., "--name", help="Name in the registry, which is created if it does not exist."),
-    experiment: str = typer.Option(None, help="MLflow experiment of the run that belongs to it; default svmkit."),
+    name: str = typer.Option(
+        ..., "--name", metavar="NAME", help="Name in the registry, which is created if it does not exist."
+    ),
+    experiment: str = typer.Option(
+        None, metavar="NAME", help="MLflow experiment of the run that belongs to it; default svmkit."
+    ),
     tracking_uri: str = TRACKING_URI,
     plugin: list[str] = PLUGIN,
     json: bool = JSON,
@@ -83,7 +87,7 @@ def _promote(
         False, "--force", help="Give the alias even if the version is worse or cannot be compared; a tag records this."
     ),
     metric: str = typer.Option(
-        None, help="Compare by this scorer of scikit-learn; the default is that of the version."
+        None, metavar="NAME", help="Compare by this scorer of scikit-learn; the default is that of the version."
     ),
     tracking_uri: str = TRACKING_URI,
     json: bool = JSON,
@@ -112,7 +116,7 @@ def _promote(
 @app.command("pull")
 def _pull(
     source: str = typer.Argument(metavar="MODEL", help="models:/NAME@ALIAS, models:/NAME/VERSION or runs:/ID/model."),
-    out: str = typer.Option(..., "--out", help="Write the model to this file."),
+    out: str = typer.Option(..., "--out", metavar="FILE", help="Write the model to this file."),
     force: bool = typer.Option(False, "--force", help="Replace an existing file."),
     tracking_uri: str = TRACKING_URI,
     plugin: list[str] = PLUGIN,
@@ -132,9 +136,12 @@ def _pull(
 def _serve(
     source: str = typer.Argument(metavar="MODEL", help="models:/NAME@ALIAS, models:/NAME/VERSION or runs:/ID/model."),
     host: str = typer.Option(
-        "127.0.0.1", "--host", help="Address to listen on; 0.0.0.0 accepts requests from other machines."
+        "127.0.0.1",
+        "--host",
+        metavar="ADDRESS",
+        help="Address to listen on; 0.0.0.0 accepts requests from other machines.",
     ),
-    port: int = typer.Option(5000, "--port", help="Port to listen on."),
+    port: int = typer.Option(5000, "--port", metavar="PORT", help="Port to listen on."),
     tracking_uri: str = TRACKING_URI,
 ) -> None:
     """Serve a model by MLflow's server, from the environment of this command; Ctrl-C ends it."""
@@ -146,7 +153,9 @@ def _serve(
 @app.command("delete")
 def _delete(
     name: str = NAME,
-    version: str = typer.Option(None, "--version", help="Number of a version, or latest; default: all of them."),
+    version: str = typer.Option(
+        None, "--version", metavar="VERSION", help="Number of a version, or latest; default: all of them."
+    ),
     yes: bool = typer.Option(False, "--yes", help="Delete without asking, even a version that has an alias."),
     tracking_uri: str = TRACKING_URI,
     json: bool = JSON,

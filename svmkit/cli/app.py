@@ -42,8 +42,7 @@ class Commands(TyperGroup):
             command.help = "\n\n".join(paragraphs)
             command.short_help = command.short_help or paragraphs[0]  # otherwise click truncates it
         for each in (command, *getattr(command, "commands", {}).values()) if command else ():
-            if helping := each.get_help_option(ctx):
-                helping.metavar = ""  # a flag, which typer shows as <bool>
+            _hide_types_of_flags([*each.params, each.get_help_option(ctx)])
         return command
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -58,6 +57,13 @@ class Commands(TyperGroup):
         if command is not None:
             _require_values(command, rest, f"svmkit {args[0]}")
         return name, command, rest
+
+
+def _hide_types_of_flags(parameters: list[Any]) -> None:
+    """Have `--help` show nothing behind the name of a flag, where typer shows <bool>."""
+    for each in parameters:
+        if each is not None and each.param_type_name == "option" and each.is_flag and each.metavar is None:
+            each.metavar = ""
 
 
 def _require_values(command: Any, args: list[str], call: str) -> None:

@@ -29,7 +29,7 @@ STRICT = typer.Option(
     False, "--strict", help="Refuse an svmlight file with features that are not in the training data."
 )
 TRACKING_URI = typer.Option(
-    None, "--tracking-uri", help="MLflow store; default sqlite:///mlflow.db in the working folder."
+    None, "--tracking-uri", metavar="<text>", help="MLflow store; default sqlite:///mlflow.db in the working folder."
 )
 
 

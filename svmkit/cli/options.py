@@ -88,6 +88,10 @@ NOT_OF_RANKS = {
         "scheduler": "has no solver that ranks",
     }.items()
 }
+OF_SETS = {
+    name: f"--{name.replace('_', '-')} is about the sets of --conformal: give it a share, too, as in --conformal 0.1"
+    for name in ("conformal_folds", "conformal_by")
+}
 OF_RANKS = {"event": "--event says which times are censored: give --task rank"}
 
 
@@ -253,7 +257,6 @@ def folds(text: str | float, what: str, least: float | None = None) -> int | str
 READERS = {float: number, int: integer, Seconds: seconds, Share: share, Size: size, Folds: folds, list[float]: number}
 """How the texts of an option are read, by its type."""
 SHOWN_AS = {
-    bool: "",  # a flag takes no value
     str: "<text>",
     list[str]: "<text>",
     float: "<number>",

@@ -44,6 +44,8 @@ NAMES = [
     ("--l1-ratio beyond 1", ["--penalty", "elasticnet", "--l1-ratio", "2"], ["l1_ratio", "from 0 to 1", "2"]),
     ("--l1-ratio of l1", ["--penalty", "l1", "--l1-ratio", "0.3"], ["--l1-ratio is for --penalty elasticnet"]),
     ("--l1-ratio alone", ["--l1-ratio", "0.3"], ["--l1-ratio is for --penalty elasticnet"]),
+    ("--conformal-folds alone", ["--conformal-folds", "5"], ["--conformal-folds is about the sets of --conformal"]),
+    ("--conformal-by alone", ["--conformal-by", "class"], ["--conformal-by is about the sets of --conformal"]),
     ("-o l1 hinge", ["--solver", "liblinear", "-o", "penalty=l1"], ["l1", "loss=squared_hinge"]),
     ("kernel for linear", ["--solver", "dcd", "--kernel", "rbf"], ["dcd", "linear kernel", "rbf", "swap2o", "libsvm"]),
     ("kernel for liblinear", ["--solver", "liblinear", "--kernel", "poly"], ["liblinear", "linear", "poly", "smo"]),

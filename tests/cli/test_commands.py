@@ -1,5 +1,6 @@
 """The other commands, what each command imports, and tracking."""
 
+import re
 import sqlite3
 import subprocess
 import sys
@@ -199,3 +200,11 @@ def test_help_has_no_brackets_which_rich_takes_for_markup():
         for each in (its, *getattr(its, "commands", {}).values()):
             texts = [each.help or "", *(getattr(param, "help", None) or "" for param in each.params)]
             assert not any("[" in text for text in texts), (name, texts)
+
+
+@pytest.mark.parametrize("call", ["", "train", "compare", "models", "models serve", "models delete"])
+def test_help_names_types_in_plain_words_and_none_of_flags(svmkit, call):
+    lines = [line.strip(" │") for line in svmkit(*call.split(), "--help").out.splitlines()]
+    options = [line for line in lines if re.match(r"-", line)]
+    assert options and not any(re.search(r"<(bool|str|int|float|list)\b", line) for line in options), options
+    assert any(re.fullmatch(r"--help\s{3,}Show this message and exit\.", line) for line in options), options

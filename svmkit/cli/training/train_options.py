@@ -54,6 +54,8 @@ class TrainOptions(Options):
         else:
             options.refuse(self, options.OF_A_STREAM)
         options.refuse(self, options.NOT_OF_A_SEARCH if self.tune else options.OF_A_SEARCH)
+        if self.conformal is None:
+            options.refuse(self, options.OF_SETS)
         if self.tol is None:  # not given: a stream refuses a tolerance, even the default one
             self.tol = TOL
         if self.test and self.test_size is not None:
