@@ -65,11 +65,14 @@ def emit(value: Any) -> None:
 
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
-    """Print each warning of svmkit as one line on stderr, without Python's file and line number."""
+    """Print each warning of svmkit once, as one line on stderr, without Python's file and line number."""
     from svmkit.errors import SvmkitWarning
 
+    seen = set()  # pairs of classes may give the same one
+
     def _show(message, category, filename, lineno, file=None, line=None):
-        if issubclass(category, SvmkitWarning):
+        if issubclass(category, SvmkitWarning) and str(message) not in seen:
+            seen.add(str(message))
             note(str(message))
 
     with warnings.catch_warnings():

@@ -141,7 +141,7 @@ _SOLVING = _panel(
     _row("curve", "solver", str, "auto", "Names of solvers, separated by commas; svmkit plugins lists all "
          "solvers.", "--solver", "--solvers"),
     _row("train tune", "sampler", str, None, "Rows at which a step looks: full, uniform:59, balanced:59, ...; the "
-         "default is that of the solver. smo and fcsmo, and auto with them, look at all rows."),
+         "default is that of the solver. Some solvers, smo and fcsmo among them, look at all rows."),
     _row("train tune curve", "tol", float, None, "Relative duality gap to reach, which is "
          "certified.", show_default=f"{TOL:g}"),
     _row("train tune curve", "stop", str, None, "Stopping rule instead of --tol: kkt:1e-3 (LIBSVM's eps), rel:1e-3 or "

@@ -300,6 +300,11 @@ class Draws:
         """The state of NumPy's bit generator; None if nothing has been drawn since the seed."""
         return dict(self.rng.bit_generator.state) if "rng" in vars(self) else None
 
+    @property
+    def has_drawn(self) -> bool:
+        """Whether anything has been drawn by the sampler."""
+        return "_drawn" in vars(self)
+
     @cached_property
     def _drawn(self) -> Iterator[np.ndarray]:
         return self._sampler.draws(self._y, self.rng)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support.solve import problem
 
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitWarning
 from svmkit.solver.base import Solver
 from svmkit.solver.loop.iterate import Progress
 from svmkit.solver.loop.recorder import Journal
@@ -88,7 +88,8 @@ def test_the_seed_is_0_by_default():
 
 def test_the_sampler_is_the_solvers_own_by_default():
     solve(problem(), own := tape(), stop=Iterations(1))
-    solve(problem(), given := tape(), stop=Iterations(1), sampler=Uniform(3))
+    with pytest.warns(SvmkitWarning, match="looks at all points: the sampler uniform:3 has no effect"):
+        solve(problem(), given := tape(), stop=Iterations(1), sampler=Uniform(3))  # it draws nothing itself
     assert (len(own.seen.draws()), len(given.seen.draws())) == (M, 3)
 
 

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.usefixtures("one_pool")
 # --- seeds, history, schedule
 
 
+@pytest.mark.filterwarnings("ignore:.*sampler .* has no effect")
 @every_solver
 def test_a_seed_is_a_result(name):
     def run(seed):
@@ -124,6 +125,7 @@ def test_budgets_count_what_was_done_before():
         assert solution.status is status and solution.n_iter == 101
 
 
+@pytest.mark.filterwarnings("ignore:.*sampler .* has no effect")
 @pytest.mark.parametrize("sampler", [None, Uniform(7)], ids=["full", "uniform"])
 @every_solver
 def test_a_checkpoint_file_goes_on_where_it_was(name, sampler, tmp_path):

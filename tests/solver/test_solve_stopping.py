@@ -169,6 +169,6 @@ def test_a_handful_of_samples_and_a_budget_of_iterations_alone(name, n):
     for kernel in (RBF(0.5), Linear()):
         if all(need.holds(kernel) for need in solver.requires):
             for memory in ("1GB", 1):
-                rules = Iterations(2000) | Seconds(20)
+                rules = Iterations(2000) | Seconds(120)
                 done = fit(X, y, solver=solver, kernel=kernel, C=32.0, stop=rules, memory=memory)
                 assert done.status is not Status.TIME_LIMIT and done.objective < 32.0 * n

@@ -1,5 +1,7 @@
 """fit: scaling, kernels, budgets, warm starts, checkpoints, refusals."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,7 +9,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import pairwise
 from support.problems import SOLVERS, every_solver, overlapping
 
-from svmkit.errors import InputError, UnknownName
+from svmkit.errors import InputError, SvmkitWarning, UnknownName
 from svmkit.kernels.functions import RBF, FromFunction, Linear, Poly, Precomputed
 from svmkit.solver.selection import by_name
 from svmkit.solver.solution import Status
@@ -15,7 +17,20 @@ from svmkit.solver.stopping import Gap, Iterations, Seconds
 from svmkit.training.checkpoint import Checkpoint
 from svmkit.training.train import fit
 
-# --- scaling, kernels, budgets
+# --- scaling, kernels, budgets, samplers
+
+
+@pytest.mark.parametrize(
+    ("solver", "sampler", "has_effect"),
+    [("smo", "uniform:9", False), ("newton", "balanced:8", False), ("smo", "full", True), ("swap", "uniform:9", True)],
+)
+def test_a_sampler_that_is_never_asked_is_named_in_a_warning(solver, sampler, has_effect):
+    X, y = overlapping()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always", SvmkitWarning)
+        fit(X, y, kernel=Linear(), solver=solver, sampler=sampler)
+    said = [str(each.message) for each in seen]
+    assert said == ([] if has_effect else [f"{solver} looks at all points: the sampler {sampler} has no effect"])
 
 
 @pytest.mark.parametrize("kind", ["standard", "minmax", "maxabs"])
@@ -160,6 +175,7 @@ def test_a_warm_start_by_points():
         fit(X, y, kernel=RBF(0.5), start=[cold.solutions[0].point])
 
 
+@pytest.mark.filterwarnings("ignore:.*sampler .* has no effect")
 @every_solver
 def test_a_checkpointed_run_goes_on(name, tmp_path):
     X, y = load_iris(return_X_y=True)

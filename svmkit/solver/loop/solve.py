@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
 
-from svmkit.errors import Gone, LostDigits, NotFinite
+from svmkit.errors import Gone, LostDigits, NotFinite, SvmkitWarning
 from svmkit.problems.base import Problem
 from svmkit.problems.certificate import Certificate
 from svmkit.runtime import interrupt, threads
@@ -124,7 +125,10 @@ def solve(
             run.loop(flag)
         except (KeyboardInterrupt, Gone):
             run.status = Status.INTERRUPTED
-        return run.finish()
+        solution = run.finish()
+    if sampler is not None and not (sampler.every or draws.has_drawn) and solution.n_iter:
+        warnings.warn(f"{solver.name} looks at all points: the sampler {sampler} has no effect", SvmkitWarning, 2)
+    return solution
 
 
 class _Run:
