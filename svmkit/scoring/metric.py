@@ -50,9 +50,14 @@ def require_metric(name: str, *, probabilities: bool = False) -> str:
     failures = [_probe(name, n_classes).failure for n_classes in (2, 3)]
     if all(failures):
         if any("predict_proba" in str(failure) for failure in failures):
+            of_them = " or ".join(OF_PROBABILITIES)
+            if probabilities:
+                raise InputError(
+                    f"metric {name} is not one of those of probabilities that are measured: give {of_them}"
+                )
             raise InputError(
                 f"metric {name} needs probabilities: give roc_auc or average_precision, or train with a calibration "
-                "(--calibrate) or the logistic loss, and give neg_log_loss or neg_brier_score"
+                f"(--calibrate) or the logistic loss, and give {of_them}"
             )
         raise InputError(f"metric {name} cannot be computed for one label a row: {failures[0]}")
     return name

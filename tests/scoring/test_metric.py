@@ -60,6 +60,13 @@ def test_refused_by_name(name, words):
     assert "\n" not in str(caught.value)
 
 
+def test_a_model_with_probabilities_is_told_which_of_their_metrics_are_measured():
+    with pytest.raises(InputError, match="give neg_log_loss or neg_brier_score") as caught:
+        require_metric("roc_auc_ovr", probabilities=True)
+    assert "--calibrate" not in str(caught.value)
+    assert require_metric("neg_log_loss", probabilities=True) == "neg_log_loss"
+
+
 def test_a_hyphen_is_an_underscore():
     assert require_metric("balanced-accuracy") == "balanced_accuracy"
 
