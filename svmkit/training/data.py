@@ -230,21 +230,25 @@ class TrainingData:
             The solver and the settings.
         """
         X, answers, kernel, settings = self.X, self.answers, self.kernel, method.settings
-        labels = [each for each in (answers.codes.astype(np.int64), answers.targets) if each is not None]
-        arrays, shape = arrays_of(X), repr(X.shape)
-        facts = method.facts(kernel) | {
-            "multiclass": self.multiclass,
-            "data": digest(shape, *arrays),
-            "labels": digest(*labels),
-            "weights": digest(self.weights),
-        }
 
         def earlier_key() -> str:
             costs, nu = settings.C * self.weights, "" if settings.nu is None else f"nu={settings.nu!r}"
             about = repr((kernel.name, kernel.params, X.shape))
-            return digest(about, *arrays, self.task.identity(answers, settings), costs, nu)
+            return digest(about, *arrays_of(X), self.task.identity(answers, settings), costs, nu)
 
+        facts = method.facts(kernel) | {"multiclass": self.multiclass} | self._digests
         return Identity(facts, method.solver.name, earlier_key)
+
+    @cached_property
+    def _digests(self) -> dict[str, str]:
+        """The hashes of the rows, their labels or targets, and their weights."""
+        answers = self.answers
+        labels = [each for each in (answers.codes.astype(np.int64), answers.targets) if each is not None]
+        return {
+            "data": digest(repr(self.X.shape), *arrays_of(self.X)),
+            "labels": digest(*labels),
+            "weights": digest(self.weights),
+        }
 
     @cached_property
     def division(self) -> Division:
