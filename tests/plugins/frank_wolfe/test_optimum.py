@@ -159,6 +159,7 @@ def test_float32_rows_do_for_an_ordinary_tolerance(name):
     assert problem.gram.dtype == np.float32
 
 
+@pytest.mark.filterwarnings("ignore:fcfw looks at all points")
 @pytest.mark.parametrize("sampler", ["uniform:59", "balanced:59", "permuted:59", "cyclic:59", "uniform:1", "full"])
 @every_solver
 def test_every_sampler_reaches_the_same_objective(name, sampler):
