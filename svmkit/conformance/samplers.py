@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from svmkit import plugins
 from svmkit.conformance.result import Check, check
-from svmkit.conformance.solvers import problem_for, tolerance, toy
-from svmkit.errors import SvmkitWarning
-from svmkit.solver.loop.solve import solve
+from svmkit.conformance.solvers import problem_for, solve_with, tolerance, toy
 from svmkit.solver.sampler import Draws, Sampler
 from svmkit.solver.stopping import Gap
 
@@ -43,9 +39,7 @@ def _sampler_solves(sampler: Sampler) -> str | None:
             continue  # an external solver ignores samplers; one without a dual point needs too many draws for a check
         name, solver = row.name, plugins.build("solver", row.name)
         tol = 10.0 * tolerance(solver)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SvmkitWarning)  # of a solver that looks at all points
-            solution = solve(problem_for(solver), solver, sampler=sampler, stop=Gap(tol))
+        solution = solve_with(sampler, problem_for(solver), solver, Gap(tol))
         if solution.certificate.gap is not None and solution.certificate.gap > tol:
             return f"{name} ended as {solution.status} at gap {solution.certificate.gap:.2g}"
     return None
