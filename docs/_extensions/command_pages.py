@@ -17,9 +17,10 @@ FOLDER = Path("generated", "commands")
 def commands() -> dict[str, Any]:
     """Return every command that does something by its full name, those of plugins of our own included."""
     top = command_line.command()
+    context = top.make_context("svmkit", [], resilient_parsing=True)
     found = {}
-    for name in top.list_commands(None):
-        command = top.get_command(None, name)
+    for name in top.list_commands(context):
+        command = top.get_command(context, name)
         if name in top.plugged:
             command = typer.main.get_command(plugins.load("command", name))
         inner = getattr(command, "commands", {})
