@@ -52,8 +52,8 @@ def c_path(
     watch : callable, default=None
         As for `fit`; it is called with "a vs b, C=1", and counts each C of each class pair.
     **options : object
-        As for `fit`, except for checkpoint, calibration and verbose. The stop rules apply to each C separately, and
-        `start` to the smallest.
+        As for `fit`, except for checkpoint and verbose, and for what is learnt for one C: relevance, calibration,
+        thresholds and conformal sets. The stop rules apply to each C separately, and `start` to the smallest.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def c_path(
     Raises
     ------
     InputError
-        `Cs` is empty, or the data or options cannot be used.
+        `Cs` is empty, the task has no C, or the data or options cannot be used.
 
     Examples
     --------
@@ -77,10 +77,21 @@ def c_path(
     """
     given = {name: options.pop(name, None) for name in ("start", "validation")}
     method = resolve(Settings(kernel=kernel, **options), task)
-    if method.settings.relevance is not None:
-        raise InputError("relevance is learnt for one C: train by svmkit.fit, or leave relevance out")
+    _require_path(method, Cs)
     data = TrainingData.prepare(X, y, method, sample_weight=sample_weight, flags=flags)
     return path_prepared(data, Cs, method, callbacks=as_callbacks(watch), **given)
+
+
+def _require_path(method: Method, Cs: Any) -> None:
+    """Raise InputError for values that are no sequence, a task without C, and options that a path does not have."""
+    if np.ndim(Cs) != 1:
+        raise InputError(f"Cs must be a sequence of numbers > 0, such as [0.1, 1, 10], not {Cs!r}")
+    if not method.task.is_supervised:
+        raise InputError(f"C has no effect on {method.task.noun}, whose softness is nu: train each nu by svmkit.fit")
+    settings = method.settings
+    for name in ("relevance", "calibration", "thresholds", "conformal"):
+        if getattr(settings, name) not in (None, False):
+            raise InputError(f"{name} is learnt for one C: train by svmkit.fit, or leave {name} out")
 
 
 def path_prepared(

@@ -129,3 +129,21 @@ def test_bad_Cs(Cs):
     with pytest.raises(InputError, match=r"C must be|Cs is empty") as caught:
         c_path(*overlapping(), Cs, kernel=RBF(0.5))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"Cs": 1.0}, r"Cs must be a sequence of numbers > 0, such as \[0.1, 1, 10\], not 1.0"),
+        ({"Cs": None}, "Cs must be a sequence"),
+        ({"task": "outliers"}, "C has no effect on outliers, whose softness is nu"),
+        ({"calibration": "sigmoid"}, "calibration is learnt for one C: .* leave calibration out"),
+        ({"thresholds": True}, "leave thresholds out"),
+        ({"conformal": 0.1}, "leave conformal out"),
+    ],
+    ids=str,
+)
+def test_what_a_path_does_not_have_is_refused(options, words):
+    with pytest.raises(InputError, match=words) as caught:
+        c_path(*overlapping(), **{"Cs": [0.1, 1.0], "kernel": RBF(0.5)} | options)
+    assert "\n" not in str(caught.value)
