@@ -90,6 +90,15 @@ def test_evaluate_and_predict_say_what_moved(svmkit, refused):
     refused(["nothing.csv"], "evaluate", "m.model", "c.csv", "--drift", "nothing.csv")
 
 
+def test_drift_is_reported_beside_sets(svmkit):
+    svmkit("train", lopsided("a.csv"), "--solver", "smo", "--conformal", 0.2, "--no-track", "--out", "m.model")
+    args = ("predict", "m.model", lopsided("b.csv", seed=1), "--drift", "a.csv")
+    drift = svmkit(*args, "--json").json["drift"]
+    assert svmkit(*args, "--sets", "--json").json["drift"] == drift
+    said, plain = svmkit(*args, "--sets"), svmkit(*args)
+    assert len(said.out.splitlines()) == 400 and said.err == plain.err and "of 3 columns have moved" in said.err
+
+
 def test_categories_of_a_table_are_one_column(svmkit):
     path = people("people.csv")
     svmkit("train", path, "--label", "answer", "--no-track", "--out", "m.model")

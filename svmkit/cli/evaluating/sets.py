@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from svmkit.cli.common import emit, load_for, load_model, note
+from svmkit.cli.evaluating.drift import drift_rows, measure_drift
 from svmkit.cli.evaluating.predictions import STDOUT, require_output
 from svmkit.errors import InputError
 from svmkit.runtime import files
@@ -31,7 +32,9 @@ def predict_sets(options: Any) -> None:
     _require_possible(options)
     model = load_model(options.model, options.tracking_uri)
     rows = load_for(model, options, labelled=False)
-    sets = model.widened(rows.n_features).predict_sets(rows.X, alpha=options.alpha, n_threads=options.threads)
+    model = model.widened(rows.n_features)
+    sets = model.predict_sets(rows.X, alpha=options.alpha, n_threads=options.threads)
+    drift = measure_drift(model, rows, options)
     if sets.dtype == np.bool_:
         named, lines = "sets", [model.classes[held].tolist() for held in sets]
     else:
@@ -39,9 +42,12 @@ def predict_sets(options: Any) -> None:
     if options.json:
         assert model.conformal is not None
         alpha = model.conformal.alpha if options.alpha is None else options.alpha
-        emit({"model": options.model, "data": rows.name, "n": rows.n_samples, named: lines, "alpha": alpha})
+        about = {"alpha": alpha} | ({} if drift is None else {"drift": drift})
+        emit({"model": options.model, "data": rows.name, "n": rows.n_samples, named: lines, **about})
         if options.out is None:
             return
+    for name, said in drift_rows(drift) if not options.json else ():
+        note(f"{name}: {said}")
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     for line in lines:
