@@ -13,11 +13,11 @@ from svmkit.errors import InputError
 SLACK = 1e-9  # of a rank, which rounding may put just above an integer
 
 
-def require_alpha(alpha: Any) -> float:
+def require_alpha(alpha: Any, name: str = "conformal") -> float:
     """Return the share of rows that sets may miss; raise InputError unless it is a number in (0, 1)."""
     if isinstance(alpha, int | float | np.number) and not isinstance(alpha, bool) and 0.0 < alpha < 1.0:
         return float(alpha)
-    raise InputError(f"conformal={alpha!r} must be a number in (0, 1): the share of rows that sets may miss, as 0.1")
+    raise InputError(f"{name}={alpha!r} must be a number in (0, 1): the share of rows that sets may miss, as 0.1")
 
 
 def least_rows(alpha: float) -> int:
@@ -93,7 +93,7 @@ class Conformal:
 
     def radii(self, alpha: float | None = None) -> np.ndarray:
         """Return the largest misfit in a set, (n_groups,); inf if a group has too few rows for this alpha."""
-        alpha = self.alpha if alpha is None else require_alpha(alpha)
+        alpha = self.alpha if alpha is None else require_alpha(alpha, "alpha")
         parts = np.split(self.misfits, self.ends[:-1])
         ranks = [math.ceil((len(part) + 1) * (1.0 - alpha) - SLACK) for part in parts]
         found = [part[rank - 1] if rank <= len(part) else np.inf for part, rank in zip(parts, ranks, strict=True)]
@@ -201,7 +201,7 @@ class CrossConformal:
         model, sets, X, alpha, **options : object, object, object, float or None, object
             As for `Conformal.select`.
         """
-        alpha, held = self.alpha if alpha is None else require_alpha(alpha), []
+        alpha, held = self.alpha if alpha is None else require_alpha(alpha, "alpha"), []
         for number, of_fold in enumerate(self.models):
             own = self.folds == number
             decision = of_fold.decision_function(X, **options)

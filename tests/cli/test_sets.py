@@ -128,7 +128,7 @@ def test_sets_of_another_alpha(svmkit):
     sizes = [len(labels) for labels in found["sets"]]
     assert found["alpha"] == 0.1 and sizes == model.predict_sets(data.X, alpha=0.1).sum(axis=1).tolist()
     assert "give --sets, too" in svmkit("predict", "m.model", "iris", "--alpha", 0.1).err
-    assert "must be a number in (0, 1)" in svmkit("predict", "m.model", "iris", "--sets", "--alpha", 2).err
+    assert "alpha=2.0 must be a number in (0, 1)" in svmkit("predict", "m.model", "iris", "--sets", "--alpha", 2).err
 
 
 def test_sets_of_folds(svmkit):
