@@ -127,9 +127,7 @@ def permutation_importance(
         raise InputError(
             "permutation importance is not for a ranker: shuffling a column would mix the groups within which it ranks"
         )
-    truth = np.asarray(y)
-    if len(truth) != X.shape[0]:
-        raise InputError(f"y has {len(truth)} answers for {X.shape[0]} rows of X: give one for each")
+    truth = model.as_truth(y, X.shape[0])
     if n_repeats < 1:
         raise InputError(f"n_repeats must be at least 1, not {n_repeats}")
     those = Players.derive(model.preprocessing, model.n_features, players, names)

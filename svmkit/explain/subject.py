@@ -67,6 +67,9 @@ class Subject(Protocol):
     def as_rows(self, X: Any) -> Any:
         """Return rows, or a table with the columns of the model, as features before preprocessing."""
 
+    def as_truth(self, y: Any, n_samples: int) -> np.ndarray:
+        """Return the labels or targets of rows as an array without missing values."""
+
     def decision_function(self, X: Any, *, n_threads: int | None = None) -> np.ndarray:
         """Return the decisions."""
 

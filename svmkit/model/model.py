@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ import scipy.sparse as sp
 from svmkit.data import Dataset, Encoding, Ranks
 from svmkit.data.prepare.features import Features, as_features, is_sparse, pad_or_refuse_columns, require_finite
 from svmkit.data.prepare.imputing import Imputing
+from svmkit.data.prepare.labels import as_labels, as_targets
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.data.prepare.scaling import Scaling
 from svmkit.errors import InputError, SvmkitWarning
@@ -606,7 +608,7 @@ class SVMModel:
         1.0
         """
         task, rows = task_named(self.task), self.as_rows(X)
-        given = y if isinstance(y, Ranks) else Ranks(np.asarray(y))
+        given = y if isinstance(y, Ranks) else Ranks(self.as_truth(y, rows.shape[0]))
         if len(given.values) != rows.shape[0]:
             raise InputError(f"y must hold an answer for each of the {rows.shape[0]} rows, not {len(given.values)}")
         data = Dataset(rows, given.values, "X", task=self.task, groups=given.groups, observed=given.observed)
@@ -675,7 +677,7 @@ class SVMModel:
         (0.5, 0.5)
         """
         from svmkit.model import certify  # here: problems take long to import, and few models are certified
-        from svmkit.model.objective import lacking_weights, read_objective
+        from svmkit.model.objective import bias_column, lacking_weights, read_objective
 
         if sample_weight is None and (lacking := lacking_weights(self.about)):
             warnings.warn(lacking, SvmkitWarning, stacklevel=2)
@@ -684,6 +686,8 @@ class SVMModel:
         if weight.shape != (X.shape[0],) or not (np.isfinite(weight).all() and (weight >= 0.0).all()):
             raise InputError(f"sample_weight must hold a finite number >= 0 for each of the {X.shape[0]} rows")
         used = np.flatnonzero(weight)
+        if not len(used):
+            raise InputError("sample_weight is 0 for all rows: there is no objective to certify")
         codes, targets = self._answers(y, X.shape[0], used)
         given = X[used]
         X = self.preprocessing.apply(given)
@@ -696,12 +700,17 @@ class SVMModel:
         cost = self.about.get("C", 1.0 if "nu" in self.about else None) if C is None else C
         if cost is None:
             raise InputError("the model does not say its C: give C=NUMBER")
+        if not (math.isfinite(cost) and cost > 0.0):
+            raise InputError(f"C must be a finite number > 0, not {cost!r}")
         if dual is not None:
-            dual = np.asarray(dual, dtype=np.float64).reshape(len(weight), -1)[used]
+            dual, shape = np.asarray(dual, dtype=np.float64), (len(weight), len(self.intercept))
+            if dual.shape != shape and not (shape[1] == 1 and dual.shape == shape[:1]):
+                raise InputError(f"dual must hold a weight for each row and decision, {shape}, not shape {dual.shape}")
+            dual = dual.reshape(shape)[used]
         samples = certify.Samples(X, codes, targets, float(cost) * weight[used], dual)
         if self.is_joint:
             known = self.about.get("minimised", {}).get("bias", 1.0) if bias is None else bias
-            column = None if known in (None, "free") else float(known)
+            column = None if known is None else bias_column(known)
             return [certify.JOINT[self.multiclass](self.machine, samples, column)]
         objective = read_objective(self.about, self.kernel, task_named(self.task).loss_task, loss, bias)
         if task_named(self.task).has_groups:
@@ -783,11 +792,9 @@ class SVMModel:
             return np.ones(len(used), dtype=np.int64), np.empty(0)
         if task_named(self.task).has_groups:
             return np.zeros(len(used), dtype=np.int64), task_named(self.task).encode_truth(y, n_samples).values[used]
-        y, columns = np.asarray(y), len(self.outputs)
-        if y.shape != (n_samples,) and not (y.shape == (n_samples, columns) and columns > 1 and not self.levels):
-            raise InputError(f"y must hold an answer for each of the {n_samples} rows, not shape {y.shape}")
+        y = self.as_truth(y, n_samples)
         if self.regresses:
-            return np.zeros(len(used), dtype=np.int64), y.astype(np.float64)[used]
+            return np.zeros(len(used), dtype=np.int64), y[used]
         if self.outputs:
             return np.zeros(len(used), dtype=np.int64), np.where(y[used] > 0, 1.0, -1.0)
         place = {label: code for code, label in enumerate(self.classes.tolist())}
@@ -878,6 +885,29 @@ class SVMModel:
         X = pad_or_refuse_columns(X, self.n_features, name="SVMModel", pad=False)
         require_finite(X, holes=self.preprocessing.takes_holes)
         return X
+
+    def as_truth(self, y: Any, n_samples: int) -> np.ndarray:
+        """Return the answers of rows: labels, or numbers with a column for each output that has answers of its own.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            The labels, of any classes, or the targets.
+        n_samples : int
+            The number of rows.
+
+        Raises
+        ------
+        InputError
+            y lacks the answer for a row, or has another shape.
+        """
+        task, columns = task_named(self.task), 1 if self.levels else max(len(self.outputs), 1)
+        if not (task.has_targets or task.has_groups or self.outputs):
+            return as_labels(y, n_samples=n_samples)
+        truth = as_targets(y, n_samples=n_samples, varied=False, several=columns > 1)
+        if truth.size != n_samples * columns:
+            raise InputError(f"y must have a column for each of the {columns} outputs, not shape {truth.shape}")
+        return truth
 
     def _parts(self, X, n_columns: int) -> Iterator[slice]:
         """Return the parts into which X is split for prediction, so that each takes little memory."""

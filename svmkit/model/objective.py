@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -70,8 +71,17 @@ def read_objective(
     if not isinstance(given, Loss) and (named := canonical_name(given, task)) in plugins.names("loss"):
         own = plugins.options(plugins.load("loss", named))
         options = {key: value for key, value in known["options"].items() if key in own}
-    column = known["bias"] if bias is None else None if bias == "free" else float(bias)
+    column = known["bias"] if bias is None else bias_column(bias)
     return Objective(make_loss(given, task, options), column, read_penalty(known))
+
+
+def bias_column(bias: str | float) -> float | None:
+    """Return the value of the column of a bias that was given, None for "free"; raise InputError for other text."""
+    if bias == "free":
+        return None
+    if isinstance(bias, str) or not math.isfinite(bias):
+        raise InputError(f'bias={bias!r} is not known: give "free", or the value of the column, 0 for none')
+    return float(bias)
 
 
 def _loss_in(words: str, about: Mapping[str, Any], task: str) -> str | None:

@@ -73,7 +73,11 @@ def test_sparse_rows_and_a_score_of_ones_own():
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [({"y": TWO[:5]}, "5 answers for 70 rows"), ({"n_repeats": 0}, "n_repeats must be at least 1")],
+    [
+        ({"y": TWO[:5]}, "y has 5 labels, but X has 70 samples"),
+        ({"y": np.append(TWO[:-1].astype(object), None)}, "a missing label"),
+        ({"n_repeats": 0}, "n_repeats must be at least 1"),
+    ],
 )
 def test_bad_input(given, message):
     with pytest.raises(InputError, match=message):

@@ -311,7 +311,13 @@ def test_a_saved_model_knows_its_objective(tmp_path):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"y": Y[:5]}, r"y must hold an answer for each of the 60 rows"),
+        ({"y": Y[:5]}, r"y has 5 labels, but X has 60 samples"),
+        ({"y": None}, r"the target y is None"),
+        ({"C": -1.0}, r"C must be a finite number > 0, not -1.0"),
+        ({"C": np.nan}, r"C must be a finite number > 0, not nan"),
+        ({"bias": "fre"}, r"bias='fre' is not known: give \"free\""),
+        ({"dual": np.ones(5)}, r"dual must hold a weight for each row and decision, \(60, 1\), not shape \(5,\)"),
+        ({"sample_weight": np.zeros(M)}, r"sample_weight is 0 for all rows"),
         ({"y": np.full(M, 7)}, r"y holds 7, which is none of the model's classes"),
         ({"sample_weight": np.full(M, -1.0)}, r"sample_weight must hold a finite number >= 0 for each of the 60 rows"),
         ({"loss": "huber"}, r"loss=huber is for regression"),

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn import metrics
 
-from svmkit import SVMClassifier, SVMModel, SVMRanker, SVMRegressor
+from svmkit import SVMClassifier, SVMModel, SVMRanker, SVMRegressor, fit
 from svmkit.data import Ranks
 from svmkit.errors import InputError
 
@@ -63,7 +63,32 @@ def test_the_command_line_says_the_same(svmkit, tmp_path):
     )
 
 
-def test_an_answer_is_needed_for_each_row():
-    model = SVMRegressor().fit(X, NOISY).model_
-    with pytest.raises(InputError, match="an answer for each of the 80 rows, not 5"):
-        model.evaluate(X, NOISY[:5])
+BINARY = (NOISY > 0.0).astype(int)
+LABELS = np.column_stack([BINARY, X[:, 1] > 0.0]).astype(int)
+TEXT = np.where(NOISY > 0.0, "up", "down").astype(object)
+
+
+@pytest.mark.parametrize(
+    ("task", "y", "given", "words"),
+    [
+        ("regress", NOISY, NOISY[:5], "y has 5 targets, but X has 80 samples"),
+        ("regress", NOISY, None, "the target y is None"),
+        ("regress", NOISY, np.append(NOISY[:-1], np.nan), "NaN .a missing target. at row 80"),
+        ("regress", NOISY, np.column_stack([NOISY, NOISY]), "y should be a 1d array"),
+        ("classify", BINARY, None, "the target y is None"),
+        ("classify", BINARY, np.where(BINARY, np.nan, 0.0), "y contains NaN at row"),
+        ("classify", TEXT, np.append(TEXT[:-1], None), "a missing label. at row 80"),
+        ("classify", BINARY, LABELS, "y should be a 1d array"),
+        ("multilabel", LABELS, BINARY, "y must have a column for each of the 2 outputs"),
+        ("multilabel", LABELS, np.where(LABELS, np.nan, 0.0), "NaN .a missing target. at row"),
+        ("multilabel", LABELS, LABELS.astype(str), "y holds"),
+    ],
+)
+def test_an_answer_is_needed_for_each_row(task, y, given, words):
+    model = fit(X, y, task=task).model
+    for judge in (model.evaluate, model.certify):
+        with pytest.raises(InputError, match=words):
+            judge(X, given)
+    one = y[:, None] if y.ndim == 1 else y
+    assert model.evaluate(X, one).keys() == model.evaluate(X, y).keys()
+    assert model.certify(X, one) == model.certify(X, y)
