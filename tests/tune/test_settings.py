@@ -1,11 +1,13 @@
 """Kernels, scaling, class weights, multiclass and nu as values of a grid: the scores are those of fresh fits."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from svmkit import SVMClassifier, SVMRegressor, tune
+from svmkit import SVMClassifier, SVMModel, SVMRegressor, tune
 from svmkit.errors import InputError
 from svmkit.kernels import RBF
 from svmkit.solver import Gap
@@ -103,6 +105,18 @@ def test_the_refit_has_the_settings_of_the_best(svmkit, alone):
     model = SVMModel.load("m.svmkit")
     assert model.preprocessing.scaling.kind == "standard" and model.about["params"]["class_weight"] == "balanced"
     assert model.about["params"]["scale"] == "standard"
+
+
+def test_holes_of_a_table_are_filled_as_the_grid_says(svmkit, alone):
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    cells = [f"{'' if k % 5 == 0 else f'{a:.3f}'},{b:.3f},{'yes' if b > 0 else 'no'}" for k, (a, b) in enumerate(rows)]
+    Path("holes.csv").write_text("\n".join(["a,b,answer", *cells]) + "\n")
+    args = ("--grid", "impute=median,indicator", "--grid", "C=1", "--cv", 2, "--no-track", "--out", "m.svmkit")
+    found = svmkit("tune", "holes.csv", *args, "--json").json
+    best = found["best"]["params"]["impute"]
+    assert len(found["candidates"]) == 2 and SVMModel.load("m.svmkit").imputing.kind == best
+    refused = svmkit("tune", "holes.csv", "--grid", "impute=none,median", "--no-track")
+    assert refused.code == 2 and "12 holes" in refused.err
 
 
 @pytest.mark.parametrize(

@@ -40,14 +40,14 @@ class Sets:
     row_keys: str | None = None  # keys by which its rows are recognised; None likewise
 
 
-def read(options: TrainOptions, *, is_linear: bool = False) -> Sets:
+def read(options: TrainOptions, *, is_linear: bool = False, imputes: bool = False) -> Sets:
     """Load the data, and load or hold out the test rows; raise InputError if that cannot be done.
 
     The rows of a problem that `is_linear` are on local disk if they exceed --memory. Checking for NaN may then be left
-    to the first pass over them.
+    to the first pass over them. Holes are read if --impute is given, or if something else `imputes`, such as a grid.
     """
     storage = _storage(options, is_linear)
-    holes, supervised = options.impute is not None, task_named(options.task).is_supervised
+    holes, supervised = imputes or options.impute is not None, task_named(options.task).is_supervised
     reading = {
         "reading": options.reading,
         "n_features": options.n_features,

@@ -133,7 +133,8 @@ class TuneJob:
 
     def run(self) -> Outcome:
         """Search, refit the best candidate on all rows, and finish; if the tracker fails, the model is not lost."""
-        self.sets = read(self.options)
+        in_grid = bool(self.paths) and all(path.settings.get("impute") for path in self.paths)
+        self.sets = read(self.options, imputes=in_grid)
         self.method = self.options.method(self.sets.train.task)
         grouped = self.method.with_groups(self.sets.train.encoding.group_sizes if self.sets.train.encoding else None)
         if grouped is not self.method:
