@@ -36,10 +36,22 @@ def lacking_weights(about: Mapping[str, Any]) -> str | None:
     """Return a note on a model that was trained with weights but keeps none of them; None for all others."""
     if not about.get("weighted"):
         return None
+    if held := held_out(about):
+        return (
+            f"the model was trained without {held:,} of its training rows, which were held out for its sets, and does "
+            "not keep which: give certify a weight of 0 for them, since with them P, D and the gap are those of "
+            "another problem"
+        )
     return (
         "the model was trained with sample or class weights, which it does not keep: give certify the same ones, since "
         "without them P, D and the gap are those of other costs"
     )
+
+
+def held_out(about: Mapping[str, Any]) -> int:
+    """Return how many of the training rows were held out for prediction sets; 0 if the model is one of all rows."""
+    facts = about.get("conformal")
+    return int(facts["rows"]) if isinstance(facts, dict) and "rows" in facts and "folds" not in facts else 0
 
 
 def read_objective(

@@ -22,6 +22,7 @@ from svmkit.model.scikit_learn import read_scaling
 from svmkit.problems.base import DecisionFunction
 from svmkit.referee import reading
 from svmkit.referee.estimators import Rows
+from svmkit.referee.foreign import Claim
 from svmkit.referee.posed import Improved, Posed, pose_all
 from svmkit.referee.statement import Given, describe_problem
 from svmkit.referee.verdict import Ruling, Verdict
@@ -142,6 +143,8 @@ class _Court:
         self.given_rows, self.notes = self.X, list(self.foreign.notes)
         if sample_weight is None and given.class_weight is None and (lacking := lacking_weights(model.about)):
             self.notes.append(lacking)
+            words = self.foreign.claim.words
+            self.foreign = replace(self.foreign, claim=Claim(None, words and f"{words}, with weights of its own"))
         if self.foreign.transform is not None:
             self.X = as_features(self.foreign.transform(self.X))
         if self.X.shape[1] != model.n_features:

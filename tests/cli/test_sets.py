@@ -91,6 +91,17 @@ def test_what_is_promised_in_a_report_is_what_is_guaranteed(svmkit):
     assert guaranteed < 0.9 and done["measures"][-1]["better"] == f"at least {guaranteed:.4g}"
 
 
+@pytest.mark.parametrize(("folds", "held"), [([], 38), (["--conformal-folds", 3], 0)])
+def test_a_report_says_how_many_rows_were_held_out(svmkit, folds, held):
+    svmkit("train", "iris", "--conformal", 0.2, *folds, "--out", "m.model", "--no-track")
+    done = svmkit("report", "m.model", "iris", "--card", "m.md", "--json").json
+    assert done["training"]["held_out"] == held
+    words = " ".join(Path("m.md").read_text().split())
+    assert (
+        (f"{held} of which were held out" in words) == (f"all training rows but the {held} that" in words) == (held > 0)
+    )
+
+
 def test_what_is_refused(refused):
     refused(["--conformal", "rank"], "train", "q.svm", "--task", "rank", "--conformal", 0.1, "--no-track")
     refused(["conformal=2"], "train", "iris", "--conformal", 2, "--no-track")

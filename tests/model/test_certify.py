@@ -138,6 +138,17 @@ def test_weights_that_are_lacking_are_said_to_be(kind, tmp_path):
     assert all(one.gap < 2e-3 for one in plain.model_.certify(X, y))
 
 
+def test_rows_that_sets_hold_out_are_no_weights_and_hide_nothing():
+    """A model does not keep which rows: its gap on all of them says nothing about whether its training converged."""
+    model = fit(X, Y, kernel=RBF(0.5), conformal=0.2, stop=STOP).model
+    with pytest.warns(SvmkitWarning, match="without 15 of its training rows, which were held out for its sets"):
+        model.certify(X, Y)
+    model = dataclasses.replace(model, about=model.about | {"status": "converged"})
+    verdict = referee.certify(model, X, Y, time_limit=0.0)
+    assert verdict.gap > 0.01 and verdict.hidden is None and any("held out for its sets" in n for n in verdict.notes)
+    assert verdict.claim.words == "status converged, with weights of its own"
+
+
 def test_outliers_on_other_rows():
     """P = 1/2 |w|^2 - nu sum(w) rho + sum w max(0, rho - h), at the best rho."""
     machine = SVMOneClass(nu=0.3, kernel=RBF(0.5), loss="hinge").fit(X)

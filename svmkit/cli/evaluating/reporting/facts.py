@@ -10,6 +10,7 @@ from svmkit.cli.evaluating.reporting.quality import Measure, measure, measure_se
 from svmkit.cli.evaluating.reporting.reasons import give_reasons
 from svmkit.data import Dataset
 from svmkit.data.overlap import measure_overlap
+from svmkit.model.objective import held_out
 from svmkit.scoring.evaluations.base import Evaluation
 from svmkit.scoring.evaluations.doubt import UNFINISHED
 from svmkit.tasks import task_named
@@ -102,6 +103,7 @@ def _training(model: Any) -> dict[str, Any]:
         "label": encoding and encoding.label,
         "outputs": list(model.outputs),
         "rows": about.get("n_samples"),
+        "held_out": held_out(about),
         "columns": None if encoding is None else list(encoding.columns),
         "n_features": model.n_features,
         "classes": model.classes.tolist(),
@@ -149,10 +151,12 @@ def _certificate(about: dict[str, Any]) -> dict[str, Any]:
     """Return what is proven about the training, with a sentence that states it."""
     gap, status = about.get("gap"), str(about.get("status") or "")
     if isinstance(gap, int | float) and gap == gap:
+        held = held_out(about)
+        of = f"all training rows but the {held:,} that were held out for its sets" if held else "all training rows"
         words = (
             f"The objective that training minimises is at most {_share(gap)} above the lowest value that any model of "
             "this kind can have on the training rows. That is proven by a lower bound (the dual objective), computed "
-            "on all training rows; it does not rest on trust in the solver."
+            f"on {of}; it does not rest on trust in the solver."
         )
     else:
         words = "The model does not say how far from the optimum it is: svmkit certify MODEL DATA finds out."

@@ -32,7 +32,8 @@ def describe_task(facts: Facts) -> str:
     n = len(about["columns"]) if about["columns"] else about["n_features"]
     rows = f", trained on {about['rows']:,} rows" if about["rows"] else ""
     data = f" of {about['data']}" if about["data"] and rows else ""
-    return f"Predicts {what} from {n:,} column{'s' * (n != 1)}{rows}{data}."
+    held = f", {about['held_out']:,} of which were held out for its sets" if about["held_out"] else ""
+    return f"Predicts {what} from {n:,} column{'s' * (n != 1)}{rows}{data}{held}."
 
 
 def describe_quality(facts: Facts) -> str:
