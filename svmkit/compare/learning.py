@@ -22,6 +22,7 @@ from svmkit.compare.results import Results, results_frame
 from svmkit.data.classes import answers
 from svmkit.errors import InputError
 from svmkit.runtime.packages import require_installed
+from svmkit.scoring.metric import MAE, RMSE
 from svmkit.scoring.metric import title as scoring_title
 from svmkit.tasks import task_named
 from svmkit.training.settings import resolve
@@ -187,16 +188,23 @@ def growth(frame: pd.DataFrame) -> list[Growth]:
     return slopes
 
 
+def tested_columns(frame: pd.DataFrame) -> list[str]:
+    """Return the columns of a frame that say how good models are on test rows: accuracy or R2, then another metric."""
+    own = {RMSE: "test_rmse", MAE: "test_mae"}  # measured of all quantities, and shown where they are asked for
+    asked = [own[name] for name in frame["metric"].dropna().unique() if name in own]
+    return [name for name in ("test_accuracy", "test_r2", *asked, "test_metric") if frame[name].notna().any()]
+
+
 def title_of_metric(frame: pd.DataFrame) -> str:
     """Return the title of the column `test_metric` of a frame of one problem."""
     return next((scoring_title(name) for name in frame["metric"].dropna()), "metric")
 
 
 def plot_learning_curve(records: str | Path | Results | pd.DataFrame | Iterable[dict[str, Any]]) -> Figure:
-    """Plot accuracy (or R2), training time and certified gap against the number of training rows.
+    """Plot accuracy (or R2), the metric, training time and certified gap against the number of training rows.
 
     Lines are means over the repeats, shaded areas range from the smallest to the largest value; the legend has the
-    exponents of `growth`. For a ranking the metric replaces accuracy.
+    exponents of `growth`. The metric is one besides accuracy or R2, or that of a ranking.
 
     Parameters
     ----------
@@ -230,8 +238,8 @@ def plot_learning_curve(records: str | Path | Results | pd.DataFrame | Iterable[
     frame = frame[frame["fit_s"].notna()]
     if not len(frame):
         raise InputError("nothing to draw: no run has a model")
-    tested = next((name for name in ("test_accuracy", "test_r2", "test_metric") if frame[name].notna().any()), None)
-    metrics = [name for name in (tested, "fit_s", "gap") if name and frame[name].notna().any()]
+    tested = tested_columns(frame)
+    metrics = [*tested, *(name for name in ("fit_s", "gap") if frame[name].notna().any())]
     figure = Figure(figsize=(4.2 * len(metrics), 3.9), layout="constrained")
     exponents = {slope.solver: f"{slope.solver}, time ~ rows^{slope.exponent:.2f}" for slope in growth(frame)}
     looks = {name: style(k) for k, name in enumerate(dict.fromkeys(frame["solver"]))}
@@ -252,7 +260,7 @@ def plot_learning_curve(records: str | Path | Results | pd.DataFrame | Iterable[
             ends = [of.min() for of in at], [of.max() for of in at]
             ax.fill_between(np.unique(rows), *ends, color=how.colour, alpha=0.15, linewidth=0)
         ax.set_xscale("log")
-        if metric != tested and (numbers(frame[metric].dropna()) > 0).all():
+        if metric not in tested and (numbers(frame[metric].dropna()) > 0).all():
             ax.set_yscale("log")
         dress(ax, title("n_samples"), title_of_metric(frame) if metric == "test_metric" else title(metric))
     handles, words = figure.axes[0].get_legend_handles_labels()

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from support.report import made
 
 from svmkit import plot_comparison
+from svmkit.cli.comparing.learning import print_table
 from svmkit.compare import learning_curve, plot_learning_curve, results_frame
 from svmkit.compare.learning import default_sizes, growth, learning_cells, with_test
 from svmkit.compare.plan.spec import read
@@ -169,6 +170,23 @@ def test_a_learning_curve_from_python_goes_on_from_its_file(tmp_path):
     figure = plot_learning_curve(path)
     assert [ax.get_ylabel() for ax in figure.axes] == ["test accuracy", "training time (s)", "certified gap"]
     assert figure.axes[0].lines[0].get_xdata().tolist() == [40, 100, 300]
+
+
+@pytest.mark.parametrize(
+    ("tested", "metric", "labels"),
+    [
+        ({"test_accuracy": 0.9, "test_metric": 0.8}, "f1_macro", ["test accuracy", "f1 macro"]),
+        ({"test_r2": 0.4, "test_mae": 3.0, "test_rmse": 4.0}, "neg_mean_absolute_error", ["test R2", "MAE"]),
+        ({"test_r2": 0.4, "test_mae": 3.0, "test_rmse": 4.0}, "r2", ["test R2"]),
+    ],
+)
+def test_a_curve_shows_the_metric_that_was_asked_for(capsys, tested, metric, labels):
+    common = {"set": "a 40 rows", "label": "smo", "status": "converged", "fit_s": 0.1, "metric": {"name": metric}}
+    frame = results_frame([common | tested | {"n_samples": m} for m in (40, 80)])
+    assert [ax.get_ylabel() for ax in plot_learning_curve(frame).axes] == [*labels, "training time (s)"]
+    print_table(frame)
+    shown = capsys.readouterr().out
+    assert all(label.removeprefix("test ") in shown for label in labels) and ("MAE" in shown) == ("MAE" in labels)
 
 
 def test_each_measure_with_a_head_of_its_own_is_a_column():

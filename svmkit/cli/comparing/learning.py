@@ -10,7 +10,14 @@ from svmkit.cli.comparing.comparison import CellsJob, CompareOptions
 from svmkit.cli.comparing.comparison_table import format_mean, make_console
 from svmkit.cli.option_table import Options
 from svmkit.compare.cells import runner
-from svmkit.compare.learning import growth, learning_cells, plot_learning_curve, title_of_metric, with_test
+from svmkit.compare.learning import (
+    growth,
+    learning_cells,
+    plot_learning_curve,
+    tested_columns,
+    title_of_metric,
+    with_test,
+)
 from svmkit.compare.report.plots import numbers
 from svmkit.compare.results import as_line, results_frame
 from svmkit.errors import InputError, SvmkitError
@@ -24,7 +31,7 @@ if TYPE_CHECKING:
 PICTURES = (".png", ".svg", ".pdf")
 _OWN = ("data", "solver", "rows", "repeat", "out", "fresh", "plot")  # its options besides those of `svmkit compare`
 _TITLES = {"fit_s": "time", "gap": "gap", "test_accuracy": "accuracy", "test_r2": "R2", "test_metric": "metric"}
-_TITLES["n_support"] = "support"
+_TITLES |= {"test_rmse": "RMSE", "test_mae": "MAE", "n_support": "support"}
 
 
 class Learning(CellsJob):
@@ -103,7 +110,7 @@ def print_table(frame: pd.DataFrame) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    known = [name for name in _TITLES if frame[name].notna().any()]
+    known = [name for name in ("fit_s", "gap", *tested_columns(frame), "n_support") if frame[name].notna().any()]
     titles = _TITLES | {"test_metric": title_of_metric(frame)}
     table = Table(box=None, pad_edge=False)
     for title in ("rows", "solver", "status", *(titles[name] for name in known)):
