@@ -144,6 +144,7 @@ def plan(
         raise InputError(f"search {search!r} is not known; there are: {', '.join(SEARCHES)}")
     if not grid:
         raise InputError("there is nothing to search: give values for C, gamma or an option of the solver")
+    _require_lists(grid)
     kernels = _kernels(grid, solver, kernel, task_named(task))
     params = {name: value for each in kernels for name, value in each.params.items()}
     grid = {_option_name(name, solver, params, task_named(task), kernel): values for name, values in grid.items()}
@@ -170,6 +171,12 @@ def plan(
         built = _built(shared, solver, of, task_named(task))
         paths.append(Path(len(paths), *built, tuple(sorted(its)), shared, has_C))
     return paths
+
+
+def _require_lists(grid: Mapping[str, Any]) -> None:
+    for name, values in grid.items():
+        if isinstance(values, str) or not (isinstance(values, Span) or hasattr(values, "__len__")):
+            raise InputError(f"--grid {name}: {values!r} is no list of values: give one, such as [{values!r}]")
 
 
 def _kernels(grid: Mapping[str, Values], solver: Solver, kernel: Kernel, task: Task) -> list[Kernel]:

@@ -78,6 +78,9 @@ def test_multiclass_and_nu_of_quantities():
         ({"kernel": ["linear"], "gamma": [1.0]}, "the rbf kernel has no gamma|no gamma"),
         ({"nu": [-1.0]}, "nu: -1.0 is not a finite number > 0"),
         ({"scale": tune.Span(1.0, 2.0)}, "range"),
+        ({"C": 1.0}, r"C: 1.0 is no list of values: give one, such as \[1.0\]"),
+        ({"C": "0.1,1"}, "C: '0.1,1' is no list of values"),
+        ({"kernel": "rbf"}, "kernel: 'rbf' is no list of values"),
     ],
 )
 def test_what_is_refused_before_any_fit(grid, words):
