@@ -56,8 +56,8 @@ def require_metric(name: str, *, probabilities: bool = False) -> str:
                     f"metric {name} is not one of those of probabilities that are measured: give {of_them}"
                 )
             raise InputError(
-                f"metric {name} needs probabilities: give roc_auc or average_precision, or train with a calibration "
-                f"(--calibrate) or the logistic loss, and give {of_them}"
+                f"metric {name} needs probabilities: give roc_auc or average_precision, or train with the logistic "
+                f"loss or a calibration (--calibrate; the folds of a search have none), and give {of_them}"
             )
         raise InputError(f"metric {name} cannot be computed for one label a row: {failures[0]}")
     return name

@@ -49,7 +49,7 @@ def test_the_default_is_accuracy_unless_it_would_mislead():
         ("f1_marco", "did you mean f1_macro"),
         ("acuracy", "did you mean accuracy"),
         ("zzz", "there are accuracy, balanced_accuracy, f1"),
-        ("neg_log_loss", "needs probabilities"),
+        ("neg_log_loss", "needs probabilities: .*the folds of a search have none"),
         ("roc_auc_ovr", "needs probabilities: give roc_auc"),
         ("f1_samples", "cannot be computed for one label a row"),
     ],
