@@ -15,6 +15,7 @@ from svmkit.data.prepare.labels import as_labels, as_targets
 from svmkit.data.prepare.preprocessing import Preprocessing
 from svmkit.errors import InputError, SvmkitError, one_line
 from svmkit.kernels.functions import Precomputed
+from svmkit.kernels.gram import parse_bytes
 from svmkit.model.calibration import odds_calibration
 from svmkit.model.model import SVMModel
 from svmkit.model.objective import lacking_weights
@@ -30,6 +31,7 @@ from svmkit.runtime import interrupt
 from svmkit.scoring.accuracy import accuracy, comparable
 from svmkit.tasks import task_named
 from svmkit.training.division import DIVISIONS, Joined
+from svmkit.training.weights import sample_weights
 
 TOL = 1e-6  # gap that our solver proves unless another one is requested
 SHARE = 0.1  # share of the requested gap that our own bound may take
@@ -106,6 +108,7 @@ def certify(
     limit = math.inf if time_limit is None else float(time_limit)
     if not limit >= 0.0 or (tol is not None and not tol > 0.0):
         raise InputError(f"time_limit must be >= 0 and tol > 0, not {time_limit} and {tol}")
+    parse_bytes(memory)  # before any work: it is used after the model's own certificate
     court = _Court(estimator, Given(**_require_known(problem)), X, y, sample_weight)
     return court.judge(TOL if tol is None else float(tol), limit, memory, polish)
 
@@ -123,9 +126,7 @@ class _Court:
 
     def __init__(self, estimator: Any, given: Given, X: Any, y: Any, sample_weight: Any) -> None:
         n = X.shape[0] if hasattr(X, "shape") else len(X)
-        self.weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if self.weights.shape != (n,) or not (np.isfinite(self.weights).all() and (self.weights >= 0.0).all()):
-            raise InputError(f"sample_weight must hold a finite number >= 0 for each of the {n} rows")
+        self.weights = sample_weights(sample_weight, n)
         if y is not None and len(y) != n:
             raise InputError(f"X has {n:,} rows and y {len(y):,} labels: give one label for each row")
         step, prepare = reading.last_step(estimator)

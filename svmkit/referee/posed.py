@@ -94,8 +94,8 @@ class Posed(ABC):
         """Return P of the decision function, and D if dual weights are known."""
 
     @abstractmethod
-    def pose(self) -> tuple[Problem, Solver] | None:
-        """Return the problem and a solver of ours; None if we have none."""
+    def pose(self, memory: str | int) -> tuple[Problem, Solver] | None:
+        """Return the problem, with this memory for kernel rows, and a solver of ours; None if we have none."""
 
     @property
     def decision(self) -> DecisionFunction | None:
@@ -115,7 +115,7 @@ class Posed(ABC):
             The gap to reach, the limit in seconds, and the memory for kernel rows.
         """
         began = time.perf_counter()
-        posed = self.pose()
+        posed = self.pose(memory)
         if posed is None:
             return None
         problem, solver = posed
@@ -171,7 +171,7 @@ class PosedDecision(Posed):
         """The decision function over the rows, or over its vectors and the rows."""
         return certify.expand(self.kernel, self.vectors, self.coef, self.intercept, self.at, self.X)
 
-    def pose(self) -> tuple[Problem, Solver] | None:
+    def pose(self, memory: str | int) -> tuple[Problem, Solver] | None:
         loss, bias, penalty = self.objective
         named = LIBLINEAR_NAMES.get(loss.name, loss.name)  # the solvers' names for the two losses of all
         option = named if named in ("hinge", "squared_hinge") else loss
@@ -189,7 +189,7 @@ class PosedDecision(Posed):
             solver = plugins.build("solver", defaults.SIMPLEX)
         else:
             return None
-        return solver.pose(Gram(self.kernel, self.X), self.target, self.C, loss), solver
+        return solver.pose(Gram(self.kernel, self.X, memory=memory), self.target, self.C, loss), solver
 
     def settle(self, is_regression: bool) -> PosedDecision:
         """Return the problem of C-SVC or epsilon-SVR that corresponds to a solution of nu-SVC or nu-SVR."""
@@ -233,10 +233,10 @@ class PosedOneClass(Posed):
         errors = best.rounding * abs(primal), 0.0
         return Certificate.from_values(primal, best.dual, bias=-self.intercept, errors=errors)
 
-    def pose(self) -> tuple[Problem, Solver] | None:
+    def pose(self, memory: str | int) -> tuple[Problem, Solver] | None:
         if self.slacks != "hinge":
             return None
-        problem = OneClassQP(Gram(self.kernel, self.X), self.nu, self.weights)
+        problem = OneClassQP(Gram(self.kernel, self.X, memory=memory), self.nu, self.weights)
         return problem, plugins.build("solver", defaults.CHOOSER)
 
 
@@ -269,11 +269,11 @@ class PosedAllClasses(Posed):
         samples = certify.Samples(self.X, self.codes, np.empty(0), self.C)
         return certify.JOINT[self.scheme](self.machine, samples, self.bias)
 
-    def pose(self) -> tuple[Problem, Solver]:
+    def pose(self, memory: str | int) -> tuple[Problem, Solver]:
         options = {"bias": FREE if self.bias is None else self.bias}
         solver = plugins.build("solver", defaults.CHOOSER, options).joint_solver(self.scheme)
         assert solver is not None
-        return solver.pose(Gram(self.kernel, self.X), self.codes.astype(np.float64), self.C), solver
+        return solver.pose(Gram(self.kernel, self.X, memory=memory), self.codes.astype(np.float64), self.C), solver
 
     def _start(self, problem: Problem) -> None:
         return None  # its solver starts at 0

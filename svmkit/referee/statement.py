@@ -19,6 +19,7 @@ from svmkit.problems.schemes import SCHEMES
 from svmkit.referee.estimators import Rows
 from svmkit.referee.foreign import Claim, Foreign
 from svmkit.referee.posed import Posed, PosedDecision
+from svmkit.training.weights import require_class_weights
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,8 @@ class Given:
             raise InputError("the model does not say its epsilon: give epsilon=NUMBER, that of its training")
         column = None if known is None else known.bias
         if self.bias is not None:
+            if self.bias != FREE and not (isinstance(self.bias, int | float | np.number) and np.isfinite(self.bias)):
+                raise InputError(f"bias must be free, the value of its column, or 0 for none, not {self.bias!r}")
             column = None if self.bias == FREE else float(self.bias)
         return Objective(made, column) if known is None else known._replace(loss=made, bias=column)
 
@@ -94,6 +97,7 @@ class Given:
 
         if not len(model.classes):
             raise InputError("class_weight is for classes: leave it out")
+        require_class_weights(self.class_weight)
         if isinstance(self.class_weight, str):
             return compute_class_weight(self.class_weight, classes=model.classes, y=np.asarray(rows.y))
         by_text = {str(label): float(weight) for label, weight in self.class_weight.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,10 @@ def sample_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
     """
     if sample_weight is None:
         return np.ndarray((n_samples,), np.float64, _ONE, strides=(0,))  # one number in memory, created the fastest way
-    given = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        given = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):  # such as text
+        given = np.empty(0)
     given = np.full(n_samples, float(given)) if given.ndim == 0 else given
     if given.shape != (n_samples,) or not np.isfinite(given).all() or (given < 0).any():
         raise InputError(f"sample_weight must be {n_samples} finite numbers >= 0, one for each sample")
@@ -55,9 +59,8 @@ def weights_of_classes(codes, classes, class_weight, weights) -> np.ndarray:
     weights : ndarray of shape (n_samples,)
         The weights of the samples.
     """
+    require_class_weights(class_weight)
     if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise InputError(f"class_weight={class_weight!r} is not known: give balanced or a weight for each label")
         counts = np.bincount(codes, weights, minlength=len(classes))  # so that a weight of 2 counts like a repeated row
         return np.divide(weights.sum(), len(classes) * counts, out=np.zeros(len(classes)), where=counts > 0)
     label_key = _truth_key if classes.dtype == np.bool_ else _label_key
@@ -71,6 +74,12 @@ def weights_of_classes(codes, classes, class_weight, weights) -> np.ndarray:
             + (f", not for {', '.join(sorted(unknown))}" if unknown else "")
         )
     return np.array([float(by_label.get(label_key(label), 1.0)) for label in classes.tolist()])
+
+
+def require_class_weights(class_weight: Any) -> None:
+    """Raise InputError unless class weights are "balanced" or weights by label."""
+    if class_weight != "balanced" if isinstance(class_weight, str) else not isinstance(class_weight, Mapping):
+        raise InputError(f"class_weight={class_weight!r} is not known: give balanced or a weight for each label")
 
 
 def _label_key(label: Any) -> float | str:

@@ -12,7 +12,8 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
-from svmkit import certify
+from svmkit import Gram, certify
+from svmkit.referee import posed
 from svmkit.referee.estimators import READERS
 
 pytestmark = pytest.mark.usefixtures("one_pool")
@@ -401,6 +402,16 @@ def test_its_own_word_about_another_problem_is_none_about_this_one(problem, says
     assert same.claim.converged and "with" not in same.claim.words
     assert other.claim.converged is None and other.claim.words.endswith(says) and other.hidden is None
     assert other.gap > same.gap
+
+
+@pytest.mark.parametrize("machine", [SVC(), OneClassSVM(), SVR()], ids=lambda machine: type(machine).__name__)
+def test_our_solver_keeps_to_the_memory(machine, monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        posed, "Gram", lambda *given, **options: made.append(options["memory"]) or Gram(*given, **options)
+    )
+    certify(machine.fit(X, Y), X, Y, polish=True, memory="3MB")
+    assert made == ["3MB"]
 
 
 def test_an_indefinite_kernel_has_no_bound():

@@ -222,6 +222,8 @@ def test_a_checkpointed_run_goes_on(name, tmp_path):
         ({"class_weight": {1: float("nan")}}, "class_weight"),
         ({"class_weight": {1: float("inf")}}, "class_weight|finite"),
         ({"class_weight": {1: "heavy"}}, "class_weight"),
+        ({"class_weight": [1.0, 2.0]}, "class_weight=.* give balanced or a weight for each label"),
+        ({"sample_weight": ["a"] * 120}, "sample_weight must be 120 finite numbers"),
         ({"sample_weight": np.ones(3)}, "sample_weight"),
         ({"sample_weight": -np.ones(120)}, "sample_weight"),
         ({"sample_weight": np.full(120, np.nan)}, "sample_weight"),
