@@ -33,6 +33,11 @@ def test_a_sampler_that_is_never_asked_is_named_in_a_warning(solver, sampler, ha
     assert said == ([] if has_effect else [f"{solver} looks at all points: the sampler {sampler} has no effect"])
 
 
+def test_a_sampler_that_is_never_asked_is_named_for_several_class_pairs():
+    with pytest.warns(SvmkitWarning, match="smo looks at all points: the sampler uniform:9 has no effect"):
+        fit(*load_iris(return_X_y=True), kernel=RBF(0.5), solver="smo", sampler="uniform:9")
+
+
 @pytest.mark.parametrize("kind", ["standard", "minmax", "maxabs"])
 def test_scaling_is_kept_with_the_model(kind):
     X, y = overlapping()

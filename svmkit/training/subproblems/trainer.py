@@ -91,7 +91,8 @@ class Trainer:
                     order = [k for k in order if parts[k] is None]
                     # subproblems that start at the solution of a neighbour are trained one after the other
                     small = [k for k in order if one.is_complete(k)] if order and not self._has_neighbours else []
-                    if len(small) > 1 and self.data.has_class_pairs:
+                    sampler = self.method.sampler  # of which the compiled code knows nothing; `solve` says so
+                    if len(small) > 1 and self.data.has_class_pairs and (sampler is None or sampler.every):
                         train_at_once(one, small, C, budget, parts, flag)
                     if len(small) > 1:
                         side_by_side(one, [k for k in small if parts[k] is None], C, budget, parts, flag)
