@@ -229,6 +229,8 @@ class SVMClassifier(ClassifierMixin, SVMEstimator):
         """
         if self.calibration is not None:
             raise InputError("a stream cannot be divided into the folds of a calibration: leave calibration out")
+        if self.thresholds:
+            raise InputError("a stream cannot be divided into folds that estimate thresholds: leave thresholds out")
         fitted = getattr(self, "model_", None)
         if fitted is None and classes is None:
             raise InputError("classes must be passed on the first call to partial_fit: all labels that may come")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cache, cached_property
@@ -20,7 +21,7 @@ from svmkit import plugins
 from svmkit.data.prepare.encoding import Encoding
 from svmkit.data.prepare.features import as_features
 from svmkit.data.tables.in_memory import encode_samples
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitWarning
 from svmkit.estimators.base import (
     Lacking,
     check_names,
@@ -393,6 +394,8 @@ class SVMEstimator(BaseEstimator):
         settings = method.settings
         if settings.conformal is not None:
             raise InputError("rows cannot be held out of a stream: leave conformal out")
+        if settings.impute is not None and fitted is None:
+            raise InputError("a stream has no fill values, which are learnt from all rows: leave impute out")
         X = as_features(self._read(X, y, method, {})[0] if fitted is None else features_to_predict(self, X))
         if settings.relevance is not None:
             raise InputError("a stream cannot be divided into folds that choose a relevance: leave relevance out")
@@ -409,6 +412,9 @@ class SVMEstimator(BaseEstimator):
                 device=settings.device,
                 start=fitted,
             )
+            if method.sampler is not None:
+                why = f"a stream is learnt in its order: the sampler {method.sampler} has no effect"
+                warnings.warn(why, SvmkitWarning, stacklevel=3)
         learned = online.update(X, y, sample_weight, test=False)
         self._online = online
         cut_short = learned != X.shape[0]

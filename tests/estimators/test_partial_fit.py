@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from support.problems import blobs
 
 from svmkit import SVMClassifier
-from svmkit.errors import InputError
+from svmkit.errors import InputError, SvmkitWarning
 from svmkit.kernels.functions import RBF
 from svmkit.solver.solution import Status
 from svmkit.training.stream.online import Online
@@ -139,12 +139,22 @@ def test_refusals_leave_the_model(call, words):
         ({"class_weight": "balanced"}, ["no", "yes"], "needs all labels"),
         ({"kernel": "precomputed"}, ["no", "yes"], "precomputed"),
         ({"C": 0.0}, ["no", "yes"], "C must be"),
+        ({"impute": "median"}, ["no", "yes"], "leave impute out"),
+        ({"thresholds": True}, ["no", "yes"], "leave thresholds out"),
     ],
 )
 def test_a_first_call_that_cannot_be(options, classes, words):
     X, y = stream()
     with pytest.raises(InputError, match=words):
         learner(**options).partial_fit(X, y, classes=classes)
+
+
+def test_a_sampler_has_no_effect_on_a_stream():
+    X, y = stream()
+    with pytest.warns(SvmkitWarning, match="learnt in its order: the sampler uniform:9 has no effect") as seen:
+        model = learner(sampler="uniform:9").partial_fit(X[:100], y[:100], classes=["no", "yes"])
+        model.partial_fit(X[100:], y[100:])
+    assert len(seen) == 1
 
 
 @pytest.mark.slow
