@@ -30,7 +30,7 @@ from svmkit.solver.sampler import Goal, Sampler
 from svmkit.solver.selection import by_name
 from svmkit.solver.selection.with_nu import with_nu
 from svmkit.solver.selection.with_penalty import with_penalty
-from svmkit.solver.stopping import Criterion, Gap, Seconds, Stop, Support, is_limited
+from svmkit.solver.stopping import Criterion, Gap, Seconds, Stop, Support, is_limited, parse_stop
 from svmkit.tasks import Task, task_named
 from svmkit.training.weights import require_C
 
@@ -95,7 +95,12 @@ class Settings:
         require_device(self.device)
         if self.multiclass not in [*SCHEMES]:
             raise InputError(f"multiclass={self.multiclass!r} is not known; there are: {', '.join(SCHEMES)}")
-        is_open = isinstance(self.solver, str) and self.loss is None and "loss" not in (self.solver_options or {})
+        if isinstance(self.seed, int | np.integer) and self.seed < 0:
+            raise InputError(f"the seed must be a whole number >= 0, not {self.seed}")
+        if isinstance(self.stop, str):
+            object.__setattr__(self, "stop", parse_stop(self.stop))
+        options = self.solver_options if isinstance(self.solver_options, Mapping) else {}  # others are refused later
+        is_open = isinstance(self.solver, str) and self.loss is None and "loss" not in options
         scheme = SCHEMES[self.multiclass]
         if scheme.by_probability and is_open:  # models have to know whether they have probabilities
             object.__setattr__(self, "loss", scheme.loss)

@@ -18,7 +18,6 @@ from svmkit.runtime.garbage import MANY, collecting_seldom
 from svmkit.scoring.metric import Metric
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
-from svmkit.solver.stopping import Criterion, Stop
 from svmkit.training.calibration.conformal import train_with_sets
 from svmkit.training.calibration.folds import fit_calibrated
 from svmkit.training.callbacks import BeforeSolve, Callbacks, as_callbacks, make_display, write_end
@@ -49,7 +48,7 @@ def fit(
     nu: float | None = None,
     multiclass: str = "ovo",
     sampler: str | Sampler | None = None,
-    stop: Criterion | Stop | None = None,
+    stop: Any = None,
     class_weight: str | dict | None = None,
     sample_weight: np.ndarray | None = None,
     impute: str | None = None,
@@ -114,11 +113,11 @@ def fit(
         Singer, by dcd or auto, or multinomial logistic regression, by newton or auto.
     sampler : str or Sampler, default=None
         The points that each step examines, such as "full" or "uniform:59". None is the default of the solver.
-    stop : Criterion or Stop, default=Gap(1e-3)
-        When to stop. A limit in seconds applies to this call, whatever earlier calls it resumes have taken; the class
-        pairs share it in proportion to their numbers of samples, unused time goes to the other pairs, and none begins
-        after it. All other limits apply to each class pair: with three classes, Support(50) leaves up to 50 support
-        vectors to each of the three class pairs.
+    stop : str, Criterion or Stop, default=Gap(1e-3)
+        When to stop; text such as "abs:1e-6" is a rule, too. A limit in seconds applies to this call, whatever earlier
+        calls it resumes have taken; the class pairs share it in proportion to their numbers of samples, unused time
+        goes to the other pairs, and none begins after it. All other limits apply to each class pair: with three
+        classes, Support(50) leaves up to 50 support vectors to each of the three class pairs.
     class_weight : {"balanced"} or dict of label to float, default=None
         The weight of each class, > 0; "balanced" gives all classes the same total weight.
     sample_weight : array-like of shape (n_samples,), default=None

@@ -99,6 +99,7 @@ def test_a_search_over_solver_options():
         ("dcd", {3: 1.0}, ["no option 3"]),
         ("dcd", ["bias"], ["are a dict", "['bias']"]),
         (by_name.solver("smo"), SQUARED, ["has its options already", "'smo'"]),
+        ("dcd", 3, ["are a dict", "not 3"]),
         (1.5, None, ["solver must be a name", "1.5"]),
     ],
 )

@@ -43,6 +43,8 @@ def kernel(given: Any, params: dict[str, Any] | None = None, for_solver: str | S
     if isinstance(given, str):
         known = plugins.options(plugins.load("kernel", given))
         given = plugins.build("kernel", given, {k: v for k, v in (params or {}).items() if k in known})
+    if not isinstance(given, Kernel) and not callable(given):
+        raise InputError(f"kernel must be a name, a Kernel or a function f(X, Z), not {given!r}")
     made = given if isinstance(given, Kernel) else FromFunction(given)
     if taker is not None:
         taker.check_kernel(made)
