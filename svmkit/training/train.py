@@ -18,6 +18,7 @@ from svmkit.runtime.garbage import MANY, collecting_seldom
 from svmkit.scoring.metric import Metric
 from svmkit.solver.base import Solver
 from svmkit.solver.sampler import Sampler
+from svmkit.solver.stopping import Criterion, Stop
 from svmkit.training.calibration.conformal import train_with_sets
 from svmkit.training.calibration.folds import fit_calibrated
 from svmkit.training.callbacks import BeforeSolve, Callbacks, as_callbacks, make_display, write_end
@@ -48,7 +49,7 @@ def fit(
     nu: float | None = None,
     multiclass: str = "ovo",
     sampler: str | Sampler | None = None,
-    stop: Any = None,
+    stop: str | Criterion | Stop | None = None,
     class_weight: str | dict | None = None,
     sample_weight: np.ndarray | None = None,
     impute: str | None = None,
@@ -206,7 +207,7 @@ def fit(
         nu=nu,
         multiclass=multiclass,
         sampler=sampler,
-        stop=stop,
+        stop=stop,  # type: ignore[arg-type]  # text becomes a rule there
         class_weight=class_weight,
         impute=impute,
         scale=scale,
