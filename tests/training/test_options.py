@@ -126,13 +126,13 @@ def test_figures_are_sums_and_worst_cases():
 @pytest.mark.slow
 def test_seconds_are_shared_by_the_pairs():
     """No pair may be left without a model, and each gets its part."""
-    X, y = load_digits(return_X_y=True)
+    X, y = load_digits(n_class=5, return_X_y=True)
     options = {"solver": "fw", "kernel": RBF("scale"), "C": 1e4}
-    fit(X[:300], y[:300], stop=Iterations(3), **options)  # compiles, which may take longer than the limit
-    trained = fit(X[:300], y[:300], stop=Gap(1e-9) | Seconds(3.0), **options)
-    assert trained.status is Status.TIME_LIMIT
+    fit(X[:150], y[:150], stop=Iterations(3), **options)  # compiles, which may take longer than the limit
+    trained = fit(X[:150], y[:150], stop=Gap(1e-9) | Seconds(4.0), **options)  # 0.4 s a pair, on a busy machine too
+    assert trained.status is Status.TIME_LIMIT and len(trained.solutions) == 10
     assert all(s.n_iter >= 1 and np.isfinite(s.certificate.primal) for s in trained.solutions)
-    assert sum(s.status is Status.TIME_LIMIT for s in trained.solutions) > 40
+    assert sum(s.status is Status.TIME_LIMIT for s in trained.solutions) >= 9
 
 
 def test_watch_sees_each_problem():
