@@ -50,6 +50,8 @@ class Foreign:
         The slacks of one-class models.
     class_weight : ndarray of shape (n_classes,) or None
         The factor of C for rows of each class.
+    balances_weights : bool
+        Whether balanced class weights count the weights of the samples, as in svmkit, and not the samples.
     epsilon_is_open : bool
         Whether the model does not record its epsilon.
     of_positives : bool
@@ -72,6 +74,7 @@ class Foreign:
     nu: float | None = None
     slacks: str = "hinge"
     class_weight: np.ndarray | None = None
+    balances_weights: bool = False
     epsilon_is_open: bool = False
     of_positives: bool = False
     unit: float = 1.0

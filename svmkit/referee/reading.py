@@ -112,6 +112,7 @@ def _read_model(model: SVMModel, rows: Rows) -> Foreign:
         "C": None if C is None else float(C),
         "nu": None if nu is None else float(nu),
         "claim": claim,
+        "balances_weights": "imported_from" not in about,
     }
     if model.finds_outliers:
         return Foreign(software, model, **known, slacks=str(about.get("loss", "hinge")))

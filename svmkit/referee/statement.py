@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from svmkit.data.prepare.labels import as_labels
 from svmkit.errors import InputError
 from svmkit.losses.base import Loss
 from svmkit.losses.by_name import make_loss
-from svmkit.model.model import SVMModel
 from svmkit.model.objective import Objective
 from svmkit.problems.base import FREE
 from svmkit.problems.risks.linear_risk import LinearRisk, LinearTubeRisk
@@ -19,6 +19,7 @@ from svmkit.problems.schemes import SCHEMES
 from svmkit.referee.estimators import Rows
 from svmkit.referee.foreign import Claim, Foreign
 from svmkit.referee.posed import Posed, PosedDecision
+from svmkit.scoring.accuracy import comparable
 from svmkit.training.weights import require_class_weights
 
 
@@ -62,7 +63,7 @@ class Given:
             foreign,
             C=foreign.C if self.C is None else float(self.C),
             nu=foreign.nu if self.nu is None else float(self.nu),
-            class_weight=foreign.class_weight if self.class_weight is None else self._weigh(model, rows),
+            class_weight=foreign.class_weight if self.class_weight is None else self._weigh(foreign, rows),
         )
         if model.finds_outliers:
             if foreign.nu is None:
@@ -91,15 +92,19 @@ class Given:
             column = None if self.bias == FREE else float(self.bias)
         return Objective(made, column) if known is None else known._replace(loss=made, bias=column)
 
-    def _weigh(self, model: SVMModel, rows: Rows) -> np.ndarray:
+    def _weigh(self, foreign: Foreign, rows: Rows) -> np.ndarray:
         """Return the class weights as stated; keys are compared as text if labels are text."""
-        from sklearn.utils.class_weight import compute_class_weight
-
+        model = foreign.model
         if not len(model.classes):
             raise InputError("class_weight is for classes: leave it out")
         require_class_weights(self.class_weight)
         if isinstance(self.class_weight, str):
-            return compute_class_weight(self.class_weight, classes=model.classes, y=np.asarray(rows.y))
+            if rows.y is None:
+                raise InputError("balanced class weights need the labels of the training rows: give y")
+            labels, classes = comparable(as_labels(rows.y, n_samples=rows.X.shape[0]), model.classes)
+            counted = np.ones(len(labels)) if rows.weights is None or not foreign.balances_weights else rows.weights
+            totals = np.array([counted[labels == label].sum() for label in classes.tolist()])
+            return counted.sum() / (len(classes) * np.maximum(totals, np.finfo(float).tiny))
         by_text = {str(label): float(weight) for label, weight in self.class_weight.items()}
         names = [str(label) for label in model.classes.tolist()]
         unknown = set(by_text) - set(names)

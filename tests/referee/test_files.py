@@ -142,6 +142,17 @@ def test_our_own_estimators(solver):
     assert verdict.software == f"svmkit {solver}" and verdict.gap <= 2e-6
 
 
+@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], [3, 1, 2]], ids=str)
+def test_balanced_weights_of_our_own_models_count_the_weights_of_samples(labels):
+    rng = np.random.default_rng(3)
+    y = np.array(labels)[np.arange(90) % len(labels)]
+    X = rng.normal(size=(90, 3)) + (y == labels[0])[:, None]
+    weights = rng.uniform(0.1, 3.0, 90) * np.where(y == labels[0], 5.0, 1.0)
+    machine = SVMClassifier(class_weight="balanced", tol=1e-6).fit(X, y, sample_weight=weights)
+    verdict = certify(machine, X, y, class_weight="balanced", sample_weight=weights, time_limit=0)
+    assert verdict.gap <= 2e-6
+
+
 def test_a_model_of_its_own_that_ended_at_a_limit():
     model = fit(X, Y, solver="smo", kernel=RBF(0.5), C=100.0, stop=None).model
     stopped = SVMModel(**{**vars(model), "coef": 0.5 * model.coef})
