@@ -188,7 +188,8 @@ class SVMEstimator(BaseEstimator):
         The seed of all random choices.
     warm_start : bool, default=False
         Whether `fit` starts at the support vectors of the last model that are among the samples. Samples may change or
-        be added; columns, and classes if there are any, must be the same.
+        be added; columns, and classes if there are any, must be the same, and so must `multiclass`. A linear problem
+        starts from a model with the linear kernel.
     cv : int, "loo", splitter of scikit-learn, or sequence of (train, test), default=5
         The folds for choosing parameters that are "cv", and for a calibration. A number of folds is shuffled with
         `random_state` and, for classes, stratified; it is reduced if a class has fewer samples. "loo" leaves out one
@@ -519,7 +520,7 @@ class SVMEstimator(BaseEstimator):
         Raises
         ------
         InputError
-            The model is for another task.
+            The model is no SVMModel, or is for another task.
 
         Examples
         --------
@@ -529,6 +530,8 @@ class SVMEstimator(BaseEstimator):
         >>> machine.C, machine.predict([[0.5], [2.5]]).tolist()
         (10.0, ['low', 'high'])
         """
+        if not isinstance(model, SVMModel):
+            raise InputError(f"{cls.__name__}.from_model takes an SVMModel: make one by SVMModel.from_sklearn(model)")
         task = "outliers" if model.finds_outliers else "classify" if model.task == "multilabel" else model.task
         if task != cls.task.name:
             raise InputError(f"{cls.__name__}.from_model: the model is one of task {task}: take {_OF_TASK[task]}")

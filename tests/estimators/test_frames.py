@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
 
 from svmkit import SVMClassifier, SVMModel, SVMOneClass, SVMRanker, SVMRegressor, fit
 from svmkit.data.tables.in_memory import learn_frame
@@ -137,6 +138,8 @@ def test_a_model_of_another_task_is_refused(table):
     model = SVMClassifier(impute="median").fit(frame, y).model_
     with pytest.raises(InputError, match="one of task classify: take SVMClassifier"):
         SVMRegressor.from_model(model)
+    with pytest.raises(InputError, match=r"takes an SVMModel: make one by SVMModel.from_sklearn"):
+        SVMRegressor.from_model(SVR().fit([[0.0], [1.0]], [0.0, 1.0]))
 
 
 @pytest.mark.parametrize("names", [["a", "a"], [1, 1]])

@@ -216,6 +216,7 @@ def test_a_checkpointed_run_goes_on(name, tmp_path):
         ({"memory": "lots"}, "is not a size"),
         ({"solver": "swop"}, "did you mean swap"),
         ({"sampler": "unifrm:5"}, "did you mean uniform"),
+        ({"validation": np.zeros((3, 3))}, r"give \(X, y\)"),
         ({"sampler": "uniform:0"}, "sample size"),
         ({"sampler": "uniform:x"}, "whole number"),
         ({"sampler": "full:5"}, "takes no size"),

@@ -219,6 +219,8 @@ def test_models_that_have_nothing_in_common():
         with pytest.raises(InputError, match=match) as caught:
             fit(A, labels, kernel=kernel, start=model)
         assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match="has the rbf kernel, and a linear problem starts from weights of the columns"):
+        fit(X, y, kernel=Linear(), solver="newton", start=model)
 
 
 def test_points_that_are_none():

@@ -10,6 +10,7 @@ import numpy as np
 
 from svmkit.data import Dataset
 from svmkit.data.prepare.features import as_features, pad_or_refuse_columns, require_finite
+from svmkit.errors import InputError
 from svmkit.kernels.engines import engine_for
 from svmkit.kernels.extent import Extent
 from svmkit.problems.base import ClassDecisions, DecisionFunction
@@ -37,6 +38,8 @@ class Validation:
     """
 
     def __init__(self, held: Held, data: TrainingData, metric: Metric | None = None) -> None:
+        if not (isinstance(held, Dataset) or (isinstance(held, tuple | list) and len(held) == 2)):
+            raise InputError("validation must be held-out rows with their labels or targets: give (X, y)")
         X, y = (held.X, held.truth) if isinstance(held, Dataset) else held
         X, n_features = as_features(X, what="the validation X"), data.raw.shape[1]
         self._width = max(n_features, X.shape[1]) if isinstance(held, Dataset) else n_features

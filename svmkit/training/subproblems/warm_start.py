@@ -46,6 +46,11 @@ class ModelStart:
             raise InputError(
                 f"cannot start from the model: it has {model.n_features} features, the data {data.raw.shape[1]}"
             )
+        if linear and model.kernel.name != "linear":
+            raise InputError(
+                f"cannot start from the model: it has the {model.kernel.name} kernel, and a linear problem starts from "
+                "weights of the columns; start without it"
+            )
         self._model, self._data = model, data
         self._weights = model.weights if linear else None
         if linear:
