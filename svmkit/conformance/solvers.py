@@ -90,7 +90,13 @@ def begin(problem: Problem, solver: Solver, sampler: Sampler | None = None) -> A
 
 
 def solve_with(sampler: Sampler, problem: Problem, solver: Solver, stop: Criterion, seed: int = 0) -> Solution:
-    """Solve a problem with a sampler, without the warning that the solver looks at all points."""
+    """Solve a problem with a sampler, without the warning that the solver looks at all points.
+
+    Parameters
+    ----------
+    sampler, problem, solver, stop, seed : Sampler, Problem, Solver, Criterion, int
+        As for `solve`.
+    """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".* looks at all points", SvmkitWarning)
         return solve(problem, solver, sampler=sampler, stop=stop, seed=seed)

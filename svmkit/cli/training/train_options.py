@@ -62,12 +62,7 @@ class TrainOptions(Options):
             raise InputError("give --test or --test-size, not both")
         if self.test_size is not None and not 0 < self.test_size < 1:
             raise InputError(f"--test-size must be between 0 and 1, not {self.test_size}")
-        if self.resume and not (self.checkpoint or self.out):
-            raise InputError("--resume needs --checkpoint FILE, or --out MODEL to start from")
-        if self.every is not None and not self.checkpoint:
-            raise InputError("--every needs --checkpoint FILE")
-        if self.checkpoint and self.out and Path(self.checkpoint).resolve() == Path(self.out).resolve():
-            raise InputError(f"--checkpoint and --out are the same file, {self.out}: give two files")
+        self._require_files()
         if self.curve and not self.test and self.test_size is None:
             raise InputError("--curve needs --test or --test-size to measure on")
         if self.C is None:  # not given: a search may choose it
@@ -102,10 +97,19 @@ class TrainOptions(Options):
         parse_bytes(self.memory)
         with threads.using(self.threads):
             pass
-        if self.force and not self.out:
-            raise InputError("--force needs --out FILE, which it replaces")
         for path in filter(None, (self.out, self.checkpoint)):
             files.require_writable(path)
+
+    def _require_files(self) -> None:
+        """Refuse options that lack the file that they are about, and one file for the model and its checkpoint."""
+        if self.resume and not (self.checkpoint or self.out):
+            raise InputError("--resume needs --checkpoint FILE, or --out MODEL to start from")
+        if self.every is not None and not self.checkpoint:
+            raise InputError("--every needs --checkpoint FILE")
+        if self.force and not self.out:
+            raise InputError("--force needs --out FILE, which it replaces")
+        if self.checkpoint and self.out and Path(self.checkpoint).resolve() == Path(self.out).resolve():
+            raise InputError(f"--checkpoint and --out are the same file, {self.out}: give two files")
 
     @property
     def _has_probabilities(self) -> bool:
