@@ -73,7 +73,8 @@ def test_the_classes_of_a_file_with_a_name_and_no_others():
     }  # fmt: skip
     (row,) = (row for row in plugins.describe("solver") if row.name == "mine")
     assert (row.package, row.status, row.doc) == ("mine.py", "ok", "SMO by another name.")
-    assert SVMClassifier(solver="mine", sampler="some", kernel="mine").fit([[0.0], [1.0]], [0, 1]).gap_ <= 1e-3
+    for names in ({"solver": "mine", "kernel": "mine"}, {"solver": "swap2o", "sampler": "some"}):
+        assert SVMClassifier(**names).fit([[0.0], [1.0]], [0, 1]).gap_ <= 1e-3
 
 
 @pytest.mark.posix  # links
