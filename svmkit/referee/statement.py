@@ -20,7 +20,7 @@ from svmkit.referee.estimators import Rows
 from svmkit.referee.foreign import Claim, Foreign
 from svmkit.referee.posed import Posed, PosedDecision
 from svmkit.scoring.accuracy import comparable
-from svmkit.training.weights import require_class_weights
+from svmkit.training.weights import require_class_weights, weights_of_classes
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ class Given:
                 raise InputError("balanced class weights need the labels of the training rows: give y")
             labels, classes = comparable(as_labels(rows.y, n_samples=rows.X.shape[0]), model.classes)
             counted = np.ones(len(labels)) if rows.weights is None or not foreign.balances_weights else rows.weights
-            totals = np.array([counted[labels == label].sum() for label in classes.tolist()])
-            return counted.sum() / (len(classes) * np.maximum(totals, np.finfo(float).tiny))
+            codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)  # unknown labels are refused later
+            return weights_of_classes(codes, classes, self.class_weight, counted)
         by_text = {str(label): float(weight) for label, weight in self.class_weight.items()}
         names = [str(label) for label in model.classes.tolist()]
         unknown = set(by_text) - set(names)
